@@ -294,7 +294,7 @@ const rows: readonly Row[] = [
     value: texts.get(longest ?? '')?.split('\n').length ?? 0,
     limit: 900,
   },
-  { what: 'files', value: files.length, limit: 673 },
+  { what: 'files', value: files.length, limit: 674 },
   {
     what: 'files with one importer, %',
     value: percent(singles, files.length),
@@ -315,22 +315,22 @@ const rows: readonly Row[] = [
     limit: 466,
     goal: 250,
   },
-  { what: 'lines of code', value: linesOf(texts.keys()), limit: 116_590, goal: 85_000 },
+  { what: 'lines of code', value: linesOf(texts.keys()), limit: 116_828, goal: 85_000 },
   {
     what: 'lines of code without adapters, testing and cli',
     value: linesOf(core),
-    limit: 70_378,
+    limit: 70_616,
   },
   {
     what: "files that `import 'offstage'` loads",
     value: loaded.size,
-    limit: 201,
+    limit: 202,
     goal: 110,
   },
   {
     what: "lines of code that `import 'offstage'` loads",
     value: linesOf(loaded),
-    limit: 41_747,
+    limit: 41_985,
     goal: 24_000,
   },
 ];

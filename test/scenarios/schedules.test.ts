@@ -228,6 +228,11 @@ describe('a schedule that cannot be kept', () => {
     ['a time that has passed', { key: 'k', at: MONDAY_9, say: 'x' }, 'TIME_PASSED'],
     ['a local time that has passed', { key: 'k', at: '2026-11-30T07:59', say: 'x' }, 'TIME_PASSED'],
     ['no time at all', { key: 'k', at: 'tomorrow', say: 'x' }, 'INVALID_ARGUMENT'],
+    [
+      'a day that no calendar has',
+      { key: 'k', at: '2027-02-30T09:00', say: 'x' },
+      'INVALID_ARGUMENT',
+    ],
     ['a date without a time', { key: 'k', at: '2026-12-01', say: 'x' }, 'INVALID_ARGUMENT'],
     [
       'a time as a pattern',

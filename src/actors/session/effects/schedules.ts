@@ -24,6 +24,7 @@ import { THE_LEAD } from '../../contracts/service-types.ts';
 import type { EventFor } from '../../contracts/session-protocol.ts';
 import type { ScheduleView } from '../../contracts/session-views.ts';
 import type { LeadSession } from '../lead/lead-agents.ts';
+import { localTime } from '../lead/reminders.ts';
 import { dueNotice, type SessionRecords } from '../state/session-records.ts';
 
 /** A time that is later than this counts as missed. */
@@ -43,13 +44,25 @@ export const timeZoneName = z.string().refine((timeZone) => {
   }
 }, 'expected a time zone such as "Europe/Vienna"');
 
+/** The library would read 30 February as 2 March. */
+function isDay(at: string): boolean {
+  const day = at.slice(0, 10);
+  const read = new Date(`${day}T00:00Z`);
+  return !Number.isNaN(read.getTime()) && read.toISOString().startsWith(day);
+}
+
 const words = z.string().refine((text) => text.trim() !== '', 'expected words');
 const hasOne = (...given: readonly unknown[]): boolean =>
   given.filter((one) => one !== undefined).length === 1;
 const shape = z
   .strictObject({
     key: scopeName,
-    at: z.union([z.number().min(0).max(LAST_MS), z.string().max(100)]).optional(),
+    at: z
+      .union([
+        z.number().min(0).max(LAST_MS),
+        z.string().max(100).refine(isDay, 'expected a time such as "2026-12-24T18:00"'),
+      ])
+      .optional(),
     everyMs: z.number().min(MIN_EVERY_MS).max(LAST_MS).optional(),
     // The library reads a text with a colon as a single time.
     cron: z
@@ -78,6 +91,8 @@ export interface Schedules {
   set(options: ScheduleOptions): Promise<{ key: string; dueAt: number; changed: boolean }>;
   /** Resolves with whether there was such a schedule. */
   cancel(key: string): Promise<boolean>;
+  /** Returns the next time of a schedule; undefined if it has ended. */
+  dueAtOf(key: string): number | undefined;
   /** Shows a schedule that has changed, and forgets one that has ended. */
   changed(key: string): void;
   /** Starts the task that is due. */
@@ -92,7 +107,6 @@ export function schedulesOf(
   const { records, unit, host, projection } = session;
   /** The keys of settings that are not in the journal yet. */
   const beingSet = new Set<string>();
-  /** The next time of a schedule; undefined if it has ended. */
   const dueAtOf = (key: string): number | undefined => {
     const state = unit.schedules.of(key);
     return state?.status === 'active' ? state.context.dueAt : undefined;
@@ -155,6 +169,7 @@ export function schedulesOf(
       await unit.unit.whenHandled();
       return true;
     },
+    dueAtOf,
     changed(key) {
       const record = records.schedules.get(key);
       const state = unit.schedules.of(key);
@@ -248,10 +263,4 @@ function missesFew(schedule: ScheduleRecord, from: number, until: number): boole
 function contentOf({ dueAt, ...rest }: ScheduleRecord): string {
   const repeats = rest.everyMs !== undefined || rest.cron !== undefined;
   return callKey('', { ...rest, dueAt: repeats ? null : dueAt });
-}
-
-/** Returns a time for a reader: `Monday 30 November 2026 at 09:00`. */
-function localTime(at: number, timeZone: string): string {
-  const style = { timeZone, dateStyle: 'full', timeStyle: 'short' } as const;
-  return new Intl.DateTimeFormat('en-GB', style).format(at);
 }

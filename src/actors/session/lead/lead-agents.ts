@@ -52,10 +52,11 @@ import {
   type LeadTool,
 } from './lead-tools.ts';
 import { settleTool } from './settle-tool.ts';
+import { REMINDERS, remindersTool, type RemindedSession } from './reminders.ts';
 import { RUNNING_TASK, steerTool } from './work.ts';
 
 /** The session, as its lead agents see it. */
-export interface AgentsSession extends Receiver {
+export interface AgentsSession extends Receiver, RemindedSession {
   readonly id: string;
   readonly host: Host;
   readonly hooks: SessionHooks;
@@ -132,6 +133,8 @@ export class LeadAgents {
   /** The agents whose models steer background work. */
   readonly #steering: ReadonlySet<string>;
   readonly #mayAskUser: boolean;
+  /** Whether the models have `reminders`. */
+  readonly #reminds: boolean;
   readonly #hasBackground: boolean;
   /** Whether the models read notes, or have read one; then the instructions always explain notes. */
   #getsNotes: boolean;
@@ -154,9 +157,10 @@ export class LeadAgents {
     subagents: Readonly<Record<string, unknown>>,
     terms: Readonly<Record<'hasServices' | 'hasVoice', boolean>> & {
       steering: boolean | undefined;
+      reminders: boolean | undefined;
     },
   ) {
-    const { hasServices, hasVoice, steering } = terms;
+    const { hasServices, hasVoice, steering, reminders = false } = terms;
     this.#session = session;
     checkAgents(agents);
     const byName = new Map<string, LeadAgent>();
@@ -169,7 +173,12 @@ export class LeadAgents {
       byName.set(agent.name, agent);
     }
     this.#agents = byName;
-    const reserved = [SETTLE_QUESTION, ...(steering ? [RUNNING_TASK] : [])];
+    this.#reminds = reminders;
+    const reserved = [
+      SETTLE_QUESTION,
+      ...(steering ? [RUNNING_TASK] : []),
+      ...(reminders ? [REMINDERS] : []),
+    ];
     this.#definitions = new Map(
       agents.map((agent) => {
         const others = agents.filter((other) => other !== agent);
@@ -197,7 +206,7 @@ export class LeadAgents {
         hasWork && (steering ?? !own.some(isSteering)) ? [name] : [],
       ),
     );
-    this.#getsNotes = hasVoice || hasServices || hasWork || byName.size > 1;
+    this.#getsNotes = hasVoice || hasServices || hasWork || reminders || byName.size > 1;
   }
 
   /** Whether the model of the current lead agent has `running_task`. */
@@ -229,10 +238,14 @@ export class LeadAgents {
     for (const [name, definitions] of this.#definitions)
       this.#tools.set(name, await prepareLeadTools(definitions));
     const session = this.#session;
-    this.#ofRuntime = await prepareLeadTools([settleTool(session), steerTool(session)]);
+    this.#ofRuntime = await prepareLeadTools([
+      settleTool(session),
+      steerTool(session),
+      remindersTool(session),
+    ]);
     for (const [agentName, tools] of this.#tools) {
       const added = [...this.#ofRuntime.values()].filter(({ definition: { name } }) =>
-        name === SETTLE_QUESTION ? this.#mayAskUser : this.#steering.has(agentName),
+        name === SETTLE_QUESTION ? this.#mayAskUser : this.#offers(agentName, name),
       );
       this.#standing.set(agentName, [...tools.values(), ...added]);
     }
@@ -245,8 +258,14 @@ export class LeadAgents {
 
   /** Returns a tool, of an agent or of the runtime, that a model may have called. */
   toolOf(agentName: string, name: string): LeadTool | undefined {
-    const isOffered = name !== RUNNING_TASK || this.#steering.has(agentName);
-    return this.toolsOf(agentName).get(name) ?? (isOffered ? this.#ofRuntime.get(name) : undefined);
+    const own = this.toolsOf(agentName).get(name);
+    return own ?? (this.#offers(agentName, name) ? this.#ofRuntime.get(name) : undefined);
+  }
+
+  /** Returns whether an agent's model may call a tool of the runtime; `settle_question` is always answered. */
+  #offers(agentName: string, name: string): boolean {
+    if (name === REMINDERS) return this.#reminds;
+    return name !== RUNNING_TASK || this.#steering.has(agentName);
   }
 
   /**

@@ -365,7 +365,7 @@ function extendsJson(before: unknown, after: unknown): boolean {
 /** The characters of scripts that are written without spaces. */
 const UNSPACED = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}]/gu;
 
-function wordsIn(text: string): readonly string[] {
+export function wordsIn(text: string): readonly string[] {
   const spaced = text.replaceAll(/(\p{Ll})(?=\p{Lu})/gu, '$1 ').replaceAll(UNSPACED, ' $& ');
   return [...new Set(wordsOf(spaced))];
 }
@@ -387,11 +387,14 @@ const isTelling = (word: string): boolean =>
   word.length > 3 || /\p{N}/u.test(word) || word.search(UNSPACED) >= 0;
 
 /** Returns the tasks that contain all those words of `named` that occur in any task. `isClear`: exactly one task is meant. */
-function fittingIn(tasks: readonly Task[], named: string) {
+export function fittingIn<T extends Pick<Task, 'name' | 'words' | 'isCurrent'>>(
+  tasks: readonly T[],
+  named: string,
+) {
   const exact = tasks.find(({ name }) => name === named.trim());
   if (exact) return { fits: [exact], isClear: true };
   const asked = wordsIn(clip(named, MAX_SHORT_CHARS)).filter((word) => !JOINING.test(word));
-  const isIn = (task: Task) => (word: string) =>
+  const isIn = (task: T) => (word: string) =>
     task.words.some((one) => one === word || isAlike(word, one));
   const found = tasks.map((task) => ({ task, has: asked.filter(isIn(task)) }));
   const known = asked.filter((word) => found.some(({ has }) => has.includes(word)));

@@ -190,6 +190,7 @@ export class SessionCore<Lead extends Speaker = Speaker> implements HostedSessio
       hasServices: services.length > 0,
       hasVoice: options.hasVoice,
       steering: options.steering,
+      reminders: options.reminders,
     });
     const calls = modelCallsOf(this);
     this.upkeep = new Upkeep(
@@ -272,8 +273,8 @@ export class SessionCore<Lead extends Speaker = Speaker> implements HostedSessio
       },
     );
     const { maxSchedules } = limits;
-    this.schedules = schedulesOf(this, { maxSchedules, timeZone: this.#timeZone });
-    this.reach = reachOf(this, this.#effects, options.reach, this.#timeZone);
+    this.schedules = schedulesOf(this, { maxSchedules, timeZone: this.timeZone });
+    this.reach = reachOf(this, this.#effects, options.reach, this.timeZone);
     this.host.actors.machines = () => this.#machines();
     const { id, host } = this;
     this.snapshots = new ScopeSnapshots(
@@ -307,13 +308,13 @@ export class SessionCore<Lead extends Speaker = Speaker> implements HostedSessio
     return readTraceparent(this.#options.traceparent);
   }
 
-  get #timeZone(): string {
-    return this.#options.timeZone ?? 'UTC';
-  }
-
   /** The identity of the session's user; undefined if there is none. */
   get user(): string | undefined {
     return this.#options.user;
+  }
+
+  get timeZone(): string {
+    return this.#options.timeZone ?? 'UTC';
   }
 
   get consentModel() {
@@ -432,7 +433,7 @@ export class SessionCore<Lead extends Speaker = Speaker> implements HostedSessio
     if (event.type === 'reading.ended') return withMeaning(records, unit, id, event, leadSettles);
     if (event.type === 'deadline.schedule') return withNextTime(records, id, event);
     if (event.type === 'deadline.reach')
-      return withQuiet(this.#options.reach, this.#timeZone, event);
+      return withQuiet(this.#options.reach, this.timeZone, event);
     return event.type === 'question.settled' ? withVerdict(records, unit, event) : event;
   }
 

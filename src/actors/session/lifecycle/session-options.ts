@@ -77,6 +77,11 @@ export interface SessionOptions extends OutcomeOptions {
    */
   readonly steering?: boolean;
   /**
+   * Whether the lead model has `reminders`, the tool with which it sets, lists and cancels reminders for the user. Needs
+   * `timeZone`. @defaultValue false
+   */
+  readonly reminders?: boolean;
+  /**
    * Whether one reply tells the results of all background calls of one request. @defaultValue 'batch' in text; 'off' by
    * voice, because listeners prefer news in small pieces
    */
@@ -136,6 +141,7 @@ export const sessionChecks = {
   budget: elsewhere,
   hooks: z.strictObject(hookChecks).optional(),
   steering: z.boolean().optional(),
+  reminders: z.boolean().optional(),
   consolidation: z.union([z.enum(['off', 'batch']), someObject]).optional(),
   speakProgress: z.enum(SPEAK_PROGRESS).optional(),
   systemAs: z.enum(['system', 'user']).optional(),
@@ -159,6 +165,11 @@ export function checkSessionOptions(
   const where = `new ${type}(options)`;
   check(where, schema, options);
   checkAgents(options.agents);
+  if (options.reminders === true && options.timeZone === undefined)
+    throw new ConfigurationError(
+      'INVALID_OPTION',
+      `${where}: reminders: expected \`timeZone\` to be the user's time zone, got undefined`,
+    );
   for (const [key, config] of Object.entries(options.subagentConfigs ?? {}))
     checkParts(`subagentConfigs.${key}`, config);
 }

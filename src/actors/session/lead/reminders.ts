@@ -1,0 +1,247 @@
+// Reminders that the user asks the lead agent for, and `reminders`, the runtime's tool with which the model sets, lists and
+// cancels them. A reminder is a schedule that tells words.
+//
+// Owns:     the times as a model writes them, and the names of reminders.
+// Does not: keep a reminder until its time, or tell it (effects/schedules.ts, outbox).
+//
+// Invariants
+//   REMINDERS-1. The tool's description is constant; every answer states the user's local time.
+//   REMINDERS-2. The tool lists and cancels only schedules that it has set. It cancels one only if the model's words fit this
+//       one and no other.
+//   REMINDERS-3. Only the user's words set or cancel a reminder (like STEERING-4).
+//   REMINDERS-4. The same words for the same time are one reminder, even if the call is repeated after a crash.
+
+import { jsonSchema } from 'ai';
+import { z } from 'zod';
+import { codeOf } from '../../../values/errors.ts';
+import { hashOf } from '../../../values/storable.ts';
+import { withoutUndefined } from '../../../values/without-undefined.ts';
+import type { ToolContext, ToolDefinition } from '../../contracts/lead-tool.ts';
+import type { ScheduleRecord } from '../../contracts/records.ts';
+import { objectJson, validatedBy } from '../../model/schema.ts';
+import type { Host } from '../../runtime/host.ts';
+import type { SessionRecords } from '../state/session-records.ts';
+import type { SessionUnit } from '../unit/session-unit.ts';
+import { defineTool } from './lead-tools.ts';
+import { fittingIn, wordsIn } from './work.ts';
+
+type Times = Partial<Pick<ScheduleRecord, 'everyMs' | 'cron'>> & { readonly at?: number | string };
+
+/** The parts of a session that the tool uses. */
+export interface RemindedSession {
+  readonly host: Host;
+  readonly records: SessionRecords;
+  readonly unit: SessionUnit;
+  readonly schedules: {
+    set(options: Times & { readonly key: string; readonly say: string }): Promise<object>;
+    cancel(key: string): Promise<boolean>;
+    /** Returns the next time of a schedule; undefined if it has ended. */
+    dueAtOf(key: string): number | undefined;
+  };
+  readonly timeZone: string;
+}
+
+/** The runtime's tool with which a lead model sets reminders. */
+export const REMINDERS = 'reminders';
+
+/** The keys of the schedules that the tool has set begin with this. */
+const OF_TOOL = 'reminder:';
+const MAX_WORDS_CHARS = 1000;
+const MINUTE_MS = 60_000;
+
+const DESCRIPTION =
+  "Reminders for the user, told at their time, even after a restart. set: `words`, what to remind them of, in their language, and one of `at` (the user's local time: HH:MM for the next time the clock shows it, tomorrow HH:MM, friday HH:MM or YYYY-MM-DD HH:MM), `inMinutes`, `everyMinutes`, `cron` (for what repeats, in local time: minute hour day month weekday). list: all reminders, and the user's date and time. cancel: the `reminder`, as list names it or by some of its words. To change one, cancel it and set it again.";
+
+const schema = z.object({
+  action: z.enum(['set', 'list', 'cancel']),
+  words: z.string().max(MAX_WORDS_CHARS).nullish(),
+  at: z.string().nullish(),
+  inMinutes: z.number().nullish(),
+  everyMinutes: z.number().nullish(),
+  cron: z.string().nullish(),
+  reminder: z.string().nullish(),
+});
+
+type Args = z.infer<typeof schema>;
+
+const aText = { type: 'string' } as const;
+const aNumber = { type: 'number' } as const;
+const parameters = objectJson(
+  {
+    action: { ...aText, enum: [...schema.shape.action.options] },
+    words: aText,
+    at: aText,
+    inMinutes: aNumber,
+    everyMinutes: aNumber,
+    cron: aText,
+    reminder: aText,
+  },
+  ['action'],
+);
+
+/** Returns the tool, as the runtime runs it and a lead model sees it. */
+export function remindersTool(session: RemindedSession): ToolDefinition {
+  return defineTool<Args>({
+    name: REMINDERS,
+    description: DESCRIPTION,
+    parameters: jsonSchema<Args>(parameters, { validate: validatedBy(schema) }),
+    // REMINDERS-4
+    idempotent: true,
+    detach: { onWords: false },
+    execute: async (args, context) => {
+      const answer = await remind(session, args, context);
+      const { host, timeZone } = session;
+      return { ...answer, now: localTime(host.environment.clock.now(), timeZone), timeZone };
+    },
+  });
+}
+
+const NOT_ASKED = 'Nothing was done: only words of the user set or cancel a reminder. Ask them.';
+const NO_WORDS = 'Nothing was set: `words` is missing.';
+const NO_TIME =
+  'Nothing was set. Call again with one time: at (HH:MM, tomorrow HH:MM, friday HH:MM or YYYY-MM-DD HH:MM), inMinutes, everyMinutes or cron (five fields). If the user has not said when, ask them.';
+const TOO_MANY = 'Nothing was set: there are too many reminders. Tell the user.';
+const PASSED =
+  'Nothing was set: this time has passed. `now` is the present time of the user. Call again with the time that they mean; if you do not know it, ask them.';
+const IS_SET = 'Tell the user the day and the time in a few words.';
+const CANCELLED = 'It is cancelled. Say which one in a few words.';
+const NONE = 'The user has no reminders.';
+const OR_ASK =
+  'If the user means one of these, call again with its whole name; if you do not know, ask them.';
+const UNCLEAR = {
+  none: `Nothing was cancelled: no reminder has these words. ${OR_ASK}`,
+  one: `Nothing was cancelled: this reminder has only some of these words. ${OR_ASK}`,
+  several: `Nothing was cancelled: these words fit all of these. If the user means all, call once for each. ${OR_ASK}`,
+};
+
+async function remind(
+  session: RemindedSession,
+  args: Args,
+  { callId }: ToolContext,
+): Promise<object> {
+  const { action, reminder } = args;
+  if (action === 'list') {
+    const names = remindersOf(session).map(({ name }) => name);
+    return { reminders: names, ...(names.length === 0 && { next: NONE }) };
+  }
+  const { requestId } = session.records.calls.get(callId) ?? {};
+  if (requestId === null) return { status: 'refused', next: NOT_ASKED };
+  return action === 'set' ? set(session, args, callId) : cancel(session, reminder ?? '');
+}
+
+async function set(session: RemindedSession, args: Args, callId: string): Promise<object> {
+  const { schedules, records, timeZone } = session;
+  const refused = (next: string) => ({ status: 'not_set', next });
+  const say = args.words?.trim() ?? '';
+  if (say === '') return refused(NO_WORDS);
+  const times = timesOf(args, beganAt(session, callId), timeZone);
+  if (times === null) return refused(NO_TIME);
+  const key = `${OF_TOOL}${hashOf(JSON.stringify([say, times]))}`;
+  const isSet = () => ({
+    status: 'set',
+    reminder: remindersOf(session).find(({ key: of }) => of === key)?.name ?? say,
+    next: IS_SET,
+  });
+  try {
+    await schedules.set({ key, say, ...times });
+    return isSet();
+  } catch (error) {
+    const code = codeOf(error);
+    // A process that has died since had set it.
+    const isTold = [...records.deliveries.keys()].some((id) => id.startsWith(`${key}@`));
+    if (code === 'TIME_PASSED') return isTold ? isSet() : refused(PASSED);
+    if (code === 'TOO_MANY_SCHEDULES') return refused(TOO_MANY);
+    if (code === 'INVALID_ARGUMENT') return refused(NO_TIME);
+    throw error;
+  }
+}
+
+async function cancel(session: RemindedSession, named: string): Promise<object> {
+  const all = remindersOf(session);
+  if (all.length === 0) return { status: 'nothing_set', next: NONE };
+  const [only, ...others] = all;
+  const { fits, isClear } = fittingIn(all, named || (others.length === 0 && only?.name) || '');
+  const [reminder, another] = fits;
+  if (!reminder || !isClear) {
+    const why = another || named === '' ? 'several' : reminder ? 'one' : 'none';
+    const reminders = (reminder ? fits : all).map(({ name }) => name);
+    return { status: 'unclear', reminders, next: UNCLEAR[why] };
+  }
+  // Two may have the same words in the same minute.
+  for (const { key, name } of all) if (name === reminder.name) await session.schedules.cancel(key);
+  return { status: 'cancelled', reminder: reminder.name, next: CANCELLED };
+}
+
+/** Returns the reminders that are set, by their times. */
+function remindersOf({ records, schedules, timeZone }: RemindedSession) {
+  const ofTool = [...records.schedules.values()].flatMap(({ key, say = '', cron, everyMs }) => {
+    const dueAt = key.startsWith(OF_TOOL) ? schedules.dueAtOf(key) : undefined;
+    if (dueAt === undefined) return [];
+    const every = everyMs === undefined ? cron : `every ${everyMs / MINUTE_MS} minutes`;
+    const again = every === undefined ? '' : ` (repeats: ${every})`;
+    return { key, dueAt, name: `${localTime(dueAt, timeZone)}${again}: ${say}` };
+  });
+  return ofTool
+    .toSorted((one, other) => one.dueAt - other.dueAt)
+    .map((one) => ({ ...one, words: wordsIn(one.name), isCurrent: true }));
+}
+
+/** Returns when the call began: a call that is repeated after a crash means the same times. */
+function beganAt({ unit, host }: RemindedSession, callId: string): number {
+  const { dueAt, timeoutMs } = unit.calls.of(callId)?.context ?? {};
+  const now = host.environment.clock.now();
+  return dueAt === undefined || timeoutMs === undefined ? now : dueAt - timeoutMs;
+}
+
+/** Returns the time that a model has given; null if it is not exactly one, or cannot be read. */
+function timesOf(
+  { at, inMinutes, everyMinutes, cron }: Args,
+  now: number,
+  timeZone: string,
+): Times | null {
+  const time = at?.trim() ? localAt(at.trim(), now, timeZone) : undefined;
+  const pattern = cron?.trim() || undefined;
+  const given: Times = withoutUndefined({
+    at: time ?? (inMinutes ? now + Math.round(inMinutes * MINUTE_MS) : undefined),
+    everyMs: everyMinutes ? Math.round(everyMinutes * MINUTE_MS) : undefined,
+    cron: pattern,
+  });
+  const isOne = [at?.trim(), inMinutes, everyMinutes, pattern].filter(Boolean).length === 1;
+  const hasFiveFields = pattern === undefined || pattern.split(/\s+/).length === 5;
+  return isOne && time !== null && hasFiveFields && (given.everyMs ?? MINUTE_MS) >= MINUTE_MS
+    ? given
+    : null;
+}
+
+const AT = /^(?:(\d{4}-\d\d-\d\d)[ T]|([a-z]+) )?([01]?\d|2[0-3]):([0-5]\d)(?::00)?$/i;
+const DAYS = ['sunday', 'monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday'];
+const DAY_MS = 24 * 60 * MINUTE_MS;
+
+/** Returns a local time as `2026-12-24T18:00`; null if `at` is none. */
+function localAt(at: string, now: number, timeZone: string): string | null {
+  const [, date, named, hours = '', minutes] = AT.exec(at) ?? [];
+  if (minutes === undefined) return null;
+  const time = `${hours.padStart(2, '0')}:${minutes}`;
+  if (date !== undefined) return `${date}T${time}`;
+  const [today = '', clock = ''] = localClock(now, timeZone).split(' ');
+  const midnight = new Date(`${today}T00:00Z`);
+  const isPast = time <= clock;
+  const day = named?.toLowerCase() ?? '';
+  const ahead = (DAYS.indexOf(day) - midnight.getUTCDay() + 7) % 7;
+  const days = { '': Number(isPast), today: 0, tomorrow: 1 }[day] ?? (ahead || (isPast ? 7 : 0));
+  if (named !== undefined && !['today', 'tomorrow', ...DAYS].includes(day)) return null;
+  const then = new Date(midnight.getTime() + days * DAY_MS);
+  return `${then.toISOString().slice(0, 10)}T${time}`;
+}
+
+/** Returns the time on a clock: `2026-11-30 09:00`. */
+function localClock(at: number, timeZone: string): string {
+  const style = { timeZone, dateStyle: 'short', timeStyle: 'short' } as const;
+  return new Intl.DateTimeFormat('sv-SE', style).format(at);
+}
+
+/** Returns a time for a reader: `Monday 30 November 2026 at 09:00`. */
+export function localTime(at: number, timeZone: string): string {
+  const style = { timeZone, dateStyle: 'full', timeStyle: 'short' } as const;
+  return new Intl.DateTimeFormat('en-GB', style).format(at);
+}
