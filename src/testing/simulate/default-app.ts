@@ -33,12 +33,15 @@ const lookUp = {
   idempotent: true,
 };
 
-const pay = tool({
-  description: 'Pays for an order',
-  inputSchema: order,
-  needsApproval: true,
-  execute: ({ item, count }) => ({ paid: `${count} of ${item}` }),
-});
+const pay = {
+  ...tool({
+    description: 'Pays for an order',
+    inputSchema: order,
+    needsApproval: true,
+    execute: ({ item, count }) => ({ paid: `${count} of ${item}` }),
+  }),
+  lasting: { free: ['item', 'count'] },
+};
 
 const book = tool({
   description: 'Books something',

@@ -49,6 +49,8 @@ export class User {
   readonly #answering = new Set<string>();
   /** Approvals whose call the user has changed in words; the user changes no call twice. */
   readonly #changed = new Set<string>();
+  /** Approvals that last, and that the user has thought of taking back. */
+  readonly #lasting = new Set<string>();
   /** Deliveries that remain on the screen. */
   readonly #cards = new Set<string>();
   #utterance: Utterance | null = null;
@@ -139,15 +141,29 @@ export class User {
 
   #asked(question: QuestionView): void {
     const { requestId, state } = question;
-    const before = this.#questions.get(requestId)?.state;
+    const known = this.#questions.get(requestId);
+    const before = known?.state;
     this.#questions.set(requestId, question);
-    if (state === before) return;
+    if (state === 'answered' && question.lasts) this.#mayTakeBack(question);
+    const isPutAgain = question.putAgain?.times !== known?.putAgain?.times;
+    if (state === before && !isPutAgain) return;
     if (state === 'open') this.#mayVanish();
     if (state === 'open') this.#considers(question);
     if (!OVER.has(state) || before === undefined || OVER.has(before)) return;
     const late = this.#ports.faults.strikes('answer.late');
     if (late)
       this.#later(late.within(100, 5000), () => this.#clicks(question, this.#chance(question)));
+  }
+
+  /** Takes an approval that lasts back, some time after it was given. */
+  #mayTakeBack({ requestId }: QuestionView): void {
+    const chance = chanceOf(this.#ports.seed, 'takes back', requestId);
+    if (this.#lasting.has(requestId) || !chance.happens(TAKES_BACK)) return;
+    this.#lasting.add(requestId);
+    this.#later(chance.within(100, TAKES_BACK_WITHIN_MS), () => {
+      const lasting = this.#questions.get(requestId);
+      if (lasting?.lasts) this.#gives(lasting, { approved: false });
+    });
   }
 
   #considers(question: QuestionView): void {
@@ -181,11 +197,13 @@ export class User {
   }
 
   #clicks(question: QuestionView, chance: Chance): void {
+    this.#gives(question, clickFor(question, chance));
+  }
+
+  #gives({ requestId }: QuestionView, answer: GivenAnswer): void {
     const session = this.#ports.session();
     const { note, client } = this.#ports;
     if (!session || !client.isThere) return;
-    const { requestId } = question;
-    const answer = clickFor(question, chance);
     session.questionShown(requestId);
     note({ kind: 'clicked', requestId, answer });
     session.answer(requestId, answer).then(
@@ -204,9 +222,10 @@ export class User {
     if (kind === 'approval') {
       if (!chance.happens(0.7)) return no;
       const input = chance.happens(CHANGES) ? otherInput(question, chance) : null;
-      if (!input || this.#changed.has(requestId)) return yes;
+      const isAlways = yes === 'yes' && chance.happens(LASTS);
+      if ((!input && !isAlways) || this.#changed.has(requestId)) return yes;
       this.#changed.add(requestId);
-      return `Yes, but with ${JSON.stringify(input)}`;
+      return input ? `Yes, but with ${JSON.stringify(input)}` : "Yes, and don't ask me again";
     }
     if (options.length === 0) return `call it number ${chance.below(1000)} please`;
     return chance.pick(options).label;
@@ -279,8 +298,11 @@ export class User {
   }
 }
 
-/** How often a user who agrees changes the call. */
+/** How often a user who agrees changes the call, or agrees to later calls, too; and how often the user takes that back. */
 const CHANGES = 0.2;
+const LASTS = 0.3;
+const TAKES_BACK = 0.5;
+const TAKES_BACK_WITHIN_MS = 60_000;
 
 /** Returns the arguments of an approval's call with another number; null if there is no number. */
 function otherInput({ action }: QuestionView, chance: Chance): object | null {
@@ -295,7 +317,13 @@ function clickFor(question: QuestionView, chance: Chance): GivenAnswer {
     const approved = chance.happens(0.7);
     const other = approved && chance.happens(CHANGES) ? otherInput(question, chance) : null;
     const input = other ?? changed?.input;
-    return { approved, ...(approved && input !== undefined && { input }) };
+    const mayLast = approved && question.mayDiffer !== false && chance.happens(LASTS);
+    const lasts = mayLast && chance.pick(['task', 'session'] as const);
+    return {
+      approved,
+      ...(approved && input !== undefined && { input }),
+      ...(lasts && { lasts }),
+    };
   }
   if (options.length === 0) return { text: `number ${chance.below(1000)}` };
   return { optionId: chance.pick(options).id };

@@ -7,6 +7,7 @@ import { defineTool } from '../../../src/index.ts';
 import { ServiceLedger } from '../../../src/actors/subagents/service-ledger.ts';
 import { SubagentTree } from '../../../src/actors/subagents/subagent-tree.ts';
 import { Projection } from '../../../src/actors/session/state/projection.ts';
+import { SessionRecords } from '../../../src/actors/session/state/session-records.ts';
 import { LeadAgents } from '../../../src/actors/session/lead/lead-agents.ts';
 import { TextOutput } from '../../../src/actors/session/lead/text-output.ts';
 import { TurnChart } from '../../../src/actors/session/lead/turn-chart.ts';
@@ -117,7 +118,60 @@ const shop: SimulatedAppLike = ({ environment: { scheduler } }) => ({
   },
 });
 
+/** A shop whose user may agree to all further payments. */
+const stall: SimulatedAppLike = () => ({
+  agents: [
+    {
+      name: 'host',
+      instructions: 'You are the host.',
+      tools: [
+        defineTool({
+          name: 'shopping',
+          description: 'Buys something',
+          parameters: z.object({ topic: z.string() }),
+          execution: 'background',
+        }),
+      ],
+    },
+  ],
+  subagentConfigs: {
+    shopping: {
+      name: 'shopping',
+      instructions: 'You buy what the user wants.',
+      tools: {
+        pay: {
+          description: 'Pays',
+          inputSchema: z.object({ count: z.number().int().min(1).max(9) }),
+          needsApproval: true,
+          lasting: { free: ['count'] },
+          execute: () => 'paid',
+        },
+      },
+      maxSteps: 5,
+    },
+  },
+});
+
 const planted: readonly Planted[] = [
+  {
+    fault: 'an approval that was taken back still lasts',
+    session: 'text',
+    app: stall,
+    breaks: ['P8'],
+    plant: () => patched(SessionRecords.prototype, 'endLasting', () => {}),
+  },
+  {
+    fault: 'a yes to one call lasts',
+    session: 'text',
+    app: stall,
+    breaks: ['P3'],
+    plant: () =>
+      changedEvents((_, event) =>
+        event.type === 'answer.given' && 'approved' in event && event.approved === true
+          ? { lasts: 'session' }
+          : {},
+      ),
+  },
   {
     fault: 'a call that a page has had is offered to another page',
     session: 'text',

@@ -27,6 +27,8 @@ interface Asked {
   /** While the question was shown. */
   readonly tried: Tried[];
   accepted: number;
+  /** It is an approval that lasts, or lasted. */
+  hasLasted: boolean;
 }
 
 /**
@@ -49,8 +51,9 @@ function* changed(book: Map<string, Asked>, order: string[], view: QuestionView)
   const known = book.get(requestId);
   const before = known?.view.state ?? 'queued';
   if (!known) order.push(requestId);
-  const asked = known ?? { view, tried: [], accepted: 0 };
+  const asked = known ?? { view, tried: [], accepted: 0, hasLasted: false };
   asked.view = view;
+  asked.hasLasted ||= state === 'answered' && view.lasts !== undefined;
   book.set(requestId, asked);
   if (OVER.has(before) && before !== state)
     yield { promise: 'P2', what: `${requestId} was ${before}, and then ${state}` };
@@ -107,7 +110,8 @@ function* tried(book: Map<string, Asked>, entry: LogEntry): Iterable<Broken> {
     }
   } else if (entry.kind === 'receipt' && entry.receipt.accepted) {
     const asked = book.get(entry.requestId);
-    if (!asked) return;
+    // The user takes back what they gave.
+    if (!asked || (asked.hasLasted && entry.answer.approved === false)) return;
     asked.accepted += 1;
     const { answer, state } = asked.view;
     const words = inWords(asked.view, entry);

@@ -3,12 +3,13 @@
 import { isRecord, propertiesOf, callKey } from '../../../values/json.ts';
 import { nothingTwice as noneTwice } from '../../conformance/promises.ts';
 import { isPlainYes, saysYes } from '../../conformance/words.ts';
-import { eventsOf, upToClosing, type LogEntry, type RunRecord } from '../log/log.ts';
+import { eventsOf, upToClosing, type Effect, type LogEntry, type RunRecord } from '../log/log.ts';
 import type { Broken } from './broken.ts';
-import type {
-  DeliveryView,
-  QuestionView,
-  SubagentView,
+import {
+  coversCall,
+  type DeliveryView,
+  type QuestionView,
+  type SubagentView,
 } from '../../../actors/contracts/session-views.ts';
 import type { LedgerEntry } from '../../../actors/contracts/outcome.ts';
 import { SPAWNED, type SpawnedEvent } from '../../../actors/subagent/subagent-events.ts';
@@ -406,6 +407,29 @@ function configsIn({
 
 function* consent({ app, log, effects }: RunRecord): Iterable<Broken> {
   const given = consentsIn(log);
+  const lasting = yield* lastingIn(log);
+  const subagents = new Map(
+    eventsOf(log, 'subagent.changed').map(({ event }) => [event.subagent.id, event.subagent]),
+  );
+  const covers = (
+    { question, at, until }: Lasting,
+    call: Pick<Effect, 'tool' | 'input' | 'subagentId' | 'at'>,
+  ): boolean => {
+    const { subagentId, subagentName, action, changed, lasts, mayDiffer } = question;
+    const caller = subagents.get(call.subagentId ?? '');
+    let asker = caller;
+    while (asker && asker.id !== subagentId) asker = subagents.get(asker.parentId ?? '');
+    const isOfScope = lasts === 'task' ? asker : caller?.name === subagentName;
+    return (
+      Boolean(isOfScope) &&
+      at <= call.at &&
+      call.at <= until + RUNS_WITHIN_MS &&
+      coversCall(
+        { mayDiffer, action: action && { ...action, input: (changed ?? action).input } },
+        { toolName: call.tool, input: call.input },
+      )
+    );
+  };
   const preApproved = new Set(
     Object.values(app.subagentConfigs ?? {}).flatMap((config) =>
       (config.preApproved ?? []).map(({ tool }) => tool),
@@ -414,7 +438,10 @@ function* consent({ app, log, effects }: RunRecord): Iterable<Broken> {
   for (const { needsApproval, tool, input, subagentId, at } of effects) {
     if (!needsApproval || preApproved.has(tool)) continue;
     const key = callKey(tool, input);
-    if (!given.some((yes) => yes.at <= at && yes.subagentId === subagentId && yes.key === key))
+    const isGiven =
+      given.some((yes) => yes.at <= at && yes.subagentId === subagentId && yes.key === key) ||
+      lasting.some((yes) => covers(yes, { tool, input, subagentId, at }));
+    if (!isGiven)
       yield {
         promise: 'P8',
         what: `${subagentId} ran ${tool} with ${JSON.stringify(input)}, and the user had not consented to that`,
@@ -449,6 +476,47 @@ function consentsIn(log: RunRecord['log']) {
       });
   }
   return given;
+}
+
+/** A call that was allowed may begin this much later: its tool may be slow, and so may the journal. */
+const RUNS_WITHIN_MS = 12_000;
+
+/** An approval that lasts, and when it was given and taken back. */
+interface Lasting {
+  readonly question: QuestionView;
+  readonly at: number;
+  until: number;
+}
+
+/** Returns the approvals that last. P3: each of them was given by a button, or by a plain yes to its read-back. */
+function* lastingIn(log: RunRecord['log']): Generator<Broken, readonly Lasting[]> {
+  const found = new Map<string, Lasting>();
+  const proposed = new Set<string>();
+  const affirmed = new Set<string>();
+  for (const entry of log) {
+    if (entry.kind === 'said' && isPlainYes(entry.words))
+      for (const requestId of proposed) affirmed.add(requestId);
+    if (entry.kind === 'clicked' && entry.answer.lasts) affirmed.add(entry.requestId);
+    const before = entry.kind === 'receipt' ? found.get(entry.requestId) : undefined;
+    if (entry.kind === 'receipt' && before && entry.receipt.accepted && !entry.answer.approved)
+      before.until = Math.min(before.until, entry.at);
+    if (entry.kind !== 'event' || entry.event.type !== 'question.changed') continue;
+    const { question } = entry.event;
+    const { requestId, state, lasts } = question;
+    const known = found.get(requestId);
+    if (state !== 'answered' && lasts) proposed.add(requestId);
+    else proposed.delete(requestId);
+    if (state !== 'answered') continue;
+    if (known && !lasts) known.until = Math.min(known.until, entry.at);
+    if (known || !lasts) continue;
+    found.set(requestId, { question, at: entry.at, until: Infinity });
+    if (!affirmed.has(requestId))
+      yield {
+        promise: 'P3',
+        what: `${requestId} lasts for the ${lasts}, and the user has not agreed to that`,
+      };
+  }
+  return [...found.values()];
 }
 
 /**
