@@ -315,11 +315,11 @@ const rows: readonly Row[] = [
     limit: 466,
     goal: 250,
   },
-  { what: 'lines of code', value: linesOf(texts.keys()), limit: 116_828, goal: 85_000 },
+  { what: 'lines of code', value: linesOf(texts.keys()), limit: 116_942, goal: 85_000 },
   {
     what: 'lines of code without adapters, testing and cli',
     value: linesOf(core),
-    limit: 70_616,
+    limit: 70_639,
   },
   {
     what: "files that `import 'offstage'` loads",
@@ -330,7 +330,7 @@ const rows: readonly Row[] = [
   {
     what: "lines of code that `import 'offstage'` loads",
     value: linesOf(loaded),
-    limit: 41_985,
+    limit: 42_008,
     goal: 24_000,
   },
 ];

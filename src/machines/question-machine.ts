@@ -173,12 +173,13 @@ type QuestionFact =
   | ({ readonly type: 'reading.begun' } & WordsRead)
   /**
    * The model has read the words up to this utterance. `gives`: a yes to an approval; another answer; the question is to
-   * be put again; or nothing.
+   * be put again; or nothing. `change`: the yes is to an approval that lasts, whose read-back has this number.
    */
   | {
       readonly type: 'reading.ended';
       readonly utteranceId: string;
       readonly gives: 'consent' | 'answer' | 'again' | 'nothing';
+      readonly change?: number;
     }
   /** Neither party has spoken for a while: ask the question again. */
   | { readonly type: 'question.nudge' }
@@ -330,9 +331,11 @@ export const questionMachine = setup({
     /** Reports about another call do not count for this one, however late the user's words are known. */
     noteChange: assign(({ context }, event: QuestionEvent) => {
       const { change: put = 0 } = context;
-      if (event.type !== 'question.readBack' || (event.change ?? put) === put) return {};
+      const change =
+        event.type === 'question.readBack' || event.type === 'reading.ended' ? event.change : put;
+      if (change === undefined || change === put) return {};
       return {
-        change: event.change,
+        change,
         playingSince: null,
         heard: false,
         heardAt: undefined,
@@ -595,7 +598,7 @@ export const questionMachine = setup({
           {
             guard: ifRead('readsBack'),
             target: 'open',
-            actions: [assign({ isAffirmed: true }), ...readBackNow],
+            actions: [...readBackNow, noteChange, assign({ isAffirmed: true })],
           },
           { guard: ifRead('passes'), target: 'open' },
           { guard: ifRead('holds'), target: 'held' },
@@ -717,11 +720,13 @@ function readWordsCount({ words, ...context }: QuestionContext): boolean {
 /** Tells what a reading does; null: the question does not wait for it (QUESTION-11, QUESTION-12). */
 export function readingDoes(
   context: QuestionContext,
-  { utteranceId, gives, at }: ReadingEnded,
+  { utteranceId, gives, change, at }: ReadingEnded,
 ): 'answers' | 'readsBack' | 'passes' | 'holds' | 'asks' | null {
   const { words, readBy = -Infinity, isAffirmed, remindAt } = context;
   if (words?.utteranceId !== utteranceId || at > readBy) return null;
   if (gives === 'nothing') return remindAt > 0 ? 'holds' : 'passes';
   if (gives === 'again' || !readWordsCount(context)) return 'asks';
+  // A yes that also asks not to be asked again was not read back as such yet.
+  if (change !== undefined) return 'readsBack';
   return gives === 'answer' || isAffirmed ? 'answers' : 'readsBack';
 }

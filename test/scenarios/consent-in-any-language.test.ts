@@ -141,6 +141,69 @@ test('ignores a spoken yes that interrupts the reading back', async () => {
   expect([sent, talk.errors]).toEqual([['mail'], []]);
 });
 
+describe('a yes to later calls, too', () => {
+  const LASTING = `${READ_BACK} A yes also lets it do exactly this again without asking, until this task is done.`;
+  const ALWAYS = 'Sim, e não me pergunte mais.';
+  const known = lexicon({ always: [ALWAYS], yes: ['sim'], no: ['não'] });
+
+  /** Sends two mails, one after the other. */
+  async function twice(more: Record<string, unknown> = {}) {
+    const { sent, subagents } = mailer(more);
+    const mail = calls(['send_mail', { to: 'Anna' }]);
+    subagents.mail.script = steps(mail, mail, say('It is over.'));
+    return { ...(await text({ subagents, consentModel: wordsModel(known).model })), sent };
+  }
+
+  test('counts after a plain yes to its read-back', async () => {
+    const { type, put } = await twice();
+    await type(ALWAYS);
+    expect(put()).toEqual([READ_BACK.replace('To be sure: ', ''), LASTING]);
+  });
+
+  test.each(['sim', ALWAYS])('counts by "%s" to its read-back, and lasts', async (yes) => {
+    const { type, state, sent, errors } = await twice();
+    await type(ALWAYS);
+    expect(sent).toEqual([]);
+    await type(yes);
+    expect([sent, errors]).toEqual([['mail', 'mail'], []]);
+    expect(state().questions).toHaveLength(1);
+  });
+
+  test('is read back although the plain yes was read back before', async () => {
+    const { type, sent, put } = await twice();
+    await type('sim');
+    await type(ALWAYS);
+    expect([sent, put().at(-1)]).toEqual([[], LASTING]);
+    await type('sim');
+    expect(sent).toEqual(['mail', 'mail']);
+  });
+
+  test('leaves the call as asked after a no', async () => {
+    const { type, sent, put, stateOf } = await twice();
+    await type(ALWAYS);
+    await type('não');
+    expect([sent, put().at(-1), stateOf()]).toEqual([[], READ_BACK, 'open']);
+    await type('sim');
+    await type('sim');
+    expect(sent).toEqual(['mail']);
+  });
+
+  test('is a yes to this call where the author of the tool allows no more', async () => {
+    const { type, sent, put } = await twice({ lasting: false });
+    await type(ALWAYS);
+    expect([sent, put().at(-1)]).toEqual([[], READ_BACK]);
+    await type('sim');
+    expect(sent).toEqual(['mail']);
+  });
+
+  test('lasts for no later call by a plain yes alone', async () => {
+    const { type, sent, question } = await twice();
+    await type('sim');
+    await type('sim');
+    expect([sent, question()?.state]).toEqual([['mail'], 'open']);
+  });
+});
+
 test('shows the words of the reading back as the text of the delivery', async () => {
   const { type, state } = await text({ consentModel: always('yes').model });
   const shown = () =>

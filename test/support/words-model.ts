@@ -6,6 +6,7 @@ import { scriptedModel, type SimulatedEnvironment } from '../../src/testing/inde
 /** The beginning of the line of each meaning. */
 const LINES = {
   yes: 'the words are a plain yes',
+  always: 'the words are such a yes, and ask',
   no: 'the words refuse',
   first: 'the words choose option 1',
   second: 'the words choose option 2',

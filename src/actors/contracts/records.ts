@@ -543,7 +543,16 @@ export interface Unread {
 }
 
 /** A model's reading of words over a question. */
-export const MEANINGS = ['yes', 'no', 'option', 'wait', 'repeat', 'other', 'unclear'] as const;
+export const MEANINGS = [
+  'yes',
+  'always',
+  'no',
+  'option',
+  'wait',
+  'repeat',
+  'other',
+  'unclear',
+] as const;
 
 /** A model's reading of words. */
 export interface ModelReading {

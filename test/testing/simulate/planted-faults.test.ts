@@ -110,6 +110,8 @@ const shop: SimulatedAppLike = ({ environment: { scheduler } }) => ({
           description: 'Pays',
           inputSchema: z.object({ count: z.number().int().min(1).max(9) }),
           needsApproval: true,
+          // Each payment is asked about.
+          lasting: false,
           execute: () => 'paid',
         },
       },

@@ -21,15 +21,18 @@ import type { EffectsSession } from './effects-session.ts';
 
 const MAX_ERROR_CHARS = 200;
 
-/** The meaning of each mark; only an approval has `yes` and `no`. */
+/** The meaning of each mark; only an approval has `yes`, `always` and `no`. */
 const MEANT = {
   yes: 'the words are a plain yes to exactly this: no condition, change, doubt or irony',
+  always: 'the words are such a yes, and ask not to be asked again for it',
   no: 'the words refuse it, or ask not to do it now',
   wait: 'the words only ask for time',
   repeat: 'the words only ask to hear the question again',
   other: 'the words are about something else: a question, another wish, a change',
   unclear: 'anything else, words to another person, and whenever you are not sure',
 } as const;
+
+const DECIDES: ReadonlySet<string> = new Set(['yes', 'always', 'no']);
 
 const INSTRUCTIONS =
   'You read what a person said, in any language, when they were asked the quoted question. Answer with the mark of the ' +
@@ -76,7 +79,7 @@ async function meaningOf(
   }));
   const meanings = new Map<string, Meant & { readonly line: string }>();
   for (const means of MEANINGS)
-    if (means !== 'option' && (isApproval || (means !== 'yes' && means !== 'no')))
+    if (means !== 'option' && (isApproval || !DECIDES.has(means)))
       meanings.set(marks.markOf(means), { means, line: MEANT[means] });
   for (const { optionId, quote } of choices) {
     const line = `the words choose ${quote.name}, and no other`;

@@ -102,7 +102,7 @@ export function readUtterance(
     if (areTablesSilent(answerable(question), text, language))
       return { to: 'model', otherwise: readUtterance(question, text, heard) };
   const reading = read
-    ? readByModel(question, text, read, typed)
+    ? readByModel(asked, text, read, typed)
     : readOnce(question, text, { typed, language, leadSettles, isToLast: !asked.proposed?.lasts });
   const toLead = { to: 'lead', about: question.requestId } as const;
   if (reading === 'digression') return toLead;
@@ -205,16 +205,18 @@ function readOnce(
 
 /** Returns what a model has read, in the form of the tables' reading (USER-WORDS-9). */
 function readByModel(
-  { options }: QuestionRecord,
+  question: QuestionRecord,
   text: string,
   { means, optionId }: ModelReading,
   typed: boolean,
 ): Reading | 'digression' {
   const answered = (answer: Answer): Reading => ({ to: 'question', decisive: false, answer });
-  const option = options.find(({ id }) => id === optionId);
+  const option = question.options.find(({ id }) => id === optionId);
   if (option) return answered({ userResponse: option.label, optionId: option.id });
-  if (means === 'yes' || means === 'no')
-    return answered({ userResponse: text, approved: means === 'yes' });
+  if (means === 'always' && !question.proposed?.lasts && lastingCall(question, 'task'))
+    return { to: 'always' };
+  if (means === 'yes' || means === 'always' || means === 'no')
+    return answered({ userResponse: text, approved: means !== 'no' });
   if (means === 'wait') return { to: 'hold', forMs: typed ? HOLD_MS : SPOKEN_HOLD_MS };
   if (means === 'other') return 'digression';
   return { to: means === 'repeat' ? 'repeat' : 'again' };
@@ -303,7 +305,10 @@ export function withMeaning(
   const { typed } = last.utterance;
   const heard = { typed, approvals: approvalsIn(records, unit), leadSettles, read };
   const meant = read.means === null ? last.otherwise : readUtterance(question, text, heard);
-  const does = readingDoes(put, { ...ended, gives: givenBy(meant) });
+  const lasts = meant.to === 'always' && { change: (question.changes ?? 0) + 1 };
+  const does = readingDoes(put, { ...ended, gives: givenBy(meant), ...lasts });
+  if (does === 'readsBack' && lasts)
+    return { ...ended, gives: 'consent', ...lasts, reading: meant };
   if (does === 'readsBack') return { ...ended, gives: 'consent', reading: { to: 'readBack' } };
   const isVoid = does === 'asks' && GIVES[meant.to] === undefined;
   const reading: Reading =
@@ -347,6 +352,9 @@ export function wordsRead(
     ...(isUnclear && { timesUnclear: timesUnclear + 1, askedAgain: true }),
   });
   if (reading.to === 'readBack') readBack(records, question);
+  // The question's machine has noted the change.
+  const always = reading.to === 'always' ? lastingCall(question, 'task') : null;
+  if (always) propose(records, question, always);
   const were = meaningOf(question, reading, true);
   if (reading.to === 'lead')
     return unread.flatMap(({ utterance }) => leadHears(records, unit, utterance, reading.about));

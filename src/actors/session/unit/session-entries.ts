@@ -417,6 +417,7 @@ export const SESSION_SHAPES: EventShapes = {
   'reading.ended': z.looseObject({
     utteranceId: text,
     gives: z.enum(['consent', 'answer', 'again', 'nothing']),
+    change: maybe(amount),
     read: z.looseObject({
       means: z.enum(MEANINGS).nullable(),
       optionId: maybe(text),
