@@ -687,13 +687,13 @@ function isWaiting(tool: ToolDefinition | undefined): boolean {
 }
 
 /**
- * Returns when an inline tool's calls are detached; undefined if never. A tool that waits for subagents has a time limit
- * of its own, which the model chooses.
+ * Returns when an inline tool's calls are detached; undefined if never. Only the user's words detach the calls of a tool
+ * that waits for subagents or for a page by default: its own time limit bounds the wait.
  */
 function detachOf(tool: ToolDefinition) {
   const { afterMs, onWords } = tool.detach ?? {};
   if (afterMs === undefined && onWords === false) return undefined;
-  const isBound = onWords !== false && !isWaiting(tool);
+  const isBound = onWords !== false && tool.runsAt !== 'client' && !isWaiting(tool);
   const wordsMs = onWords === undefined ? WORDS_WAIT_MS : onWords ? 0 : null;
   return { afterMs: afterMs ?? (isBound ? REPLY_WAITS_MS : null), wordsMs };
 }
