@@ -32,7 +32,7 @@ export const longTests: readonly string[] = [
   'test/adapters/mcp/mcp-server.test.ts',
   'test/adapters/{a2a,acp,mcp,sqlite-journal}/kill-recovery.test.ts',
   'test/examples/numbered.test.ts',
-  'test/scenarios/recovery/detached-after-a-kill.test.ts',
+  'test/scenarios/recovery/{detached-after-a-kill,schedules-of-a-year}.test.ts',
   'test/scenarios/recovery/reach-after-a-kill.test.ts',
   // The growth of time with size.
   'test/{ground,language}/linear-time.test.ts',
