@@ -7,9 +7,9 @@ const COLORS = {
   speech: '#4c8dff', word: '#1f5fd0', broken: '#c2410c', tool: '#7c5cff', queued: '#b58900', presenting: '#d97706', open: '#e8590c',
   parked: '#8a8f98', answered: '#2f9e44', expired: '#8a8f98', withdrawn: '#8a8f98', pending: '#b58900', resting: '#8a8f98',
   offered: '#d97706', playing: '#4c8dff', spawning: '#8a8f98', ready: '#b58900', running: '#2f9e44', waiting_for_input: '#e8590c',
-  waiting_for_children: '#7c5cff', completed: '#2b8a3e', failed: '#c92a2a', cancelled: '#8a8f98', retried: '#d97706',
+  waiting_for_children: '#7c5cff', sleeping: '#5c7cfa', completed: '#2b8a3e', failed: '#c92a2a', cancelled: '#8a8f98', retried: '#d97706',
 };
-const THIN = new Set(['queued', 'parked', 'answered', 'expired', 'withdrawn', 'superseded', 'pending', 'resting', 'ready', 'waiting_for_input', 'waiting_for_children', 'completed', 'failed', 'cancelled']);
+const THIN = new Set(['queued', 'parked', 'answered', 'expired', 'withdrawn', 'superseded', 'pending', 'resting', 'ready', 'waiting_for_input', 'waiting_for_children', 'sleeping', 'completed', 'failed', 'cancelled']);
 const canvas = $('axis'), scroll = $('axis-scroll');
 const laneNames = () => [...FIRST_LANES.filter((name) => state.lanes.has(name)), ...[...state.lanes.keys()].filter((name) => !FIRST_LANES.includes(name))];
 const endAt = () => state.entries.at(-1)?.at ?? 1;

@@ -16,7 +16,7 @@
 //   BATCH-2. A result waits only while a sibling works or the lead agent still makes calls, and never longer than
 //        `ceilingMs`, counted from the first result.
 //   BATCH-3. A sibling that waits for the user delays no result, because the length of that wait is unknown. The same
-//        holds for a sibling that the lead agent itself awaits.
+//        holds for a sibling that sleeps until a time, and for one that the lead agent itself awaits.
 //   BATCH-4. A single result is passed on unchanged.
 //   BATCH-5. A batch is reported together once; a later result is passed on by itself. The ceiling discards nothing.
 //   BATCH-6. Each result keeps its reserved place in the outbox until the result is reported or seen.

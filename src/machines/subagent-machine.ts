@@ -1,10 +1,10 @@
 // The life of one delegated piece of work.
 //
 //   spawning ──▶ ready ⇄ running ⇄ waiting_for_children ─▶ waiting_for_input
-//       │          │        │ ▲─────────────────────────────────┘ (through ready)
+//       │          │        │ ▲─────────────────────────────────┘ (through ready, as after sleeping)
 //       └──────────┴────────┴──▶ completed | failed | cancelled    (final)
 //
-//   running: deciding ─▶ thinking ─▶ deciding ─▶ acting ─▶ deciding …
+//   running: deciding ─▶ thinking ─▶ deciding ─▶ acting ─▶ deciding … ─▶ sleeping
 //
 // Owns:     the subagent's state, the step count, the step's unsettled calls, the unread messages, and the remaining
 //           time of the run.
@@ -14,7 +14,8 @@
 //   SUBAGENT-MACHINE-1. A subagent ends once: nothing leaves completed, failed or cancelled.
 //   SUBAGENT-MACHINE-2. The run's clock runs only in `running`; waiting for a slot, the user or another agent costs no time.
 //   SUBAGENT-MACHINE-3. While the subagent waits for an answer, no other call of the step runs. The order is: ordinary
-//       calls; then delegations, in parallel; then questions in call order, one at a time; the completion call comes last.
+//       calls; then delegations, in parallel; then questions in call order, one at a time; then sleep; the completion
+//       call comes last.
 //   SUBAGENT-MACHINE-4. A step starts only when every call of the previous step is settled or abandoned.
 //   SUBAGENT-MACHINE-5. An approval gates one call, which runs only if it is approved.
 //   SUBAGENT-MACHINE-6. `maxInputRetries` consecutive questions without an answer from the user end the subagent with
@@ -34,6 +35,8 @@
 //   SUBAGENT-MACHINE-13. The machine records a raise of the budget, which changes nothing else. A raise after the
 //       budget is exhausted is ignored.
 //   SUBAGENT-MACHINE-14. A repeated model call is recorded for readers, and changes nothing else.
+//   SUBAGENT-MACHINE-15. The subagent sleeps without a run slot until the last time that the step's calls name, and wakes
+//       once: at that time, or by a message that is not `queue`.
 
 import type { SnapshotFrom } from 'xstate';
 import { activity, deadline, machineOptions, stopActivity } from './effect.ts';
@@ -45,6 +48,7 @@ import {
   isDelegation,
   isRunnable,
   openRequest,
+  sleepsUntil,
   stepLimit,
   subagentSetup,
   whileLive,
@@ -168,6 +172,7 @@ export const subagentMachine = subagentSetup.createMachine({
             { guard: 'hasRunnable', target: 'acting' },
             { guard: 'hasDelegation', target: '#subagent.waiting_for_children' },
             { guard: 'hasAsk', target: '#subagent.waiting_for_input' },
+            { guard: 'hasSleep', target: '#subagent.sleeping' },
             { guard: 'isHandedIn', target: '#subagent.completed', actions: 'complete' },
             { target: 'thinking' },
           ],
@@ -311,6 +316,46 @@ export const subagentMachine = subagentSetup.createMachine({
         { guard: 'asksNext', target: 'waiting_for_input' },
         { guard: ({ context }) => !context.calls.some(isDelegation), target: 'ready' },
       ],
+    },
+    sleeping: {
+      tags: ['live', 'waiting'],
+      entry: {
+        type: 'startActivity',
+        params: ({ context }) => ({
+          name: 'deadline',
+          id: 'deadline',
+          input: { dueAt: sleepsUntil(context.calls), event: 'deadline.sleep', byClock: true },
+        }),
+      },
+      exit: stopActivity('deadline'),
+      on: {
+        ...whileLive,
+        'deadline.sleep': {
+          target: 'ready',
+          guard: { type: 'isWakeTime', params: ({ event }) => event },
+          actions: 'wake',
+        },
+        'subagent.message': [
+          {
+            guard: { type: 'breaksOff', params: ({ event }) => event },
+            target: 'ready',
+            actions: ['dropStep', { type: 'keepMessage', params: ({ event }) => event }],
+          },
+          {
+            guard: { type: 'wakes', params: ({ event }) => event },
+            target: 'ready',
+            actions: ['wake', { type: 'keepMessage', params: ({ event }) => event }],
+          },
+          whileLive['subagent.message'],
+        ],
+        'budget.exhausted': [
+          whileLive['budget.exhausted'][0],
+          {
+            target: 'ready',
+            actions: [{ type: 'exhaust', params: ({ event }) => event }, 'dropCalls'],
+          },
+        ],
+      },
     },
     waiting_for_input: {
       tags: ['live', 'waiting'],

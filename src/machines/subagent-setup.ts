@@ -31,9 +31,12 @@ export interface StepCall {
   readonly callId: string;
   /**
    * `tool`: runs in a run slot. `delegation`: only waits for other subagents. `question`: asks the user. `input`: asks
-   * the agent that assigned the task. `approval`: needs the user's consent first. `completion`: submits the result.
+   * the agent that assigned the task. `approval`: needs the user's consent first. `sleep`: waits for a time.
+   * `completion`: submits the result.
    */
-  readonly kind: 'tool' | 'delegation' | 'question' | 'approval' | 'input' | 'completion';
+  readonly kind: 'tool' | 'delegation' | 'question' | 'approval' | 'input' | 'sleep' | 'completion';
+  /** Of a `sleep`: the time, in milliseconds since 1970. */
+  readonly until?: number;
   /** An `approval` whose call becomes a `delegation` once it is approved. */
   readonly delegates?: boolean;
 }
@@ -92,6 +95,7 @@ type SubagentFact =
   | { readonly type: 'budget.raised'; readonly limits: Readonly<Record<string, number>> }
   | { readonly type: 'deadline.preparation'; readonly dueAt: number }
   | { readonly type: 'deadline.run'; readonly dueAt: number }
+  | { readonly type: 'deadline.sleep'; readonly dueAt: number }
   | { readonly type: 'subagent.cancel'; readonly reason: string };
 
 /** The events of `subagentMachine`. */
@@ -141,6 +145,13 @@ export const isDelegation = (call: CallState): boolean =>
 /** Returns whether the call waits for an answer from the user or from another agent. */
 const isAsk = (call: CallState): boolean =>
   !call.settled && (call.kind === 'question' || call.kind === 'approval' || call.kind === 'input');
+
+/** Returns whether the call waits for a time. */
+export const isSleep = (call: CallState): boolean => call.kind === 'sleep' && !call.settled;
+
+/** Returns the last time for which a call waits. */
+export const sleepsUntil = (calls: Calls): number =>
+  Math.max(...calls.filter(isSleep).map(({ until = 0 }) => until));
 
 export const isCompletion = ({ kind }: StepCall): boolean => kind === 'completion';
 
@@ -347,6 +358,9 @@ export const subagentSetup = setup({
     settleAsk: assign(({ context }, { approved }: { approved: boolean }) => ({
       calls: settleAsk(context.calls, approved),
     })),
+    wake: assign(({ context }) => ({
+      calls: context.calls.map((call) => (isSleep(call) ? { ...call, settled: true } : call)),
+    })),
     countAsk: assign(({ context }) => ({ asked: context.asked + 1 })),
     /** Counts questions that the user missed. Another agent's answers and silence do not count. */
     countMiss: assign(({ context }) => ({
@@ -420,6 +434,9 @@ export const subagentSetup = setup({
     hasRunnable: ({ context }) => context.calls.some(isRunnable),
     hasDelegation: ({ context }) => context.calls.some(isDelegation),
     hasAsk: ({ context }) => context.calls.some(isAsk),
+    hasSleep: ({ context }) => context.calls.some(isSleep),
+    isWakeTime: ({ context }, { dueAt }: { dueAt: number }) => dueAt === sleepsUntil(context.calls),
+    wakes: (_, { mode }: { mode: MessageMode }) => mode !== 'queue',
     asksNext: ({ context }) => !context.calls.some(isDelegation) && context.calls.some(isAsk),
     isNotExhausted: ({ context }) => context.exhausted === null,
     isGraceful: (_, { graceful }: { graceful: boolean }) => graceful,

@@ -21,7 +21,7 @@ import type { ScheduleSnapshot } from './schedule-machine.ts';
 import type { ServiceSnapshot } from './service-machine.ts';
 import type { SessionSnapshot } from './session-machine.ts';
 import type { SubagentSnapshot } from './subagent-machine.ts';
-import { askOf, requestIdOf } from './subagent-setup.ts';
+import { askOf, requestIdOf, sleepsUntil } from './subagent-setup.ts';
 import { runOf, type ToolCallSnapshot } from './tool-call-machine.ts';
 import { counted, duration, inTime, listed, ordinal } from './wait-words.ts';
 
@@ -184,7 +184,7 @@ export type WaitCause =
   | 'lead_reply'
   /** An event comes from outside. */
   | 'event'
-  /** The time of the schedule comes, at `until`. */
+  /** The time of the schedule, or the time until which the subagent sleeps, comes at `until`. */
   | 'time'
   /** A channel of `reach` has sent the delivery, or has failed. */
   | 'channel'
@@ -696,6 +696,10 @@ function subagentWaits(
         sentence: `waits for other subagents: ${listed(subjects, 'and')}${why}`,
         because,
       };
+    }
+    if (value === 'sleeping') {
+      const until = sleepsUntil(calls);
+      return { cause: 'time', until, sentence: `sleeps: it wakes ${inTime(state, until)}` };
     }
     if (isIn(value, 'waiting_for_input')) {
       if (askOf(calls)?.kind === 'input')

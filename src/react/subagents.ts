@@ -32,6 +32,7 @@ const states: Readonly<Record<SubagentView['state'], string>> = {
   running: 'at work',
   waiting_for_input: 'waits for an answer',
   waiting_for_children: 'waits for its helpers',
+  sleeping: 'sleeps until its time',
   completed: 'done',
   failed: 'failed',
   cancelled: 'cancelled',

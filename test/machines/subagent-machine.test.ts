@@ -4,7 +4,7 @@ import { Stage } from './support/stage.ts';
 import { checkSubagent } from './support/subagent-check.ts';
 import { announce, holds, holdsThroughout } from './support/verdicts.ts';
 
-describe.each(['calls', 'messages', 'budget'] as const)(
+describe.each(['calls', 'messages', 'budget', 'sleep'] as const)(
   'every state of a subagent: %s',
   (scope) => {
     const report = checkSubagent(scope);
@@ -51,6 +51,10 @@ describe.each(['calls', 'messages', 'budget'] as const)(
 
     test('SUBAGENT-MACHINE-12: makes at most one more model call once its budget is exhausted', () =>
       holds(report, 'SUBAGENT-MACHINE-12'));
+
+    test('SUBAGENT-MACHINE-15: sleeps until the last time of its calls, and wakes once', () => {
+      holds(report, 'SUBAGENT-MACHINE-15');
+    });
 
     test('ends every wait, and always ends', () => {
       holds(report, 'waiting for a slot ends by the slot');

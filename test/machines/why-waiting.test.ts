@@ -52,10 +52,10 @@ const scopes = {
     givesUp: true,
   },
   'a session that closes': { parties: ['start', 'close', 'client'], results: 1 },
-  'a subagent with tools, another one, and questions': {
+  'a subagent with tools, another one, questions, and a time': {
     parties: [],
     fails: false,
-    subagents: { a: ['tool', 'tool', 'delegation', 'approval', 'input'] },
+    subagents: { a: ['tool', 'tool', 'delegation', 'approval', 'input', 'sleep'] },
   },
   'three subagents with one run slot': {
     parties: [],
@@ -162,7 +162,7 @@ describe('gives each subject of each state the true cause', patience, () => {
     expect([...seen].toSorted().join(' ')).toBe(
       'acknowledgement admission agent answer children client connection end event hearing job lead_reply lead_tool model ' +
         'model_silence new_attempt pause playout preparation refusal release reminder result retry run_slot screen siblings source start ' +
-        'task_giver telling tools transfer turn user user_silence user_words validation wake',
+        'task_giver telling time tools transfer turn user user_silence user_words validation wake',
     );
   });
 
@@ -196,7 +196,7 @@ describe('catches an incorrect cause', patience, () => {
   const slots = scopes['three subagents with one run slot'];
   const isAsking = (value: unknown): boolean =>
     typeof value === 'object' && value !== null && 'waiting_for_input' in value;
-  const work = scopes['a subagent with tools, another one, and questions'];
+  const work = scopes['a subagent with tools, another one, questions, and a time'];
   const elsewhere =
     scopes['a subagent whose steps are jobs, and one behind a relay that wants a permission'];
   const family = scopes['a parent that waits for its child, which asks'];

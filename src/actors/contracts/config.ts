@@ -94,6 +94,11 @@ export interface SubagentConfig {
   readonly runs?: RunsWhere;
   /** Whether the subagent may ask the user. @defaultValue false; true with `relay` */
   readonly interactive?: boolean;
+  /**
+   * The longest time that the subagent may sleep with the tool `sleep_until`, in milliseconds: a year at most. Meanwhile it
+   * holds no run slot, its `timeout` does not run, and its session may leave memory. @defaultValue 0: it has no such tool
+   */
+  readonly maxSleepMs?: number;
   /** How long the user may take to answer a question, in milliseconds. @defaultValue 120000 */
   readonly inputTimeout?: number;
   /** The number of consecutive unanswered questions that ends the subagent. @defaultValue 3 */
@@ -222,6 +227,7 @@ export interface SubagentDefinition extends Omit<SubagentConfig, 'retry'> {
   readonly timeout: number;
   readonly runs: RunsWhere;
   readonly interactive: boolean;
+  readonly maxSleepMs: number;
   readonly inputTimeout: number;
   readonly maxInputRetries: number;
   readonly context: NonNullable<SubagentConfig['context']>;

@@ -59,9 +59,14 @@ export type SubagentState =
   | 'running'
   | 'waiting_for_input'
   | 'waiting_for_children'
+  | 'sleeping'
   | 'completed'
   | 'failed'
   | 'cancelled';
+
+/** Returns whether the subagent waits for so long that nothing else should wait for it: for the user, or for a time. */
+export const isPaused = (state: SubagentState | undefined): boolean =>
+  state === 'waiting_for_input' || state === 'sleeping';
 
 /** A subagent, as views show it. */
 export interface SubagentView {

@@ -33,6 +33,7 @@ import type { Host } from '../runtime/host.ts';
 import { ASK_USER, mayGiveBack, NOT_FOR_ME } from './ask-user.ts';
 import { checkHandIn } from './child-toolset.ts';
 import type { StepLoop } from './executor.ts';
+import { SLEEP_UNTIL, wakeTime } from './sleep-until.ts';
 import type { SubagentHandle, SubagentPorts } from './subagent-ports.ts';
 import type { SubagentLog } from './subagent-log.ts';
 
@@ -67,6 +68,11 @@ export async function judgedCall(
   const isAsking =
     toolName === ASK_USER || (toolName === NOT_FOR_ME && mayGiveBack(worker.log.ledger));
   if (isAsking) return [{ kind: 'question' }, { ...call, ...whoMay(judging, null) }];
+  if (toolName === SLEEP_UNTIL && definition.maxSleepMs > 0) {
+    const until = wakeTime(input, host.environment.clock.now(), definition.maxSleepMs);
+    if (typeof until === 'number') return [{ kind: 'sleep', until }, call];
+    return [asTool, { ...call, invalid: { message: until } }];
+  }
   const entry = tools?.execution.get(toolName);
   if (!entry) return [asTool, call];
   if (entry.role === 'request_input') return [{ kind: 'input' }, call];

@@ -25,6 +25,7 @@ export const defaultSubagentOptions = {
   timeout: 600_000,
   runs: 'here',
   interactive: false,
+  maxSleepMs: 0,
   inputTimeout: 120_000,
   maxInputRetries: 3,
   context: 'snapshot',
@@ -58,6 +59,7 @@ const NOT_WITH_RELAY = [
   'toolTimeout',
   'toolsContext',
   'runs',
+  'maxSleepMs',
 ] as const satisfies readonly (keyof SubagentConfig)[];
 const capabilities = z.strictObject({
   openQuestionSurvives: z.boolean(),
@@ -81,6 +83,8 @@ const aRelay = z.custom<Relay>(
 const anAgentLoop = z.looseObject({ steps: z.looseObject({ stepsBy: z.literal('agent') }) });
 const milliseconds = z.number().positive();
 const count = z.number().int().min(1);
+/** A year. */
+const MAX_SLEEP_MS = 366 * 24 * 3_600_000;
 const checks = {
   name: z.string().min(1),
   instructions: z.string(),
@@ -101,6 +105,7 @@ const checks = {
     .optional(),
   runs: z.enum(RUNS_WHERE),
   interactive: z.boolean(),
+  maxSleepMs: z.number().min(0).max(MAX_SLEEP_MS),
   inputTimeout: milliseconds,
   maxInputRetries: count,
   toolTimeout: milliseconds.optional(),

@@ -18,6 +18,7 @@ import {
 } from '../context/context-snapshot.ts';
 import type { NoteMarks } from '../notes/note-marks.ts';
 import { askUserTool, ASK_USER, NOT_FOR_ME, notForMeTool } from './ask-user.ts';
+import { SLEEP_UNTIL, sleepUntilTool } from './sleep-until.ts';
 import { type SubagentConfig, type SubagentDefinition } from '../contracts/config.ts';
 import { checkSubagentConfig } from './config.ts';
 import { completionToolOf, completionTools } from './child-toolset.ts';
@@ -169,9 +170,10 @@ export function toolsOf(definition: SubagentDefinition): PreparedTools {
   if (known) return known;
   const prepared = prepareTools(definition.tools, `${definition.name}.tools`, {
     toolApproval: definition.toolApproval,
-    reserved: [ASK_USER, NOT_FOR_ME],
+    reserved: [ASK_USER, NOT_FOR_ME, ...(definition.maxSleepMs > 0 ? [SLEEP_UNTIL] : [])],
     builtIn: {
       ...(definition.interactive ? { [ASK_USER]: askUserTool, [NOT_FOR_ME]: notForMeTool } : {}),
+      ...(definition.maxSleepMs > 0 && { [SLEEP_UNTIL]: sleepUntilTool }),
       ...completionTools(definition),
     },
   });

@@ -158,8 +158,9 @@ export function insteadOf(
 
 const call = z.looseObject({
   callId: text,
-  kind: z.enum(['tool', 'delegation', 'question', 'approval', 'input', 'completion']),
+  kind: z.enum(['tool', 'delegation', 'question', 'approval', 'input', 'sleep', 'completion']),
   delegates: maybe(flag),
+  until: maybe(amount),
 });
 
 /** The arguments that the author leaves free in an approval that lasts. */
@@ -278,6 +279,7 @@ export const SUBAGENT_SHAPES: EventShapes = {
   'budget.raised': z.looseObject({ limits: budgetLimits }),
   'deadline.preparation': deadline,
   'deadline.run': deadline,
+  'deadline.sleep': deadline,
   'subagent.cancel': z.looseObject({ reason: text }),
 };
 

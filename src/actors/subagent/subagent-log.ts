@@ -18,6 +18,7 @@ import {
   idsOf,
   isCompletion,
   isDelegation,
+  isSleep,
   isRunnable,
   type CallState,
 } from '../../machines/subagent-setup.ts';
@@ -296,8 +297,12 @@ export class SubagentLog {
         const { messageId, text, note: told } = event;
         this.#unread = [...this.#unread, { messageId, text, ...(told && { note: told }) }];
         if (event.mode === 'interrupt') this.#breakOff(before);
+        else if (event.mode === 'steer') this.#woken(before, 'woken_by_a_message');
         break;
       }
+      case 'deadline.sleep':
+        this.#woken(before, 'slept');
+        break;
       case 'budget.exhausted':
         if (event.graceful) this.#beginNothing(before);
         // The budget refused a model call of this subagent: the current step is the last one.
@@ -326,6 +331,14 @@ export class SubagentLog {
     else if (event.type === 'question.expired')
       this.#unanswered(callId, inputTimeoutMessage(missed + 1, maxInputRetries), 'expired');
     else this.#unanswered(callId, `The question was ${event.reason ?? 'withdrawn'}`, 'withdrawn');
+  }
+
+  /** Records the end of a sleep, and the time, which the model cannot know otherwise. */
+  #woken(before: SubagentSnapshot, status: 'slept' | 'woken_by_a_message'): void {
+    const output = { status, now: new Date(this.#at).toISOString() };
+    if (before.matches('sleeping'))
+      for (const { callId } of before.context.calls.filter(isSleep))
+        this.#settle(callId, { callId, output }, 'ok', output);
   }
 
   /** Interrupts the step for a message. */
@@ -562,6 +575,7 @@ function statusIn(snapshot: SubagentSnapshot): 'in_flight' | 'error' | 'unanswer
 function isUnderWay(snapshot: SubagentSnapshot): (call: CallState) => boolean {
   if (snapshot.matches('running')) return isRunnable;
   if (snapshot.matches('waiting_for_children')) return isDelegation;
+  if (snapshot.matches('sleeping')) return isSleep;
   const asking = snapshot.matches('waiting_for_input') ? askOf(snapshot.context.calls) : undefined;
   return (call) => call === asking;
 }

@@ -181,8 +181,9 @@ export class Subagent implements UnitBody, Worker {
     const state = stateIn(rest);
     this.#unit.setSequence(rest.seq);
     this.#moveTo(state);
-    const asksParent = askOf(state.snapshot.context.calls)?.kind === 'input';
-    const onlyWaits = rest.life.isParked === true && isAsked && !asksParent;
+    const { kind } = askOf(state.snapshot.context.calls) ?? {};
+    const asksUser = kind !== undefined && kind !== 'input';
+    const onlyWaits = rest.life.isParked === true && isAsked && asksUser;
     if (entries.length > 0 || !onlyWaits) return this.refold(entries);
     // A parked subagent stays parked.
     this.#park();
@@ -261,6 +262,7 @@ export class Subagent implements UnitBody, Worker {
     }
     if (!snapshot.matches('running')) {
       this.#unit.releaseDue(due);
+      if (snapshot.matches('sleeping')) this.#park();
       return;
     }
     // The subagent had a slot in the earlier process: its deadlines start at once, but its work only when it has a slot
@@ -655,7 +657,7 @@ export class Subagent implements UnitBody, Worker {
     changed: (subagent) => {
       subagent.#tell({ type: 'alive' });
       subagent.#tell({ type: 'changed' });
-      if (subagent.state === 'waiting_for_input') subagent.#park();
+      if (subagent.state === 'waiting_for_input' || subagent.state === 'sleeping') subagent.#park();
     },
     ended: (subagent, ending) => subagent.#end(ending),
     requestSlot: (subagent, { resumed }) => subagent.#requestSlot(resumed),

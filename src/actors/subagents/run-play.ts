@@ -443,6 +443,7 @@ export class RunPlay {
       ({ id, state, owes }) =>
         state === 'waiting_for_input' ||
         state === 'waiting_for_children' ||
+        state === 'sleeping' ||
         this.#children.has(id) ||
         (owes > 0 && wanted.get(id) === owes),
     );

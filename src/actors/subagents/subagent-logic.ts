@@ -144,7 +144,7 @@ const inputSchema = z.strictObject({
 
 /**
  * Returns a subagent as XState actor logic. The actor has the subagent's states: `spawning`, `ready`, `running`,
- * `waiting_for_input`, `waiting_for_children`, and the final states `completed`, `failed` and `cancelled`. In a final
+ * `waiting_for_input`, `waiting_for_children`, `sleeping`, and the final states `completed`, `failed` and `cancelled`. In a final
  * state the actor is done, and its output is the outcome.
  * @throws {ConfigurationError} if the configuration or an option is wrong.
  */

@@ -66,7 +66,11 @@ import {
 } from './subagent-registry.ts';
 import type { Waits } from './waits.ts';
 
-const WAITING: ReadonlySet<SubagentState> = new Set(['waiting_for_input', 'waiting_for_children']);
+const WAITING: ReadonlySet<SubagentState> = new Set([
+  'waiting_for_input',
+  'waiting_for_children',
+  'sleeping',
+]);
 
 /** The number of latest progress notes that are kept for each subagent. */
 export const PROGRESS_RING = 50;

@@ -83,6 +83,7 @@ const STATUS = {
   running: 'in_progress',
   waiting_for_input: 'in_progress',
   waiting_for_children: 'in_progress',
+  sleeping: 'in_progress',
   completed: 'completed',
   failed: 'failed',
   cancelled: 'failed',

@@ -1,4 +1,4 @@
-// Every state of a subagent, and its properties (SUBAGENT-MACHINE-1 to SUBAGENT-MACHINE-12).
+// Every state of a subagent, and its properties (SUBAGENT-MACHINE-1 to SUBAGENT-MACHINE-15).
 
 import {
   requestIdOf,
@@ -33,11 +33,16 @@ const unsettled = (snapshot: S): readonly StepCall[] =>
 const ids = (calls: readonly StepCall[]): readonly string[] => calls.map(({ callId }) => callId);
 const asks = ({ kind }: StepCall): boolean =>
   kind === 'question' || kind === 'approval' || kind === 'input';
+const sleeps = ({ kind }: StepCall): boolean => kind === 'sleep';
+const isAsleep = (snapshot: S): boolean => snapshot.matches('sleeping');
+/** Returns the last time of the calls that sleep. */
+const wakesAt = (snapshot: S): number =>
+  Math.max(...unsettled(snapshot).map(({ until = 0 }) => until));
 const completes = ({ kind }: StepCall): boolean => kind === 'completion';
 
-/** Tells whether the subagent was granted a slot and only had to return its result. */
-const handsInAtOnce = (type: string, after: S): boolean =>
-  type === 'slot.granted' && after.matches('completed');
+/** Tells whether the subagent was granted a slot and only had to return its result, or to sleep. */
+const leavesAtOnce = (type: string, after: S): boolean =>
+  type === 'slot.granted' && (after.matches('completed') || isAsleep(after));
 
 /** Explores a subagent, or a faulty one instead. */
 export function checkSubagent(
@@ -77,18 +82,25 @@ export function checkSubagent(
         if (allowed === undefined) return status === 'active';
         return status === 'done' && allowed.includes(output?.status ?? '');
       },
-      'SUBAGENT-MACHINE-2: a deadline is armed while it prepares or runs, and only then': (
+      'SUBAGENT-MACHINE-2: a deadline is armed while it prepares, runs or sleeps, and only then': (
         snapshot,
       ) =>
         running(snapshot).includes('deadline') ===
-        (snapshot.matches('spawning') || isRunning(snapshot)),
+        (snapshot.matches('spawning') || isRunning(snapshot) || isAsleep(snapshot)),
       'SUBAGENT-MACHINE-3: while it waits for an answer no call is unsettled but what asks, and nothing runs':
         (snapshot) =>
           !isWaiting(snapshot) ||
-          (unsettled(snapshot).every((call) => asks(call) || completes(call)) &&
+          (unsettled(snapshot).every((call) => asks(call) || sleeps(call) || completes(call)) &&
             running(snapshot).length === 0),
       'SUBAGENT-MACHINE-3: while it waits for others no ordinary call is unsettled': (snapshot) =>
         !isDelegating(snapshot) || unsettled(snapshot).every(({ kind }) => kind !== 'tool'),
+      'SUBAGENT-MACHINE-15: while it sleeps no other call is unsettled, and nothing runs': (
+        snapshot,
+      ) =>
+        !isAsleep(snapshot) ||
+        (unsettled(snapshot).every((call) => sleeps(call) || completes(call)) &&
+          unsettled(snapshot).some(sleeps) &&
+          same(running(snapshot), ['deadline'])),
       'SUBAGENT-MACHINE-5: a call that needs consent becomes runnable by consent only': (
         snapshot,
         ghost,
@@ -128,7 +140,7 @@ export function checkSubagent(
         after,
       ) => {
         const [was, is] = [before.context, after.context];
-        if (handsInAtOnce(type, after)) return is.remainingMs === was.remainingMs;
+        if (leavesAtOnce(type, after)) return is.remainingMs === was.remainingMs;
         if (isRunning(after) && !isRunning(before)) {
           return (
             is.dueAt === (at as number) + was.remainingMs && is.remainingMs === was.remainingMs
@@ -140,14 +152,42 @@ export function checkSubagent(
         return is.remainingMs === was.remainingMs && is.dueAt === was.dueAt;
       },
       'SUBAGENT-MACHINE-2: the deadline is that of the run': (before, { type }, after, effects) => {
-        const entered = (isRunning(after) && !isRunning(before)) || handsInAtOnce(type, after);
-        const armed = started(effects, 'deadline');
+        const entered = (isRunning(after) && !isRunning(before)) || leavesAtOnce(type, after);
+        const armed = started(effects, 'deadline').filter(
+          ({ event }) => event !== 'deadline.sleep',
+        );
         return same(armed, entered ? [{ dueAt: after.context.dueAt, event: 'deadline.run' }] : []);
+      },
+      'SUBAGENT-MACHINE-15: the deadline of a sleep is the last of its times': (
+        before,
+        _event,
+        after,
+        effects,
+      ) => {
+        const armed = started(effects, 'deadline').filter(
+          ({ event }) => event === 'deadline.sleep',
+        );
+        const due = { dueAt: wakesAt(after), event: 'deadline.sleep', byClock: true };
+        return same(armed, isAsleep(after) && !isAsleep(before) ? [due] : []);
+      },
+      'SUBAGENT-MACHINE-15: it wakes by its time or a message that does not queue, once': (
+        before,
+        event,
+        after,
+      ) => {
+        if (!isAsleep(before)) return true;
+        const isGivenUp = event.type === 'subagent.cancel' || event.type === 'budget.exhausted';
+        const wakes =
+          event.type === 'deadline.sleep' ||
+          (event.type === 'subagent.message' && event.mode !== 'queue');
+        if (isAsleep(after)) return !wakes && !isGivenUp;
+        return (wakes || isGivenUp) && !unsettled(after).some(sleeps);
       },
       'SUBAGENT-MACHINE-2: a deadline that is not the armed one is ignored': (before, event) =>
         !('dueAt' in event) ||
         (event.dueAt === before.context.dueAt &&
-          (event.type === 'deadline.run' ? isRunning(before) : before.matches('spawning'))),
+          (event.type === 'deadline.run' ? isRunning(before) : before.matches('spawning'))) ||
+        (event.type === 'deadline.sleep' && isAsleep(before) && event.dueAt === wakesAt(before)),
       'SUBAGENT-MACHINE-3: its questions are asked in call order, one at a time': (
         before,
         _event,
@@ -231,6 +271,7 @@ export function checkSubagent(
           const wants = after.matches('ready') && !before.matches('ready');
           const gives =
             (isRunning(before) && !isRunning(after)) ||
+            (before.matches('ready') && isAsleep(after)) ||
             (before.matches('ready') && after.status === 'done');
           return (
             same(
@@ -282,6 +323,7 @@ export function checkSubagent(
         when: isWaiting,
         exits: ['question.withdrawn'],
       },
+      'sleeping ends by its time': { when: isAsleep, exits: ['deadline.sleep'] },
       'whatever lives can be cancelled': { when: 'live', exits: ['subagent.cancel'] },
     },
     reachable: reachable[scope],
@@ -324,5 +366,15 @@ const reachable: Readonly<Record<SubagentScope, Reachable>> = {
       context.exhausted !== null && same(value, { running: 'acting' }),
     'a result under way counts': ({ context, output }) =>
       context.exhausted !== null && output?.status === 'completed',
+  },
+  sleep: {
+    'it sleeps after it asked': (snapshot) =>
+      isAsleep(snapshot) && snapshot.context.calls.some(({ callId }) => callId === 'q1'),
+    'it sleeps after it waited for others': (snapshot) =>
+      isAsleep(snapshot) && snapshot.context.calls.some(({ callId }) => callId === 'd1'),
+    'it completes after it slept': ({ value, context }) =>
+      value === 'completed' && context.step === 2,
+    'it sleeps with something unread': (snapshot) =>
+      isAsleep(snapshot) && snapshot.context.unread.length === 1,
   },
 };

@@ -24,6 +24,42 @@ type SubagentFault = Fault<Machine> & { readonly scope?: SubagentScope };
 
 export const subagentFaults: readonly SubagentFault[] = [
   {
+    fault: 'a sleep has no end',
+    machine: mutate(subagentMachine, (chart) =>
+      forget(stateOf(chart, 'sleeping'), 'deadline.sleep'),
+    ),
+    property: 'sleeping ends by its time',
+    scope: 'sleep',
+  },
+  {
+    fault: 'the first of two times wakes it',
+    machine: provide(subagentMachine, 'guards', { isWakeTime: () => true }),
+    property: 'SUBAGENT-MACHINE-2: a deadline that is not the armed one is ignored',
+    scope: 'sleep',
+  },
+  {
+    fault: 'it sleeps again after its time',
+    machine: provide(subagentMachine, 'actions', { wake: () => {} }),
+    property: 'SUBAGENT-MACHINE-15: it wakes by its time or a message that does not queue, once',
+    scope: 'sleep',
+  },
+  {
+    fault: 'a queued message wakes it',
+    machine: provide(subagentMachine, 'guards', { wakes: () => true }),
+    property: 'SUBAGENT-MACHINE-15: it wakes by its time or a message that does not queue, once',
+    scope: 'sleep',
+  },
+  {
+    fault: 'it sleeps before it asks',
+    machine: mutate(subagentMachine, (chart) => {
+      const deciding = stateOf(chart, 'running', 'deciding');
+      const [act, delegate, ask, sleep, ...rest] = candidates(deciding.always);
+      deciding.always = [act, delegate, sleep, ask, ...rest];
+    }),
+    property: 'SUBAGENT-MACHINE-15: while it sleeps no other call is unsettled, and nothing runs',
+    scope: 'sleep',
+  },
+  {
     fault: 'a second ending is accepted',
     machine: mutate(subagentMachine, (chart) => {
       chart.on = { 'subagent.cancel': '.cancelled' };

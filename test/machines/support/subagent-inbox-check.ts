@@ -100,7 +100,8 @@ export const inboxSteps: NonNullable<Properties['steps']> = {
       return started(effects, 'modelStep').some((begun) => begun.messageIds.includes(messageId));
     if (breaksOff && after.context.calls.length > 0) return false;
     // A subagent that only waits for a slot has no work to stop, and begins none.
-    const staysPut = !breaksOff || before.matches('spawning') || before.matches('ready');
+    const wakes = before.matches('sleeping') && mode !== 'queue';
+    const staysPut = !(breaksOff || wakes) || before.matches('spawning') || before.matches('ready');
     return staysPut
       ? effects.length === 0 && same(after.value, before.value)
       : after.matches('ready');

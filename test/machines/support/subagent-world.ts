@@ -1,4 +1,4 @@
-// The possible events of a subagent in each state, in scopes: all kinds of calls; messages; the budget. Each scope
+// The possible events of a subagent in each state, in scopes: all kinds of calls; messages; the budget; sleep. Each scope
 // has the events that matter to its subject, and few others.
 //
 // Time: only differences matter to the machine, so each interval in `running` begins at 0 or at `wait`, and the
@@ -35,6 +35,8 @@ const q2: StepCall = { callId: 'q2', kind: 'question' };
 const i1: StepCall = { callId: 'i1', kind: 'input' };
 const c1: StepCall = { callId: 'c1', kind: 'completion' };
 const p1: StepCall = { callId: 'p1', kind: 'approval' };
+const s1: StepCall = { callId: 's1', kind: 'sleep', until: 10 };
+const s2: StepCall = { callId: 's2', kind: 'sleep', until: 20 };
 const p2: StepCall = { callId: 'p2', kind: 'approval', delegates: true };
 
 interface Scope {
@@ -83,6 +85,13 @@ export const subagentScopes = {
     budget: true,
     time: false,
   },
+  sleep: {
+    callSets: [[], [s1], [s1, s2], [s2, q1, t1], [d1, s1], [s1, c1]],
+    messages: ['queue', 'steer', 'interrupt'],
+    maxUnread: 1,
+    budget: true,
+    time: true,
+  },
 } as const satisfies Record<string, Scope>;
 
 export type SubagentScope = keyof typeof subagentScopes;
@@ -107,6 +116,7 @@ export function subagentEvents(name: SubagentScope): (snapshot: S) => readonly S
         : events.filter((event) => isTimely(snapshot, event))),
       ...messageEvents(snapshot, at, scope),
       ...(scope.budget ? budgetEvents(snapshot, at) : []),
+      ...(name === 'sleep' ? sleepEvents(at) : []),
     ];
   };
 }
@@ -133,6 +143,8 @@ function isTimely(snapshot: S, event: SubagentEvent): boolean {
       return snapshot.matches('waiting_for_input');
     case 'deadline.run':
       return snapshot.matches('running');
+    case 'deadline.sleep':
+      return snapshot.matches('sleeping');
     case 'subagent.message':
     case 'budget.exhausted':
     case 'budget.raised':
@@ -216,6 +228,11 @@ function messageEvents({ context }: S, at: number, scope: Scope): SubagentEvent[
   if (unread.length >= scope.maxUnread) return [];
   const messageId = unread.some((message) => message.messageId === 'm1') ? 'm2' : 'm1';
   return scope.messages.map((mode) => ({ type: 'subagent.message', at, messageId, mode }));
+}
+
+/** Returns the ends of sleeps, whether the subagent sleeps or not. */
+function sleepEvents(at: number): SubagentEvent[] {
+  return [10, 20].map((dueAt) => ({ type: 'deadline.sleep', at, dueAt }));
 }
 
 function budgetEvents({ context: { step, raised } }: S, at: number): SubagentEvent[] {

@@ -303,7 +303,7 @@ const REMEDIES: Readonly<Record<WaitCause, readonly (readonly string[])[]>> = {
   model_silence: [['response.ended']],
   lead_tool: [['response.requested'], ['call.executed']],
   client_call: [['client.answered']],
-  time: [['deadline.schedule']],
+  time: [['deadline.schedule'], ['deadline.sleep']],
   channel: [['reach.ended']],
   playout: [['playout.drained']],
   user: [['utterance.started'], ['response.requested'], ['client.detached']],
@@ -354,6 +354,7 @@ function isFor(wait: Wait, actor: string, event: AnyEventObject, options: Waitin
       (event['event'].type === 'tool.settled') === (on !== null) &&
       isFor(wait, event['to'], event['event'], options)
     );
+  if (type === 'deadline.sleep') return actor === id;
   if (type === 'model.responded') return actor === id && event['calls'].length === 0;
   if (type === 'tool.settled') {
     const { callId } = event;
@@ -857,7 +858,11 @@ function subagentEvents(
 ) {
   const { step, asked, id, calls } = context;
   const error = { code: 'OVERLOADED', message: 'Overloaded', retryable: true };
-  const made = kinds.map((kind, index): StepCall => ({ callId: `c${index}`, kind }));
+  const made = kinds.map((kind, index): StepCall => ({
+    callId: `c${index}`,
+    kind,
+    ...(kind === 'sleep' && { until: 1000 }),
+  }));
   return [
     { type: 'subagent.prepared', at },
     { type: 'slot.granted', at },
@@ -867,6 +872,7 @@ function subagentEvents(
       ? [{ type: 'model.retried', at, step, failed: 1, attempts: 3, retryAt: 1000, error }]
       : []),
     ...calls.map(({ callId }) => ({ type: 'tool.settled', at, step, callId })),
+    ...(kinds.includes('sleep') ? [{ type: 'deadline.sleep', at, dueAt: 1000 }] : []),
     ...(program || kinds.includes('input')
       ? (roles[requestIdOf(id, asked)] ?? [undefined]).map((by) => ({
           type: 'question.answered',

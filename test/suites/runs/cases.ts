@@ -3,6 +3,7 @@
 import { OFFER_MS } from '../../../src/actors/ports/jobs.ts';
 import { codeOf } from '../../../src/values/errors.ts';
 import type { RunsScene } from './bench.ts';
+import { SLEEP_MS } from './travel-agent.ts';
 
 export const runsScenes: readonly RunsScene[] = [
   {
@@ -128,6 +129,24 @@ export const runsScenes: readonly RunsScene[] = [
         outcome.error?.code === 'INPUT_TIMEOUT',
         `INPUT_TIMEOUT, got ${outcome.error?.code}`,
       );
+    },
+  },
+  {
+    name: 'sleeps for a time without a worker, and then continues',
+    async play(bench) {
+      const trip = bench.trip();
+      const watched = bench.start(trip, 'look_up, sleep, charge');
+      await bench.begun(`${trip}/look_up`);
+      await bench.quiet();
+      bench.expect(bench.count(`${trip}/model-3`) === 0, 'no model call before the time');
+      await bench.pass(SLEEP_MS);
+      const outcome = await bench.outcome(watched);
+      bench.expectOutcome(outcome, 'completed', 'charge');
+      bench.expect(
+        bench.ledger(outcome) === 'look_up ok, sleep_until ok, charge ok',
+        'the sleep in the ledger',
+      );
+      bench.expectCounts(trip, { 'model-1': 1, 'model-2': 1, 'model-3': 1, charge: 1 });
     },
   },
   {

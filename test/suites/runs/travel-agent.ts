@@ -27,6 +27,9 @@ const MAX_INSTEAD = 3;
 /** The time limit of `brief`. */
 export const BRIEF_MS = 2_000;
 
+/** How long `sleep` lasts. */
+export const SLEEP_MS = 600;
+
 /** Reports a call to the suite, such as `a1/charge`; resolves when the call may proceed. */
 export type Tell = (what: string) => Promise<unknown>;
 
@@ -101,6 +104,7 @@ function laterAgents(tell: Tell): RunsConformanceAgents {
     runs: 'jobs',
     interactive: true,
     inputTimeout: 3_600_000,
+    maxSleepMs: 60_000,
     maxSteps: 8,
   } as const;
   const helper = (name: string, onParentClose: 'cancel' | 'abandon') =>
@@ -197,6 +201,7 @@ function callOf(
   if (step === 'look_up' || step === 'charge' || step === 'refund')
     return { name: step, input: { trip } };
   if (step === 'ask') return { name: 'ask_user', input: { question: 'Which one?' } };
+  if (step === 'sleep') return { name: 'sleep_until', input: { minutes: SLEEP_MS / 60_000 } };
   if (step === 'input') return { name: 'request_input', input: { question: 'How much?' } };
   const [, name, task] = /^(guide|courier|spawn) (.*)$/u.exec(step) ?? [];
   if (name === undefined || task === undefined) return null;

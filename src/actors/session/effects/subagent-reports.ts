@@ -7,7 +7,7 @@
 import { callSafely } from '../../runtime/host.ts';
 import { showUsage } from '../lead/lead-usage.ts';
 import type { SpeakProgress } from '../../contracts/config.ts';
-import type { SubagentView } from '../../contracts/session-views.ts';
+import { isPaused, type SubagentView } from '../../contracts/session-views.ts';
 import type { Outcome } from '../../contracts/outcome.ts';
 import type { StepReport } from '../../contracts/task.ts';
 import { postNotice } from './notices.ts';
@@ -39,12 +39,12 @@ export class SubagentReports {
     if (view.progress !== null && view.progress !== before?.progress)
       this.progressed(view, { update: view.progress, percent: null });
     const { callId } = view;
-    const asks = view.state === 'waiting_for_input';
-    if (callId === null || asks === (before?.state === 'waiting_for_input')) return;
+    const pauses = isPaused(view.state);
+    if (callId === null || pauses === isPaused(before?.state)) return;
     const batchId = unit.batchOf(callId);
     if (batchId !== null)
       this.#session.receive(`batch:${batchId}`, {
-        type: asks ? 'batch.asking' : 'batch.resumed',
+        type: pauses ? 'batch.asking' : 'batch.resumed',
         callId,
       });
   }

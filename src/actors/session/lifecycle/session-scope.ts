@@ -23,7 +23,7 @@ import { providerOf } from '../../../values/echo.ts';
 import { ownValue } from '../../../values/own-value.ts';
 import { raceTime } from '../../../values/race-abort.ts';
 import { callSafely, type Host } from '../../runtime/host.ts';
-import type { DeliveryView, SubagentView } from '../../contracts/session-views.ts';
+import { isPaused, type DeliveryView, type SubagentView } from '../../contracts/session-views.ts';
 import type { SubagentConfig, SubagentDefinition } from '../../contracts/config.ts';
 import type { NoteMarks } from '../../notes/note-marks.ts';
 import { briefing, type Briefing } from '../../subagent/instance.ts';
@@ -455,13 +455,13 @@ export class SessionScope implements ScopePorts {
   }
 
   /**
-   * Updates whether the siblings wait for a subagent: they do not while it waits for the user, or while the lead agent
-   * waits for it.
+   * Updates whether the siblings wait for a subagent: they do not while it waits for the user or sleeps, or while the lead
+   * agent waits for it.
    */
   #heed(id: string, state = this.#session.projection.subagent(id)?.state): void {
     const before = this.#expected.get(id);
     if (before === undefined) return;
-    const holds = state !== 'waiting_for_input' && !this.#session.tree.waits.isAwaited(id);
+    const holds = !isPaused(state) && !this.#session.tree.waits.isAwaited(id);
     if (holds === before) return;
     this.#expected.set(id, holds);
     this.#tellBatch(id, holds ? 'batch.resumed' : 'batch.asking');
