@@ -315,11 +315,11 @@ const rows: readonly Row[] = [
     limit: 466,
     goal: 250,
   },
-  { what: 'lines of code', value: linesOf(texts.keys()), limit: 117_068, goal: 85_000 },
+  { what: 'lines of code', value: linesOf(texts.keys()), limit: 117_093, goal: 85_000 },
   {
     what: 'lines of code without adapters, testing and cli',
     value: linesOf(core),
-    limit: 70_764,
+    limit: 70_789,
   },
   {
     what: "files that `import 'offstage'` loads",

@@ -34,8 +34,12 @@ export interface QuestionLabels {
   readonly approve?: string;
   /** The button that declines. @defaultValue 'Decline' */
   readonly decline?: string;
-  /** The button that approves later calls, too. @defaultValue 'Approve, and do not ask again' */
+  /** The button that approves later calls of the task, too. @defaultValue 'Approve, and do not ask again' */
   readonly always?: string;
+  /** The button that approves later calls of the session, too. @defaultValue 'Approve for this conversation' */
+  readonly alwaysInSession?: string;
+  /** The button that takes back an approval that lasts. @defaultValue 'Ask again' */
+  readonly askAgain?: string;
   readonly answer?: string;
   readonly send?: string;
   readonly pending?: string;
@@ -93,6 +97,8 @@ const ends: Partial<Record<QuestionView['state'], string>> = {
 };
 
 const isOver = ({ state }: QuestionView): boolean => state in ends;
+const isLasting = ({ lasts, ...question }: QuestionView): boolean =>
+  lasts !== undefined && isOver(question);
 const isAsked = ({ state }: QuestionView): boolean => state === 'presenting' || state === 'open';
 const isForOthers = ({ mayAnswer }: QuestionView): boolean => mayAnswer === false;
 
@@ -120,22 +126,26 @@ function choicesOf(
     ...ofOptions.filter(({ id }) => id === APPROVE_LASTING),
     ...(mayDiffer === false || options.some(({ id }) => id === APPROVE_LASTING)
       ? []
-      : [
-          {
-            id: 'always',
-            label: labels.always ?? 'Approve, and do not ask again',
-            description: lastingWords({ ...(mayDiffer && { mayDiffer }) }, lasts ?? 'task'),
-            answer: {
-              approved: true,
-              lasts: lasts ?? 'task',
-              ...(changed && { input: changed.input }),
-            },
+      : (lasts ? [lasts] : (['task', 'session'] as const)).map((scope) => ({
+          id: `always-${scope}`,
+          label:
+            scope === 'task'
+              ? (labels.always ?? 'Approve, and do not ask again')
+              : (labels.alwaysInSession ?? 'Approve for this conversation'),
+          description: lastingWords({ ...(mayDiffer && { mayDiffer }) }, scope),
+          answer: {
+            approved: true,
+            lasts: scope,
+            ...(changed && { input: changed.input }),
           } as const,
-        ]),
+        }))),
   ];
 }
 
-/** A question or an approval, with its buttons or a field. The card reports to the session that the question is shown. */
+/**
+ * A question or an approval, with its buttons or a field. The card reports to the session that the question is shown. An
+ * approval that lasts has a button to take it back.
+ */
 export function QuestionCard(props: QuestionCardProps): ReactElement {
   const { question, client, place = 1, shortcuts = false, user = null, labels = {} } = props;
   const { requestId, kind, state, subagentName, action, changed, putAgain } = question;
@@ -149,7 +159,8 @@ export function QuestionCard(props: QuestionCardProps): ReactElement {
   const over = isOver(question);
   const others = isForOthers(question);
   const asked = isAsked(question);
-  const active = asked && !others;
+  const lasts = over ? question.lasts : undefined;
+  const active = (asked || lasts !== undefined) && !others;
   const choices = choicesOf(question, labels);
   const shownCall = action && { ...action, ...(changed && { input: changed.input }) };
   useEffect(() => {
@@ -183,13 +194,13 @@ export function QuestionCard(props: QuestionCardProps): ReactElement {
     };
   });
   useEffect(() => {
-    if (!shortcuts || !active) return undefined;
+    if (!shortcuts || !active || over) return undefined;
     const onKey = (event: PageKey): void => {
       if (/^[1-9]$/.test(event.key) && isForPage(event)) press.current(Number(event.key));
     };
     page.addEventListener?.('keydown', onKey);
     return () => page.removeEventListener?.('keydown', onKey);
-  }, [shortcuts, active]);
+  }, [shortcuts, active, over]);
 
   const buttons = choices.map(({ id: key, label, description, answer: given }, index) =>
     h(
@@ -269,11 +280,27 @@ export function QuestionCard(props: QuestionCardProps): ReactElement {
       (choices.length > 0
         ? h('ul', { 'data-part': 'options', 'aria-labelledby': `${id}-question` }, buttons)
         : active && field),
+    lasts &&
+      h(
+        'p',
+        { 'data-part': 'lasting' },
+        `It may do ${lastingWords(question, lasts)}. `,
+        h(
+          'button',
+          {
+            type: 'button',
+            disabled: !active,
+            'aria-disabled': isPending,
+            onClick: () => void answer({ approved: false }),
+          },
+          labels.askAgain ?? 'Ask again',
+        ),
+      ),
     h(
       'p',
       { role: 'status', 'data-part': 'status' },
       over
-        ? (labels.ended?.(question) ?? endOf(question, user))
+        ? (refusal ?? labels.ended?.(question) ?? endOf(question, user))
         : isPending
           ? (labels.pending ?? 'Sending …')
           : refusal,
@@ -367,8 +394,8 @@ export interface QuestionListProps extends Pick<
 }
 
 /**
- * Lists the open questions: first the one that is being asked, then the queued ones. An ended question stays visible
- * for `lingerMs`, with its answer. With `shortcuts`, the digits 1 to 9 press the first question's buttons.
+ * Lists the open questions: first the one that is being asked, then the queued ones, then the approvals that last. An
+ * ended question stays visible for `lingerMs`, with its answer. With `shortcuts`, the digits 1 to 9 press the first question's buttons.
  */
 export function QuestionList(props: QuestionListProps): ReactElement {
   const { questions, lingerMs = LINGER_MS, labels = {}, ...card } = props;
@@ -379,7 +406,7 @@ export function QuestionList(props: QuestionListProps): ReactElement {
   useEffect(() => {
     for (const question of questions) {
       const { requestId } = question;
-      if (!isOver(question)) wasOpen.current.add(requestId);
+      if (!isOver(question) || isLasting(question)) wasOpen.current.add(requestId);
       // A question that ended before this page opened is not shown.
       else if (wasOpen.current.delete(requestId)) {
         setLingering((before) => new Set(before).add(requestId));
@@ -407,9 +434,12 @@ export function QuestionList(props: QuestionListProps): ReactElement {
   const shown = [
     ...questions.filter(
       (each) =>
-        isOver(each) && (lingering.has(each.requestId) || wasOpen.current.has(each.requestId)),
+        isOver(each) &&
+        !isLasting(each) &&
+        (lingering.has(each.requestId) || wasOpen.current.has(each.requestId)),
     ),
     ...open,
+    ...questions.filter(isLasting),
   ];
   return h(
     'ol',

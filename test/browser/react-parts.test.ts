@@ -5,6 +5,7 @@ import { expect, test } from 'vitest';
 import type { TextSession } from '../../src/index.ts';
 import { rideSession } from '../serve/support/served.ts';
 import { violationsIn } from '../support/axe.ts';
+import { turns } from '../support/crashes.ts';
 import { calls, say, simpleTool, steps } from '../support/subagent-runs.ts';
 import { pageOfFile } from './support/page-of-file.ts';
 import type * as partsPage from './support/parts-page.ts';
@@ -96,6 +97,35 @@ test('renders queued questions, digit keys, results and notes in a whole page, a
     .click();
   await expect.poll(() => results.getByRole('listitem').count()).toBe(before - 1);
   await page.screenshot({ path: process.env['REACT_SCREENSHOT'] });
+  expect(problems).toEqual([]);
+});
+
+test('lists an approval that lasts, with a button that takes it back', async () => {
+  const paid: unknown[] = [];
+  const pay = {
+    script: turns(calls(['pay', { to: 'Ann' }]), calls(['pay', { to: 'Ann' }]), say('Paid.')),
+    config: {
+      tools: { pay: simpleTool((input) => paid.push(input), { needsApproval: true }) },
+    },
+  };
+  const { page, open, problems } = await stage(rideSession({ subagents: { pay } }));
+  const use = async (tab: Page) => {
+    await tab.getByLabel('Message').fill('use pay');
+    await tab.getByLabel('Message').press('Enter');
+  };
+  await use(page);
+  await page.getByRole('button', { name: 'Approve for this conversation' }).click();
+  await page.getByText('until this conversation ends').waitFor();
+  await expect.poll(() => paid.length).toBe(2);
+  expect(await violationsIn(page)).toEqual([]);
+  // A page that opens later has it, too.
+  const second = await open();
+  await second.evaluate(() => bundled.mount());
+  await second.getByRole('button', { name: 'Ask again' }).click();
+  await page.getByRole('button', { name: 'Ask again' }).waitFor({ state: 'detached' });
+  await use(page);
+  await page.getByRole('button', { name: 'Approve', exact: true, disabled: false }).waitFor();
+  expect(paid).toHaveLength(2);
   expect(problems).toEqual([]);
 });
 

@@ -2,7 +2,8 @@
 
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
-import type { TextSession } from '../../src/index.ts';
+import { z } from 'zod';
+import { defineTool, type TextSession } from '../../src/index.ts';
 import { rideSession } from '../serve/support/served.ts';
 import { violationsIn } from '../support/axe.ts';
 import { calls, counting, say, steps } from '../support/subagent-runs.ts';
@@ -80,6 +81,25 @@ test('accepts an answer by keyboard across a lost connection, and shows it in bo
   await page.screenshot({ path: process.env['REACT_SCREENSHOT'] });
   await page.evaluate(() => bundled.seen.unmount());
   await page.waitForFunction(() => bundled.seen.client?.status.get().state === 'closed');
+  expect(problems).toEqual([]);
+});
+
+test('executes a tool at the page by the latest handler of its component, in one of two tabs', async () => {
+  const locate = defineTool({
+    name: 'locate',
+    description: 'Finds where the user is',
+    parameters: z.object({}),
+    runsAt: 'client',
+    resultSchema: z.string(),
+  });
+  const { open, problems } = await stage(rideSession({ tools: [locate] }));
+  const page = await open();
+  await page.getByRole('button', { name: 'Travel' }).click();
+  await page.evaluate(() => bundled.seen.client?.send('use locate'));
+  await page.getByRole('log').getByText('Tools said: ["Paris"]').waitFor();
+  const second = await open();
+  await second.evaluate(() => bundled.seen.client?.send('use locate'));
+  await page.getByRole('log').getByText('Tools said').nth(1).waitFor();
   expect(problems).toEqual([]);
 });
 

@@ -96,8 +96,12 @@ test("escapes others' words in the components", () => {
 
 test.each([
   [{ lasting: 'Always allow <b>edits</b>' }, {}, 3, 'Yes, and from now on'],
-  [{}, {}, 3, 'exactly this again without asking, until this task is done'],
-  [{}, { mayDiffer: ['<b>'] }, 3, 'this again, whatever the &lt;b&gt;, without asking'],
+  [{}, {}, 4, 'exactly this again without asking, until this task is done'],
+  [{}, {}, 4, 'exactly this again without asking, until this conversation ends'],
+  [{}, { lasts: 'session' }, 3, 'exactly this again without asking, until this conversation ends'],
+  [{}, { state: 'answered', lasts: 'task' }, 1, 'Ask again'],
+  [{}, { state: 'answered' }, 0, 'Answered'],
+  [{}, { mayDiffer: ['<b>'] }, 4, 'this again, whatever the &lt;b&gt;, without asking'],
   [{}, { mayDiffer: false }, 2, 'Approve'],
 ])(
   'shows a button for each permission that an approval may grant: %j %j',
@@ -153,8 +157,8 @@ test('shows the call of an approval once', () => {
 
 test.each([
   [true, 'open', 0],
-  [false, 'open', 3],
-  [false, 'queued', 3],
+  [false, 'open', 4],
+  [false, 'queued', 4],
 ] as const)(
   'REACT-PARTS-3: shows on a card whether the user may answer: %s, %s',
   (mayAnswer, state, disabled) => {

@@ -1,6 +1,6 @@
 // The page for the tests of `offstage/react`: every hook and component, under StrictMode.
 
-import { createElement as h, StrictMode, type ReactElement } from 'react';
+import { createElement as h, StrictMode, useState, type ReactElement } from 'react';
 import { createRoot } from 'react-dom/client';
 import type { SessionClient } from '../../../src/client/index.ts';
 import {
@@ -34,13 +34,18 @@ export const seen: {
 };
 
 function Page({ token }: { readonly token: string }): ReactElement {
-  const { client, status } = useSession({ url: '/offstage', token: () => token });
+  const [place, setPlace] = useState('Berlin');
+  const { client, status } = useSession(
+    { url: '/offstage', token: () => token },
+    { handle: { locate: () => place } },
+  );
   seen.client = client;
   return h(
     'main',
     null,
     h('h1', null, 'A session'),
     h('p', { id: 'status' }, status.state),
+    h('button', { type: 'button', onClick: () => setPlace('Paris') }, 'Travel'),
     h(Sound, { client }),
     h(Script, { client }),
     client && h(Questions, { client }),
