@@ -265,7 +265,7 @@ const rows: readonly Row[] = [
   {
     what: 'public names',
     value: readFileSync(join(root, 'docs/api.md'), 'utf8').match(/^\| `/gm)?.length ?? 0,
-    limit: 651,
+    limit: 654,
   },
   {
     what: 'ids of invariants that stand for several',
@@ -294,7 +294,7 @@ const rows: readonly Row[] = [
     value: texts.get(longest ?? '')?.split('\n').length ?? 0,
     limit: 902,
   },
-  { what: 'files', value: files.length, limit: 675 },
+  { what: 'files', value: files.length, limit: 677 },
   {
     what: 'files with one importer, %',
     value: percent(singles, files.length),
@@ -315,7 +315,7 @@ const rows: readonly Row[] = [
     limit: 466,
     goal: 250,
   },
-  { what: 'lines of code', value: linesOf(texts.keys()), limit: 117_093, goal: 85_000 },
+  { what: 'lines of code', value: linesOf(texts.keys()), limit: 117_332, goal: 85_000 },
   {
     what: 'lines of code without adapters, testing and cli',
     value: linesOf(core),

@@ -83,8 +83,6 @@ declare global {
   const rideBooker: offstage.SubagentConfig;
   const requestId: string;
   const deliveryId: string;
-  const push: offstage.ReachChannel;
-  const sms: offstage.ReachChannel;
   const pay: ai.Tool;
   const microphone: { onFrame(listener: (samples: Int16Array) => void): void };
   const speaker: {

@@ -2,6 +2,7 @@
 
 export * from './check/index.ts';
 export { ConformanceError } from './conformance/conformance-error.ts';
+export { reachConformance } from './conformance/reach-conformance.ts';
 export { transportConformance, type ConformanceCase } from './conformance/transport-conformance.ts';
 export type {
   ConformanceFault,

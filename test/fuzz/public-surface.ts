@@ -545,6 +545,7 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
     simulateOnce: { args: () => ['no seed'], trusts: testTool, isCostly: true },
     simulatedEnvironment: { args: () => [{ seed: 1, startAt: 1 }], trusts: testTool },
     simulatedVoice: { args: () => [{}, 'a'], trusts: testTool },
+    reachConformance: { args: () => [{ open: () => ({}) }] },
     transportConformance: { args: () => [{ name: 'a', shows: [], open: () => ({}) }] },
   },
   './testing/voice-server': {
@@ -816,7 +817,30 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
       walks: true,
     },
   },
+  './email': {
+    emailChannel: {
+      args: () => [
+        {
+          transport: { sendMail: () => Promise.resolve() },
+          from: 'a@example.com',
+          to: 'b@example.com',
+          write: () => ({ subject: 'a', text: 'b' }),
+          timeoutMs: 1000,
+        },
+      ],
+    },
+  },
   './webhook': {
+    webhookChannel: {
+      args: ({ environment }) => [
+        {
+          url: 'https://example.com/w',
+          secret: 'a secret of sixteen bytes',
+          environment,
+          timeoutMs: 1000,
+        },
+      ],
+    },
     webhookSource: {
       args: () => [
         {

@@ -1,0 +1,104 @@
+// The entry `offstage/email`: a channel of `reach` that sends e-mail through a transport of nodemailer.
+//
+// Owns:     the words of the message, and its Message-ID.
+// Does not: speak SMTP (nodemailer), or learn whether the user has read the message: an accepted message is `sent`.
+//
+// Invariants
+//   EMAIL-1. The Message-ID follows from the key, so that a message that was sent twice is one message for each mailbox
+//       that tells messages apart by it.
+//   EMAIL-2. Text of users, models and tools is plain text in the body, and one line without control characters in the
+//       subject.
+
+import { createHash } from 'node:crypto';
+import { z } from 'zod';
+import type { ReachChannel } from '../../actors/ports/reach-channel.ts';
+import { aFunction, anObject, check } from '../../values/checks.ts';
+import { clip } from '../../values/clip.ts';
+import { messageOf, ProviderError, TimeoutError } from '../../values/errors.ts';
+import { isRecord } from '../../values/json.ts';
+
+type Item = Parameters<ReachChannel['send']>[0];
+type Links = Parameters<ReachChannel['send']>[1];
+
+interface EmailOptions {
+  /** A transport of nodemailer: `createTransport(…)`. */
+  readonly transport: { sendMail(message: object): PromiseLike<unknown> };
+  /** The address of the sender, whose domain is also that of the Message-ID. */
+  readonly from: string;
+  /** The address of the user, or a function that returns it. */
+  readonly to: string | ((item: Item) => string | PromiseLike<string>);
+  /** Writes the message. @defaultValue in English: the label as subject; the text, the options, the call and the links */
+  readonly write?: (
+    item: Item,
+    links: Links,
+  ) => { readonly subject: string; readonly text: string };
+  /** How long a sending may take, in milliseconds. @defaultValue 30000 */
+  readonly timeoutMs?: number;
+}
+
+const address = z.string().regex(/^[^\r\n]*@[^\r\n]+$/, 'expected an address');
+const schema = z.strictObject({
+  transport: anObject('a transport of nodemailer', 'sendMail'),
+  from: address,
+  to: z.union([address, aFunction]),
+  write: aFunction.optional(),
+  timeoutMs: z.number().positive().optional(),
+});
+const MAX_SUBJECT_CHARS = 150;
+
+/**
+ * Returns a channel that sends e-mail. It is `idempotent`: after a crash it may send a message twice, with the same
+ * Message-ID. For at most one message, also at the risk of none: `{ ...emailChannel(…), idempotent: false }`.
+ * @throws {ConfigurationError} `INVALID_OPTION`.
+ */
+export function emailChannel(options: EmailOptions): ReachChannel {
+  check('emailChannel(options)', schema, options);
+  const { transport, from, to, write = written, timeoutMs } = options;
+  const domain = /@([\w.-]+)/.exec(from)?.[1] ?? 'localhost';
+  return {
+    idempotent: true,
+    ...(timeoutMs !== undefined && { timeoutMs }),
+    async send(item, links) {
+      const { subject, text } = write(item, links);
+      // EMAIL-1
+      const id = createHash('sha256').update(item.key).digest('hex').slice(0, 32);
+      const message = {
+        from,
+        to: typeof to === 'string' ? to : await to(item),
+        subject: clip(subject.replaceAll(/[\p{Cc}\p{Cf}\s]+/gu, ' ').trim(), MAX_SUBJECT_CHARS),
+        text,
+        messageId: `<${id}@${domain}>`,
+        // No out-of-office replies (RFC 3834).
+        headers: { 'Auto-Submitted': 'auto-generated' },
+      };
+      try {
+        await transport.sendMail(message);
+      } catch (error) {
+        const { responseCode, command } = isRecord(error) ? error : {};
+        const why = `The mail server has not accepted the message: ${messageOf(error)}`;
+        if (typeof responseCode === 'number') {
+          const retryable = responseCode < 500;
+          throw new ProviderError('EMAIL_REFUSED', why, { retryable, cause: error });
+        }
+        // Without a connection nothing was sent; later, a lost connection may have cost only the answer.
+        throw command === 'CONN' ? error : new TimeoutError(why, { cause: error });
+      }
+      return 'sent';
+    },
+  };
+}
+
+const HEADINGS = { result: 'Result', question: 'Question', notice: 'News', progress: 'Progress' };
+
+function written(
+  { kind, label, text, options = [], call }: Item,
+  links: Links,
+): { subject: string; text: string } {
+  const parts = [
+    text,
+    ...(call ? [`The exact call: ${call.toolName} ${JSON.stringify(call.input, null, 2)}`] : []),
+    ...(options.length > 0 ? [options.map((option) => `- ${option.label}`).join('\n')] : []),
+    ...links.map(({ label: name, url }) => `${name}: ${url}`),
+  ];
+  return { subject: `${HEADINGS[kind]}: ${label}`, text: parts.join('\n\n') };
+}

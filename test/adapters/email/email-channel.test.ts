@@ -1,0 +1,222 @@
+// E-mail through nodemailer, to a real SMTP server in this process.
+
+import { createRequire } from 'node:module';
+import type { AddressInfo, Server } from 'node:net';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { emailChannel } from '../../../src/adapters/email/index.ts';
+import { ConfigurationError, createRuntime, ProviderError } from '../../../src/index.ts';
+import { reachConformance, simulatedEnvironment } from '../../../src/testing/index.ts';
+import { textTalk } from '../../support/text-talk.ts';
+
+/** The part of nodemailer and of its server that these tests use. */
+interface Transport {
+  sendMail(message: object): Promise<unknown>;
+  close(): void;
+}
+interface Handlers {
+  readonly onData: (
+    stream: NodeJS.ReadableStream,
+    session: { readonly envelope: { readonly rcptTo: readonly { readonly address: string }[] } },
+    done: (error?: Error) => void,
+  ) => void;
+}
+interface PostServer {
+  readonly server: Server;
+  listen(port: number, host: string, then: () => void): void;
+  close(then: () => void): void;
+}
+const require = createRequire(import.meta.url);
+const { createTransport } = require('nodemailer') as {
+  createTransport(options: object): Transport;
+};
+const { SMTPServer } = require('smtp-server') as {
+  SMTPServer: new (options: Handlers & object) => PostServer;
+};
+
+interface Mail {
+  readonly id: string;
+  readonly subject: string;
+  readonly to: readonly string[];
+  readonly text: string;
+  readonly raw: string;
+}
+
+/** Decodes quoted-printable and base64. */
+function bodyOf(raw: string): string {
+  const end = raw.indexOf('\r\n\r\n');
+  const body = raw.slice(end + 4);
+  if (/^content-transfer-encoding: base64/im.test(raw.slice(0, end)))
+    return Buffer.from(body, 'base64').toString('utf8');
+  const bytes = body
+    .replaceAll('=\r\n', '')
+    .replaceAll(/=([0-9A-F]{2})/g, (_, hex: string) => String.fromCharCode(parseInt(hex, 16)));
+  return Buffer.from(bytes, 'latin1').toString('utf8');
+}
+
+async function postOffice() {
+  const mails: Mail[] = [];
+  let code = 0;
+  const options = { authOptional: true, disabledCommands: ['STARTTLS'], logger: false };
+  const server = new SMTPServer({
+    ...options,
+    onData(stream, session, done) {
+      const chunks: Buffer[] = [];
+      stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+      stream.on('end', () => {
+        if (code > 0) {
+          done(Object.assign(new Error('not now'), { responseCode: code }));
+          return;
+        }
+        const raw = Buffer.concat(chunks).toString('latin1');
+        const header = (name: string): string =>
+          new RegExp(`^${name}: (.*(?:\r\n[ \t].*)*)`, 'im').exec(raw)?.[1] ?? '';
+        mails.push({
+          id: header('message-id'),
+          subject: header('subject'),
+          to: session.envelope.rcptTo.map(({ address }) => address),
+          text: bodyOf(raw),
+          raw,
+        });
+        done();
+      });
+    },
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.server.address() as AddressInfo;
+  const transport = createTransport({ host: '127.0.0.1', port, secure: false });
+  const close = (): Promise<void> => {
+    transport.close();
+    return new Promise((resolve) => server.close(() => resolve()));
+  };
+  const channel = emailChannel({
+    transport,
+    from: 'Offstage <bot@example.com>',
+    to: 'ada@example.com',
+  });
+  return { mails, transport, channel, close, answer: (with_: number) => (code = with_) };
+}
+
+describe('e-mail to an SMTP server', () => {
+  const open = async () => {
+    const office = await postOffice();
+    return {
+      channel: office.channel,
+      received: () => office.mails,
+      refuse: () => void office.answer(550),
+      close: office.close,
+    };
+  };
+  test.each(reachConformance({ open }))('$name', ({ run }) => run());
+});
+
+const ITEM = {
+  key: 'ses/notice/0',
+  sessionId: 'ses',
+  deliveryId: 'notice',
+  kind: 'notice',
+  priority: 'normal',
+  label: 'NEWS',
+  text: 'Hello',
+} as const;
+const NEVER = new AbortController().signal;
+
+async function opened() {
+  const office = await postOffice();
+  onTestFinished(() => office.close());
+  return office;
+}
+
+describe('a message', () => {
+  test('EMAIL-1: has the same Message-ID each time, in the domain of the sender', async () => {
+    const { channel, mails } = await opened();
+    await channel.send(ITEM, [], NEVER);
+    await channel.send(ITEM, [], NEVER);
+    expect(mails.map(({ id }) => id)).toEqual([mails[0]?.id, mails[0]?.id]);
+    expect(mails[0]?.id).toMatch(/^<[0-9a-f]{32}@example\.com>$/);
+    expect(mails[0]?.raw).toMatch(/^auto-submitted: auto-generated/im);
+  });
+
+  test('EMAIL-2: has no header and no recipient from the words of others', async () => {
+    const { channel, mails } = await opened();
+    const label = 'x\r\nBcc: eve@example.com\r\n\r\nbody';
+    await channel.send({ ...ITEM, label, text: '.\r\nMAIL FROM:<eve@example.com>' }, [], NEVER);
+    expect(mails).toHaveLength(1);
+    expect(mails[0]?.to).toEqual(['ada@example.com']);
+    expect(mails[0]?.raw).not.toMatch(/^bcc:/im);
+    expect(mails[0]?.text).toContain('MAIL FROM');
+  });
+
+  test('goes to the address that a function returns, in the words of the app, with its links', async () => {
+    const { transport, mails } = await opened();
+    const channel = emailChannel({
+      transport,
+      from: 'bot@example.com',
+      to: ({ user }) => Promise.resolve(`${user}@example.com`),
+      write: ({ text }, links) => ({ subject: 'Neuigkeit', text: `${text} ${links[0]?.url}` }),
+    });
+    const links = [{ label: 'Open', url: 'https://example.com/1' }];
+    await channel.send({ ...ITEM, user: 'ben' }, links, NEVER);
+    expect(mails).toMatchObject([{ to: ['ben@example.com'], subject: 'Neuigkeit' }]);
+    expect(mails[0]?.text).toContain('https://example.com/1');
+  });
+
+  test.each([
+    [550, false],
+    [451, true],
+  ])('rejects with a ProviderError after %i (retryable: %s)', async (code, retryable) => {
+    const { channel, answer } = await opened();
+    answer(code);
+    const refused = channel.send(ITEM, [], NEVER);
+    await expect(refused).rejects.toThrow(ProviderError);
+    await expect(refused).rejects.toMatchObject({ code: 'EMAIL_REFUSED', retryable });
+  });
+
+  test('rejects with the error of the connection if there is no server', async () => {
+    const office = await postOffice();
+    await office.close();
+    await expect(office.channel.send(ITEM, [], NEVER)).rejects.toMatchObject({ command: 'CONN' });
+  });
+
+  test.each([
+    [{ to: 'nobody' }, /address/],
+    [{ from: 'a@b\r\nBcc: c@d' }, /address/],
+    [{ transport: {} }, /nodemailer/],
+    [{ cc: 'x@example.com' }, /cc/],
+  ])('refuses wrong options: %o', (wrong, message) => {
+    const transport = createTransport({ jsonTransport: true });
+    const options = { transport, from: 'a@example.com', to: 'b@example.com', ...wrong };
+    expect(() => emailChannel(options as never)).toThrow(ConfigurationError);
+    expect(() => emailChannel(options as never)).toThrow(message);
+  });
+});
+
+test('P4: a result reaches a closed tab by mail, and the tab of the next day by words', async () => {
+  const office = await opened();
+  const environment = simulatedEnvironment();
+  const runtime = createRuntime({ environment });
+  const talk = textTalk({
+    runtime,
+    environment,
+    reach: {
+      channels: { mail: office.channel },
+      steps: [{ afterUnheardMs: 60_000, by: 'mail' }],
+    },
+  });
+  const leave = talk.session.attach();
+  await talk.session.start();
+  leave();
+  talk.session.notifyBackground('Your parcel is here');
+  await environment.advance(61_000);
+  while (talk.state().deliveries[0]?.reach?.state !== 'spent') {
+    await new Promise((resolve) => setImmediate(resolve));
+    await environment.settle();
+  }
+  expect(office.mails).toMatchObject([{ to: ['ada@example.com'] }]);
+  await environment.advance(86_400_000);
+  talk.session.attach();
+  await talk.start();
+  await environment.advance(1000);
+  expect(talk.said().join()).toMatch(/already sent.*Your parcel is here/s);
+  expect(office.mails).toHaveLength(1);
+  await talk.close();
+});
