@@ -292,7 +292,7 @@ const rows: readonly Row[] = [
   {
     what: `lines of the longest file (${longest ?? ''})`,
     value: texts.get(longest ?? '')?.split('\n').length ?? 0,
-    limit: 902,
+    limit: 900,
   },
   { what: 'files', value: files.length, limit: 677 },
   {
@@ -315,7 +315,7 @@ const rows: readonly Row[] = [
     limit: 466,
     goal: 250,
   },
-  { what: 'lines of code', value: linesOf(texts.keys()), limit: 117_332, goal: 85_000 },
+  { what: 'lines of code', value: linesOf(texts.keys()), limit: 117_345, goal: 85_000 },
   {
     what: 'lines of code without adapters, testing and cli',
     value: linesOf(core),

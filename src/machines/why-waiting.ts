@@ -722,11 +722,9 @@ function subagentWaits(
           because,
         };
       const by = state.answerableBy?.get(on) ?? null;
-      const sentence =
-        state.session === null
-          ? `${who} ${on}: the program that it works for has not answered`
-          : `${who} ${on}: no answer yet`;
-      return { cause: 'answer', on, by, sentence };
+      const isOfProgram = state.session === null;
+      const why = isOfProgram ? 'the program that it works for has not answered' : 'no answer yet';
+      return { cause: 'answer', on, by, sentence: `${who} ${on}: ${why}` };
     }
     return isIn(value, 'running') ? runningWhy(state.at, value.running, context, work) : null;
   }

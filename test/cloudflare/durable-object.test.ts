@@ -130,6 +130,19 @@ describe('the clients of an object', () => {
     expect(await asleep('a')).toMatchObject({ alarm: null, errors: [] });
   });
 
+  test('hear of a reminder, for which the alarm wakes an object that was evicted', async () => {
+    const { evict } = await run();
+    const ann = await connected('r', 'ann');
+    await ann.it.send('Remind me of the pizza');
+    await told(ann, 'I am on it');
+    await asleep('r');
+    await evict('r');
+    await told(ann, 'Take the pizza out');
+    const { schedules } = ann.state();
+    expect(schedules).toEqual([]);
+    expect(await asleep('r')).toMatchObject({ errors: [] });
+  });
+
   test('SESSION-HOST-1: stay connected when the object is evicted, answer, and get the result', async () => {
     const { evict } = await run();
     const ann = await connected('b', 'ann');

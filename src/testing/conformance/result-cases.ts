@@ -7,6 +7,7 @@ import { call, gate, isQuiet, SALES, SALES_AT_LENGTH, STORY, working } from './s
 
 const ASKED = 'the report please';
 const ON_IT = 'I am on it';
+const PIZZA = 'Take the pizza out of the oven';
 const FIRE = 'There is a fire in the kitchen';
 
 const calls = { [ASKED]: [call('report')] };
@@ -77,6 +78,20 @@ const deferred = (): ConformanceScene => ({
     await talk.isDelivered(SALES);
   },
   outcome: (talk) => isDelivered(talk, SALES),
+});
+
+const scheduled = (): ConformanceScene => ({
+  name: 'schedule: its words are told at their time',
+  plot: async (talk) => {
+    await talk.says('how are you');
+    await isQuiet(talk);
+    await talk.session.schedule({ key: 'oven', everyMs: 8000, say: PIZZA });
+    await talk.pass(4000);
+    talk.check('nothing is told before the time', talk.deliveryOf(PIZZA) === undefined);
+    await talk.isDelivered(PIZZA);
+    await talk.session.unschedule('oven');
+  },
+  outcome: (talk) => isDelivered(talk, PIZZA),
 });
 
 const whileModelSpeaks = (): ConformanceScene => {
@@ -258,6 +273,7 @@ const skipped = (): ConformanceScene => {
 export const resultScenes: readonly (() => ConformanceScene)[] = [
   acknowledged,
   deferred,
+  scheduled,
   whileModelSpeaks,
   whileUserSpeaks,
   brokenOff,

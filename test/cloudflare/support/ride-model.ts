@@ -1,5 +1,5 @@
 // A server with an OpenAI-compatible model that books rides: the lead agent calls `book_ride`, and the subagent asks a
-// question and then repeats the answer. The server counts its calls, and can make the rider's calls wait.
+// question and then repeats the answer. A reminder comes after two seconds. The server counts its calls, and can make the rider's calls wait.
 
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -13,6 +13,7 @@ interface Said {
 type Reply = { readonly say: string } | { readonly call: string; readonly input: object };
 
 const OPTIONS = ['economy', 'premium'].map((id) => ({ id, label: id }));
+const REMINDER = { action: 'set', words: 'Take the pizza out', inMinutes: 0.03 };
 const textOf = (said: Said | undefined): string =>
   typeof said?.content === 'string' ? said.content : JSON.stringify(said?.content ?? '');
 
@@ -24,6 +25,7 @@ function replyTo(isRider: boolean, last: Said | undefined): Reply {
       : { call: 'ask_user', input: { question: 'Which one?', options: OPTIONS } };
   if (text.includes('Booked')) return { say: `Done. ${/Booked: [a-z ]+/.exec(text)?.[0]}` };
   if (last?.role === 'tool') return { say: 'I am on it.' };
+  if (text.includes('Remind me')) return { call: 'reminders', input: REMINDER };
   return text.includes('ride')
     ? { call: 'book_ride', input: { to: 'airport' } }
     : { say: `You said: ${text}` };

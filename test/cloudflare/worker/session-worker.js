@@ -30,6 +30,8 @@ export class Chat extends DurableObject {
           sessionId,
           runtime,
           model,
+          reminders: true,
+          timeZone: 'Europe/Lisbon',
           agents: [{ name: 'lead', instructions: 'You talk to the user.', tools: [bookRide] }],
           subagentConfigs: {
             book_ride: defineSubagent({
