@@ -9,6 +9,7 @@ import { acceptTwilioCall } from '../../src/adapters/twilio-media-streams/index.
 import { nodeEnvironment } from '../../src/adapters/node/index.ts';
 import { FakeTwilio } from '../adapters/twilio-media-streams/support/fake-twilio.ts';
 import { calls, say, simpleTool, steps } from '../support/subagent-runs.ts';
+import { lexicon, wordsModel } from '../support/words-model.ts';
 import { voiceTalk, type VoiceTalkOptions } from '../support/voice-talk.ts';
 
 const report = { report: { script: steps(say('42 sales')) } };
@@ -221,6 +222,85 @@ describe('a question to a caller who speaks and presses keys', () => {
     model().utterance('ja bezahl sie');
     await environment.settle();
     expect(ran).toEqual(['paid']);
+  });
+});
+
+describe('spoken consent of a caller', () => {
+  /** A call in which a subagent wants to pay the same bill twice, and the caller has heard its question. */
+  async function asked(options: Partial<VoiceTalkOptions> = {}) {
+    const paid: string[] = [];
+    const pay = simpleTool(() => paid.push('paid'), { needsApproval: true });
+    const payer = {
+      script: steps(calls(['pay', { bill: 7 }]), calls(['pay', { bill: 7 }]), say('It is over.')),
+      config: { tools: { pay } },
+    };
+    const talk = await onThePhone({ subagents: { payer }, ...options });
+    const { use, model, environment, question } = talk;
+    /** The voice model asks what it was told to ask, and the telephone plays it to its end. */
+    const hears = async (words: string) => {
+      await environment.advance(1500);
+      model().speak(words, 1500);
+      await environment.advance(2500);
+    };
+    const says = async (words: string) => {
+      model().utterance(words);
+      await environment.settle();
+    };
+    await use('payer');
+    await hears('May I pay the bill?');
+    expect(question()).toMatchObject({ state: 'open' });
+    return { ...talk, paid, hears, says };
+  }
+
+  test('runs the call after a yes, and asks about the next one', async () => {
+    const { says, hears, paid, state } = await asked();
+    await says('Yes, please.');
+    expect(paid).toEqual(['paid']);
+    await hears('May I pay the bill?');
+    expect(state().questions.map((one) => one.state)).toEqual(['answered', 'open']);
+  });
+
+  test('runs nothing after a no', async () => {
+    const { says, paid, state, environment } = await asked();
+    await says('No.');
+    await environment.advance(2000);
+    expect(paid).toEqual([]);
+    expect(state().questions[0]).toMatchObject({ state: 'answered', answer: 'No.' });
+  });
+
+  test('P3: runs all such calls after a yes to what is read back, and none before the caller has heard that', async () => {
+    const { says, hears, paid, state, twilio, environment, ...talk } = await asked();
+    await says("Yes, and don't ask me again.");
+    expect(paid).toEqual([]);
+    // The caller hears nothing of it yet.
+    await says('Yes.');
+    expect(paid).toEqual([]);
+    await environment.advance(1500);
+    expect(talk.asked()).toContain('exactly this again without asking');
+    const heardBefore = twilio.heardMs;
+    await hears('To be sure: may I pay it, and again without asking?');
+    expect(twilio.heardMs).toBeGreaterThan(heardBefore + 1400);
+    await says('Yes.');
+    expect(paid).toEqual(['paid', 'paid']);
+    expect(state().questions).toHaveLength(1);
+  });
+
+  test('reads a yes in Portuguese back, and then runs the call', async () => {
+    const consentModel = wordsModel(lexicon({ yes: ['sim'], no: ['não'] })).model;
+    const { says, hears, paid } = await asked({ agent: { language: 'pt' }, consentModel });
+    await says('sim');
+    expect(paid).toEqual([]);
+    await hears('Só para confirmar: posso pagar a conta?');
+    await says('sim');
+    expect(paid).toEqual(['paid']);
+  });
+
+  test('runs nothing after a no in Portuguese', async () => {
+    const consentModel = wordsModel(lexicon({ yes: ['sim'], no: ['não'] })).model;
+    const { says, paid, state } = await asked({ agent: { language: 'pt' }, consentModel });
+    await says('não');
+    expect(paid).toEqual([]);
+    expect(state().questions[0]).toMatchObject({ state: 'answered', answer: 'não' });
   });
 });
 
