@@ -77,7 +77,8 @@ export const steering: readonly Dialogue[] = [
         says: 'Make me a sales report for last week, and book me a ride to the airport.',
         matters: ['report', 'ride'],
       },
-      { says: 'Oh, stop the report.', when: { running: 'report' }, matters: ['report'] },
+      // Spoken out, the question takes longer than the report.
+      { says: 'Oh, stop the report.', when: { overQuestion: 'ride' }, matters: ['report'] },
       { ...premium, when: 'calm' },
     ],
     work: [{ work: 'report', state: 'cancelled' }, premiumRide],
