@@ -30,7 +30,7 @@ export const longTests: readonly string[] = [
   // Programs that are started and killed.
   'test/adapters/acp/acp-agent.test.ts',
   'test/adapters/mcp/mcp-server.test.ts',
-  'test/adapters/{a2a,acp,mcp,sqlite-journal}/kill-recovery.test.ts',
+  'test/adapters/{a2a,acp,email,mcp,sqlite-journal}/kill-recovery.test.ts',
   'test/examples/numbered.test.ts',
   'test/scenarios/recovery/{detached-after-a-kill,schedules-of-a-year}.test.ts',
   'test/scenarios/recovery/reach-after-a-kill.test.ts',

@@ -11,6 +11,7 @@ import { fakeChannel, type FakeChannel } from '../support/fake-channel.ts';
 import { calls, say } from '../support/subagent-runs.ts';
 import { textLife, turns, world } from '../support/crashes.ts';
 import { textTalk, type TalkOptions } from '../support/text-talk.ts';
+import { voiceTalk } from '../support/voice-talk.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -318,6 +319,50 @@ describe('results and questions', () => {
     expect(talk.mail.sent).toEqual([]);
     await talk.environment.advance(3 * MINUTE);
     expect(talk.mail.sent).toMatchObject([{ kind: 'question' }]);
+  });
+});
+
+describe('a voice session', () => {
+  const steps: Policy['steps'] = [{ afterUnheardMs: 5 * MINUTE, by: 'mail' }];
+
+  test('says what a channel has sent to the user who comes back, once the channel has ended', async () => {
+    const mail = fakeChannel({ answers: ['never', 'sent'] });
+    const talk = voiceTalk({ reach: { channels: { mail }, steps } });
+    await talk.start();
+    talk.leave();
+    talk.session.notifyBackground('Your parcel is here');
+    await talk.environment.advance(5 * MINUTE + 1000);
+    expect(mail.sent).toHaveLength(1);
+    talk.session.attach();
+    await talk.environment.advance(20_000);
+    // A channel is sending it.
+    expect(talk.asked()).toBeNull();
+    await talk.environment.advance(10_000);
+    expect(talk.asked()).toContain('Your parcel is here');
+    await talk.speak('Your parcel is here.');
+    await talk.environment.advance(HOUR);
+    expect(mail.sent).toHaveLength(1);
+    expect(talk.state().deliveries).toMatchObject([{ state: 'delivered', grade: 'played' }]);
+    await talk.close();
+  });
+
+  test('sends what it could not say to its end', async () => {
+    const mail = fakeChannel();
+    const talk = voiceTalk({ reach: { channels: { mail }, steps } });
+    await talk.start();
+    talk.leave();
+    talk.session.notifyBackground('Your parcel is here');
+    await talk.environment.advance(5 * MINUTE - 1000);
+    const leave = talk.session.attach();
+    await talk.environment.advance(2000);
+    // It is being said at the time of the step.
+    expect(talk.asked()).toContain('Your parcel is here');
+    expect(mail.sent).toEqual([]);
+    leave();
+    await talk.environment.advance(1000);
+    expect(mail.sent).toHaveLength(1);
+    expect(talk.state().deliveries).toMatchObject([{ state: 'pending' }]);
+    await talk.close();
   });
 });
 
