@@ -48,7 +48,7 @@ export const suggestions: readonly Suggestion[] = [
   {
     title: 'A refund',
     say: 'Please refund my last order.',
-    hint: 'It asks whether it may, and shows what it would do. Say yes, no, or:',
+    hint: 'It asks whether it may, and shows what it would do. Say yes, no, press “Approve for this conversation”, or say:',
     next: ['Yes, but only two hundred dollars.'],
   },
   {
