@@ -356,7 +356,7 @@ export const english: AnswerLanguage = {
       oh perfect, oh wonderful, yeah sure right, sure of course, of course right, yeah of course right,
       yes of course right, yeah well`),
     asks: list(`
-      may i do this, may i, should i, shall i, can i, could i, do you want me to, would you like me to,
+      may i do this, may i do that, may i, should i, shall i, can i, could i, do you want me to, would you like me to,
       is it okay to, is it okay if i, is it fine to, is it all right to, is it all right if i,
       is it alright if i, am i allowed to, do i have your permission to`),
     verbs: {},

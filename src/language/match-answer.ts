@@ -531,15 +531,17 @@ function askedAction(
   { language, phrases, verbs }: Tables,
 ): { readonly verb: string; readonly objects: Phrases } | null {
   const length = phraseAt(words, 0, phrases.asks);
+  // "Book the ride: may I do that?"
+  const last = phrases.asks.find((phrase) => sameWords(phrase, words.slice(-phrase.length)));
   // "¿Envío el correo?" asks by the verb alone.
   const isVerb = verbs.some(([, forms]) =>
     forms.some(({ head, tail }) => tail.length === 0 && sameWords(head, words.slice(0, 1))),
   );
-  const action = words.slice(length);
+  const action = words.slice(length, words.length - (last?.length ?? 0));
   const isPlain = ![...phrases.joints, ...phrases.doubts, ...phrases.negations].some(
     (phrase) => findPhrase(action, phrase).length > 0,
   );
-  if ((length === 0 && !isVerb) || action.length === 0 || !isPlain) return null;
+  if ((length === 0 && !last && !isVerb) || action.length === 0 || !isPlain) return null;
   const [verb, object] = language.verbsLast
     ? [action.at(-1) as string, action.slice(0, -1)]
     : [action[0] as string, action.slice(1)];

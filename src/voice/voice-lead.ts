@@ -196,6 +196,10 @@ export class VoiceLead implements Speaker, ConnectionOwner {
     if (respond) this.#turns.askToSpeak();
   }
 
+  get repliesUnasked(): boolean {
+    return this.#options.transport.capabilities.responds === 'by_itself';
+  }
+
   get awaitsWords(): boolean {
     return this.#turns.listening.unknownMs > 0;
   }

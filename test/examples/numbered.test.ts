@@ -95,7 +95,7 @@ const expected: Readonly<Record<string, Expected>> = {
   '19': {
     covers: [],
     shows:
-      /client: delegated\nmailer asks: May I do this: Send a mail, with send_mail[^]*user: Yes\nresult: The mail: "sent to bob"\./,
+      /client: delegated\nmailer asks: Send a mail, with send_mail[^]*user: Yes\nresult: The mail: "sent to bob"\./,
   },
   '20': {
     covers: [],

@@ -47,7 +47,7 @@ describe('P3: one approval in text', { tags: ['B39'] }, () => {
     expect(questionOf('mail')).toMatchObject({
       kind: 'approval',
       state: 'open',
-      question: 'May I do this: Does something, with do_mail (to: "mail")?',
+      question: 'Does something, with do_mail (to: "mail"): may I do that?',
       action: { toolName: 'do_mail', input: { to: 'mail' } },
       options: [{ id: 'approve' }, { id: 'deny' }],
     });
@@ -88,7 +88,7 @@ describe('P3: one approval in text', { tags: ['B39'] }, () => {
     await type('yes');
     expect(ran).toEqual([]);
     expect(put().at(-1)).toBe(
-      'To be sure: May I do this: Does something, with do_mail (to: "mail")?',
+      'To be sure: Does something, with do_mail (to: "mail"): may I do that?',
     );
     await type('yes');
     expect(ran).toEqual(['mail']);
@@ -116,12 +116,12 @@ describe('P3: the text of an approval', () => {
     [
       'a title',
       { title: 'Book the ride', description: 'Confirms it.' },
-      'May I do this: Book the ride, with confirm_ride (dollars: 24)?',
+      'Book the ride, with confirm_ride (dollars: 24): may I do that?',
     ],
     [
       'the first sentence of a description',
       { description: 'Book the ride that the user chose. Call it once only.' },
-      'May I do this: Book the ride that the user chose, with confirm_ride (dollars: 24)?',
+      'Book the ride that the user chose, with confirm_ride (dollars: 24): may I do that?',
     ],
     ['its name', { description: '' }, 'May I run confirm_ride (dollars: 24)?'],
   ])('take %s, and a yes may name what they say', async (_, more, words) => {
@@ -143,7 +143,7 @@ describe('P3: the text of an approval', () => {
       { to: 'Anna \u202e004 ruoy roF', site: 'p\u0430ypal.com' },
     );
     expect(question()?.question).toBe(
-      'May I do this: Book\\u202e it, with confirm_ride (to: "Anna \\u202e004 ruoy roF", site: "p\\u0430ypal.com")?',
+      'Book\\u202e it, with confirm_ride (to: "Anna \\u202e004 ruoy roF", site: "p\\u0430ypal.com"): may I do that?',
     );
   });
 
@@ -151,7 +151,7 @@ describe('P3: the text of an approval', () => {
     const input = { text: 'x'.repeat(2_000), then: 'delete all' };
     const { type, ran, question, session, environment } = await asking({}, input);
     expect(question()).toMatchObject({ byButton: true, action: { input } });
-    expect(question()?.question).toMatch(/^May I do this: Does something, .* too long to be said/);
+    expect(question()?.question).toMatch(/^Does something, .* too long to be said/);
     for (let time = 0; time < 3; time += 1) await type('yes');
     expect([ran, question()?.state]).toEqual([[], 'open']);
     void session.answer(question()?.requestId ?? '', { approved: true });
@@ -169,16 +169,16 @@ describe('P3: several approvals at once', () => {
     await type('approve');
     expect([ran, stateOf('mail'), stateOf('bank')]).toEqual([[], 'open', 'queued']);
     expect(put().at(-1)).toBe(
-      'To be sure: May I do this: Does something, with do_mail (to: "mail")?',
+      'To be sure: Does something, with do_mail (to: "mail"): may I do that?',
     );
     await type('yes');
     expect(ran).toEqual(['mail']);
     // Only the other approval waits; the lead agent told the first result after it was asked.
-    expect(put().at(-1)).toBe('May I do this: Does something, with do_bank (to: "bank")?');
+    expect(put().at(-1)).toBe('Does something, with do_bank (to: "bank"): may I do that?');
     await type('yes');
     expect(ran).toEqual(['mail']);
     expect(put().at(-1)).toBe(
-      'To be sure: May I do this: Does something, with do_bank (to: "bank")?',
+      'To be sure: Does something, with do_bank (to: "bank"): may I do that?',
     );
     await type('yes');
     expect(ran).toEqual(['mail', 'bank']);
@@ -188,7 +188,7 @@ describe('P3: several approvals at once', () => {
     const { type, ran, stateOf, put } = await text('mail', 'bank');
     await type('yes, do the bank');
     expect([ran, stateOf('mail')]).toEqual([[], 'open']);
-    expect(put().at(-1)).toBe('May I do this: Does something, with do_mail (to: "mail")?');
+    expect(put().at(-1)).toBe('Does something, with do_mail (to: "mail"): may I do that?');
     await type('approve the bank');
     expect(ran).toEqual([]);
   });
@@ -248,7 +248,7 @@ describe('P3: approvals by voice', () => {
     await talk.start();
     await talk.use(...names);
     await talk.pause();
-    expect(talk.asked()).toContain(`May I do this: Does something, with do_${names[0]}`);
+    expect(talk.asked()).toContain(`Does something, with do_${names[0]}`);
     return {
       ...talk,
       ran,
@@ -275,7 +275,7 @@ describe('P3: approvals by voice', () => {
       await interrupt(words);
       expect([stateOf('mail'), ran]).toEqual(['presenting', []]);
       await pause();
-      expect(asked()).toContain('May I do this: Does something, with do_mail');
+      expect(asked()).toContain('Does something, with do_mail');
       await speak('May I send it?');
       await utter(words);
       expect(stateOf('mail')).toBe('answered');
@@ -312,7 +312,7 @@ describe('P3: approvals by voice', () => {
     await utter('go ahead');
     expect([stateOf('mail'), ran]).toEqual(['open', []]);
     await pause();
-    expect(asked()).toContain('To be sure: May I do this: Does something, with do_mail');
+    expect(asked()).toContain('To be sure: Does something, with do_mail');
     await speak('Just the mail: may I?');
     await utter('yes');
     expect(ran).toEqual(['mail']);

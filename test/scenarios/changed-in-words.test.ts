@@ -20,8 +20,8 @@ import { lexicon, wordsModel } from '../support/words-model.ts';
 const WORDS = 'Yes, but on Friday.';
 const THURSDAY = { day: 'Thursday', seats: 2 };
 const FRIDAY = { day: 'Friday', seats: 2 };
-const ASKED = 'May I do this: Books a table, with book (day: "Thursday", seats: 2)?';
-const READ_BACK = 'To be sure: May I do this: Books a table, with book (day: "Friday", seats: 2)?';
+const ASKED = 'Books a table, with book (day: "Thursday", seats: 2): may I do that?';
+const READ_BACK = 'To be sure: Books a table, with book (day: "Friday", seats: 2): may I do that?';
 
 const change = (text: unknown, quote = WORDS): LeadCall =>
   settle('change', { text: typeof text === 'string' ? text : JSON.stringify(text), quote });

@@ -10,7 +10,7 @@ import { textTalk, type TalkOptions } from '../support/text-talk.ts';
 import { voiceTalk } from '../support/voice-talk.ts';
 import { lexicon, wordsModel, type Meant } from '../support/words-model.ts';
 
-const READ_BACK = 'To be sure: May I do this: Does something, with send_mail (to: "Anna")?';
+const READ_BACK = 'To be sure: Does something, with send_mail (to: "Anna"): may I do that?';
 
 function mailer(more: Record<string, unknown> = {}) {
   const sent: string[] = [];

@@ -24,7 +24,7 @@ function payer() {
   return { paid, subagents: { bank: subagent } };
 }
 
-const READ_BACK = 'To be sure: May I do this: Does something, with pay (amount: 900)?';
+const READ_BACK = 'To be sure: Does something, with pay (amount: 900): may I do that?';
 
 /** A script with which the lead agent offers something else in its reply to these words. */
 const offering =
@@ -163,7 +163,7 @@ describe('a yes after other words of the lead agent, by voice', () => {
     expect(paid).toEqual([]);
     await speak('Sunday is fine.');
     await pause();
-    expect(asked()).toContain('To be sure: May I do this: Does something, with pay');
+    expect(asked()).toContain('To be sure: Does something, with pay');
     await speak('May I pay 900?');
     await utter('Yes.');
     expect(paid).toHaveLength(1);

@@ -30,7 +30,7 @@ const ANNA_AGAIN = { ...ANNA, text: 'Again' };
 const BEN = { ...ANNA, to: 'ben@example.com' };
 
 const QUESTION =
-  'May I do this: Sends a mail, with send_mail (to: "anna@example.com", text: "Hi")?';
+  'Sends a mail, with send_mail (to: "anna@example.com", text: "Hi"): may I do that?';
 const LASTING = `To be sure: ${QUESTION} A yes also lets it do exactly this again without asking, until this task is done.`;
 
 /** Subagents that send these mails one after the other, and the list of those that were sent. */

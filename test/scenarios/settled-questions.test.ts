@@ -392,7 +392,7 @@ describe('a settlement that is refused', () => {
       await type(words);
       expect(settled()).toMatchObject([{ tell: expect.stringContaining('now reads it back') }]);
       expect(parts.findLast(({ type: kind }) => kind === 'question.asked')).toMatchObject({
-        question: expect.stringContaining('To be sure: May I'),
+        question: expect.stringContaining('To be sure: '),
       });
       expect(ran).toEqual([]);
       await type('Yes.');

@@ -326,7 +326,7 @@ describe('stop', () => {
       status: 'stopped',
       done: ['look: at: "the map" → "found 7"'],
       unknown: ['book: ride: "r1"'],
-      next: expect.stringContaining('may be done or not'),
+      next: expect.stringContaining('may or may not have been'),
     });
     await environment.advance(60_000);
     const read = JSON.stringify(prompts.at(-1)?.prompt);

@@ -163,7 +163,7 @@ const DUE_LATE = sentence`This was due earlier, when the session was not running
 export const duePrompt = (text: string, late?: string): Note =>
   late === undefined ? note(DUE, { text }) : note(DUE_LATE, { text, wasDue: late });
 
-const STILL_OPEN = sentence`They see it: do not ask it.`;
+const STILL_OPEN = sentence`The user sees it: do not ask it.`;
 
 /**
  * Returns the note about an open question, for a lead agent that does not ask it: the user sees the question, and may
@@ -174,7 +174,7 @@ export const openQuestionNote = (prompt: Prompt): Prompt => promptWith(prompt, S
 /** The meaning of each `settle_question` action. `explain` is missing: the model can read the quoted question. */
 export const ACTIONS = sentence`answer (text: the answer, or the id of a quoted option), correct (an earlier answer), change (an approval; text: JSON of the changed arguments), decline (a no; text: what they want instead, if anything), cancel (they no longer want the task), later or repeat (the runtime then speaks, not you). quote: the user's exact words.`;
 
-const APPROVALS = sentence` A plain yes to an approval: answer; the runtime then reads it back, and a yes to that counts. A no: decline. A yes with a change: change; a yes to later calls too: always (text: task or session); both are read back in the same way.`;
+const APPROVALS = sentence` A plain yes to an approval: answer; the runtime then reads it back to the user, and only their yes to that counts. A no: decline. A yes with a change: change; a yes to later calls too: always (text: task or session); both are read back in the same way.`;
 
 /**
  * Returns the note that a lead model reads before it answers, while a question is open or was just answered. The note
@@ -208,7 +208,7 @@ function withoutEmpty(lists: Readonly<Record<string, readonly Quotes[string][]>>
 export function workNote(work: WorkQuotes, isSteered: boolean): Note {
   const how = isSteered
     ? sentence`Use running_task to check it, to add to it or to stop it.`
-    : sentence`Only a tool of yours that says so can add to it or stop it.`;
+    : sentence`To add to it or stop it, use a tool of yours that does that, if you have one.`;
   return note(
     sentence`The work in the background: speak of it only if the user's words below ask about it or change it. ${how}${ofAlways(work)}`,
     withoutEmpty(work),
@@ -271,7 +271,7 @@ export function directivesNote(
 /** The sentences are shared, so that two results of the same kind have the same text. */
 export const completedSentence = sentence`Tell the user this result.`;
 
-export const failedSentence = sentence`A background task failed and is over. Tell the user in plain words what did not work, without codes or internals, and offer a way on.`;
+export const failedSentence = sentence`A background task failed and is over. Tell the user in plain words what did not work, without codes or internals, and suggest what to do next.`;
 
 /** For a lead model that made another delivery while a tool was running. */
 export const LATE_ANSWER_NOTE = note(

@@ -141,10 +141,10 @@ export function approvalQuestion(call: ModelCall | undefined): ApprovalQuestion 
   const toolName = call?.toolName ?? 'unknown';
   const args = call?.input ?? {};
   const why = call?.reason === undefined ? '' : ` (${visible(clip(call.reason, 500))})`;
-  const { asks, details } = runtimeWords(toolName, args, call?.about);
-  const words = visible(call?.question ?? `${asks}?`);
+  const { asks, details, ends } = runtimeWords(toolName, args, call?.about);
+  const words = visible(call?.question ?? `${asks}${ends}`);
   const whole =
-    call?.question === undefined && details !== '' ? `${visible(asks)} (${details})?` : words;
+    call?.question === undefined && details !== '' ? `${visible(asks)} (${details})${ends}` : words;
   const isSaid = whole.length <= MAX_SAID_CHARS;
   return {
     action: { toolName, input: args },
@@ -195,16 +195,17 @@ function lastingOption(args: unknown): QuestionOption[] {
  * the runtime's words.
  */
 function runtimeWords(toolName: string, args: unknown, about: string | undefined) {
-  if (toolName !== AGENT_TOOL)
-    return {
-      asks:
-        about === undefined ? `May I run ${toolName}` : `May I do this: ${about}, with ${toolName}`,
-      details: argumentsText(args),
-    };
+  if (toolName !== AGENT_TOOL) {
+    const details = argumentsText(args);
+    return about === undefined
+      ? { asks: `May I run ${toolName}`, details, ends: '?' }
+      : { asks: `${about}, with ${toolName}`, details, ends: ': may I do that?' };
+  }
   const { title, kind, input: given = null } = propertiesOf(args);
   return {
     asks: `May the agent do this (${String(kind)}): ${JSON.stringify(String(title))}`,
     details: given === null ? '' : argumentsText(given),
+    ends: '?',
   };
 }
 

@@ -10,7 +10,7 @@ type Command<T extends TransportCommand['type']> = Extract<TransportCommand, { t
 
 /** Asks the model to speak when no other message does so. */
 export const YOUR_TURN = note(
-  sentence`It is your turn: reply to the user's last words, or tell them the last result or note above; if all is said, say nothing.`,
+  sentence`It is your turn. If the user's last words have no reply yet, or a note or result above is not told yet, do that now. Otherwise say nothing.`,
 );
 
 /**

@@ -69,7 +69,7 @@ function messageText({ role, text, isNote }: Extract<Told, { type: 'message.add'
 
 const NOW = sentence`Do not wait for the user to speak first. Say it once; after that, pause and listen.`;
 
-const REPLY_NOW = sentence`Reply to the user now: to their last words, or with the last result or note above; if all is said, say nothing. ${NOW}`;
+const REPLY_NOW = sentence`If the user's last words have no reply yet, or a note or result above is not told yet, do that now. Otherwise say nothing. ${NOW}`;
 
 /** Returns a text that makes the model speak now; `instructions` is a note with the subject. */
 export function speakNow(notes: NoteWriter, instructions?: string, about?: string): string {

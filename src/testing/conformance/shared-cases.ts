@@ -78,7 +78,7 @@ export function ride(): Asker {
   return asking(RIDE_QUESTION, ['economy', 'premium'], BOOKED);
 }
 
-export const APPROVAL = 'May I do this: Pays, with pay?';
+export const APPROVAL = 'Pays, with pay: may I do that?';
 export const PAID = 'The ride is paid';
 
 /** Returns a subagent that asks for consent and reports the answer. */

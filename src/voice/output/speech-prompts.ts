@@ -42,7 +42,7 @@ export function offerInstructions(
       `the first sentence that they did not hear to its end; do not begin again. Call no tool.`
     );
   }
-  return `Tell the user now, in one or two sentences, ${what}. Do not mention notes. Call no tool.${again}`;
+  return `Do now what ${which} asks, in one or two sentences. Do not mention notes. Call no tool.${again}`;
 }
 
 /**

@@ -54,7 +54,7 @@ describe('an approval', () => {
     expect(asked).toEqual([
       expect.objectContaining({
         kind: 'approval',
-        question: 'May I do this: Does something, with pay (to: "Ada", sum: 7)?',
+        question: 'Does something, with pay (to: "Ada", sum: 7): may I do that?',
         options: [
           { id: 'approve', label: 'Yes' },
           { id: 'deny', label: 'No' },
@@ -103,7 +103,7 @@ describe('an approval', () => {
       );
       await environment.settle();
       expect(asked.map(({ question }) => question)).toEqual([
-        'May I do this: Does something, with pay?',
+        'Does something, with pay: may I do that?',
       ]);
       expect(errors.map(({ where }) => where)).toEqual(['approvalQuestion of tool pay']);
     }
@@ -387,7 +387,7 @@ describe('the order within a step', () => {
     finish();
     await environment.settle();
     expect(asked.map(({ question }) => question)).toEqual([
-      expect.stringContaining('May I do this: Does something, with first'),
+      expect.stringContaining('Does something, with first'),
     ]);
     answer({ approved: true });
     await environment.settle();
@@ -396,7 +396,7 @@ describe('the order within a step', () => {
     expect(asked[1]?.question).toBe('Red or blue?');
     answer({ text: 'blue' });
     await environment.settle();
-    expect(asked[2]?.question).toContain('May I do this: Does something, with second');
+    expect(asked[2]?.question).toContain('Does something, with second');
     answer({ approved: false });
     await result;
     expect(ran).toEqual(['plain', 'first']);

@@ -94,7 +94,9 @@ export const agents: readonly Conversation[] = [
           model: model('researcher'),
           tools: {
             search: work('Searches the web', ['query'], () =>
-              takes(20_000, { found: 'The Alps hotel, 120 euros a night.' }),
+              takes(20_000, {
+                found: 'The Alps hotel has a room for two on May 3rd, 120 euros a night.',
+              }),
             ),
           },
         },

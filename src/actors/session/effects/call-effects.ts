@@ -59,7 +59,7 @@ import type { ParentTool } from '../../subagents/toolsets/parent-toolset.ts';
 import type { SubagentTask } from '../../contracts/task.ts';
 import type { Subagent } from '../../subagent/subagent.ts';
 import type { LeadTool } from '../lead/lead-tools.ts';
-import { isSaidByRuntime } from '../lead/settle-tool.ts';
+import { needsNoReply } from '../lead/settle-tool.ts';
 import {
   begunBefore,
   indexOfCall,
@@ -163,7 +163,7 @@ export class CallEffects {
   /** Answers a call that had ended, unless the journal says that the model received the answer. */
   #answerAgain({ callId, name, output, failed }: CallRecord): void {
     const status = failed === true ? 'failed' : 'result';
-    const wantsReply = !isSaidByRuntime(name, output);
+    const wantsReply = !needsNoReply(name, output, this.#session.lead);
     if (output !== null) this.answered(callId, name, output, { status, isOver: true, wantsReply });
   }
 
@@ -407,7 +407,7 @@ export class CallEffects {
     if (!call) return;
     const { name, output } = call;
     // The model does not respond to the answer of a cancelled call.
-    const wantsReply = answer !== 'cancelled' && !isSaidByRuntime(name, output);
+    const wantsReply = answer !== 'cancelled' && !needsNoReply(name, output, session.lead);
     const isOver = session.unit.calls.stateOf(callId)?.done === true;
     // The record of a cancelled call may be gone before the event is applied.
     const isRecorded = isOver && answer !== 'cancelled';

@@ -325,13 +325,14 @@ export function settlementOf(
 
 /** After these actions, the subagent continues. */
 const RESUMES_WORK: ReadonlySet<string> = new Set(['answered', 'corrected', 'declined']);
+const CONFIRMED: ReadonlySet<string> = new Set([...RESUMES_WORK, 'read_back_first']);
 const NOT_DONE =
-  'Passed on; nothing is done yet. Tell the user so in a few words, unless you have said "One moment." or the like: then say nothing.';
+  'Passed on, but nothing is done yet. Confirm their choice in a few words, without calling it done; if you have already said "One moment." or the like, say nothing.';
 const ALL_KNOWN =
   'This, and what you have read before, is all there is: explain it from that. If the user asks for more, say that you do not know it.';
 const READ_BACK: Settlement = {
   status: 'read_back_first',
-  tell: 'The runtime now reads it back, and a yes to that counts. Say only "One moment."; if they said something else too, reply to that.',
+  tell: 'The runtime now reads it back to the user, and their yes to that counts. Say "One moment.", and reply to anything else that they said.',
 };
 /** The results of calls that are not told by the open questions. */
 export const SETTLED = {
@@ -349,7 +350,7 @@ const TELL: Readonly<Record<SettleRefusal, string>> = {
   not_said:
     'The user has not said this since your last reply. Quote their exact words, or leave the question open.',
   needs_consent:
-    'Right: the runtime now reads it back, and a yes to that counts. Say only "One moment."; if they said something else too, reply to that. If they refused it, call again with the action decline; if they changed it, with change.',
+    'Not approved yet: the runtime now reads it back to the user, and their yes to that counts. Say "One moment.", and reply to anything else that they said. If you misread their words, call again with decline or change.',
   invalid_change:
     'Only the call of an approval can be changed or always allowed, and not every one. Nothing was changed.',
   unknown_option:
@@ -379,8 +380,16 @@ export function settlementRefused(
   };
 }
 
-/** Returns whether the model must not respond to this result, because the runtime repeats the question. */
-export function isSaidByRuntime(name: string, output: unknown): boolean {
-  const { status } = propertiesOf(output);
-  return name === SETTLE_QUESTION && status === 'asked_again';
+/**
+ * Returns whether this result needs no reply, because the runtime repeats the question, or because the model confirms the
+ * user's words on its own, together with the call.
+ */
+export function needsNoReply(
+  name: string,
+  output: unknown,
+  { repliesUnasked = false }: Pick<Speaker, 'repliesUnasked'> = {},
+): boolean {
+  if (name !== SETTLE_QUESTION) return false;
+  const status = String(propertiesOf(output)['status']);
+  return status === 'asked_again' || (repliesUnasked && CONFIRMED.has(status));
 }

@@ -79,6 +79,8 @@ export interface Speaker {
   machines?(): Iterable<Shown>;
   /** Whether the user has spoken words that are not transcribed yet. Absent if the model reads text. */
   readonly awaitsWords?: boolean;
+  /** Whether the model replies to the user's words without a request. @defaultValue false */
+  readonly repliesUnasked?: boolean;
   connect(): void;
   /** Closes the connection, even one that is being opened; `forGood`: no connection follows. */
   disconnect(forGood: boolean): void;

@@ -416,14 +416,16 @@ const NOTHING_RUNS = 'Nothing is running. Start a task only if the user asks for
 const NOT_ASKED = 'Nothing was done: only words of the user stop or change work. Ask them.';
 const RESULTS = 'Tell the user the results in here now: they do not come again as notes.';
 const STOPPED = 'It is stopped and gives no result; no note follows. Say so in a few words.';
-const STAYS = `${STOPPED} The calls in done stay done; those in unknown may be done or not. Say that of any that did more than look something up.`;
+const DONE = 'The calls in done stay done.';
+const UNKNOWN = 'The calls in unknown may or may not have been carried out.';
+const CHANGES = 'Tell the user about those that change something, and not about look-ups.';
 const STOPPING = 'It is being stopped and gives no result; a note says what it had done.';
 const BROKEN_OFF =
   'It is told to stop, and gives no result. It may have done its work already: say that only if it is more than looking something up.';
 const TAKES_NO_WORDS =
   'Nothing was done: this task takes no words. Tell the user; to change it, stop it and begin it again.';
 const ENDED =
-  'It had ended already: nothing was stopped or changed. Tell the user so, and what came of it: that does not come again as a note. Begin it again only if they then say that they want that.';
+  'The task had ended already, so nothing was stopped or changed. Tell the user that, and its result, which no note brings again. Start it again only if they then ask for that.';
 const ENDING =
   'It has just ended: nothing was stopped or changed. Say so; its result comes as a note.';
 const READ = 'It knows this now; its result comes as a note. Promise nothing more.';
@@ -431,7 +433,7 @@ const READ_LAST =
   'It reads this in its last step, in which it can do nothing but report: what it does stays as it was. Say that it came too late for more; the result comes as a note.';
 const TOLD_BEFORE = 'It has got these words just before: they were not passed on again.';
 const UNREAD =
-  'Passed on: it reads this at its next step, and has not acted on it yet. Say so briefly.';
+  'Passed on: the task reads this at its next step, which may be too late. Tell the user briefly that you pass it on; promise nothing.';
 const READS_NONE =
   'It is in its last step and reads nothing more: this changes nothing. Say that it came too late; the result comes as a note.';
 const ASKS = `${UNREAD} Its question to the user is still open, and these words are no answer to it: settle_question is.`;
@@ -492,7 +494,8 @@ async function stop(
   if (!outcome) return leavingView(name, record);
   if (outcome.status !== 'cancelled') return { ...taskView(session, task), next: ENDED };
   const did = workDone(outcome.toolLedger);
-  const next = did.done || did.unknown ? STAYS : STOPPED;
+  const stays = [...(did.done ? [DONE] : []), ...(did.unknown ? [UNKNOWN] : [])];
+  const next = [STOPPED, ...stays, ...(stays.length > 0 ? [CHANGES] : [])].join(' ');
   return { status: 'stopped', task: name, ...did, next };
 }
 

@@ -52,7 +52,7 @@ import { restoredUnits } from '../../subagents/restoration.ts';
 import type { EffectsSession } from '../effects/effects-session.ts';
 import type { SessionEffects } from '../effects/session-effects.ts';
 import { showUsage } from '../lead/lead-usage.ts';
-import { isSaidByRuntime } from '../lead/settle-tool.ts';
+import { needsNoReply } from '../lead/settle-tool.ts';
 import { isOfTelling } from '../lead/text-lead.ts';
 import type { Recovery } from '../lead/lead-agents.ts';
 import { lostBy, openedWith, OPENING_ACTOR, SESSION_VERSION } from '../unit/session-entries.ts';
@@ -501,7 +501,7 @@ function owesReply({
   const isUntold = ({ callId, name, output, isAnswered }: CallRecord): boolean =>
     unit.calls.stateOf(callId)?.value === 'answered' &&
     !isAnswered &&
-    !isSaidByRuntime(name, output) &&
+    !needsNoReply(name, output) &&
     !isOfOffer(callId);
   if ([...records.calls.values()].some(isUntold)) return true;
   const asked = items.findLastIndex((item) => {

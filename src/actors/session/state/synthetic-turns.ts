@@ -69,7 +69,8 @@ const MAX_KEYS = 10;
 const UNFINISHED = sentence`A result ends with an announcement: the work may not be finished. Do not say that it is.`;
 const UNCONFIRMED = sentence`What is quoted as unconfirmed, the tools do not confirm as done. Say so.`;
 const MORE_KEPT = sentence`More of it is in working memory, under the quoted keys. Read it there when the user wants details.`;
-const IN_ONE_REPLY = sentence`These results belong to one request. Tell the user about them in one reply; skip those that you have already told. Of a failure, say in plain words what did not work, and offer a way on.`;
+const IN_ONE_REPLY = sentence`These results belong to one request. Tell the user about them in one reply; skip those that you have already told.`;
+const FAILURES = sentence`If something failed, say in plain words what did not work, and suggest what to do next.`;
 const STILL_WORKING = sentence`What is still working comes later.`;
 
 const notice: ResultWords = {
@@ -111,7 +112,12 @@ function joined(first: Sentence, ...others: readonly Sentence[]): Sentence {
 
 /** Returns the sentence that requests one reply about results, failures with their reasons, and work that continues. */
 function togetherSentence(results: readonly ToldResult[], working: readonly string[]): Sentence {
-  return joined(IN_ONE_REPLY, ...(working.length > 0 ? [STILL_WORKING] : []), ...remarks(results));
+  return joined(
+    IN_ONE_REPLY,
+    ...(results.some(({ error }) => error !== null) ? [FAILURES] : []),
+    ...(working.length > 0 ? [STILL_WORKING] : []),
+    ...remarks(results),
+  );
 }
 
 /**

@@ -58,7 +58,7 @@ describe('results as notices of the runtime', () => {
 
   test('phrase a failure with its exact error', { tags: ['B17'] }, () =>
     expect(one(result({ error: failure }))).toEqual({
-      says: 'A background task failed and is over. Tell the user in plain words what did not work, without codes or internals, and offer a way on.',
+      says: 'A background task failed and is over. Tell the user in plain words what did not work, without codes or internals, and suggest what to do next.',
       quotes: { task: 'report', error: 'no driver is free' },
     }),
   );
