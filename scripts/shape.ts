@@ -315,11 +315,11 @@ const rows: readonly Row[] = [
     limit: 466,
     goal: 250,
   },
-  { what: 'lines of code', value: linesOf(texts.keys()), limit: 117_345, goal: 85_000 },
+  { what: 'lines of code', value: linesOf(texts.keys()), limit: 117_368, goal: 85_000 },
   {
     what: 'lines of code without adapters, testing and cli',
     value: linesOf(core),
-    limit: 70_789,
+    limit: 70_810,
   },
   {
     what: "files that `import 'offstage'` loads",
@@ -330,7 +330,7 @@ const rows: readonly Row[] = [
   {
     what: "lines of code that `import 'offstage'` loads",
     value: linesOf(loaded),
-    limit: 42_127,
+    limit: 42_147,
     goal: 24_000,
   },
 ];

@@ -219,6 +219,22 @@ describe('a sleeping subagent', () => {
     await it.close();
   });
 
+  test('tells the lead agent until when it sleeps', async () => {
+    const it = await watching([forAnHour]);
+    await it.type('use running_task {"action":"status"}');
+    const [answer] = it.events.flatMap((event) =>
+      event.type === 'tool.answered' && event.name === 'running_task' ? [event.output] : [],
+    );
+    expect(answer).toMatchObject({
+      tasks: [{ status: 'sleeping', until: new Date(START + HOUR).toISOString() }],
+    });
+    await it.type('use running_task {"action":"tell","words":"Look now"}');
+    await it.environment.advance(2000);
+    expect(it.prompts).toHaveLength(2);
+    expect(JSON.stringify(it.prompts.at(-1)?.prompt)).toContain('Look now');
+    await it.close();
+  });
+
   test('ends when it is cancelled, and does not wake', async () => {
     const it = await watching([forAnHour]);
     it.session.subagents.cancel(it.watch()?.id ?? '', 'Enough');

@@ -656,8 +656,9 @@ function taskView(
     report,
   );
   const isAsking = subagent?.state === 'waiting_for_input';
+  const isAsleep = subagent?.state === 'sleeping';
   // Reading the log would wake a parked subagent.
-  const said = subagent && !isAsking ? subagent.log.text : '';
+  const said = subagent && !isAsking && !isAsleep ? subagent.log.text : '';
   const parts = tree
     .list({ subagentId: id })
     .filter((part) => part.id !== id)
@@ -670,7 +671,8 @@ function taskView(
   }));
   return withoutUndefined({
     task: name,
-    status: isAsking ? 'asks_the_user' : status,
+    status: isAsking ? 'asks_the_user' : isAsleep ? 'sleeping' : status,
+    ...(isAsleep && { until: new Date(subagent.nextDueAt).toISOString() }),
     ...(subagent && runs > 0 && { runningForMinutes: runs }),
     ...(isAsking && { question: questionOf(session, id) }),
     ...(progress.length > 0 && { progress: progress.slice(-MAX_PROGRESS) }),
