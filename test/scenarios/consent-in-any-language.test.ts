@@ -169,7 +169,7 @@ describe('a yes to later calls, too', () => {
     expect(state().questions).toHaveLength(1);
   });
 
-  test('is read back although the plain yes was read back before', async () => {
+  test('needs its own read-back even after the read-back of a plain yes', async () => {
     const { type, sent, put } = await twice();
     await type('sim');
     await type(ALWAYS);
@@ -188,7 +188,7 @@ describe('a yes to later calls, too', () => {
     expect(sent).toEqual(['mail']);
   });
 
-  test('is a yes to this call where the author of the tool allows no more', async () => {
+  test('approves one call where the author of the tool allows no more', async () => {
     const { type, sent, put } = await twice({ lasting: false });
     await type(ALWAYS);
     expect([sent, put().at(-1)]).toEqual([[], READ_BACK]);

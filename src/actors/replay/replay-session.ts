@@ -685,10 +685,10 @@ class ReplayedSession {
       const state = this.#unit.questions.stateOf(record.requestId);
       return state ? [questionView(record, state)] : [];
     });
-    const ended = this.#ended.map(({ answer: { lasts: _, ...answer }, ...question }) => ({
-      ...question,
-      answer,
-    }));
+    const ended = this.#ended.map((question) => {
+      const { lasts: _, ...answer } = question.answer;
+      return { ...question, answer };
+    });
     const others = [...lasting, ...ended].filter(({ requestId }) => !questions.has(requestId));
     return [...open, ...lastingViews(others)];
   }
