@@ -402,7 +402,8 @@ export class SubagentTree implements SubagentService {
   }
 
   /** Raises limits of the scope's budget. The scope writes the raise, for `restore`. */
-  raiseOwnBudget(limits: BudgetLimits): RaiseResult {
+  raiseOwnBudget(given: BudgetLimits): RaiseResult {
+    const limits = argument('limits', 'raiseBudget(null, limits)', given);
     const { budgets } = this.#host;
     if (this.#isStopping) return refusal('SESSION_CLOSED', 'The session is being closed');
     const refused = budgets.raise(null, limits);

@@ -43,8 +43,6 @@ const MAX_ERROR_CHARS = 200;
 /** In minutes. */
 const DAY = 1440;
 const MINUTE_MS = 60_000;
-/** Progress is not worth a message. */
-const REACHES: ReadonlySet<string> = new Set(['result', 'question', 'notice']);
 
 /** How a session reaches a user who is gone. */
 export interface ReachOptions {
@@ -138,7 +136,8 @@ interface Failed {
 }
 
 const NO_STEP = { by: null, afterUnheardMs: 0 } as const;
-const NO_DELIVERY = { at: 0, kind: '' } as const;
+/** Progress is not worth a message. */
+const NO_DELIVERY = { at: 0, kind: 'progress' } as const;
 
 /** @param zone The session's time zone. */
 export function reachOf(
@@ -242,7 +241,7 @@ export function reachOf(
 
   function wanted(deliveryId: string): void {
     const { at: since, kind } = deliveries.joined(deliveryId) ?? NO_DELIVERY;
-    if (!REACHES.has(kind) || unit.ways.has(deliveryId) || !unit.isWaiting(deliveryId)) return;
+    if (kind === 'progress' || unit.ways.has(deliveryId) || !unit.isWaiting(deliveryId)) return;
     const planned = stepFrom(deliveryId, 0, (ms) => since + ms);
     if (!planned) return;
     const { step, by, dueAt, afterMs } = planned;
