@@ -96,7 +96,7 @@ type ReachFact =
 /** The events of `reachMachine`. */
 export type ReachEvent = ReachFact & Stamped;
 
-interface OfDelivery {
+export interface OfDelivery {
   readonly deliveryId: string;
 }
 

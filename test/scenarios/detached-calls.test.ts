@@ -100,7 +100,7 @@ describe('a call that takes too long', () => {
     ['starts after a minute by default', {}, 1],
     ['starts after a minute with `onWords: true`', { detach: { onWords: true } }, 1],
     ['never starts with only `onWords: false`', { detach: { onWords: false } }, 0],
-  ])('its background work %s', async (_, detach, replies) => {
+  ])('continues in the background: %s', async (_, detach, replies) => {
     const it = await begun({ ...detach, timeout: 300_000 });
     await it.environment.advance(59_999);
     expect(it.said()).toEqual([]);
