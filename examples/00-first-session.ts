@@ -1,6 +1,6 @@
 // Usage: OPENAI_API_KEY=… npm run example examples/00-first-session.ts
 //
-// The first program of the README. Type words, and press Enter.
+// The first program in the README. Type a message and press Enter.
 
 import { openai } from '@ai-sdk/openai';
 import { defineSubagent, defineTool, TextSession } from 'offstage';

@@ -1,8 +1,8 @@
 // Usage: npm run example examples/01-one-subagent.ts
 //
-// A text session with one background tool. The lead agent keeps talking while the subagent works, and reports
-// the result in a pause. The model is scripted, so that the example runs without a key; use `openai('gpt-…')`
-// or any other AI SDK model instead.
+// A text session with one background tool. The lead agent keeps talking while the subagent works, and reports the
+// result in a pause of the conversation. The model is scripted, so the example runs without a key. You can use
+// `openai('gpt-…')` or any other AI SDK model instead.
 
 import { tool } from 'ai';
 import { z } from 'zod';
@@ -61,7 +61,7 @@ for (const text of ['Generate a sales report for Q4', 'How is the weather?']) {
   for await (const part of session.send(text))
     if (part.type === 'text.done') console.log(`lead: ${part.text}`);
 }
-// The lead agent reports the result unasked; this promise then resolves.
+// The lead agent reports the result on its own; this promise resolves when it has.
 const { said } = await session.nextResult();
 console.log(`lead: ${said}`);
 await session.close();

@@ -1,7 +1,7 @@
 // Usage: npm run example examples/02-two-questions.ts
 //
-// Two subagents ask the user at the same time. Their questions are asked one by one, in order; each answer,
-// typed or given by a button, reaches the subagent that asked.
+// Two subagents ask the user at the same time. The questions are asked one at a time, in order. Each answer, typed or
+// given with a button, reaches the subagent that asked.
 
 import { z } from 'zod';
 import { defineSubagent, defineTool, TextSession } from 'offstage';
@@ -17,7 +17,7 @@ const tools = ['book_ride', 'order_lunch'].map((name) =>
   }),
 );
 
-/** Asks one question, and reports the answer. */
+/** Asks one question and reports the answer. */
 const asks =
   (question: string, labels: readonly string[]): Script =>
   ({ results: [given] }) =>
@@ -77,7 +77,7 @@ session.parts.subscribe((part) => {
   }
 });
 
-/** The user answers the ride in words, and lunch by a button. */
+/** The user answers the ride question in words and the lunch question with a button. */
 async function answer(requestId: string, subagentName: string): Promise<void> {
   if (subagentName === 'ride_booker') {
     console.log('user: economy, please');

@@ -1,11 +1,11 @@
-// Checks your own machine in every state that it can reach, not only in those that you expected.
+// Checks your own machine in every state that it can reach, not just in those that you expect.
 //
 //   npm run example examples/03-check-your-own-machine.ts
 //
-// A payment charges a card. If the bank does not answer in time, the first version lets the user
-// pay again, and the checker shows how a card is charged twice. The second version asks the bank
-// about the charge; every property holds, and all paths are then replayed on XState's own
-// interpreter. The checker charges no card, and takes no real time.
+// A payment charges a card. If the bank does not answer in time, the first version lets the user pay again, and the
+// checker shows how that charges a card twice. The second version asks the bank about the charge. Every property then
+// holds, and all paths are replayed on XState's own interpreter. The checker never charges a card and takes no real
+// time.
 
 import { fromPromise, setup } from 'xstate';
 import {
@@ -18,7 +18,7 @@ import {
 
 type PaymentEvent = { type: 'pay' } | { type: 'cancel' } | { type: 'deadline.passed' };
 
-/** Effects are names: the app implements them, the checker only lists them. */
+/** Effects are only names: the app implements them, and the checker lists them. */
 const payment = setup({
   types: { events: {} as PaymentEvent, tags: {} as 'waiting' },
   actors: {
@@ -87,7 +87,7 @@ const bank = (id: string) =>
     { type: `xstate.error.actor.${id}`, error: new Error('no connection') },
   ] as const;
 
-/** The events that may happen, and the properties that hold in every state. */
+/** The events that may happen, and the properties that must hold in every state. */
 const check: MachineCheck<typeof hastyPayment | typeof carefulPayment, number> = {
   events: () => [
     { type: 'pay' },
@@ -96,8 +96,8 @@ const check: MachineCheck<typeof hastyPayment | typeof carefulPayment, number> =
     ...bank('charge'),
     ...bank('lookUp'),
   ],
-  // The number of charges that the bank may still be processing. No state of the machine holds it, so the
-  // check counts: each start of `charge` adds one, each answer of the bank settles them all.
+  // The number of charges that the bank may still be processing. The machine does not store this number, so the check
+  // counts: each start of `charge` adds one, and an answer from the bank settles them all.
   ghost: {
     initial: 0,
     next: (open, { event, effects }) =>

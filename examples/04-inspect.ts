@@ -1,9 +1,9 @@
 // Usage: npm run example examples/04-inspect.ts [--stay]
 //
-// Watches the actors of a session in the Stately Inspector. It prints the URL to open in a browser (the
-// inspector itself is a page of stately.ai and needs the network), runs a short conversation, and ends. With
-// `--stay` it waits for Ctrl+C; a page that is opened late also shows everything. The stream hides the words
-// of users and models, unless `redact: false` is given.
+// Watches the actors of a session in the Stately Inspector. It prints the URL to open in a browser, runs a short
+// conversation, and exits. The inspector itself is a page of stately.ai and needs the network. With `--stay` it waits
+// for Ctrl+C. A page that is opened late also shows everything. The stream hides what users and models say unless
+// `redact: false` is set.
 
 import { once } from 'node:events';
 import { createWebSocketReceiver } from '@statelyai/inspect';
@@ -16,7 +16,7 @@ import { scriptedModel } from 'offstage/testing';
 const inspector = await createInspector({ environment: nodeEnvironment() });
 console.log(`Open ${inspector.url}\n`);
 
-// A program reads the same stream: the states of each actor, in the order of the tree.
+// A program reads the same stream: the states of each actor, in tree order.
 const states = new Map<string, string[]>();
 createWebSocketReceiver({ server: inspector.streamUrl ?? '' }).subscribe((message) => {
   if (message.type !== '@xstate.snapshot') return;
@@ -85,8 +85,7 @@ for (const [id, visited] of [...states].toSorted(([a], [b]) => (a < b ? -1 : 1))
   console.log(`${id}\n    ${visited.join(' → ')}`);
 
 /**
- * Returns a state as text: `{ running: 'thinking' }` becomes `running.thinking`; parallel regions
- * are listed.
+ * Formats a state as text: `{ running: 'thinking' }` becomes `running.thinking`; parallel regions are listed.
  */
 function nameOf(value: unknown): string {
   if (typeof value === 'string') return value;

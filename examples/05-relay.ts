@@ -1,8 +1,8 @@
 // Usage: npm run example examples/05-relay.ts
 //
-// A relay: a subagent that gives its task to an external agent, which has separate sessions, and puts the
-// agent's questions to the user. Two tasks run at once: `createInstance` gives each of them a separate relay,
-// and `dispose` always ends the relay. The external agent is a stand-in; use the SDK of your agent instead.
+// A relay is a subagent that passes its task to an external agent and the agent's questions to the user. Two tasks run
+// at once. `createInstance` gives each of them its own relay, and `dispose` always closes it. The external agent is a
+// stand-in; use the SDK of your own agent instead.
 
 import { tool } from 'ai';
 import { z } from 'zod';
@@ -10,7 +10,7 @@ import { defineTool, TextSession, type SubagentConfig } from 'offstage';
 import { readTask, scriptedModel, type Script } from 'offstage/testing';
 import { scriptedLead } from './scripted-lead.ts';
 
-/** Stands in for a coding agent: it remembers its task, asks a question, and must be ended. */
+/** Stands in for a coding agent: it remembers its task, asks a question, and must be closed. */
 class CodingSession {
   static #count = 0;
   readonly id = `coding_${(CodingSession.#count += 1)}`;
@@ -99,7 +99,7 @@ session.parts.subscribe((part) => {
   if (part.type === 'question.asked') void answer(part.question);
 });
 
-/** The user answers the first question, and cancels the other subagent. */
+/** The user answers the first question and cancels the other subagent. */
 async function answer(question: string): Promise<void> {
   console.log(`coding_relay asks: ${question}`);
   if (question.startsWith('Fix')) return session.sendText('yes');

@@ -1,8 +1,8 @@
 // Usage: npm run example examples/06-concurrent.ts
 //
-// Two background tools at once. Each has a separate subagent, timeout and AbortController; the faster result
-// is reported first, and never within another sentence. Meanwhile another lead agent takes over: the work
-// continues, and the new lead agent reports its result.
+// Two background tools at once. Each has its own subagent, timeout and AbortController. The faster result is reported
+// first, and never in the middle of another sentence. Meanwhile another lead agent takes over. The work continues, and
+// the new lead agent reports its result.
 
 import { tool } from 'ai';
 import { z } from 'zod';
@@ -77,7 +77,7 @@ const session = new TextSession({
     ask_coder: worker('coder', 'edit_code', fix),
     generate_image: worker('painter', 'paint', image),
   },
-  // One result in each turn; by default the results of one request are reported together.
+  // Reports one result in each turn; by default, the results of one request are reported together.
   consolidation: 'off',
   hooks: {
     onSubagentStep: ({ subagentName, stepNumber, toolCalls, tokensUsed }) =>

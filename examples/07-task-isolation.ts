@@ -1,9 +1,9 @@
 // Usage: npm run example examples/07-task-isolation.ts
 //
-// Many tasks for one external agent, without mixing them up. Each reading task has a separate
-// thread (`createInstance`); two run at a time, the others wait in line. Writing to the calendar
-// has one subagent for the whole session (`lifetime: 'session'`): its calls run one after the
-// other, and "confirm that" reaches the same thread. No code guesses from the words.
+// Runs many tasks on one external agent without mixing them up. Each read task has its own thread (`createInstance`).
+// Two run at a time, and the others wait in line. Calendar changes go through one subagent for the whole session
+// (`lifetime: 'session'`): its calls run one after the other, and "confirm that" reaches the same thread. No code has
+// to guess from the words which thread is meant.
 
 import { tool } from 'ai';
 import { z } from 'zod';
@@ -11,7 +11,7 @@ import { defineSubagent, defineTool, TextSession, type SubagentConfig } from 'of
 import { readTask, scriptedModel, type Script } from 'offstage/testing';
 import { scriptedLead } from './scripted-lead.ts';
 
-/** Stands in for the external agent: it remembers the words of each thread. */
+/** Stands in for the external agent: it remembers the messages of each thread. */
 const threads = new Map<string, string[]>();
 async function chat(thread: string, message: string): Promise<string> {
   const said = threads.get(thread) ?? [];
@@ -27,7 +27,7 @@ const chatIn = (thread: () => string) => ({
   }),
 });
 
-/** Each run has a separate thread. */
+/** Each run has its own thread. */
 function createReader(): SubagentConfig {
   let thread: string | undefined;
   return {

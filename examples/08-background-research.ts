@@ -1,9 +1,9 @@
 // Usage: npm run example examples/08-background-research.ts
 //
-// Research runs in the background. The primary agent spawns a subagent with a description, and keeps talking;
-// progress reaches the screen directly, without a model. The findings are too long to say: the subagent saves them
-// in its namespace of working memory, and its result names the place. When the user wants details, the primary
-// agent reads them there.
+// Research runs in the background. The primary agent spawns a subagent with a description and keeps talking. Progress
+// reaches the screen directly, without a model. The findings are too long to say aloud, so the subagent saves them in
+// its namespace of working memory, and its result names the place. When the user wants details, the primary agent reads
+// them there.
 
 import { createWorkingMemoryToolset, workingMemory } from 'offstage/memory';
 import { rockbotLimits, rockbotToolset, topic } from 'offstage/compat';
@@ -23,7 +23,7 @@ const fetchPage = tool({
   execute: ({ url }) => `Everything that is written at ${url}.`,
 });
 
-/** Stands in for the researcher's model: one call in each step. */
+/** Stands in for the researcher's model: one call per step. */
 const research: readonly ScriptedCall[] = [
   { name: 'fetch_page', input: { url: 'example.com/qubits' } },
   {

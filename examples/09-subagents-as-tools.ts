@@ -1,8 +1,8 @@
 // Usage: npm run example examples/09-subagents-as-tools.ts
 //
-// A subagent as a typed tool: zod defines input and output, and nothing else is shared. An ordinary AI SDK agent,
-// outside of any session, calls three of them at once; their words arrive in one stream, each under its own ids; a
-// failed subagent has a result like any other.
+// A subagent as a typed tool: zod schemas define its input and output, and nothing else is shared. An ordinary AI SDK
+// agent, outside any session, calls three of them at once. Their text arrives in one stream, with separate ids for
+// each, and a failed subagent returns a result like any other.
 
 import { subAgentRefs, subAgentStream, type SubAgentConfig } from 'offstage/compat';
 import { THE_LEAD, createSubagentService, subAgentTools } from 'offstage/subagents';
@@ -76,7 +76,7 @@ const { text, responseMessages } = await generateText({
   stopWhen: isStepCount(3),
 });
 
-// The record: one assistant message with the calls, then their results in call order.
+// The record: one assistant message with the calls, then their results in the order of the calls.
 for (const { role, content } of responseMessages)
   for (const part of typeof content === 'string' ? [] : content)
     if (part.type === 'tool-call') console.log(`${role}: ${part.toolCallId} ${part.toolName}`);

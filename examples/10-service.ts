@@ -1,8 +1,8 @@
 // Usage: npm run example examples/10-service.ts
 //
-// A service subagent: while the session lives, it handles outside events, and tells the user the important ones. Here
-// a shop sends signed webhooks over real HTTP, and a warehouse is polled. A normal event waits for a pause; an urgent
-// one interrupts. The model is scripted, so that this runs without a key.
+// A service subagent: as long as the session exists, it handles outside events and reports the important ones to the
+// user. In this example, a shop sends signed webhooks over real HTTP, and a warehouse is polled. A normal event waits
+// for a pause; an urgent one interrupts. The model is scripted, so the example runs without a key.
 
 import { pollingSource } from 'offstage/services';
 import { createHmac } from 'node:crypto';
@@ -28,7 +28,7 @@ const shop = webhookSource({
   },
 });
 
-/** The answers of the warehouse, one list for each poll. */
+/** The warehouse's answers, one list per poll. */
 const stock = [[{ sku: 'desk', left: 2 }], [{ sku: 'desk', left: 2 }], [{ sku: 'lamp', left: 0 }]];
 
 const warehouse = pollingSource<number>({
@@ -39,7 +39,7 @@ const warehouse = pollingSource<number>({
     events: (stock[page] ?? []).map((data) => ({ source: 'warehouse', type: 'stock.low', data })),
     cursor: page + 1,
   }),
-  // The desk is reported twice, but handled once.
+  // The desk is reported twice but handled once.
   keyOf: ({ data }) => JSON.stringify(data),
 });
 

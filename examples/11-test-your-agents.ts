@@ -1,8 +1,8 @@
 // Usage: npm run example examples/11-test-your-agents.ts
 //
-// How to test agents that call agents, without a key and without waiting. Each agent has a separate script, found by its
-// name, so that a parent and its parallel children never compete for one list of answers; the clock is simulated, so
-// that ten minutes take no time. These are plain assertions: use them in your test runner.
+// How to test agents that call agents without a key and without waiting. Each agent has its own script, which is found
+// by the agent's name, so a parent and its parallel children never compete for one list of answers. The clock is
+// simulated, so ten minutes pass at once. These are plain assertions: use them in your test runner.
 
 import { subAgentRefs } from 'offstage/compat';
 import { THE_LEAD, createSubagentService, subAgentTools } from 'offstage/subagents';
@@ -48,7 +48,7 @@ function editor(summarizer: ScriptLike) {
   return { environment, service, run };
 }
 
-/** The results that the parent's model has read. */
+/** The results that the parent's model has received. */
 const resultsOf = ({ responseMessages }: Awaited<ReturnType<ReturnType<typeof editor>['run']>>) =>
   responseMessages.flatMap(({ role, content }) =>
     role === 'tool'
@@ -58,8 +58,8 @@ const resultsOf = ({ responseMessages }: Awaited<ReturnType<ReturnType<typeof ed
       : [],
   );
 
-// Two parallel children with a minute of work each: a minute in all, and the results in the order
-// of the calls.
+// Two children run in parallel with a minute of work each. The whole takes one minute, and the results come in the
+// order of the calls.
 {
   const { environment, service, run } = editor(({ user }) => ({
     type: 'structured_output',
@@ -75,7 +75,7 @@ const resultsOf = ({ responseMessages }: Awaited<ReturnType<ReturnType<typeof ed
   console.log('ok: children run at once, their results come in call order');
 }
 
-// The child is asked again for a result that does not fit its schema.
+// If a result does not fit the schema, the child is asked again.
 {
   const { run } = editor(({ prompt }) => ({
     type: 'structured_output',
@@ -85,7 +85,7 @@ const resultsOf = ({ responseMessages }: Awaited<ReturnType<ReturnType<typeof ed
   console.log('ok: a result that does not fit is asked for again');
 }
 
-// A child that never answers times out; the parent reads this, and continues.
+// A child that never answers times out. The parent receives the timeout as a result and continues.
 {
   const { environment, service, run } = editor(() => new Promise<never>(() => {}));
   const running = run();

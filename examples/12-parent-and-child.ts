@@ -1,8 +1,8 @@
 // Usage: npm run example examples/12-parent-and-child.ts
 //
-// The parent's tools, called as any host calls them: spawn, check, await, send, list, kill. The
-// child reports progress, asks its parent a question (which wakes the parent's `await`), and
-// returns its result. A refusal is returned as data.
+// The parent's tools, called as any host calls them: spawn, check, await, send, list and kill. The child reports
+// progress, asks its parent a question (which wakes the parent's `await`) and returns its result. A refusal is returned
+// as data.
 
 import { createRuntime, createParentSubagentToolset } from 'offstage';
 import { createSubagentService } from 'offstage/subagents';
@@ -42,7 +42,7 @@ const toolset = createParentSubagentToolset({
 type Execute = (input: object, call: object) => Promise<Record<string, unknown>>;
 let calls = 0;
 
-/** Calls a tool by its name, as a registry of tools does. */
+/** Calls a tool by its name, as a tool registry does. */
 async function execute(name: keyof typeof toolset, input: object) {
   console.log(`${name} ${JSON.stringify(input)}`);
   const call = { toolCallId: `call_${(calls += 1)}`, messages: [], context: {} };
@@ -57,7 +57,7 @@ const { subagentId } = await execute('spawn_subagent', {
   contextMode: 'fresh',
 });
 
-// Wakes when the child asks, not only when it ends.
+// Wakes when the child asks, not only when it finishes.
 const { pendingRequest } = await execute('await_subagent', { subagentId });
 await execute('check_subagent', { subagentId });
 await execute('send_to_subagent', {
@@ -67,7 +67,7 @@ await execute('send_to_subagent', {
 });
 await execute('await_subagent', { subagentId, timeoutMs: 60_000 });
 
-// Another child, which would never end.
+// Another child, which would never finish.
 const watcher = await execute('spawn_subagent', { task: 'Watch the logs', contextMode: 'fresh' });
 await execute('list_subagents', {});
 await execute('kill_subagent', { subagentId: watcher['subagentId'], reason: 'Seen enough' });

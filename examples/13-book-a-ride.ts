@@ -1,7 +1,7 @@
 // Usage: npm run example examples/13-book-a-ride.ts
 //
-// A subagent asks during its work. A JSON client receives the question with its buttons, and answers with a
-// click; words would also work. The subagent has the tool `ask_user` because it is `interactive`.
+// A subagent asks the user while it works. A JSON client receives the question with its buttons and answers with a
+// click. An answer in words would also work. The subagent has the tool `ask_user` because it is `interactive`.
 
 import { tool } from 'ai';
 import { z } from 'zod';
@@ -63,9 +63,9 @@ const session = new TextSession({
   subagentConfigs: { book_ride: rideBooker },
 });
 
-// Stands in for a WebSocket: one JSON text for each message.
+// Stands in for a WebSocket: one JSON text per message.
 clientMessages(session).subscribe((message) => {
-  // The screen shows the delivery, so it need not be said, and later clients get no card for it.
+  // The screen shows the delivery, so it does not have to be spoken, and clients that connect later get no card for it.
   if (message.type === 'transcript' && message.deliveryId !== undefined)
     void receiveClientMessage(session, {
       type: 'delivery.shown',
@@ -88,7 +88,7 @@ async function click({ requestId, data: { options } }: Buttons): Promise<void> {
     const receipt = await receiveClientMessage(session, JSON.stringify(message));
     console.log(`client: ${JSON.stringify(message)} → ${JSON.stringify(receipt)}`);
   };
-  // Buttons are valid once they are visible.
+  // A button works only once it is visible.
   await send({ type: 'question.shown', requestId });
   await send({ type: 'ui.response', requestId, selectedOptionId: 'premium' });
   await send({ type: 'ui.response', requestId, selectedOptionId: 'economy' });

@@ -1,9 +1,8 @@
 // Usage: npm run example examples/14-telephone.ts
 //
-// The lead agent on the telephone, over Twilio Media Streams. Neither a telephone nor a key is
-// needed: a script plays Twilio and the caller, a fake server is the voice model, and time is
-// simulated. docs/telephone.md has the code of a real server; (*) marks the lines that are the same
-// there.
+// The lead agent on the telephone, over Twilio Media Streams. Neither a telephone nor a key is needed: a script plays
+// Twilio and the caller, a fake server is the voice model, and time is simulated. docs/telephone.md has the code for a
+// real server; (*) marks the lines that are the same there.
 
 import { z } from 'zod';
 import { openaiRealtime } from 'offstage/openai-realtime';
@@ -20,7 +19,7 @@ const log = (line: string): void => {
 };
 
 /**
- * Stands in for Twilio and a phone: plays the audio it receives, and echoes each mark when playback reaches that mark.
+ * Stands in for Twilio and a phone: plays the audio it receives, and echoes each mark when playback reaches it.
  */
 class Telephone implements TwilioSocket {
   playedMs = 0;
@@ -67,11 +66,11 @@ class Telephone implements TwilioSocket {
   }
 }
 
-// The voice model answers from a script. It cannot hear words, so the program passes them below.
+// The voice model answers from a script. It cannot hear speech, so the program passes the caller's words below.
 const server = createVoiceServer({
   environment,
   respond: ({ cause, instructions, model: { items } }) => {
-    // The model must say words that are not a reply.
+    // The model must speak a text that is not a reply.
     if (instructions !== null) {
       const result = /"result":"(.*?)\.?"/.exec(JSON.stringify(items).replaceAll('\\', ''))?.[1];
       return [{ say: `By the way: ${result ?? 'news'}.` }];
@@ -118,11 +117,11 @@ session.notifications.subscribe(({ state, attempts }) => {
   if (state === 'delivered') log(`(the result was heard, at attempt ${attempts})`);
 });
 
-// The answer of the telephone number's webhook (*).
+// The response to the telephone number's webhook (*).
 console.log(streamTwiml('wss://example.com/call', { customer: '7' }));
 
 const telephone = new Telephone();
-// The WebSocket server calls this for each socket (*).
+// The WebSocket server calls this function for each socket (*).
 const accepted = acceptTwilioCall(telephone, { environment });
 telephone.tell('connected');
 telephone.tell('start', {
@@ -140,11 +139,11 @@ const isStarted = session.start();
 await environment.advance(100);
 await isStarted;
 
-/** The caller speaks, and then listens. */
+/** The caller speaks and then listens. */
 async function say(text: string, listenMs: number): Promise<void> {
   void server.connections[0]?.user.says(text);
   for (let ms = 0; ms < listenMs; ms += 20) {
-    // The telephone sends audio all the time; here the audio is silence.
+    // The telephone sends audio all the time; here it sends silence.
     const payload = Buffer.alloc(160, 0xff).toString('base64');
     telephone.tell('media', { media: { track: 'inbound', payload } });
     await environment.advance(20);

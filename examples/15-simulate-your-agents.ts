@@ -1,9 +1,9 @@
 // Usage: npm run example examples/15-simulate-your-agents.ts
 //
-// How to simulate your own agents, tools and policies, without a key and without waiting: whole
-// conversations, each reproducible by its seed, in which the process dies, the model fails and the user
-// changes the subject. The models are replaced; the tools are real. First the simulation finds the error of a
-// shop that charges twice; then it plays a correct shop.
+// How to simulate your own agents, tools and policies without a key and without waiting. A simulation plays whole
+// conversations in which the process dies, the model fails and the user changes the subject; its seed reproduces each
+// of them. The models are replaced; the tools are real. The simulation first finds the bug in a shop that charges
+// twice, and then plays a correct shop.
 
 import assert from 'node:assert/strict';
 import { tool } from 'ai';
@@ -11,10 +11,10 @@ import { z } from 'zod';
 import { defineTool } from 'offstage';
 import { simulate, SimulationError, type PromiseCheck, type SimulatedApp } from 'offstage/testing';
 
-/** The number of charges by the provider, for each of its keys. */
+/** How many times the provider has charged for each key. */
 type Ledger = Map<string, number>;
 
-/** A shop whose subagent charges a card; `keyOf` returns the payment provider's key of a charge. */
+/** A shop whose subagent charges a card. `keyOf` returns the key that is sent to the payment provider with a charge. */
 function shop(ledger: Ledger, keyOf: (key: string) => string): SimulatedApp {
   const charge = {
     ...tool({
@@ -26,7 +26,7 @@ function shop(ledger: Ledger, keyOf: (key: string) => string): SimulatedApp {
         return { charged: key };
       },
     }),
-    // The provider charges once for a key, so that the call may be repeated after a crash.
+    // The provider charges only once per key, so the call may be repeated after a crash.
     idempotent: true,
   };
   return {
@@ -51,7 +51,7 @@ function shop(ledger: Ledger, keyOf: (key: string) => string): SimulatedApp {
   };
 }
 
-/** A promise of the shop: the provider has charged once for each call of the tool. */
+/** What the shop promises: the provider has charged once for each call of the tool. */
 function chargedOnce(ledger: Ledger): PromiseCheck {
   return function* (record) {
     const calls = new Set(record.effects.map(({ key }) => key));
@@ -61,7 +61,7 @@ function chargedOnce(ledger: Ledger): PromiseCheck {
   };
 }
 
-// A key that the tool creates differs after a crash.
+// A key that the tool generates is different after a crash.
 {
   const ledger: Ledger = new Map();
   let made = 0;
@@ -77,7 +77,7 @@ function chargedOnce(ledger: Ledger): PromiseCheck {
   }
 }
 
-// The idempotency key of the call is the same for every attempt, in every process.
+// The call's idempotency key is the same in every attempt and every process.
 {
   const ledger: Ledger = new Map();
   const app = shop(ledger, (key) => key);

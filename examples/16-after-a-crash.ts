@@ -1,8 +1,8 @@
 // Usage: npm run example examples/16-after-a-crash.ts
 //
-// A process is killed while a subagent waits for the user. The next process starts a session with
-// the same id on the same journal, and resumes: the question is asked again under its id, finished
-// work is not repeated, and the answer reaches the subagent that asked.
+// A process is killed while a subagent is waiting for the user. The next process resumes the session from the same
+// journal under the same id. The question is asked again under its old id, finished work is not repeated, and the
+// answer reaches the subagent that asked.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -21,7 +21,7 @@ const [folder] = process.argv.slice(2);
 if (folder === undefined) await watch();
 else await live(folder);
 
-/** The outer process: starts the program, kills it during a question, and starts it again. */
+/** The outer process: starts the program, kills it while a question is open, and starts it again. */
 async function watch(): Promise<void> {
   const shared = mkdtempSync(join(tmpdir(), 'offstage-example-'));
   try {
@@ -48,7 +48,7 @@ async function watch(): Promise<void> {
   }
 }
 
-/** The inner program, the same in both processes. */
+/** The inner program, which is the same in both processes. */
 async function live(shared: string): Promise<void> {
   const environment = nodeEnvironment();
   const journal = sqliteJournal({ path: join(shared, 'journal'), environment });
@@ -61,7 +61,7 @@ async function live(shared: string): Promise<void> {
       scripts: [
         {
           when: 'You book rides',
-          // A model without memory: it decides from its input only.
+          // A model without memory: it decides only from its input.
           script: ({ prompt, results: [latest] }) => {
             const done = prompt.filter(({ role }) => role === 'tool').length;
             if (done === 0) return { calls: [{ name: 'charge_deposit', input: {} }] };

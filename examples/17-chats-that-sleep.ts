@@ -1,8 +1,8 @@
 // Usage: npm run example examples/17-chats-that-sleep.ts
 //
-// Chats whose users take their time. While a subagent waits for an answer, its session is unloaded to the
-// journal; an answer wakes the session, and reaches the subagent that asked. If a user never answers, the
-// question expires at its deadline, for which the pool wakes the session.
+// Chats whose users take their time to answer. While a subagent is waiting for an answer, its session is unloaded to
+// the journal. An answer wakes the session and reaches the subagent that asked. If a user never answers, the pool wakes
+// the session at the question's deadline, and the question expires.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,7 +14,7 @@ import { nodeEnvironment } from 'offstage/node';
 import { sqliteJournal } from 'offstage/sqlite-journal';
 import { readNotes, scriptedModel } from 'offstage/testing';
 
-/** Three seconds to answer; in a real app it could be a week. */
+/** The user has three seconds to answer; in a real app it could be a week. */
 const TIME_TO_ANSWER_MS = 3000;
 
 const folder = mkdtempSync(join(tmpdir(), 'offstage-example-'));
@@ -26,7 +26,7 @@ const model = scriptedModel({
   scripts: [
     {
       when: 'You order flowers',
-      // The model has no memory: it decides from its input only.
+      // The model has no memory: it decides only from its input.
       script: ({ prompt, results: [answer] }) =>
         prompt.some(({ role }) => role === 'tool')
           ? { text: wordsOf(answer as { userResponse?: string }) }
@@ -54,7 +54,7 @@ const order = defineTool({
   pendingMessage: 'On it.',
 });
 
-/** Opens a session with this id for the pool; a session that is in the journal resumes. */
+/** Opens the session with this id for the pool. A session that is already in the journal resumes. */
 function open(sessionId: string): TextSession {
   const session = new TextSession({
     sessionId,

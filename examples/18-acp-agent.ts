@@ -1,8 +1,8 @@
 // Usage: npm run example examples/18-acp-agent.ts
 //
-// A third-party agent as a subagent: it uses the Agent Client Protocol, runs as a child process in a temporary folder,
-// and asks the user for permission before it changes a file there. The lead agent keeps talking. The example contains
-// the agent; use the command of your agent instead.
+// A third-party agent as a subagent. It speaks the Agent Client Protocol, runs as a child process in a temporary
+// folder, and asks the user for permission before it changes a file there. The lead agent keeps talking. The agent is
+// included in the example; use the command of your own agent instead.
 
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,8 +1,8 @@
 // Usage: npm run example examples/19-mcp-tasks.ts
 //
-// Subagents as tasks of the Model Context Protocol, with the client of its official SDK: the client delegates a mail,
-// the subagent asks for consent before it sends, and the server is replaced meanwhile. The next server, on the same
-// journal, asks again and continues.
+// Subagents as tasks of the Model Context Protocol, with the client from its official SDK. The client delegates a mail,
+// the subagent asks for approval before it sends it, and the server is replaced in the meantime. The next server, on
+// the same journal, asks again and continues.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -40,7 +40,7 @@ const mailer = defineSubagent({
   toolApproval: { send_mail: 'user-approval' },
 });
 
-/** Serves on the example's journal; returns the URL, and a function that ends the server. */
+/** Starts a server on the example's journal. Returns its URL and a function that stops it. */
 async function serve() {
   const environment = nodeEnvironment();
   const journal = sqliteJournal({ path: join(folder, 'tasks.journal'), environment });

@@ -1,8 +1,8 @@
 // Usage: npm run example examples/20-mail-assistant.ts
 //
-// A mail assistant behind the Model Context Protocol as a subagent: the server is a child process, and its tool asks
-// which person is meant, and for consent to the mail. The user says no to the first mail and yes to the second. The
-// example contains the server; use the command of your server instead.
+// A mail assistant behind the Model Context Protocol as a subagent. The server is a child process. Its tool asks which
+// person is meant, and asks for approval of the mail. The user says no to the first mail and yes to the second. The
+// server is included in the example; use the command of your own server instead.
 
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

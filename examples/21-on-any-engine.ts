@@ -1,8 +1,8 @@
 // Usage: npm run example examples/21-on-any-engine.ts [place]
 //
-// One subagent in any place: `memory`, `sqlite`, `restate-jobs`, `restate-runs`, `temporal-jobs`, `temporal-runs`; without
-// the option, in each of them. The subagent, its tool and its question stay the same: a place supplies the runtime for
-// `runSubagent`, and, for whole runs, the engine.
+// One subagent that runs in any place: `memory`, `sqlite`, `restate-jobs`, `restate-runs`, `temporal-jobs` or
+// `temporal-runs`. Without the argument it runs in each of them. The subagent, its tool and its question stay the same.
+// A place supplies the runtime for `runSubagent` and, if it executes whole runs, the engine.
 //
 // An engine needs a server and its packages; otherwise it is skipped:
 //   npm install @restatedev/restate-sdk && npx @restatedev/restate-server
@@ -42,7 +42,7 @@ let charges = 0;
 const rides = defineSubagent({
   name: 'rides',
   instructions: 'You book rides.',
-  // Model calls and tool calls may run elsewhere. In `memory` and on `sqlite` they run in this process.
+  // Model calls and tool calls may run elsewhere. In `memory` and on `sqlite`, they run in this process.
   runs: 'jobs',
   interactive: true,
   tools: {
@@ -57,7 +57,7 @@ const rides = defineSubagent({
   },
 });
 
-// Use any AI SDK model instead. Like every model it has no memory.
+// Use any AI SDK model instead. Like every model, it has no memory.
 const model = scriptedModel({
   otherwise({ prompt, results }) {
     const done = prompt.filter(({ role }) => role === 'tool').length;
@@ -100,7 +100,7 @@ const places: Readonly<Record<string, () => Promise<Place>>> = {
   },
 };
 
-/** The program, the same in every place. */
+/** The program, which is the same in every place. */
 async function play(name: string): Promise<void> {
   let place: Place | undefined;
   try {
@@ -129,7 +129,7 @@ function onSqlite(jobs?: Jobs): Runtime {
   return createRuntime({ environment, journal, ...(jobs ? { jobs } : {}) });
 }
 
-/** Makes this process a worker of Restate; in an app the worker is usually another process. */
+/** Makes this process a Restate worker; in an app, the worker is usually another process. */
 async function restateWorker(): Promise<void> {
   const restate = await imported('@restatedev/restate-sdk');
   await reached(`Restate at ${RESTATE_ADMIN}`, fetch(`${RESTATE_ADMIN}/health`));
@@ -148,7 +148,7 @@ async function restateWorker(): Promise<void> {
   });
 }
 
-/** Also makes this process a worker of Temporal. */
+/** Also makes this process a Temporal worker. */
 async function temporalWorker(): Promise<TemporalClient & TemporalRunsClient> {
   const activity = await imported('@temporalio/activity');
   const { Client, Connection } = await imported('@temporalio/client');
@@ -170,7 +170,7 @@ async function temporalWorker(): Promise<TemporalClient & TemporalRunsClient> {
   return client;
 }
 
-/** The error of a missing server or package. */
+/** The error for a missing server or package. */
 class Missing extends Error {}
 
 /** Imports a package that only an engine needs. */
@@ -201,5 +201,5 @@ if (wanted !== undefined && !Object.hasOwn(places, wanted))
   throw new Error(`expected one of ${Object.keys(places).join(', ')}, got "${wanted}"`);
 for (const name of wanted === undefined ? Object.keys(places) : [wanted]) await play(name);
 rmSync(folder, { recursive: true });
-// Workers serve until their process ends.
+// Workers serve until their process exits.
 process.exit();

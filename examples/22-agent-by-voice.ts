@@ -1,8 +1,8 @@
 // Usage: npm run example examples/22-agent-by-voice.ts
 //
-// A third-party agent, by voice: it uses the Agent Client Protocol, runs as a child process in a temporary folder, and
-// wants to change a file there. The lead agent asks the user aloud; the user says no, and the second time yes. The example
-// contains the agent; use the command of your agent instead.
+// A third-party agent by voice. It speaks the Agent Client Protocol, runs as a child process in a temporary folder, and
+// wants to change a file there. The lead agent asks the user aloud. The user says no the first time and yes the second
+// time. The agent is included in the example; use the command of your own agent instead.
 
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

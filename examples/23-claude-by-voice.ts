@@ -1,9 +1,9 @@
 // Usage: npm run example examples/23-claude-by-voice.ts
 //
-// Claude Code by voice: the user asks for a fix, Claude asks a question, and the user cancels the work, all in spoken
-// words. Claude works in a temporary folder. The program needs an Anthropic key (ANTHROPIC_API_KEY) and the Claude
-// Agent SDK (`npm install @anthropic-ai/claude-agent-sdk`); otherwise it prints what is missing. `CLAUDE_AGENT_SDK`
-// names another location of the SDK.
+// Claude Code by voice: the user asks for a fix, Claude asks a question, and the user cancels the work, all by speech.
+// Claude works in a temporary folder. The program needs an Anthropic key (ANTHROPIC_API_KEY) and the Claude Agent SDK
+// (`npm install @anthropic-ai/claude-agent-sdk`). If one is missing, it prints which. `CLAUDE_AGENT_SDK` names another
+// location of the SDK.
 
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -47,7 +47,7 @@ if (!query || missing.length > 0) {
   });
   await say('Please fix the sum in add.js.');
   await isAnswered;
-  // The journal keeps the answer, and Claude continues with it.
+  // The answer is in the journal, and Claude continues with it.
   await new Promise<void>((resolve) => {
     session.store.subscribe(({ context: { questions } }) => {
       if (questions.some(({ state }) => state === 'answered')) resolve();

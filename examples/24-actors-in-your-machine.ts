@@ -1,8 +1,8 @@
 // Usage: npm run example examples/24-actors-in-your-machine.ts
 //
-// An app's machine invokes two subagents in parallel. One ends, the other one asks, and the process is killed. The next process
-// restores the machine from the stored snapshot: the asking subagent resumes from its journal, finished work is not repeated,
-// `sendTo` answers the question, and the machine ends with both outcomes.
+// An app's machine invokes two subagents in parallel. One completes, the other asks a question, and the process is
+// killed. The next process restores the machine from the stored snapshot. The subagent that asked resumes from its
+// journal, finished work is not repeated, `sendTo` answers the question, and the machine completes with both outcomes.
 
 import { spawn } from 'node:child_process';
 import {
@@ -31,7 +31,7 @@ const [folder] = process.argv.slice(2);
 if (folder === undefined) await watch();
 else await live(folder);
 
-/** The outer process: starts the program, kills it while a subagent waits for an answer, and starts it again. */
+/** The outer process: starts the program, kills it while a subagent is waiting for an answer, and starts it again. */
 async function watch(): Promise<void> {
   const shared = mkdtempSync(join(tmpdir(), 'offstage-example-'));
   try {
@@ -53,7 +53,7 @@ async function watch(): Promise<void> {
   }
 }
 
-/** The inner program, the same in both processes. */
+/** The inner program, which is the same in both processes. */
 async function live(shared: string): Promise<void> {
   const environment = nodeEnvironment();
   const runtime = createRuntime({
@@ -70,7 +70,7 @@ async function live(shared: string): Promise<void> {
     instructions: 'You book one part of a trip.',
     interactive: true,
     model: scriptedModel({
-      // A model without memory: it decides from its input only.
+      // A model without memory: it decides only from its input.
       otherwise({ prompt, user, results: [latest] }) {
         const done = prompt.filter(({ role }) => role === 'tool').length;
         if (done === 0) return { calls: [{ name: 'charge_deposit', input: {} }] };
@@ -127,7 +127,7 @@ async function live(shared: string): Promise<void> {
               input: { id: 'trip-1/flight', task: 'Book the flight to Lisbon' },
               onSnapshot: {
                 guard: { type: 'asks', params: ({ event }) => event.snapshot },
-                // The first process's user disappears before answering.
+                // The user of the first process disappears before answering.
                 actions: (isFirst ? (['show'] as const) : (['show', 'answer'] as const)).map(
                   (type) => ({ type, params: ({ event }) => event.snapshot }),
                 ),
@@ -166,7 +166,7 @@ async function live(shared: string): Promise<void> {
   const actor = createActor(trip, { snapshot });
   let { length: shown } = actor.getSnapshot().context.booked;
   actor.subscribe(({ context: { booked } }) => {
-    // An atomic write, because the process may be killed at any time.
+    // The write is atomic, because the process may be killed at any time.
     writeFileSync(`${stored}.new`, JSON.stringify(actor.getPersistedSnapshot()));
     renameSync(`${stored}.new`, stored);
     for (const text of booked.slice(shown)) console.log(`booked: ${text}`);

@@ -1,6 +1,7 @@
-// An agent for the Agent Client Protocol, for 18-acp-agent.ts, 22-agent-by-voice.ts and the voice demo. It keeps a menu in its
-// folder, menu.txt: it reads the menu, and asks for permission before it adds a dish. It understands only `Put soup on the menu.`
-// Use a real agent instead: claude-agent-acp (in its mode `default`, in which it asks), codex-acp, gemini --acp, …
+// An agent that speaks the Agent Client Protocol, for 18-acp-agent.ts, 22-agent-by-voice.ts and the voice demo. Its
+// folder contains a menu, menu.txt. The agent reads the menu and asks for permission before it adds a dish. It
+// understands only `Put soup on the menu.` Use a real agent instead: claude-agent-acp (in its `default` mode, in which
+// it asks), codex-acp, gemini --acp, …
 
 import { agent, methods, ndJsonStream } from '@agentclientprotocol/sdk';
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
@@ -19,7 +20,7 @@ agent({ name: 'example-agent' })
     folder = params.cwd;
     return { sessionId: `session-${process.pid}` };
   })
-  // The agent's only memory is its folder; a client that resumes a session repeats the task.
+  // The agent's only memory is its folder. A client that resumes a session repeats the task.
   .onRequest(methods.agent.session.resume, ({ params }) => {
     folder = params.cwd;
     return {};
@@ -71,7 +72,10 @@ function dishesIn(path: string): readonly string[] {
   return existsSync(file) ? readFileSync(file, 'utf8').split('\n').filter(Boolean) : [];
 }
 
-/** Returns the dish of "Put soup on the menu" in the last line of the prompt, which is the task; null without one. */
+/**
+ * Returns the dish that "Put soup on the menu" names in the last line of the prompt, which is the task; null if there
+ * is none.
+ */
 function wantedIn(prompt: string): string | null {
   const task = prompt.trimEnd().split('\n').at(-1) ?? '';
   const wish = /\b(?:put|add) (?:an? |some |the )?([\p{L} '’-]{1,60}?) (?:on|to) the menu\b/iu;

@@ -1,6 +1,6 @@
-// A server of the Model Context Protocol on standard input and output, for 20-mail-assistant.ts: its tool writes a mail,
-// asks which person is meant, and asks for consent before it sends. Sending adds a line to the file of the first
-// argument.
+// A server of the Model Context Protocol on standard input and output, for 20-mail-assistant.ts. Its tool writes a
+// mail, asks which person is meant, and asks for approval before it sends the mail. Sending appends a line to the file
+// that the first argument names.
 
 import { appendFileSync } from 'node:fs';
 import process from 'node:process';
@@ -43,7 +43,7 @@ server.registerTool(
         properties: { send: { type: 'boolean', title: 'Send it' } },
         required: ['send'],
       },
-      // The user sees the mail itself, and consents to exactly this mail.
+      // The user sees the mail itself and approves exactly this mail.
       _meta: { 'offstage/input': mail },
     });
     if (consent.action !== 'accept' || consent.content?.['send'] !== true)

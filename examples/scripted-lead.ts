@@ -1,9 +1,9 @@
-// The lead agent of the examples: it calls the tools that the text requests, and repeats the content of notes. In
-// your program this is a model.
+// The lead agent of the examples. It calls the tools that the text asks for, and repeats what notes say. In your
+// program, this is a model.
 
 import { readNotes, type Script, type ScriptedCall, type ScriptedPrompt } from 'offstage/testing';
 
-/** `callsFor`: returns the tools that a user's text requests; none for small talk. */
+/** `callsFor`: returns the tools that a user's text asks for; none for small talk. */
 export function scriptedLead(callsFor: (text: string) => readonly ScriptedCall[]): Script {
   return ({ user, prompt }) => {
     const answers = answersIn(prompt);
@@ -15,7 +15,7 @@ export function scriptedLead(callsFor: (text: string) => readonly ScriptedCall[]
   };
 }
 
-/** Returns the user's words since the lead agent last spoke, without later notes about a question. */
+/** Returns what the user has said since the lead agent last spoke, without later notes about a question. */
 function wordsIn(prompt: ScriptedPrompt['prompt']): string {
   return prompt
     .slice(prompt.findLastIndex(({ role }) => role === 'assistant') + 1)
@@ -28,13 +28,13 @@ function textOf(content: Extract<ScriptedPrompt['prompt'][number], { role: 'user
   return content.map((part) => (part.type === 'text' ? part.text : '')).join('');
 }
 
-/** Returns the results and errors that a note quotes, of one task or of several. */
+/** Returns the results and errors that a note quotes, for one task or several. */
 function newsIn({ result, error, results }: Readonly<Record<string, unknown>>): readonly string[] {
   if (Array.isArray(results)) return results.flatMap((each) => newsIn(each as object as never));
   return [result, error].filter((text) => typeof text === 'string');
 }
 
-/** Returns the results of the agent's calls since the user spoke; none if it has already replied. */
+/** Returns the results of the agent's calls since the user last spoke; none if the agent has already replied. */
 function answersIn(prompt: ScriptedPrompt['prompt']): unknown[] {
   if (prompt.at(-1)?.role !== 'tool') return [];
   const asked = prompt.findLastIndex(({ role }) => role === 'user');
@@ -49,7 +49,7 @@ function answersIn(prompt: ScriptedPrompt['prompt']): unknown[] {
     );
 }
 
-/** Returns the words to say at once: the pending message of a background call, or the output of any other call. */
+/** Returns the text to say at once: the pending message of a background call, or the output of any other call. */
 function announced(result: unknown): string {
   const { message } = (result ?? {}) as { readonly message?: string };
   return message ?? (typeof result === 'string' ? result : JSON.stringify(result));

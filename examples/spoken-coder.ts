@@ -1,6 +1,6 @@
-// A voice session whose lead agent delegates to a third-party agent, for 22-agent-by-voice.ts and 23-claude-by-voice.ts.
-// A fake server is the voice model, on the OpenAI Realtime wire, and a script speaks for the user. In your program these
-// are a transport such as `openaiRealtime()`, and a microphone.
+// A voice session whose lead agent delegates to a third-party agent, for 22-agent-by-voice.ts and
+// 23-claude-by-voice.ts. A fake server, on the OpenAI Realtime wire, is the voice model, and a script speaks for the
+// user. In your program, use a transport such as `openaiRealtime()` and a microphone.
 
 import { defineSubagent, defineTool, type QuestionView, VoiceSession } from 'offstage';
 import { nodeEnvironment } from 'offstage/node';
@@ -18,7 +18,7 @@ export interface SpokenCoder {
   readonly log: (line: string) => void;
 }
 
-/** The lead agent: it passes tasks on, cancels them, and says the content of a note. */
+/** The lead agent: it passes tasks on, cancels them, and says what a note contains. */
 const lead: VoiceResponder = ({ cause, instructions, model }) => {
   if (instructions !== null) {
     const texts = model.items.map((item) =>

@@ -21,7 +21,7 @@ const KINDS: readonly (readonly [SymbolFlags, string])[] = [
   [SymbolFlags.Variable, 'constant'],
 ];
 
-/** Returns the first sentence, escaped for a cell of a table. */
+/** Returns the first sentence, escaped for a table cell. */
 function firstSentence(text: string): string {
   const flat = text.replaceAll(/\s+/g, ' ').trim();
   const sentence = /^.*?[.!?](?=\s|$)/.exec(flat)?.[0] ?? flat;

@@ -1,5 +1,5 @@
-// Places the statecharts that the inspector shows for each session, with elkjs, and writes src/inspector/laid-out-charts.ts.
-// `--check` compares instead.
+// Uses elkjs to lay out the statecharts that the inspector shows for each session, and writes
+// src/inspector/laid-out-charts.ts. `--check` compares instead.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import elkjs, { type ElkExtendedEdge, type ElkNode } from 'elkjs';
@@ -17,14 +17,14 @@ const json = JSON.stringify(placed, (_key, value: unknown) =>
   typeof value === 'number' ? Math.round(value) : value,
 );
 
-/** Returns the fields of a box that the page reads. */
+/** Returns the fields of a box that the page uses. */
 function boxOf({ x, y, width, height, children }: ElkNode): object {
   return { x, y, width, height, children: children?.map(boxOf) };
 }
 
 /**
- * Returns the fields of an arrow that the page reads, with its corners as one text, which is a third of the
- * size.
+ * Returns the fields of an arrow that the page uses. The corners are stored as one string, which takes a third of the
+ * space.
  */
 function arrowOf({ sources, targets, labels, sections = [] }: ElkExtendedEdge): object {
   const corners = sections.flatMap(({ startPoint, bendPoints = [], endPoint }) => [
@@ -39,7 +39,7 @@ function arrowOf({ sources, targets, labels, sections = [] }: ElkExtendedEdge): 
 const path = new URL('../src/inspector/laid-out-charts.ts', import.meta.url);
 const source = `// The charts of ./charts.ts as ELK has placed them: \`npm run charts\` writes this file.
 
-/** By the name of the chart, as JSON. */
+/** Keyed by the chart's name, as JSON. */
 export const laidOutCharts: string =
   '${json.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}';
 `;

@@ -1,5 +1,5 @@
-// A library that exports values made with Offstage without writing their types: the compiler must be able to name these
-// types. scripts/consumer-types.ts compiles it.
+// A library that exports values made with Offstage without annotating their types. The compiler must be able to name
+// these types. scripts/consumer-types.ts compiles it.
 
 import { tool } from 'ai';
 import {

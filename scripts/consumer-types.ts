@@ -1,8 +1,8 @@
-// Compiles user programs against the declarations of the build, with the strictest options, in both resolution
-// modes, with the newest and the oldest TypeScript: an import of each entry, every example, and a library that
-// exports its values (scripts/consumer-library.ts). Errors in the declarations of dependencies do not count;
-// docs/guide/deploying.md names them. Then checks which packages the declarations of each entry import: an app must
-// compile without the optional peers of other entries. Needs the build.
+// Compiles user programs against the declarations of the build, with the strictest options, in both resolution modes,
+// with the newest and the oldest TypeScript. The programs are an import of each entry, every example, and a library
+// that exports its values (scripts/consumer-library.ts). Errors in the declarations of dependencies are ignored;
+// docs/guide/deploying.md lists them. Then checks which packages the declarations of each entry import, because an app
+// must compile without the optional peer dependencies of other entries. Needs the build.
 
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -13,7 +13,7 @@ import { entries, manifest, reachedFrom, root } from './declarations.ts';
 const folder = join(root, '.consumers');
 
 /**
- * The packages that an entry's declarations may import in addition to those that every app has. `node`: types of
+ * The packages that the declarations of an entry may import in addition to those that every app has. `node`: types of
  * Node.js.
  */
 const OWN: Readonly<Record<string, readonly string[]>> = {
@@ -49,13 +49,13 @@ const strictest = {
   declaration: true,
   noEmit: true,
 };
-// Examples may use newer libraries than the declarations, and import each other by the names of the files.
+// Examples may use newer libraries than the declarations, and import each other with file extensions.
 const ofExamples = { lib: ['es2024', 'esnext.disposable'], allowImportingTsExtensions: true };
 
 rmSync(folder, { recursive: true, force: true });
 mkdirSync(folder);
-// The programs import a copy: within the package the compiler names a type by its file, which users cannot
-// import.
+// The programs import a copy of the package. Inside the package, the compiler would name a type by its file, which
+// users cannot import.
 writeFileSync(join(folder, 'package.json'), '{ "type": "module" }');
 for (const part of ['package.json', 'dist'])
   cpSync(join(root, part), join(folder, 'node_modules/offstage', part), { recursive: true });
@@ -66,7 +66,10 @@ for (const [entry] of entries) {
   writeFileSync(join(folder, `entry${name}.ts`), text);
 }
 
-/** The oldest compiler is a package of `test/frameworks`, because its program has the name of the newest compiler's. */
+/**
+ * The oldest compiler is installed in `test/frameworks`, because its executable has the same name as the newest
+ * compiler's.
+ */
 const compilers = {
   newest: join(root, 'node_modules/typescript/bin/tsc'),
   oldest: join(root, 'test/frameworks/node_modules/typescript-oldest/bin/tsc'),

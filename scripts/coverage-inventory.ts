@@ -1,7 +1,7 @@
-// `npm run coverage:inventory`: compares the abilities of the four predecessors, line by line, with the tests. A test
-// must cite each line of `docs/coming-from.md` with its tag, such as `B44`, unless the line gives the reason for a
-// deliberate difference. A test must cite each of their faults, unless `test/faults/README.md` explains why it cannot
-// occur. With `--quiet` it prints only the sums and the failures.
+// `npm run coverage:inventory`: checks the features of the four predecessors, line by line, against the tests. A test
+// must cite each line of `docs/coming-from.md` by its tag, such as `B44`, unless the line explains a deliberate
+// difference. A test must also cite each of the predecessors' bugs, unless `test/faults/README.md` explains why it
+// cannot occur. With `--quiet` it prints only the totals and the failures.
 
 import { globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -18,7 +18,7 @@ const lists = {
 const root = fileURLToPath(new URL('..', import.meta.url));
 const read = (path: string): string => readFileSync(`${root}${path}`, 'utf8');
 
-/** Returns the files whose tests have each identifier as a tag. */
+/** Returns, for each identifier, the files with tests that cite it as a tag. */
 function citations(): Map<string, Set<string>> {
   const cited = new Map<string, Set<string>>();
   for (const path of globSync('test/**/*.test.ts', { cwd: root }).toSorted())
@@ -30,7 +30,7 @@ function citations(): Map<string, Set<string>> {
   return cited;
 }
 
-/** Returns the cells of each row of a document that begins with an identifier, without the identifier. */
+/** Returns the cells of each table row that starts with an identifier, without the identifier. */
 function rows(document: string): Map<string, readonly string[]> {
   const found = new Map<string, readonly string[]>();
   for (const line of document.split('\n')) {

@@ -1,5 +1,5 @@
-// The declarations of the build that the entries of the package reach. `node scripts/declarations.ts` deletes all
-// others: no compiler reads them, and they are a twentieth of the package.
+// Handles the declarations of the build that the package's entries reach. `node scripts/declarations.ts` deletes all
+// others, because no compiler reads them and they make up a twentieth of the package.
 
 import { globSync, readFileSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';

@@ -1,5 +1,5 @@
-// The end of `npm run test:engines`: compares the table at the end of docs/engines.md with the cases that the tests on
-// engines have just played. `-- --write` writes the table. Without Temporal's server (no Java, no Maven) its column
+// The last step of `npm run test:engines`: compares the table at the end of docs/engines.md with the cases that the
+// engine tests have just run. `-- --write` writes the table. Without Temporal's server (no Java, no Maven), its column
 // stays unchanged.
 
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -15,7 +15,7 @@ const DOCUMENT = new URL('../docs/engines.md', import.meta.url);
 const RESULTS = new URL('../test/engines/results.json', import.meta.url);
 const BEGINS =
   '<!-- Written by `npm run docs:engines` from what the tests on engines have played. -->\n';
-/** The common prefix of the titles of random kills. */
+/** The common prefix of the titles of random kill tests. */
 const RANDOM = 'seed ';
 const ENGINES = ['Restate', 'Temporal'] as const;
 const COLUMNS = ['in process', ...ENGINES] as const;
@@ -34,7 +34,7 @@ const open = (): never => {
   throw new Error('a table needs no stage');
 };
 
-/** The cases of the two suites, and those that the unit tests play in process. */
+/** The cases of the two suites, and those that the unit tests run in process. */
 export const suites = {
   'steps as jobs': {
     title: 'conformance',
@@ -58,7 +58,7 @@ const engines: Readonly<Record<(typeof COLUMNS)[number], Jobs>> = {
   Temporal: temporalJobs({ client: { workflow: { start: open, getHandle: open } } }),
 };
 
-/** Tells whether the engine has the abilities that a case needs; without them the case checks nothing. */
+/** Tells whether the engine has the abilities that a case needs; without them, the case checks nothing. */
 export function hasAbilityFor(column: (typeof COLUMNS)[number], name: string): boolean {
   const { keepsResults, forget } = engines[column];
   const needs = jobsScenes.find((scene) => scene.name === name)?.needs ?? [];
@@ -83,7 +83,7 @@ function playedIn({ testResults }: Results): Played {
   };
 }
 
-/** The runner shortens long titles; the random kills have a number after their name. */
+/** The runner shortens long titles. Random kill tests have a number after their name. */
 function isTitleOf(title: string, name: string): boolean {
   if (title.endsWith('…')) return name.startsWith(title.slice(0, -1));
   return name === RANDOM ? title.startsWith(RANDOM) : title === name;
@@ -131,7 +131,7 @@ if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
       const others = cellsOf(other);
       return cellsOf(one).every((text, at) => {
         const isUnknown = text.startsWith('?');
-        // A different number of seeds is not a different ability.
+        // A different number of seeds does not count as a different ability.
         const bare = (value = ''): string => plain(value.replace(/ \(\d+\)/u, ''));
         return isUnknown || bare(text) === bare(others[at]);
       });

@@ -1,8 +1,8 @@
-// Compares the codes of errors and failures in `src` with docs/errors.md, which gives the cause and the remedy of
-// each. `npm run check` fails if the file lacks a code, or has one that no source contains.
+// Compares the codes of errors and failures in `src` with docs/errors.md, which explains the cause and the fix for
+// each. `npm run check` fails if the file lacks a code or lists one that no source contains.
 //
-// A code is the literal first argument of an error class, or the literal value of a property `code`. Codes from
-// another system (a provider, a database) are variables, and have no row.
+// A code is the literal first argument of an error class, or the literal value of a `code` property. Codes from another
+// system (a provider, a database) are variables and have no row.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ import {
 const root = fileURLToPath(new URL('..', import.meta.url));
 const CODE = /^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*$/;
 const ERRORS = /Error$/;
-// Codes of a fake server and of a simulation do not reach an app.
+// The codes of a fake server and of a simulation never reach an app.
 const IGNORED = /\/src\/testing\/(?:voice-server|simulate)\//;
 
 function literalsOf(checker: Checker, node: Node): readonly string[] {

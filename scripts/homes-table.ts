@@ -1,4 +1,5 @@
-// The end of `npm run docs:homes`: writes the table of homes in docs/engines.md from the tests that it has just played.
+// The last step of `npm run docs:homes`: writes the table of homes in docs/engines.md from the tests that have just
+// run.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { homeConformance } from '../test/suites/homes/index.ts';
@@ -8,9 +9,9 @@ const RESULTS = new URL('../test/support/homes/results.json', import.meta.url);
 const BEGINS =
   '<!-- Written by `npm run docs:homes` from what the tests of homes have played. -->\n';
 const ENDS = '<!-- The end of that. -->\n';
-/** The common prefix of the titles of random kills. */
+/** The common prefix of the titles of random kill tests. */
 const RANDOM = 'seed ';
-/** The columns, each with the name of the block of its tests. */
+/** The columns, each with the name of its test block. */
 const HOMES = {
   'SQLite, one process': 'sqlite: home',
   'PostgreSQL, two processes': 'postgresql: home',

@@ -1,5 +1,5 @@
-// Measures the shape of src from the code: `npm run shape` prints it, `npm run check` enforces the limits. A limit is
-// the value of the day on which it was set, or lower: limits only go down, towards their goals.
+// Measures the shape of src from its code: `npm run shape` prints it, and `npm run check` enforces the limits. A limit
+// is the value from the day on which it was set, or lower. Limits only go down, towards their goals.
 
 import { readFileSync, globSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
@@ -42,7 +42,7 @@ function graphOf(nodes: Iterable<string>, edges: Iterable<readonly [string, stri
   return graph;
 }
 
-/** The groups of nodes that reach each other (Tarjan). */
+/** The groups of nodes that can reach each other (Tarjan). */
 function cyclesIn(graph: Graph): readonly (readonly string[])[] {
   const index = new Map<string, number>();
   const low = new Map<string, number>();
@@ -88,7 +88,10 @@ const singles = files.filter((file) => importers.get(file)?.size === 1).length;
 const all = [...texts.values()].join('\n');
 const count = (pattern: RegExp, text = all): number => [...text.matchAll(pattern)].length;
 
-/** The code without comments, imports and exports. The casts of `types: { context: {} as … }` are XState's own way to state a type. */
+/**
+ * The code without comments, imports and exports. The casts in `types: { context: {} as … }` are XState's own way to
+ * declare a type.
+ */
 const statements = all
   .replaceAll(/\/\*[^]*?\*\/|\/\/[^\n]*/g, '')
   .replaceAll(/^(?:import|export)(?: type)? [*{][^;]*;/gm, '');
@@ -127,20 +130,20 @@ function commentsOf(text: string): readonly string[] {
   return [...blocks, ...runs];
 }
 
-/** Returns the sentences of at least three words, without questions. */
+/** Returns the sentences that have at least three words and are not questions. */
 const sentencesOf = (text: string): readonly string[] =>
   commentsOf(text)
     .flatMap((comment) => comment.replaceAll(/@\w+.*/g, '').split(/(?<=[.?!:])\s+/))
     .map((sentence) => sentence.trim())
     .filter((it) => it.split(/\s+/).length >= 3 && /^[A-Z`]/.test(it) && !it.endsWith('?'));
 
-/** Openings that obscure a sentence because they hide its subject. */
+/** Openings that make a sentence unclear because they hide its subject. */
 const RIDDLE =
   /^(?:What|Whoever|Who|Whatever|Whom|Those who|Those that|One that|One who|Nobody|Somebody)\b/;
 const sentences = [...texts.values()].flatMap(sentencesOf);
 const riddles = sentences.filter((sentence) => RIDDLE.test(sentence)).length;
 
-/** Words of the earlier vocabulary; the current ones are continues, idle, again, no client, even if. */
+/** Words from the earlier vocabulary; the current ones are continues, idle, again, no client, even if. */
 const EARLIER =
   /\b(?:go(?:es)? on|at rest|anew|nobody|somebody|anybody|whoever|also (?:if|after|when)|as it is|says so|comes about|set aside|stranger|twin)\b/i;
 const dated = sentences.filter((sentence) => EARLIER.test(sentence)).length;
@@ -153,11 +156,11 @@ const cited = new Map(
   ).map((file) => [normalize(file), readFileSync(join(root, file), 'utf8')] as const),
 );
 
-/** An id of an invariant: the name of its file and a number, such as `OUTBOX-3`. */
+/** The id of an invariant: the name of its file and a number, such as `OUTBOX-3`. */
 const ID = String.raw`(?<![\w./-])[A-Z][A-Z0-9]*(?:-[A-Z][A-Z0-9]*)*-\d+(?![\w-])`;
 /** Names of standards that look like ids. */
 const STANDARD = /^(?:UTF|BCP|FNV|ISO|RFC|EPL|GPL)-/;
-/** A line of a header that defines an invariant. */
+/** A line in a header that defines an invariant. */
 const DEFINITION = new RegExp(String.raw`^//\s*(?:Invariants?:?\s+)?(${ID})[.:]?\s+\S`);
 const headerOf = (text: string): readonly string[] =>
   text.slice(0, text.search(/^(?!\/\/|$)/m)).split('\n');
@@ -172,9 +175,9 @@ const ambiguous = [...definedIn].filter(([, places]) => new Set(places).size > 1
 const families = new Set([...definedIn.keys()].map((id) => id.replace(/-\d+$/, '')));
 
 /**
- * A number without a file's name, in a place where only an invariant's id can stand: before the colon that opens a
- * title, at the beginning of a comment, alone in parentheses. In square brackets an id belongs to the inventory
- * (docs/coming-from.md), and P1 to P10 are the promises of docs/guarantees.md.
+ * A number without a file name, in a place where only the id of an invariant can stand: before the colon that opens a
+ * title, at the start of a comment, or alone in parentheses. An id in square brackets belongs to the inventory
+ * (docs/coming-from.md), and P1 to P10 are the promises in docs/guarantees.md.
  */
 const SHORT = String.raw`(?:[A-Z]{1,3}\d{1,2}(?:,? (?:and |to )?)?)+`;
 const NAMELESS = [
@@ -214,12 +217,12 @@ const linesOf = (some: Iterable<string>): number =>
   [...some].reduce((sum, file) => sum + codeLines(texts.get(file) ?? ''), 0);
 const core = files.filter((file) => !/^src\/(?:adapters|testing|cli)\//.test(file));
 
-/** The files of src that `import 'offstage'` loads. */
+/** The files in src that `import 'offstage'` loads. */
 const loaded = new Set([normalize('src/index.ts')]);
 for (const file of loaded)
   for (const { from, to, isType } of imports) if (from === file && !isType) loaded.add(to);
 
-/** The members of the widest internal port. */
+/** The number of members in the widest internal port. */
 const ports = [...all.matchAll(/\binterface (\w+(?:Ports|Driver)) [^{]*\{\n(.*?)\n\}/gs)].map(
   ([, name = '', body = '']) => ({
     name,
@@ -236,7 +239,7 @@ interface Row {
   readonly value: number;
   /** `npm run check` fails above this value. */
   readonly limit: number;
-  /** The value to reach. @defaultValue the limit */
+  /** The value to aim for. @defaultValue the limit */
   readonly goal?: number;
   readonly which?: readonly string[];
 }

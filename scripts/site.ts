@@ -1,5 +1,5 @@
 // Builds the static site of the documents: `npm run site` writes docs/site/dist. The guide and the topics are the
-// Markdown files of docs/; docs/site/reference.ts makes the reference from the declarations of the public names.
+// Markdown files in docs/; docs/site/reference.ts generates the reference from the declarations of the public names.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -13,7 +13,9 @@ const site = join(root, 'docs/site');
 const content = join(site, 'src/content/docs');
 const REPOSITORY_FILE = /^(?:\.\.\/)*(?:src|test|examples|bench|scripts)\//;
 
-/** Returns the documents that docs/README.md lists, each with its part of the site and its order in it. */
+/**
+ * Returns the documents that docs/README.md lists, each with its section of the site and its position in that section.
+ */
 function contents(): ReadonlyMap<string, { readonly part: string; readonly order: number }> {
   const found = new Map<string, { readonly part: string; readonly order: number }>();
   for (const section of readFileSync(join(root, 'docs/README.md'), 'utf8').split(/^## /m)) {
@@ -29,13 +31,13 @@ const others = ['CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md'];
 const pages = [
   'README.md',
   ...globSync('docs/**/*.md', { cwd: root, exclude: ['docs/site/**'] }).filter(
-    // The sidebar replaces the index of the documents, and the reference the list of names.
+    // The sidebar replaces the index of the documents, and the reference replaces the list of names.
     (page) => !['docs/README.md', 'docs/api.md'].includes(page),
   ),
   ...others,
 ];
 
-/** Returns the path of a document in the site, without its ending. */
+/** Returns the path of a document in the site, without the extension. */
 function slugOf(page: string): string {
   if (page === 'README.md') return 'index';
   const name = basename(page, '.md').toLowerCase();
@@ -46,14 +48,14 @@ function slugOf(page: string): string {
   return `${part}/${name}`;
 }
 
-/** Rewrites the links of a document: to pages of the site, or to text if the target is source code. */
+/** Rewrites the links in a document: to pages of the site, or to plain text if the target is source code. */
 function linked(page: string, text: string): string {
   return text.replaceAll(/(!?)\[([^\]]*)\]\(([^)\s]+)\)/g, (whole, image, label, link: string) => {
     if (/^(?:\w+:|#)/.test(link)) return whole;
     const [path = '', anchor] = link.split('#');
     const target = join(dirname(page), path);
     const folders = slugOf(page).split('/').length - 1;
-    // An image is found next to its file, a page by its URL, which ends with a slash.
+    // An image is found relative to its file, a page relative to its URL, which ends with a slash.
     if (image) return `![${label}](./${'../'.repeat(folders)}${relative('docs', target)})`;
     const depth = slugOf(page) === 'index' ? '' : '../'.repeat(folders + 1);
     const known = target === 'docs/README.md' ? 'README.md' : target;
@@ -64,7 +66,7 @@ function linked(page: string, text: string): string {
   });
 }
 
-/** Adds an anchor to each code of the catalogue. */
+/** Adds an anchor to each code in the catalogue. */
 function anchored(page: string, text: string): string {
   if (page !== 'docs/errors.md') return text;
   return text.replaceAll(/^\| `([A-Z_]+)`/gm, (_, code: string) => {
@@ -99,7 +101,7 @@ const run = async (cwd: string, ...[program, ...args]: readonly [string, ...stri
 };
 rmSync(join(site, '.types'), { recursive: true, force: true });
 await Promise.all([
-  // Without a lock file: a new one would lack the binaries of other platforms, and `npm ci` would refuse it.
+  // Installs without a lock file: a new one would lack the binaries for other platforms, and `npm ci` would refuse it.
   run(site, 'npm', 'install', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'),
   // `npm run check` checks the types.
   run(
@@ -111,7 +113,7 @@ await Promise.all([
   ),
 ]);
 await run(site, 'npm', 'run', 'build');
-// A wide table can then be scrolled by keyboard; an empty corner is no heading.
+// Makes wide tables scrollable by keyboard, and keeps an empty corner from being a heading.
 for (const page of globSync('**/*.html', { cwd: join(site, 'dist') })) {
   const file = join(site, 'dist', page);
   const html = readFileSync(file, 'utf8')

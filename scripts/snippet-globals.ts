@@ -1,5 +1,5 @@
-// The values that the snippets of README.md and docs/ use in addition to the public names: `npm run check`
-// compiles each snippet as a module with these globals.
+// The values that the snippets in README.md and docs/ use in addition to the public names: `npm run check` compiles
+// each snippet as a module with these globals.
 
 import type { openai as openaiProvider } from '@ai-sdk/openai';
 import type * as ai from 'ai';
@@ -12,7 +12,7 @@ import type { ConformanceSetup, JournalConformanceSetup } from 'offstage/testing
 import { fromPromise, setup, type createActor as createXStateActor } from 'xstate';
 import type { z as zod } from 'zod';
 
-// The machines of docs/model-checking.md
+// The machines in docs/model-checking.md
 const orders = setup({
   types: {
     context: {} as { readonly tries: number },
@@ -146,7 +146,7 @@ declare global {
     readonly data: object;
   };
 
-  // Speech, and tests of an adapter
+  // Speech, and tests for an adapter
   const voice: Voice;
   const transcriber: Transcriber;
   const myEngine: {

@@ -1,7 +1,7 @@
-// Compiles each `` `ts snippet of README.md and docs/ against the sources, as a separate module. Most snippets are
-// fragments: the public names (docs/api.md) need no import, and scripts/snippet-globals.ts declares the values that the
-// text around them assumes (a session, a model, a microphone). Snippets with a title are the files of one project for
-// each page, and receive only their own imports.
+// Compiles each `` `ts snippet in README.md and docs/ against the sources, as a separate module. Most snippets are
+// fragments. They need no import for the public names (docs/api.md), and scripts/snippet-globals.ts declares the values
+// that the surrounding text assumes (a session, a model, a microphone). The snippets with a title on one page are the
+// files of one project, and receive only their own imports.
 
 import { spawnSync } from 'node:child_process';
 import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -15,7 +15,7 @@ const folder = join(root, '.snippets');
 
 rmSync(folder, { recursive: true, force: true });
 mkdirSync(folder);
-// The compiler's errors name line 12 of docs/guide/tools.md as line 12 of docs__guide__tools.md.12.ts.
+// The compiler's errors refer to line 12 of docs/guide/tools.md as line 12 of docs__guide__tools.md.12.ts.
 let count = 0;
 for (const page of [
   'README.md',

@@ -1,6 +1,6 @@
-// Ends a test run with one plain line, `N passed, N failed`, for a CI system. Besides failed tests it counts each
-// file or suite that could not run, and each error outside a test. Before it, `npm test` lists the suites that it
-// omitted.
+// Ends a test run with one plain line, `N passed, N failed`, for a CI system. Besides failed tests, it counts each file
+// or suite that could not run and each error outside a test. Before that line, `npm test` lists the suites that it
+// skipped.
 
 import type { Reporter, SerializedError, TestModule } from 'vitest/node';
 import { otherSuites } from './test-suites.ts';
@@ -9,7 +9,7 @@ export default class SummaryLineReporter implements Reporter {
   private line = '';
 
   constructor() {
-    // Another reporter writes the usual summary; this line follows it.
+    // Another reporter writes the usual summary before this line.
     process.once('exit', () => process.stdout.write(this.line));
   }
 

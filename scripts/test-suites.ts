@@ -1,10 +1,10 @@
-// The tests by the command that runs them. `npm test` runs the quick part, a few minutes on two cores. `longTests`
-// lists the files that take much longer than their neighbours; a group that needs a program or more packages has
-// another command. CI runs all except those of `onDemand`.
+// The tests, grouped by the command that runs them. `npm test` runs the quick part, which takes a few minutes on two
+// cores. `longTests` lists the files that take much longer than the others; a group that needs a program or more
+// packages has its own command. CI runs all of them except `onDemand`.
 
-/** Searches through every state, random play of some length, and programs that are started and killed. */
+/** Searches through every state, long random runs, and programs that are started and killed. */
 export const longTests: readonly string[] = [
-  // The longest files, which begin first.
+  // The longest files start first.
   'test/testing/conformance/gemini-live.test.ts',
   'test/machines/turn-machine.test.ts',
   'test/machines/mutations.test.ts',
@@ -13,11 +13,11 @@ export const longTests: readonly string[] = [
   'test/suites/runs/runs-conformance.test.ts',
   'test/actors/runtime/chart-steps.test.ts',
   'test/dialogues/gemini-live.test.ts',
-  // Every state of a machine, and each planted fault.
+  // Every state of a machine, and each planted bug.
   'test/machines/{outbox,question,session,subagent}-machine.test.ts',
   'test/machines/{turn-system,why-waiting}.test.ts',
   'test/suites/homes/home-conformance.test.ts',
-  // Every voice with each case of its suite.
+  // Every voice with each case in its suite.
   'test/dialogues/openai-live.test.ts',
   'test/testing/conformance/{openai-live,with-voice}.test.ts',
   // Random conversations, trees, words and arguments.
@@ -34,11 +34,11 @@ export const longTests: readonly string[] = [
   'test/examples/numbered.test.ts',
   'test/scenarios/recovery/{detached-after-a-kill,schedules-of-a-year}.test.ts',
   'test/scenarios/recovery/reach-after-a-kill.test.ts',
-  // The growth of time with size.
+  // How time grows with size.
   'test/{ground,language}/linear-time.test.ts',
 ];
 
-/** The tests that run again with the oldest XState that `package.json` allows. */
+/** The tests that run again with the oldest XState version that `package.json` allows. */
 export const testsWithOldestXState: readonly string[] = [
   'test/actors/runtime/**/*.test.ts',
   'test/actors/session/{session-actor,session-logic,snapshot-forms}.test.ts',
@@ -46,7 +46,7 @@ export const testsWithOldestXState: readonly string[] = [
   'test/testing/check/**/*.test.ts',
 ];
 
-/** The suites that `npm test` omits: the command and the content of each. */
+/** The suites that `npm test` skips: the command and the content of each. */
 export const otherSuites: Readonly<Record<string, string>> = {
   'test:long':
     'every state of the machines, random play, killed programs, and the oldest XState that is allowed',
@@ -61,5 +61,5 @@ export const otherSuites: Readonly<Record<string, string>> = {
   'test:codex': 'the real Codex; installs it (460 MB)',
 };
 
-/** The suites that neither `npm run test:all` nor CI runs, because their programs are large. */
+/** The suites that neither `npm run test:all` nor CI runs, because the programs they need are large. */
 export const onDemand: readonly string[] = ['test:claude', 'test:codex'];

@@ -1,10 +1,10 @@
-// The files of a page of the guide: each fenced block with a title, such as ```ts title="server.ts". `npm run
+// The files on a page of the guide: each fenced block with a title, such as ```ts title="server.ts". `npm run
 // check:snippets` compiles them, and test/browser/guide.test.ts runs them.
 
 export interface TitledSnippet {
   readonly title: string;
   readonly code: string;
-  /** The line of the page with the block's opening fence. */
+  /** The line of the page that contains the block's opening fence. */
   readonly line: number;
 }
 

@@ -1,5 +1,5 @@
-// `npm run docs:transports`: writes docs/transports.md from the declared capabilities of the transports. A test
-// checks that the file is up to date.
+// `npm run docs:transports`: writes docs/transports.md from the capabilities that the transports declare. A test checks
+// that the file is up to date.
 
 import { writeFileSync } from 'node:fs';
 import { geminiLive } from '../src/adapters/gemini-live/index.ts';
@@ -10,7 +10,7 @@ import type { Transport, TransportCapabilities, Voice } from '../src/voice/index
 
 const PATH = new URL('../docs/transports.md', import.meta.url);
 
-/** Options that let a transport declare its capabilities without opening a socket. */
+/** Options with which a transport declares its capabilities without opening a socket. */
 const options = {
   apiKey: 'none',
   webSocket: (): never => {
@@ -18,7 +18,7 @@ const options = {
   },
 } as const;
 
-/** The document's sessions never request speech from this voice. */
+/** The sessions in the document never request speech from this voice. */
 const voice: Voice = { synthesize: () => Promise.reject(new Error('A table needs no sound')) };
 
 const realtime = openaiRealtime(options);
@@ -133,39 +133,42 @@ const intents: readonly Intent[] = [
 
 const legend: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
   reply: [
-    ['asked', 'the session requests each reply, once it knows the addressee of the words'],
+    ['asked', 'the session requests each reply once it knows whom the user was addressing'],
     [
       'unasked',
-      'the model replies by itself; it is asked only if it stays silent for `replyTimeoutMs`',
+      'the model replies on its own, and is asked only if it stays silent for `replyTimeoutMs`',
     ],
   ],
   ack: [
     [
       'answer, ask',
-      'the call is answered with the pending message, then one response is requested',
+      'the call is answered with the pending message, and then one response is requested',
     ],
     [
       'silent answer, ask',
-      'the same, and the wire is told not to speak about the answer unprompted',
+      'the same, and the wire is instructed not to speak about the answer unprompted',
     ],
-    ['answer', 'the model speaks about the answer by itself; it is asked only if it stays silent'],
+    [
+      'answer',
+      'the model speaks about the answer on its own, and is asked only if it stays silent',
+    ],
   ],
   'deferred result': [
     [
       'open call',
-      'the call stays unanswered while the conversation continues; the result is its answer',
+      'the call stays unanswered while the conversation continues, and the result is its answer',
     ],
-    ['open delegation', 'the same, with a delegation by the model instead of a named call'],
-    ['ack, notice', 'the call is answered at once, and its result is told later as a notice'],
+    ['open delegation', 'the same, but the model makes a delegation instead of a named call'],
+    ['ack, notice', 'the call is answered at once, and its result is delivered later as a notice'],
   ],
   'while a tool works': [
     [
       'told',
-      'a tool that takes longer than 2 s does not delay deliveries: the session tells the due ones, and the model speaks about the tool’s answer afterwards',
+      'a tool that takes longer than 2 s does not delay deliveries: the session delivers what is due, and the model speaks about the tool’s result afterwards',
     ],
     [
       'after its answer',
-      'deliveries wait for the tool: the wire makes no response while a call is open, or the model would speak about an answer by itself during a delivery',
+      'deliveries wait for the tool, because the wire makes no response while a call is open, or because the model would speak about a result on its own during a delivery',
     ],
   ],
   silent: [
@@ -182,57 +185,63 @@ const legend: Readonly<Record<string, readonly (readonly [string, string])[]>> =
     ],
     [
       'held, ask, assumed',
-      'the same on a wire that returns no key: the next response is assumed to be the requested one',
+      'the same on a wire that returns no key, so the next response is assumed to be the requested one',
     ],
   ],
   interrupt: [
-    ['cancel, ask', 'speech stops and the response is cancelled; then as `when_idle`, at once'],
-    ['next', 'the delivery is told next: the wire cannot stop a running response'],
+    [
+      'cancel, ask',
+      'speech stops and the response is cancelled; then the delivery is made at once, as with `when_idle`',
+    ],
+    ['next', 'the delivery is made next, because the wire cannot stop a running response'],
   ],
   skip_if_busy: [
     [
       'card',
-      'while the user or the model speaks, the delivery is not said, and stays on the screen; the session does this on any wire',
+      'while the user or the model is speaking, the delivery is not spoken and stays on screen; the session does this on any wire',
     ],
   ],
   notification: [
-    ['message, ask', 'a system message, then one response is requested'],
+    ['message, ask', 'a system message is sent, and then one response is requested'],
     ['told in the request', 'the message is part of the request'],
   ],
   question: [
     [
       'ask, delete',
-      'asked like `when_idle`; words that answer the question are deleted from the model’s conversation',
+      'asked as with `when_idle`; an utterance that answers the question is deleted from the model’s conversation',
     ],
-    ['ask, note', 'the same, and the model is told that the words were handled'],
+    ['ask, note', 'the same, but a note informs the model that the utterance has been handled'],
     [
       'ask, hold back',
-      'the session holds the model’s unprompted reply to words that may be an answer until it knows their addressee, and drops the reply to an answer',
+      'if an utterance may be an answer, the session holds the model’s unprompted reply until it knows whom the user was addressing, and drops the reply if the utterance was an answer',
     ],
   ],
   cancel: [
     ['answer', 'the call is answered with the reason, and no response is requested'],
-    ['silent answer', 'the same, and the wire is told not to speak about the answer'],
+    ['silent answer', 'the same, and the wire is instructed not to speak about the answer'],
   ],
   'barge-in': [
-    ['reported', 'the wire reports that the user begins to speak'],
+    ['reported', 'the wire reports when the user starts to speak'],
     [
       'inferred',
-      'the adapter infers the speech from words and interruptions; its beginning may be known late',
+      'the adapter infers from words and interruptions that the user is speaking, and may learn late when the speech started',
     ],
     ['truncated', 'unplayed audio is removed from the model’s memory'],
-    ['noted', 'the model is told which words were heard'],
+    ['noted', 'a note tells the model which words were heard'],
   ],
   filler: [
     [
       'its voice',
-      'the voice of `withVoice` says the filler, even before the model begins to reply',
+      'the voice of `withVoice` speaks the filler, even before the model starts to reply',
     ],
     [
       'asked out of band',
-      'while a tool works, the model is asked to say the filler, and does not remember it; with `filler.voice` as above',
+      'while a tool is running, the model is asked to speak the filler, and does not remember it; with `filler.voice`, as above',
     ],
-    ['needs a voice', '`filler.voice` says the filler; without one the session is refused'],
+    [
+      'needs a voice',
+      '`filler.voice` speaks the filler; without this voice, the session is refused',
+    ],
   ],
   transfer: [
     ['native', 'the connection is reconfigured'],
@@ -245,7 +254,7 @@ const legend: Readonly<Record<string, readonly (readonly [string, string])[]>> =
     ['told', 'a new connection receives the conversation, including open calls'],
     [
       'native, or told',
-      'a new connection continues where the other one ended, if the server allows it',
+      'a new connection continues where the previous one ended, if the server allows it',
     ],
   ],
 };
@@ -259,13 +268,13 @@ function table(head: string, rows: readonly (readonly string[])[]): string {
   ].join('\n');
 }
 
-/** Returns the whole of docs/transports.md. */
+/** Returns the complete text of docs/transports.md. */
 export function transportsDocument(): string {
   const all = Object.values(transports);
   const capabilities = Object.keys(realtime.capabilities).map((name) => [
     `\`${name}\``,
     ...all.map((transport) => {
-      // A capability that a transport does not declare counts as present; null is a declaration.
+      // A capability that a transport does not declare counts as present; null counts as declared.
       const { [name as keyof TransportCapabilities]: value = true } = transport.capabilities;
       return shown(name, value);
     }),
@@ -282,10 +291,9 @@ export function transportsDocument(): string {
 
 <!-- Written by \`npm run docs:transports\` from what the transports declare: change those. -->
 
-A session says the same things and keeps the same promises on each transport
-([guarantees](guarantees.md)); [one suite](testing-transports.md) checks this. The adapter emulates a missing capability
-if it concerns the wire's format; the session emulates the others in the same way for all wires. No code depends on the
-name of a provider.
+A session says the same things and gives the same guarantees on each transport ([guarantees](guarantees.md)), and
+[one suite](testing-transports.md) checks this. The adapter emulates a missing capability if it concerns the wire format,
+and the session emulates all others in the same way for every wire. No code depends on the name of a provider.
 
 ## Capabilities of the wires
 
@@ -299,13 +307,14 @@ ${table('', semantics)}
 
 ${words.join('\n')}
 
-\`withVoice\` gives a voice to a model that answers in text (\`output: 'text'\`), and the speech models of any provider can be combined
+\`withVoice\` gives a voice to a model that answers in text (\`output: 'text'\`). You can combine any provider's speech models
 with any text model: [your own speech engine](speech.md).
 
 ## A transport of your own
 
-Implement \`Transport\` (\`offstage/voice\`), with \`spokenLead\` of \`offstage/transport\` as its \`lead\`: it leads a session by voice over your
-transport. \`import 'offstage'\` loads no voice code, so a transport without \`lead\` is refused. A transport that wraps another passes on its \`lead\`.
+Implement \`Transport\` (\`offstage/voice\`), with \`spokenLead\` of \`offstage/transport\` as its \`lead\`, which leads a voice session over
+your transport. \`import 'offstage'\` loads no voice code, so a transport without \`lead\` is refused. A transport that wraps another
+transport passes on that transport's \`lead\`.
 
 \`\`\`ts
 import { spokenLead } from 'offstage/transport';

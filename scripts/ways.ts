@@ -1,6 +1,6 @@
-// Traces three paths through a voice session: the files of `src` that each path enters, by V8's coverage. Prints a
-// table with the limit of each path; `--files` lists the files, and `--check` fails above a limit.
-// docs/architecture.md has the table. Simulated time makes the numbers repeatable.
+// Traces three paths through a voice session: the files in `src` that each path enters, according to V8's coverage.
+// Prints a table with the limit of each path. `--files` lists the files, and `--check` fails if a path exceeds its
+// limit. docs/architecture.md contains the table. Simulated time makes the numbers repeatable.
 
 import { Session } from 'node:inspector/promises';
 import { sep } from 'node:path';
@@ -14,7 +14,10 @@ inspector.connect();
 await inspector.post('Profiler.enable');
 await inspector.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false });
 
-/** Returns the files of `src` that were entered since the last call, with the number of their called functions. */
+/**
+ * Returns the files in `src` that have been entered since the last call, with the number of their functions that were
+ * called.
+ */
 async function entered(): Promise<Map<string, number>> {
   const { result } = await inspector.post('Profiler.takePreciseCoverage');
   const files = new Map<string, number>();
@@ -22,7 +25,7 @@ async function entered(): Promise<Map<string, number>> {
     if (!url.startsWith('file:')) continue;
     const path = fileURLToPath(url);
     if (!path.startsWith(src) || path.startsWith(`${src}testing${sep}`)) continue;
-    // A function without a name at the beginning of a file is the module.
+    // A function without a name at the start of a file is the module itself.
     const called = functions.filter(
       ({ functionName, ranges: [range] }) =>
         (functionName !== '' || range?.startOffset !== 0) && (range?.count ?? 0) > 0,
@@ -46,7 +49,7 @@ await talk.speak(talk.asked() ?? '');
 
 interface Way {
   readonly name: string;
-  /** The most files that the way may enter; this only goes down. */
+  /** The maximum number of files that the path may enter; this number only goes down. */
   readonly limit: number;
   readonly goal: number;
   before?(): Promise<void>;

@@ -1,6 +1,6 @@
 // The reference has a page for each subpath, with every public name, its signature, its members and their docstrings.
-// TypeDoc reads the declarations in `.types`, where scripts/site.ts puts them, and this file writes its model as Markdown.
-// It fails on a dead link in a docstring, and if more members lack a docstring than UNDESCRIBED allows.
+// TypeDoc reads the declarations in `.types`, where scripts/site.ts puts them, and this file writes TypeDoc's model as
+// Markdown. It fails if a docstring contains a dead link, or if more members lack a docstring than UNDESCRIBED allows.
 
 import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,7 +21,10 @@ import {
   type SomeType,
 } from 'typedoc';
 
-/** The members without a docstring of public names and of the types that these consist of. The number only goes down. */
+/**
+ * How many members of public names, and of the types that these names consist of, may lack a docstring. The number may
+ * only decrease.
+ */
 const UNDESCRIBED = 265;
 
 const root = join(import.meta.dirname, '../..');
@@ -40,7 +43,10 @@ const codes = new Set(
   ),
 );
 
-/** The pages of the guide whose programs import a name. The programs are checked, so they are its examples. */
+/**
+ * Maps a name to the pages of the guide whose programs import it. The programs are checked, so they serve as examples
+ * for the name.
+ */
 function guidePages(): ReadonlyMap<string, readonly string[]> {
   const found = new Map<string, string[]>();
   for (const file of globSync('docs/guide/*.md', { cwd: root }).toSorted()) {
@@ -58,7 +64,7 @@ function guidePages(): ReadonlyMap<string, readonly string[]> {
 
 const PART = '<internal>';
 
-/** A page for each subpath, with an anchor for each name and member, as a program writes them. */
+/** A page for each subpath, with an anchor for each name and member as it is written in a program. */
 class SubpathRouter extends BaseRouter {
   override extension = '/';
 
@@ -101,7 +107,7 @@ const app = await Application.bootstrapWithPlugins({
   sourceLinkTemplate: '{path}',
   typePrintWidth: 90,
   maxTypeConversionDepth: 5,
-  // A default is a sentence of the docstring, not code.
+  // A default is part of the docstring's text, not code.
   jsDocCompatibility: { defaultTag: false },
   logLevel: 'Warn',
 });
@@ -109,8 +115,8 @@ const project = await app.convert();
 if (!project) exit(1);
 app.validate(project);
 
-// The reference shows an unexported type as a part of the public name whose signature contains it, and the same for
-// the types in its signature; each is on the page of the first subpath that needs it.
+// The reference shows an unexported type as a part of the public name whose signature contains it, and does the same
+// for the types in that type's signature. Each such type is on the page of the first subpath that needs it.
 const shown = new Set<Reflection>();
 const parts = new Set<DeclarationReflection>();
 type Needed = ReadonlyMap<Reflection, DeclarationReflection>;
@@ -125,7 +131,7 @@ function show(
   if (it.isDeclaration()) types.push(...(it.extendedTypes ?? []));
   const owners = new Set<SomeType>();
   const visitor = makeRecursiveVisitor({
-    // For `Owner['member']` the reader needs the member.
+    // `Owner['member']` needs only the member, not its owner.
     indexedAccess: ({ objectType }) => void owners.add(objectType),
     reference: (type) => {
       const to = type.reflection;
@@ -172,7 +178,7 @@ const theme = new DefaultTheme(app.renderer);
 const guides = guidePages();
 const undescribed = new Set<string>();
 
-/** Writes the content of one page; the links of its names are relative to that page. */
+/** Writes the content of one page. The links to its names are relative to that page. */
 function pageOf(module: DeclarationReflection): string {
   const event = new PageEvent<Reflection>(module);
   event.project = module.project;
@@ -183,14 +189,14 @@ function pageOf(module: DeclarationReflection): string {
       .replaceAll('<br/>', '\n')
       .replaceAll('\u{A0}', ' ')
       .replaceAll('__namedParameters', 'options')
-      // Colours mark keywords and types without a link; a type parameter has no link.
+      // Keywords and types without a link are coloured; a type parameter has no link.
       .replaceAll(/<a [^>]*tsd-kind-type-parameter[^>]*>([^<]*)<\/a>/g, '$1')
       .replaceAll(/<a [^>]*?href="([^"]*)"[^>]*>/g, '<a href="$1">')
       .replaceAll(/<span class="(?!tsd-signature-(?:keyword|type)")[^"]*">([^<]*)<\/span>/g, '$1')
       .replaceAll(/ class="tsd-signature-(keyword|type)"/g, ' class="$1"')
       .replaceAll(/<\/?div\b[^>]*>|<wbr\/>/g, '');
   const block = (...elements: readonly JSX.Children[]): string =>
-    // The search covers headings and texts; a signature would only repeat their words.
+    // The search covers headings and texts, and a signature would only repeat their words.
     `<pre class="signature" data-pagefind-ignore><code>${html(...elements)}</code></pre>\n\n`;
   const inline = (...elements: readonly JSX.Children[]): string =>
     `<code class="signature">${html(...elements).replaceAll(/\s+/g, ' ')}</code>`;
@@ -219,7 +225,7 @@ function pageOf(module: DeclarationReflection): string {
       return `**${title}**: ${first.slice(2)}\n\n`;
     return `${title && `**${title}**\n\n`}${lines.join('\n')}\n\n`;
   };
-  /** The tags that a reader needs. */
+  /** The tags that are relevant to a reader. */
   const tagsOf = (comment: Comment | undefined): string => {
     const of = (tag: `@${string}`, prefix = '- '): readonly string[] =>
       (comment?.getTags(tag) ?? []).map(({ content }) =>
@@ -234,7 +240,7 @@ function pageOf(module: DeclarationReflection): string {
   };
 
   const name = (it: DeclarationReflection): string => `${it.name}${it.flags.isOptional ? '?' : ''}`;
-  /** The members of an unnamed object, such as an option that is a group of options. */
+  /** The members of an anonymous object, such as an option that groups other options. */
   const nested = (type: SomeType | undefined, path: string): readonly string[] => {
     const all = (types: readonly SomeType[]): readonly string[] =>
       types.flatMap((part) => nested(part, path));
@@ -272,7 +278,7 @@ function pageOf(module: DeclarationReflection): string {
     const title = isNew ? `new ${owner.name}` : `${owner.name}.${it.name}`;
     return `### ${anchorOf(it)}${title}\n\n${signed(it)}`;
   };
-  /** The signature of a function, method, accessor or property, and its docstring. */
+  /** The signature and the docstring of a function, method, accessor or property. */
   const signed = (it: DeclarationReflection): string => {
     const signatures = it.signatures ?? (it.getSignature ? [it.getSignature] : []);
     if (signatures.length === 0)
@@ -307,7 +313,7 @@ function pageOf(module: DeclarationReflection): string {
         ? ['type ', title, ' = ', context.type(it.type)]
         : [context.reflectionPreview(it) ?? [kindOf(it), ' ', title, ...parents]];
     const members = it.children ?? [];
-    // A member from a type that has no page counts as a member of this type.
+    // A member that comes from a type without a page counts as a member of this type.
     const parentOf = (member: DeclarationReflection): Reflection | undefined =>
       member.kindOf(ReflectionKind.Constructor) ? undefined : member.inheritedFrom?.reflection;
     const inherited = members.flatMap((member) => {
@@ -327,7 +333,7 @@ function pageOf(module: DeclarationReflection): string {
   const elsewhere = names.flatMap((it) =>
     it.isReference() ? `- ${linkTo(it.getTargetReflectionDeep(), it.name)}` : [],
   );
-  // A type that two entries reach separately appears twice.
+  // A type that two entry points reach separately appears twice.
   const here = new Map(
     names.flatMap((it) => (it.isReference() ? [] : [[router.getAnchor(it), it]])),
   );

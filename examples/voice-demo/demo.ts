@@ -1,4 +1,4 @@
-// The whole demo in one call: a voice session with its agents, and the server of its page.
+// The whole demo in one call: a voice session with its agents, and the server for its page.
 
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -25,15 +25,15 @@ import type { About } from './page/about.ts';
 import { startDemoServer } from './server.ts';
 
 export interface DemoOptions extends Partial<MindOptions> {
-  /** The first port to try; if it is in use, the next free one. 0: any. @defaultValue 8080 */
+  /** The first port to try; if it is in use, the next free one is used. 0 means any free port. @defaultValue 8080 */
   readonly port?: number;
   /** Further options of the session, such as `inspect`, `limits` or `voice`. */
   readonly sessionOptions?: Partial<VoiceSessionOptions>;
-  /** The folder that keeps the conversation and the link after this process ends. @defaultValue nothing is kept */
+  /** The folder that stores the conversation and the link after this process exits. @defaultValue nothing is stored */
   readonly folder?: string;
-  /** Multiplies the durations of the subagents' work. @defaultValue 1 */
+  /** Multiplies the durations of the subagents' tasks. @defaultValue 1 */
   readonly pace?: number;
-  /** Kills this process when a page requests it, if the conversation is kept. @defaultValue pages cannot kill it */
+  /** Kills this process when a page requests it, if the conversation is stored. @defaultValue pages cannot kill it */
   readonly crash?: () => void;
   /** Called with a line for each step and each error. @defaultValue nothing is logged */
   readonly log?: (line: string) => void;
@@ -42,12 +42,12 @@ export interface DemoOptions extends Partial<MindOptions> {
 export interface Demo extends Pick<LocalServer, 'url' | 'token' | 'inspectorUrl'> {
   readonly about: About;
   readonly session: VoiceSession;
-  /** Ends everything that `startDemo` started. It may be called twice. */
+  /** Stops everything that `startDemo` started. It can be called more than once. */
   close(): Promise<void>;
 }
 
 /**
- * Starts the demo. The conversation begins when the first page connects.
+ * Starts the demo. The conversation starts when the first page connects.
  * @throws {ConfigurationError} when a port, a model or a package is missing.
  */
 export async function startDemo(options: DemoOptions = {}): Promise<Demo> {
@@ -55,7 +55,8 @@ export async function startDemo(options: DemoOptions = {}): Promise<Demo> {
   const { folder, port = 8080, pace = 1 } = options;
   const minds = await chooseMinds({ ...options, environment });
   const { transport, model, about } = minds;
-  // The parts end in the reverse order of their start. A part that fails to end must not keep the others alive.
+  // The parts are stopped in the reverse order of their start. If one part fails to stop, the others are stopped
+  // anyway.
   const endings: (() => unknown)[] = [() => minds.close()];
   const close = async (): Promise<void> => {
     for (let end = endings.pop(); end; end = endings.pop())
@@ -73,14 +74,14 @@ export async function startDemo(options: DemoOptions = {}): Promise<Demo> {
     const world = createWorld();
     const session: VoiceSession = new VoiceSession({
       transport,
-      // A sound during a tool call shows the user that the connection is not lost.
+      // A sound during a tool call lets the user know that the connection is still there.
       thinkingSound: { loop: workingSound() },
       ...(transport.capabilities.speaksOutOfBand && { filler: {} }),
       model,
       agents: [leadAgent(world)],
       subagentConfigs: subagentsIn(createWorkshop(environment, world, pace), menu.path),
       environment,
-      // There is one conversation at a time. After one has closed, the next begins under the same id.
+      // There is one conversation at a time. After one has closed, the next starts under the same id.
       ...(file && { sessionId: 'voice_demo' }),
       journal,
       hooks: terminalHooks(log),
@@ -97,11 +98,11 @@ export async function startDemo(options: DemoOptions = {}): Promise<Demo> {
   }
 }
 
-/** The journal from which the session continues after a crash; null: another demo on this machine has it open. */
+/** The journal from which the session continues after a crash; null if another demo on this machine has it open. */
 function openJournal(folder: string, environment: Environment) {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   try {
-    // A power failure may lose the last words.
+    // A power failure may lose the last utterances.
     const path = join(folder, 'conversation.journal');
     return sqliteJournal({ path, environment, synchronous: 'normal' });
   } catch (error) {
@@ -110,7 +111,7 @@ function openJournal(folder: string, environment: Environment) {
   }
 }
 
-/** One line in the terminal for what happens offstage. */
+/** One line in the terminal for everything that happens offstage. */
 function terminalHooks(log: (line: string) => void): SessionHooks {
   return {
     onSubagentStart: ({ name }) => log(`${name} starts`),

@@ -1,4 +1,4 @@
-// The program that main.ts runs: starts the demo and says what to do.
+// The program that main.ts runs: it starts the demo and prints what to do.
 
 import { fileURLToPath } from 'node:url';
 import type { Demo } from './demo.ts';
@@ -15,12 +15,12 @@ try {
     ...(!process.argv.includes('--forget') && {
       folder: process.env['KEPT'] || fileURLToPath(new URL('.kept', import.meta.url)),
     }),
-    // The process ends like a lost machine: it reports nothing, and closes nothing.
+    // The process ends like a lost machine: it reports nothing and closes nothing.
     crash: () => process.kill(process.pid, 'SIGKILL'),
     log: (line) => print(`  · ${line}`),
   });
 } catch (error) {
-  // An error that the reader can correct needs no stack.
+  // An error that the reader can fix needs no stack.
   const code = error instanceof Error && 'code' in error ? error.code : null;
   const help = code === 'ERR_MODULE_NOT_FOUND' ? 'Run `npm install` first.\n' : '';
   console.error(code === null ? error : `\n${(error as Error).message}\n${help}`);
@@ -28,7 +28,7 @@ try {
 }
 
 process.send?.({ port: Number(new URL(demo.url).port) });
-// Without main.ts nothing would end this process.
+// Without main.ts, nothing would stop this process.
 process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'));
 if (process.env['AGAIN'] === undefined) introduce();
 
@@ -59,7 +59,7 @@ Ctrl+C ends it.
 
 let isEnding = false;
 const end = (signal: NodeJS.Signals): void => {
-  // A second Ctrl+C ends it at once. A supervisor signals the whole group, and main.ts also passes its signal on.
+  // A second Ctrl+C kills it at once. A supervisor signals the whole group, and main.ts passes its signal on as well.
   if (isEnding) return signal === 'SIGINT' ? process.exit(1) : undefined;
   isEnding = true;
   print(`\n${signal === 'SIGINT' ? 'Ctrl+C' : signal}: closing.`);

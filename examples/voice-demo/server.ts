@@ -1,5 +1,5 @@
-// The demo's server: the page, the session for the page, and three more routes: the description of the models, news of
-// an order, and a crash of this process.
+// The demo's server: the page, its session, and three more routes, for the description of the models, news about an
+// order, and a crash of this process.
 
 import { join } from 'node:path';
 import type { Journal, VoiceSession } from 'offstage';
@@ -16,9 +16,9 @@ export interface DemoServerOptions {
   readonly about: About;
   /** The first port to try. */
   readonly port: number;
-  /** The folder that keeps the token of the link. @defaultValue each start has another link */
+  /** The folder that stores the link's token. @defaultValue each start has a new link */
   readonly folder?: string | undefined;
-  /** Kills the process when a page asks for it. @defaultValue a page cannot kill it */
+  /** Kills the process when a page requests it. @defaultValue a page cannot kill it */
   readonly crash?: (() => void) | undefined;
   readonly log: (line: string) => void;
 }

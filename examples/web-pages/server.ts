@@ -1,8 +1,8 @@
 // Usage: npm run example examples/web-pages/server.ts
 //
 // A session in two pages: one with the hooks and components of `offstage/react`, one with the AI SDK's `useChat`. Both
-// show the same session: each page shows answers that were given on the other. A third page has no session: its own
-// machine invokes a subagent (actors.tsx). The models are scripted; use any AI SDK model instead.
+// show the same session, so each page shows the answers that were given on the other. A third page has no session: its
+// own machine invokes a subagent (actors.tsx). The models are scripted; you can use any AI SDK model instead.
 
 import { fileURLToPath } from 'node:url';
 import { createServer as createVite } from 'vite';
@@ -59,7 +59,7 @@ const { url } = await serveLocally({
   page: async (http) => {
     const vite = await createVite({
       root: fileURLToPath(new URL('pages', import.meta.url)),
-      // Only in this repository, where the package is used from its source.
+      // Needed only in this repository, where the package is used from its source.
       resolve: { conditions: ['offstage-source', 'module', 'browser', 'development'] },
       server: { middlewareMode: true, ws: { server: http } },
     });

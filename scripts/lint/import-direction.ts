@@ -1,12 +1,12 @@
-// Rule: a file of src/ imports only what its row in import-directions.ts allows.
+// Rule: a file in src/ imports only what its row in import-directions.ts allows.
 
 import { dirname, resolve, sep } from 'node:path';
 import { layers, type Layer } from './import-directions.ts';
 import { stringValue, type Rule, type SyntaxNode } from './rule.ts';
 
 /**
- * Returns the file or folder of the row that contains the file. `files` may end in `/*`: each adapter then has a
- * separate row.
+ * Returns the file or folder of the row that contains the file. `files` may end in `/*`, which gives each adapter its
+ * own row.
  */
 function rootOf(layer: Layer, file: string): string | undefined {
   if (!layer.files.endsWith('/*')) return within(file, [layer.files]) ? layer.files : undefined;
@@ -39,7 +39,7 @@ export function importProblem(file: string, specifier: string): string | undefin
     return `src/${root} may not import the package '${specifier}', only: ${list(layer.packages)}`;
   }
   const target = resolve('/', dirname(file), specifier).slice(1);
-  // A nested folder may have its own row, which decides for its files.
+  // A nested folder may have its own row, which then applies to its files.
   const isOwn = within(target, [root]) && rowOf(target) === layer;
   if (isOwn || within(target, layer.sources)) return undefined;
   return `src/${root} may not import src/${target}, only itself and: ${list(layer.sources)}`;

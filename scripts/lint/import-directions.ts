@@ -1,5 +1,5 @@
 // The table of allowed imports in src/, which the rule `offstage/import-direction` enforces. Paths are relative to
-// src/; a folder represents everything below it.
+// src/; a folder stands for everything in it.
 
 import { readFileSync } from 'node:fs';
 
@@ -22,7 +22,7 @@ const manifest = JSON.parse(
   readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
 ) as Manifest;
 
-/** The packages that an installation of Offstage has or can add. */
+/** The packages that an installation of Offstage contains or can add. */
 const declaredPackages = [
   ...Object.keys(manifest.dependencies),
   ...Object.keys(manifest.peerDependencies),
@@ -30,7 +30,7 @@ const declaredPackages = [
 
 const runtimePackages = ['xstate', '@xstate/store', 'ai', 'croner', 'zod', 'rxjs'];
 
-/** The parts that an adapter may import: ports, and pure helpers for audio, speech and words. */
+/** The parts that an adapter may import: ports, and pure helpers for audio, speech and text. */
 const portSources = [
   'adapters/agent-process',
   'adapters/journal-rows',
@@ -43,7 +43,7 @@ const portSources = [
   // A relay or an engine loads the code that executes a subagent's steps.
   'actors/subagent/relay-loop.ts',
   'actors/subagent/step-jobs.ts',
-  // An adapter that gives a model a message in words writes a note.
+  // An adapter that passes a message to a model as text writes a note.
   'actors/notes',
   'voice/connection/transport.ts',
   'voice/audio',
@@ -52,9 +52,9 @@ const portSources = [
   'voice/spoken-lead.ts',
 ];
 
-/** The first row whose `files` contains a file decides for it; a file without a row may import nothing. */
+/** The first row whose `files` contains a file decides for it. A file without a row may import nothing. */
 export const layers: readonly Layer[] = [
-  // Plain values, errors and checks of arguments, for every room.
+  // Plain values, errors and argument checks, for every room.
   {
     files: 'values',
     sources: [],
@@ -71,7 +71,7 @@ export const layers: readonly Layer[] = [
     sources: [],
     packages: ['xstate'],
   },
-  // The ports of an app: time and randomness, journal, stores.
+  // The ports of an app: time and randomness, the journal, and stores.
   {
     files: 'actors/ports',
     sources: ['machines', 'values'],
@@ -99,7 +99,7 @@ export const layers: readonly Layer[] = [
     sources: ['actors/contracts', 'actors/notes', 'values'],
     packages: ['ai', 'zod'],
   },
-  // Reading what users say.
+  // Interpreting what users say.
   {
     files: 'language',
     sources: ['values'],
@@ -131,7 +131,7 @@ export const layers: readonly Layer[] = [
     ],
     packages: ['ai', 'zod'],
   },
-  // One subagent, without knowledge of others.
+  // One subagent, which knows nothing of others.
   {
     files: 'actors/subagent',
     sources: [
@@ -474,7 +474,7 @@ export const layers: readonly Layer[] = [
     packages: ['ai', 'rxjs', 'zod'],
   },
   {
-    // The fake's Realtime wire is the local voice server's wire, over sockets.
+    // The wire of the fake Realtime server is that of the local voice server, over sockets.
     files: 'testing/voice-server',
     sources: [
       'testing/conformance',
@@ -571,7 +571,7 @@ export const layers: readonly Layer[] = [
     packages: ['zod'],
   },
   { files: 'adapters/*', sources: portSources, packages: [...declaredPackages, 'node:'] },
-  // A session over the network. The client must be small enough for a page: it imports only types of the other
+  // A session over the network. The client must be small enough for a page, so it imports only types from the other
   // rooms.
   {
     files: 'client',
@@ -590,7 +590,7 @@ export const layers: readonly Layer[] = [
     ],
     packages: ['react'],
   },
-  // The AI SDK UI's messages, over the client; it needs only types of `ai`.
+  // The messages of the AI SDK UI, over the client; it needs only types from `ai`.
   {
     files: 'ai-sdk-ui',
     sources: [
@@ -627,7 +627,7 @@ export const layers: readonly Layer[] = [
     sources: ['actors/ports', 'adapters/node', 'values'],
     packages: ['zod'],
   },
-  // A page to look at the sessions of a journal.
+  // A page that shows the sessions in a journal.
   {
     files: 'inspector',
     sources: [
@@ -666,13 +666,13 @@ export const layers: readonly Layer[] = [
     ],
     packages: [...declaredPackages, 'node:'],
   },
-  // The one place that chooses real time for an app that passes no environment.
+  // The only place that selects real time for an app that passes no environment.
   {
     files: 'real-time.ts',
     sources: ['memory', 'values', 'actors', 'adapters/node'],
     packages: ['zod'],
   },
-  // The session imports only types of the voice rooms: a transport loads the rest.
+  // The session imports only types from the voice rooms; a transport loads the rest.
   {
     files: 'voice-session.ts',
     sources: [

@@ -1,8 +1,8 @@
-// Rule: one thing has one name. An identifier does not use a word of an earlier vocabulary of this repository.
+// Rule: one thing has one name. An identifier must not use a word from an earlier vocabulary of this repository.
 
 import type { Rule, SyntaxNode } from './rule.ts';
 
-/** The words, and the current name of the same thing. */
+/** The old words, and the current name for the same thing. */
 const INSTEAD: readonly (readonly [word: RegExp, name: string])[] = [
   [/\b(?:nobodys?|somebodys?)\b/, 'what is missing: `noClient`, `hasNoWork`'],
   [/\b(?:births?|born)\b/, '`spawned`'],
@@ -12,7 +12,7 @@ const INSTEAD: readonly (readonly [word: RegExp, name: string])[] = [
   [/\bset aside\b/, '`quarantined`'],
   [/\bat rest\b/, '`idle`'],
 ];
-/** Names of stored records and of public views. */
+/** Names in stored records and public views. */
 const KEPT: ReadonlySet<string> = new Set(['birth', 'bornAt', 'setAside']);
 
 const wordsOf = (name: string): string =>

@@ -1,4 +1,4 @@
-// Rule: a Date is made from a given time; without one, it reads the clock.
+// Rule: a Date is created from a given time, because without one it reads the clock.
 
 import type { Rule, SyntaxNode } from './rule.ts';
 

@@ -1,6 +1,6 @@
-// Rule: an event is made field by field. A spread copies every property of an object, including those that a caller
-// added: `{ type: 'answer.given', requestId, ...answer }` let an answer name another question. An optional field is
-// written `...(by === undefined ? {} : { by })`, several `...withoutUndefined({ by, text })`.
+// Rule: an event is built field by field. A spread copies every property of an object, including any that a caller
+// added: `{ type: 'answer.given', requestId, ...answer }` let an answer name another question. Write an optional field
+// as `...(by === undefined ? {} : { by })`, and several as `...withoutUndefined({ by, text })`.
 
 import { stringValue, type Rule, type SyntaxNode } from './rule.ts';
 
@@ -21,7 +21,7 @@ export const noSpreadIntoEvent: Rule = {
   },
 };
 
-/** Tells whether the property is an event's type, such as `type: 'answer.given'`: names of events have a dot. */
+/** Tells whether the property is an event's type, such as `type: 'answer.given'`: event names contain a dot. */
 function isEventType(property: SyntaxNode): boolean {
   if (property.type !== 'Property') return false;
   const key = property['key'] as SyntaxNode;
@@ -32,8 +32,8 @@ function isEventType(property: SyntaxNode): boolean {
 }
 
 /**
- * Tells whether the spread writes its fields here: `{ x }`, `cond ? {} : { x }`, `cond && { x }`, `withoutUndefined({
- * x })`.
+ * Tells whether the spread writes out its fields here: `{ x }`, `cond ? {} : { x }`, `cond && { x }`,
+ * `withoutUndefined({ x })`.
  */
 function isInline(node: SyntaxNode): boolean {
   const field = (name: string): SyntaxNode => node[name] as SyntaxNode;

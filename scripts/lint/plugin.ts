@@ -1,4 +1,4 @@
-// Rules of this repository, which the linter does not have.
+// Rules of this repository that the linter does not provide.
 
 import { importDirection } from './import-direction.ts';
 import { names } from './names.ts';

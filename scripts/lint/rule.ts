@@ -1,4 +1,4 @@
-// The part of the linter's plugin interface (that of ESLint) that these rules use.
+// The part of the linter's plugin interface (which is ESLint's) that these rules use.
 
 /** A node of the syntax tree; its other fields depend on `type`. */
 export interface SyntaxNode {
@@ -14,7 +14,7 @@ export interface RuleContext {
   report(problem: { readonly node: SyntaxNode; readonly message: string }): void;
 }
 
-/** A rule: the function to call for each type of node. */
+/** A rule: the function to call for each node type. */
 export interface Rule {
   create(context: RuleContext): Readonly<Record<string, ((node: SyntaxNode) => void) | undefined>>;
 }

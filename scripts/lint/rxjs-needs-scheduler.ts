@@ -1,5 +1,5 @@
-// Rule: an RxJS operator that measures time gets a scheduler; otherwise it uses the global one, which is the wall
-// clock.
+// Rule: an RxJS operator that measures time must be given a scheduler; otherwise it uses the global one, which is the
+// wall clock.
 
 import { stringValue, type Rule, type SyntaxNode } from './rule.ts';
 

@@ -1,14 +1,14 @@
-// Rule: the title of a test says what the unit does. A title that begins with a preposition, a pronoun or an auxiliary
-// is a fragment, because its subject or its verb is elsewhere.
+// Rule: the title of a test says what the unit does. A title that starts with a preposition, a pronoun or an auxiliary
+// is a fragment: its subject or its verb is elsewhere.
 
 import type { Rule, SyntaxNode } from './rule.ts';
 import { stringValue } from './rule.ts';
 
-/** The ids of invariants and promises that a title may cite first: `OUTBOX-3, P3: `. */
+/** The ids of invariants and promises with which a title may start: `OUTBOX-3, P3: `. */
 const IDS = /^(?:(?:(?:[A-Z][A-Z0-9]*-)+|P)\d+(?:, )?)+: /;
 const FRAGMENT =
   /^(?:of|is|are|was|were|be|when|where|if|with|without|in|at|by|on|for|not|what|whatever|who|whoever|whom|whose|which|only|and|or|but|as|from|to|until|unless|while|after|before|because|even|so|than|that|then|there|they|them|their|its|it|he|she|his|her|once|though|although|over|under|between|beside|behind|about|across|through|during|can|may|must)\b/i;
-/** Words of an earlier vocabulary of this repository, and pronouns without a component. */
+/** Words from an earlier vocabulary of this repository, and pronouns that refer to no component. */
 const VAGUE =
   /\b(?:nobody|somebody|anybody|whoever|whomever|told|untold|births?|twins?|strangers?|goes on|go on|lets? go|at rest|set aside|put away)\b/i;
 
@@ -16,7 +16,7 @@ const VAGUE =
 function nameOf(callee: SyntaxNode): string | undefined {
   if (callee.type === 'Identifier') return callee['name'] as string;
   const { name } = (callee['property'] ?? {}) as { readonly name?: string };
-  // A page of the browser tests may also be named `it`.
+  // In the browser tests, it may also be named `it`.
   if (name !== undefined && !/^(?:each|for|skip|skipIf|runIf|only|concurrent|fails)$/.test(name))
     return undefined;
   const inner = callee['object'] ?? callee['callee'];

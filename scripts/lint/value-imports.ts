@@ -1,10 +1,10 @@
-// Lists the values that a file of src/ reaches through its imports: packages, built-in Node.js modules, and the
-// globals that only Node.js has. Types do not count: `verbatimModuleSyntax` makes them explicit, and they do not
-// exist at run time.
+// Lists the values that a file in src/ reaches through its imports: packages, built-in Node.js modules, and globals
+// that only Node.js has. Types do not count: `verbatimModuleSyntax` makes them explicit, and they do not exist at run
+// time.
 
 import { dirname, join } from 'node:path/posix';
 
-/** A reached value, and the import path to it: from the entry to the file that uses it. */
+/** A reached value, and the import path to it, from the entry to the file that uses it. */
 export interface Reached {
   /** A package or module, such as `zod` or `node:crypto`, or a global, such as `Buffer`. */
   readonly name: string;
@@ -14,10 +14,10 @@ export interface Reached {
 const STATIC = /^(?:import|export)\b(?!\s+type\b)([^;'"]*?)\bfrom\s*'([^']+)'/gms;
 const BARE = /^import\s*'([^']+)'/gm;
 const DYNAMIC = /\bimport\(\s*'([^']+)'/g;
-/** An exported declaration begins with one of these words, and imports nothing. */
+/** An exported declaration starts with one of these words and imports nothing. */
 const DECLARATION =
   /^\s*(?:abstract|async|class|const|declare|default|enum|function|interface|let)\b/;
-/** A global of Node.js that is not a property, a key or a part of a text. */
+/** A Node.js global that is not a property, a key or part of a text. */
 const NODE_GLOBAL = /(?<![\w.'"`$])(Buffer|require|__dirname|__filename|setImmediate)\b(?!['":`])/g;
 
 /** Returns the names that the file imports as values. */
@@ -32,8 +32,8 @@ function valueImportsOf(code: string): readonly string[] {
 }
 
 /**
- * Returns everything outside src/ that these entries reach, each with the shortest way to every user.
- * @param read returns the text of a file, by its path from the root of the repository.
+ * Returns everything outside src/ that these entries reach, with the shortest import path to each file that uses it.
+ * @param read returns the text of a file, given its path from the root of the repository.
  */
 export function reachedFrom(
   entries: readonly string[],
@@ -45,7 +45,7 @@ export function reachedFrom(
     const before = cameFrom.get(file);
     return before ? [...wayTo(before), file] : [file];
   };
-  // A map keeps the order of insertion, and its iteration includes entries that are added meanwhile.
+  // A map keeps insertion order, and its iteration includes entries that are added meanwhile.
   for (const file of cameFrom.keys()) {
     const code = read(file)
       .replaceAll(/\/\*.*?\*\//gs, '')

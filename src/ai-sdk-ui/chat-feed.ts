@@ -1,19 +1,19 @@
-// Feeds a session's messages to one chat: knows which messages the chat has, and streams new and changed ones.
+// Feeds a session's messages to one chat: records which messages the chat has, and streams new and changed ones.
 //
-//   state ─▶ messages ─▶ new or changed? ─┬─▶ the reply to sent words: their stream
+//   state ─▶ messages ─▶ new or changed? ─┬─▶ the reply to a sent text: its own stream
 //                                         ├─▶ other messages, if the chat follows: its messages are set
 //                                         └─▶ other messages, otherwise: a held stream, which ends when all is sent
 //
-// Owns:     the messages that the chat has, the words that the chat sent, the receipts for its answers.
-// Does not: know `useChat`, or the connection to the session.
+// Owns:     the messages that the chat has, the texts that the chat sent, and the receipts for its answers.
+// Does not: know `useChat` or the connection to the session.
 //
 // Invariants
-//   CHAT-FEED-1. A chat receives each new and each changed message, whichever stream is open. After a broken stream,
-//       only its complete messages count as received.
-//   CHAT-FEED-2. A held stream opens with the first new message, and ends when all messages have been sent.
-//   CHAT-FEED-3. A delivery or question is reported as shown once the chat has received the whole message that contains
-//       it, and the screen is visible.
-//   CHAT-FEED-4. The feed does not send a chat the chat's own words.
+//   CHAT-FEED-1. A chat receives every new and changed message, whichever stream is open. When a stream breaks, only
+//       its complete messages count as received.
+//   CHAT-FEED-2. A held stream opens with the first new message and closes when all messages have been sent.
+//   CHAT-FEED-3. A delivery or question is reported as shown once the screen is visible and the chat has received the
+//       whole message that contains it.
+//   CHAT-FEED-4. The feed does not send a chat its own user messages.
 
 import {
   questionFor,
@@ -36,9 +36,9 @@ import {
 } from './chat-messages.ts';
 
 export interface Sending {
-  /** The request's W3C trace context. */
+  /** The W3C trace context of the request. */
   readonly traceparent?: string;
-  /** Called when the session has accepted the words; the reply may take longer. */
+  /** Called when the session has accepted the user's text; the reply may take longer. */
   readonly taken?: () => void;
 }
 
@@ -58,23 +58,23 @@ export interface ChatSource {
 export type UpdateMessages = (held: SessionMessage[]) => SessionMessage[];
 
 interface SentWords {
-  /** The message id in the chat. */
+  /** The id of the message in the chat. */
   readonly id: string;
   readonly text: string;
-  /** The ids of the messages that the session had before. */
+  /** The ids of the messages that the session already had. */
   readonly earlier: ReadonlySet<string>;
   isUnreplied: boolean;
   replyId: string | null;
 }
 
-/** Tells whether the user can see the screen. */
+/** Returns whether the user can see the screen. */
 export interface Screen {
   isVisible(): boolean;
-  /** Calls back when the screen becomes visible. */
+  /** Calls the callback when the screen becomes visible. */
   onVisible(callback: () => void): () => void;
 }
 
-/** The maximum number of sent words whose transcript item is pending. */
+/** The maximum number of sent texts whose transcript item is pending. */
 const MAX_WRITTEN = 20;
 
 export class ChatFeed {
@@ -84,31 +84,31 @@ export class ChatFeed {
   readonly #subscriptions: (() => void)[] = [];
   /** The messages that the chat has, by id. */
   readonly #taken = new Map<string, ChatMessage>();
-  /** Replaced on each change. */
+  /** Replaced on every change. */
   #receipts: Receipts = new Map();
   #made: {
     readonly state: SessionState;
     readonly receipts: Receipts;
     readonly messages: readonly ChatMessage[];
   } | null = null;
-  /** The chat's words whose transcript item has not arrived yet. */
+  /** The texts that the chat has sent and whose transcript item has not arrived yet. */
   #written: SentWords[] = [];
-  /** The ids that the chat uses for its own words. */
+  /** The ids that the chat uses for its own user messages. */
   readonly #ownIds = new Map<string, string>();
   readonly #waiting = new Set<() => void>();
-  /** Reports of shown messages that wait until the screen is visible. */
+  /** Messages that will be reported as shown once the screen is visible. */
   #unseen: (() => void)[] = [];
-  /** The number of sent words without a reply: the lead agent's next speech is the reply. */
+  /** The number of sent texts without a reply. The lead agent's next speech is the reply. */
   #unreplied = 0;
   /** The messages that are being streamed as replies. */
   readonly #replyIds = new Set<string>();
   #isClosed = false;
-  /** The callbacks that update following chats. */
+  /** The callbacks that update chats which follow the session. */
   readonly #followers = new Set<() => void>();
 
   /**
    * @param screen Null if the page itself reports what it shows.
-   * @param by The chat's user; null if the source's state is already the state for this user.
+   * @param by The chat's user, or null if the source's state is already specific to this user.
    */
   constructor(source: ChatSource, screen: Screen | null, by: string | null = null) {
     this.#source = source;
@@ -119,7 +119,7 @@ export class ChatFeed {
     if (screen) this.#subscriptions.push(screen.onVisible(() => this.#report()));
   }
 
-  /** Sends user words. The stream contains the reply; it ends empty if there is none. */
+  /** Sends the user's text. The stream contains the reply, or is empty if there is no reply. */
   async send(
     text: string,
     id: string,
@@ -135,7 +135,7 @@ export class ChatFeed {
     };
     this.#written = [...this.#written.slice(1 - MAX_WRITTEN), words];
     this.#unreplied += 1;
-    // The transcript item of words that answer a question can arrive after the stream has ended.
+    // When a text answers a question, its transcript item can arrive after the stream has ended.
     const over = (): void => {
       this.#replied(words, null);
       this.#wake();
@@ -150,7 +150,7 @@ export class ChatFeed {
     return streamOf((cut) => this.#reply(words, cut), over, signal);
   }
 
-  /** Answers a question. The question's part contains the receipt. */
+  /** Answers a question. */
   async answer(requestId: string, answer: ClientAnswer): Promise<AnswerReceipt> {
     this.#receive(requestId, 'pending');
     try {
@@ -164,8 +164,8 @@ export class ChatFeed {
   }
 
   /**
-   * Resolves with a stream when there is a new message; with null if the signal aborts, if the feed is closed, and for
-   * a chat that follows the session.
+   * Resolves with a stream when there is a new message. Resolves with null if the signal aborts, if the feed is closed
+   * or if the chat follows the session.
    */
   async resume(signal?: AbortSignal): Promise<ReadableStream<SessionChunk> | null> {
     if (this.#followers.size > 0) return null;
@@ -180,7 +180,7 @@ export class ChatFeed {
     );
   }
 
-  /** Keeps a chat's messages equal to the session's. Calls `set` at once and on each change. */
+  /** Keeps a chat's messages in sync with the session's. Calls `set` immediately and after every change. */
   follow(set: (update: UpdateMessages) => void): () => void {
     let isFirst = true;
     const look = (): void => {
@@ -193,7 +193,7 @@ export class ChatFeed {
     return () => void this.#followers.delete(look);
   }
 
-  /** Ends the held streams. Safe to call twice. */
+  /** Closes the held streams. Safe to call twice. */
   close(): void {
     this.#isClosed = true;
     for (const unsubscribe of this.#subscriptions.splice(0)) unsubscribe();
@@ -208,7 +208,7 @@ export class ChatFeed {
       message = this.#news().find((each) => this.#isNewSpeech(each) && !words.earlier.has(each.id));
       if (message) break;
       const { floor } = this.#source.store.getSnapshot().context;
-      // The words answered a question, or the lead agent does not reply.
+      // The text answered a question, or the lead agent does not reply.
       if (floor !== 'model' || this.#isClosed || cut.aborted) return;
       await this.#change(cut);
     }
@@ -219,7 +219,7 @@ export class ChatFeed {
     while (!message.isFinal) {
       const next = this.#news().find((each) => each.id === id);
       const more = next && continuation(message, next);
-      // The text was replaced instead of continued: a held stream sends the new message.
+      // The text was replaced instead of continued, so a held stream sends the new message.
       if (more === null) return;
       if (next && more) {
         yield* more;
@@ -231,7 +231,7 @@ export class ChatFeed {
     yield { type: 'finish' };
   }
 
-  /** The words no longer wait for a reply. `id`: the message that is streamed as their reply. */
+  /** The text no longer waits for a reply. `id`: the message that is streamed as its reply. */
   #replied(words: SentWords, id: string | null): void {
     if (words.isUnreplied) this.#unreplied -= 1;
     words.isUnreplied = false;
@@ -255,13 +255,13 @@ export class ChatFeed {
         await this.#change(cut);
       } else if (next.id === current?.id) {
         const more = continuation(current, next);
-        // Only the start of a stream can replace the message with the same id.
+        // A message with the same id can be replaced only at the start of a stream.
         if (more === null) break;
         yield* more;
         this.#take(next);
         current = next;
       } else {
-        // The message is unfinished: a later stream repeats it from the start.
+        // The message is unfinished, so a later stream repeats it from the start.
         if (current && !current.isFinal) {
           yield { type: 'text-end', id: TEXT_ID };
           this.#taken.delete(current.id);
@@ -274,7 +274,7 @@ export class ChatFeed {
   }
 
   *#whole(message: ChatMessage): Generator<SessionChunk, void> {
-    // If the stream breaks here, the message remains new.
+    // If the stream breaks here, the message still counts as new.
     this.#taken.delete(message.id);
     yield* chunksOf(message);
     this.#take(message);
@@ -309,7 +309,7 @@ export class ChatFeed {
   }
 
   #isNews(message: ChatMessage): boolean {
-    // The chat's own words change when they become an answer (CHAT-FEED-4).
+    // The chat's own user message changes when it becomes an answer (CHAT-FEED-4).
     if (this.#ownIds.has(message.id)) return false;
     const taken = this.#taken.get(message.id);
     return !taken || !isSameMessage(taken, message);
@@ -341,7 +341,7 @@ export class ChatFeed {
     return messages;
   }
 
-  /** Merges the session's messages into the chat's, by time; messages that only the chat has keep their place. */
+  /** Merges the session's messages into the chat's by time. Messages that only the chat has stay in place. */
   #merged(held: readonly SessionMessage[]): SessionMessage[] {
     const heldById = new Map(held.map((message) => [message.id, message]));
     const known = new Map<string, SessionMessage>();
@@ -355,7 +355,7 @@ export class ChatFeed {
         this.#take(message);
       }
     }
-    // Only the chat has words that are being sent, and the start of a long conversation.
+    // Only the chat has the messages that are still being sent and the start of a long conversation.
     const after = new Map<string | null, SessionMessage[]>();
     let last: string | null = null;
     for (const message of held)
@@ -376,12 +376,12 @@ export class ChatFeed {
   }
 
   #wake(): void {
-    // Each waiter resumes in its own task, and may wait again.
+    // Each waiter resumes in its own task and may wait again.
     for (const resolve of this.#waiting) resolve();
     for (const look of this.#followers) look();
   }
 
-  /** Resolves on the next change, and when the signal aborts. */
+  /** Resolves on the next change or when the signal aborts. */
   #change(signal?: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       const done = (): void => {
@@ -395,7 +395,7 @@ export class ChatFeed {
   }
 }
 
-/** Returns the chunks that turn one message into the other; null if the whole message must be sent. */
+/** Returns the chunks that turn one message into the other, or null if the whole message must be sent. */
 function continuation(before: ChatMessage, after: ChatMessage): readonly SessionChunk[] | null {
   const [old, now] = [before.text, after.text];
   if (before.isFinal || old === null || now === null || !now.startsWith(old)) return null;

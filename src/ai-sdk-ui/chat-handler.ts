@@ -1,23 +1,23 @@
 // The server for the standard `DefaultChatTransport`: a session in `useChat` over plain HTTP, without Offstage code in
 // the page.
 //
-//   POST …            ─▶ the user's last words, or an answer ─▶ the reply, as server-sent events
+//   POST …            ─▶ the user's last message, or an answer ─▶ the reply, as server-sent events
 //   GET …/<chat>/stream ─▶ held until the session has a message; then sends all new messages. After `holdMs`, before a proxy
 //                          ends it, the response ends empty, and the page asks again
 //
 // Owns:     requests and responses, and each chat's feed.
-// Does not: identify the sender of a request (the app does), or keep a chat longer than its session.
+// Does not: identify the sender of a request (the app does) or keep a chat longer than its session.
 //
 // Invariants
-//   CHAT-HANDLER-1. The body of a request that the app refuses is not read, and no body is read beyond the size limit.
+//   CHAT-HANDLER-1. If the app refuses a request, its body is not read. No body is read beyond the size limit.
 //   CHAT-HANDLER-2. Only JSON is accepted, because another site's HTML form cannot send it.
 //   CHAT-HANDLER-4. A pool's session stays awake only while one of its responses is open.
-//   CHAT-HANDLER-5. The number of open responses per user is limited, over all sessions; a response counts before its
+//   CHAT-HANDLER-5. The number of open responses per user is limited across all sessions. A response counts before its
 //                   request is read.
-//   CHAT-HANDLER-6. A response sends something at least every `holdMs`, because a proxy would otherwise replace it with
-//                   an error page.
-//   CHAT-HANDLER-3. A client is attached while a response is open. A remembered chat listens all the time: messages
-//       that it has not received wait, and do not count as shown.
+//   CHAT-HANDLER-6. A response sends something at least once every `holdMs`, because a proxy would otherwise replace it
+//                   with an error page.
+//   CHAT-HANDLER-3. A client is attached while a response is open. A remembered chat is always listening: messages that
+//       it has not received wait and do not count as shown.
 
 import { nodeEnvironment } from '../adapters/node/environment.ts';
 import type { AnswerReceipt, SessionState } from '../actors/contracts/session-views.ts';
@@ -64,12 +64,12 @@ interface By {
 
 type Traced = Pick<Sending, 'traceparent'>;
 
-/** The identity of a request's sender. */
+/** The sender of a request. */
 export type ChatIdentity = {
-  /** The `by` value of words and answers. */
+  /** The `by` value of the user's messages and answers. */
   readonly user: string;
   /**
-   * Whether messages that this user receives count as shown to the session's user, who then counts as present; false
+   * Whether messages that this user receives count as shown to the session's user, who then counts as present. False
    * for a supervisor who only reads. @defaultValue true
    */
   readonly hears?: boolean;
@@ -86,10 +86,10 @@ export interface ChatPool {
 
 /** The options of `chatHandler`. */
 export interface ChatHandlerOptions {
-  /** Returns the sender's identity and session; null refuses the request. */
+  /** Returns the sender's identity and session, or null to refuse the request. */
   readonly authorize: (request: Request) => ChatIdentity | null | Promise<ChatIdentity | null>;
   /**
-   * The pool of sessions, each kept awake while a response is open; `authorize` then returns a `sessionId`.
+   * The pool of sessions. Each session stays awake while a response is open. `authorize` then returns a `sessionId`.
    * @defaultValue none
    */
   readonly pool?: ChatPool;
@@ -98,22 +98,22 @@ export interface ChatHandlerOptions {
    */
   readonly maxBodyBytes?: number;
   /**
-   * The maximum number of open responses per user, over all sessions. A further response ends the oldest held `GET`
-   * (204; its page asks again when it is next used); if there is none, the request is refused (429). A browser opens at
-   * most six connections to an HTTP/1.1 server: raise the limit behind HTTP/2, and in an app where many people share
-   * one `user`. @defaultValue 5
+   * The maximum number of open responses per user, across all sessions. A further response ends the oldest held `GET`
+   * with status 204, and that page asks again when it is next used. If no `GET` is held, the request is refused with
+   * status 429. A browser opens at most six connections to an HTTP/1.1 server. Raise the limit behind HTTP/2, and in an
+   * app where many people share one `user`. @defaultValue 5
    */
   readonly responsesPerUser?: number;
   /**
-   * How long a `GET` is held, and the interval between the comments that keep other responses alive, in milliseconds.
-   * It must be shorter than the timeout of any proxy (Bun: 10 s, nginx: 60 s). @defaultValue 8000
+   * How long a `GET` is held, in milliseconds. It is also the interval between the comments that keep other responses
+   * alive. It must be shorter than the timeout of any proxy (Bun: 10 s, nginx: 60 s). @defaultValue 8000
    */
   readonly holdMs?: number;
-  /** The number of remembered chats per session; a forgotten chat receives all messages again. @defaultValue 20 */
+  /** The number of remembered chats per session. A forgotten chat receives all messages again. @defaultValue 20 */
   readonly maxChats?: number;
   /** The clock. @defaultValue the host's */
   readonly environment?: Pick<Environment, 'scheduler'>;
-  /** Receives failures that the page does not learn. @defaultValue they are not reported */
+  /** Receives failures that are not reported to the page. @defaultValue they are not reported */
   readonly onError?: (error: unknown) => void;
 }
 
@@ -153,7 +153,7 @@ const headers = {
   'x-accel-buffering': 'no',
 };
 
-/** The error codes of a session that another process has, or will have. */
+/** The error codes for a session that another process runs or is about to run. */
 const ELSEWHERE: ReadonlySet<string> = new Set(['POOL_CLOSED', 'POOL_DRAINING', 'SCOPE_IN_USE']);
 
 /** An error response to a page, and its status. */
@@ -172,24 +172,24 @@ interface ChatTurn {
   readonly user: string;
   readonly hears: boolean;
   readonly chatId: string;
-  /** Null if the page asks for the messages that it lacks. */
+  /** Null if the page asks for messages that it does not have. */
   readonly body: Readonly<Record<string, unknown>> | null;
   readonly signal: AbortSignal;
   readonly traced: Traced;
 }
 
-/** The response's place among those of its user (CHAT-HANDLER-5). */
+/** Which of the user's responses this is (CHAT-HANDLER-5). */
 interface Place {
   readonly isHeld: boolean;
   readonly cut: AbortController;
 }
 
-/** One session's chats, the most recently used last. */
+/** The chats of one session, with the most recently used chat last. */
 type Chats = Map<string, { readonly feed: ChatFeed; open: number; leave(): void }>;
 
 /**
- * Returns the server side of the AI SDK's `DefaultChatTransport`, for web requests: Next.js, Hono, Deno and others. It handles
- * `POST`, and `GET` of `…/<chat id>/stream`.
+ * Returns the server side of the AI SDK's `DefaultChatTransport` for frameworks with web requests: Next.js, Hono, Deno
+ * and others. It handles `POST` requests, and `GET` requests for `…/<chat id>/stream`.
  * @throws {ConfigurationError} `INVALID_OPTION`
  */
 export function chatHandler(options: ChatHandlerOptions): (request: Request) => Promise<Response> {
@@ -336,7 +336,7 @@ export function chatHandler(options: ChatHandlerOptions): (request: Request) => 
           store: session.store,
           send: (text, sending) => sent(session, text, { ...from, ...sending }),
           answer: (requestId, given) => {
-            // A user who presses a button has seen the question.
+            // A user who presses a button must have seen the question.
             if (!hears) session.questionShown(requestId, from);
             return session.answer(requestId, given, from);
           },
@@ -372,7 +372,7 @@ export function chatHandler(options: ChatHandlerOptions): (request: Request) => 
   };
 }
 
-/** @throws {TypeError} unless the value has a user, and a session or (with a pool) its id */
+/** @throws {TypeError} unless the value has a user and either a session or (with a pool) its id */
 function identityOf(given: unknown, pool: ChatPool | undefined): ChatIdentity | null {
   if (given === null) return null;
   const { session, sessionId, user, hears } = Object(given) as Partial<ChatIdentity>;
@@ -432,8 +432,8 @@ async function sent(
 }
 
 /**
- * Reads the answer that is sent together with a button's words:
- * `sendMessage({ text: label }, { body: { answer: { requestId, optionId } } })`.
+ * Reads the answer that is sent together with a button's label: `sendMessage({ text: label }, { body: { answer: {
+ * requestId, optionId } } })`.
  */
 function answerIn(
   given: unknown,
@@ -476,15 +476,15 @@ async function bodyOf(
   throw new Refusal(400, `Expected a JSON object, got ${shown(body)}`);
 }
 
-/** A response's chunks; a promise until the lead agent starts to reply. */
+/** The chunks of a response, or a promise for them until the lead agent starts to reply. */
 type Reply = ReadableStream<SessionChunk> | Promise<ReadableStream<SessionChunk>>;
 
-/** The empty response to a held request, after which the page asks again. */
+/** The empty response to a held request. The page then asks again. */
 function nothing(): ReadableStream<SessionChunk> {
   return new ReadableStream({ start: (controller) => controller.close() });
 }
 
-/** `over` is called once, at the end or when the page disconnects; `later` schedules a call within `holdMs`. */
+/** `over` is called once, when the response ends or the page disconnects. `later` schedules a call within `holdMs`. */
 function events(
   reply: Reply,
   { over, later }: { over(): void; later(task: () => void): () => void },
@@ -502,7 +502,7 @@ function events(
   return new ReadableStream<Uint8Array>(
     {
       start(controller) {
-        // CHAT-HANDLER-6: sends a comment, which readers of server-sent events skip.
+        // CHAT-HANDLER-6: sends a comment, which clients of server-sent events ignore.
         const beat = (): void => {
           if ((controller.desiredSize ?? 0) >= 0) controller.enqueue(text.encode(':\n\n'));
           cancel = later(beat);
@@ -536,7 +536,7 @@ function said(status: number, message: string): Response {
   });
 }
 
-/** Recognises an answer; the session validates its fields. */
+/** Recognises an answer. The session validates its fields. */
 function isAnswer(given: object): given is ClientAnswer {
   return 'optionId' in given || 'text' in given || 'approved' in given;
 }

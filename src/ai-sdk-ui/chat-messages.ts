@@ -1,12 +1,14 @@
-// A session as UI messages of the AI SDK: the transcript, one message per task with its questions, and cards for
+// A session as UI messages of the AI SDK: the transcript, one message per task with its questions, and data parts for
 // deliveries.
 //
-// Owns:     the form of the messages, and a message's chunks.
+// Owns:     the form of the messages and their chunks.
 // Does not: know which messages a screen has (`chat-feed.ts`).
 //
 // Invariants
-//   CHAT-MESSAGES-1. A view always belongs to the message with the same id: a later message replaces an earlier one.
-//   CHAT-MESSAGES-2. All words are text or data: no session content becomes markup, a link or a tool call of the page.
+//   CHAT-MESSAGES-1. A view always belongs to the message with the same id, and a later message replaces an earlier
+//       one.
+//   CHAT-MESSAGES-2. All content is text or data: nothing from a session becomes markup, a link or a tool call of the
+//       page.
 
 import type { UIMessage, UIMessageChunk } from 'ai';
 import type {
@@ -20,19 +22,19 @@ import type {
 
 /** A question or an approval in a message. */
 export interface ChatQuestion extends QuestionView {
-  /** The result of an answer given through this transport; null if none was given. */
+  /** The result of an answer that was given through this transport, or null. */
   readonly receipt: AnswerReceipt | 'pending' | null;
 }
 
 /** The data parts of a session's messages: `data-subagent`, `data-question` and so on. */
-// A type instead of an interface, because it must match the record that the AI SDK expects.
+// This is a type instead of an interface because it must match the record that the AI SDK expects.
 export type SessionDataParts = {
-  /** A task. Its subagents' parts follow in the same message. */
+  /** A task. The parts of its subagents follow in the same message. */
   subagent: SubagentView;
   question: ChatQuestion;
-  /** A result or notice that could not be said. */
+  /** A result or notice that could not be spoken. */
   delivery: DeliveryView;
-  /** User words from a source other than this chat: speech, or another tab. */
+  /** User input from a source other than this chat: speech, or another tab. */
   transcript: TranscriptItem;
 };
 
@@ -40,7 +42,7 @@ export type SessionDataParts = {
 export interface SessionMessageMetadata {
   /** Milliseconds since 1970. */
   readonly at: number;
-  /** The user interrupted this message: `text` contains the words that were heard. */
+  /** The user interrupted this message: `text` contains only what the user heard. */
   readonly interrupted?: boolean;
   /** The results that the message reports. */
   readonly deliveryIds?: readonly string[];
@@ -66,12 +68,12 @@ export interface ChatMessage {
   readonly isOfUser: boolean;
   readonly metadata: SessionMessageMetadata;
   readonly text: string | null;
-  /** False while more text may follow. */
+  /** False while the text may still grow. */
   readonly isFinal: boolean;
   readonly parts: readonly DataPart[];
-  /** The message's source views: the message is unchanged while they are the same objects. */
+  /** The views that the message is made from. The message is unchanged while they are the same objects. */
   readonly sources: readonly unknown[];
-  /** The deliveries and questions to report as shown once a screen has the message. */
+  /** The deliveries and questions to report as shown once a screen has received the message. */
   readonly shows: { readonly deliveries: readonly string[]; readonly questions: readonly string[] };
 }
 
@@ -114,12 +116,12 @@ function deliveriesOf({ deliveryId, deliveryIds = [] }: TranscriptItem): readonl
   return [...new Set([...(deliveryId === undefined ? [] : [deliveryId]), ...deliveryIds])];
 }
 
-/** Returns one message per subagent of the lead agent, including all subagents below it. */
+/** Returns one message per subagent of the lead agent. Each message includes all subagents under it. */
 function tasks({ subagents, questions }: SessionState, receipts: Receipts): readonly ChatMessage[] {
   const byId = new Map(subagents.map((view) => [view.id, view]));
   const rootOf = (id: string): string => {
     let root = id;
-    // If the state has dropped an ended parent, its subagent becomes a separate task.
+    // If an ended parent has been dropped from the state, its subagent becomes a separate task.
     for (let view = byId.get(id); view; view = byId.get(view.parentId ?? '')) root = view.id;
     return root;
   };
@@ -169,22 +171,22 @@ function cardOf(data: DeliveryView): ChatMessage {
   };
 }
 
-/** Whether two messages look the same on a screen. */
+/** Returns whether two messages look the same on a screen. */
 export function isSameMessage(one: ChatMessage, other: ChatMessage): boolean {
   return (
     (one.sources.length === other.sources.length &&
       one.sources.every((source, index) => source === other.sources[index])) ||
-    // After a reconnect all views are new objects.
+    // After a reconnect, all views are new objects.
     (one.isFinal === other.isFinal &&
       one.text === other.text &&
       JSON.stringify([one.metadata, one.parts]) === JSON.stringify([other.metadata, other.parts]))
   );
 }
 
-/** The id of a message's only text. */
+/** The id of the message's only text. */
 export const TEXT_ID = 'text';
 
-/** Returns a whole message's chunks; a text that is not final stays open. */
+/** Returns the chunks of a whole message. A text that is not final stays open. */
 export function chunksOf(message: ChatMessage): readonly SessionChunk[] {
   const { id, text, parts, isFinal, isOfUser, metadata } = message;
   return [

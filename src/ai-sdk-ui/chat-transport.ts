@@ -1,12 +1,13 @@
 // The `useChat` transport for a session: `chatTransport(client)`.
 //
-//   sendMessages ─▶ the user's last words, or an answer ─▶ session
+//   sendMessages ─▶ the user's last message, or an answer ─▶ session
 //   follow ─▶ the chat's messages are kept equal to the session's
 //   reconnectToStream ─▶ for a chat that does not follow: held until the session has a message
 //
 // Invariants
-//   CHAT-TRANSPORT-1. The transport reads only the user's last words from a chat's messages: the session has the history.
-//   CHAT-TRANSPORT-2. A request that a session cannot fulfil is refused by name before anything is sent.
+//   CHAT-TRANSPORT-1. The transport reads only the user's last message from a chat: the session has the history.
+//   CHAT-TRANSPORT-2. A request that a session cannot fulfil is refused before anything is sent, and the error names
+//       the problem.
 
 import type { ChatTransport } from 'ai';
 import type { AnswerReceipt } from '../actors/contracts/session-views.ts';
@@ -29,7 +30,7 @@ import { screen } from '../client/screen.ts';
 /** The options of `chatTransport`. */
 export interface ChatTransportOptions {
   /**
-   * The reporter of results and questions as shown: `chat`, as soon as a visible page has received the message; or `page`,
+   * Who reports results and questions as shown: `chat`, as soon as a visible page has received the message; or `page`,
    * with `client.shown` and `client.questionShown`.
    * @defaultValue 'chat'
    */
@@ -73,11 +74,11 @@ function checkClient(client: ChatClient): void {
     );
 }
 
-/** Connects a session to one `useChat`, in both directions. */
+/** Connects one `useChat` to a session, in both directions. */
 export class SessionChatTransport implements ChatTransport<SessionMessage> {
-  /** The evidence for a delivery: a chat shows it, but cannot report it as heard. */
+  /** The evidence for a delivery is at most "shown": a chat cannot report it as heard. */
   readonly heard = 'shown';
-  /** A message is sent as a whole, and replaces the message with the same id. */
+  /** A message is sent as a whole and replaces the message with the same id. */
   readonly resumeStreamIsReplay = true;
   readonly #connect: () => ChatClient;
   readonly #screen: Screen | null;
@@ -120,7 +121,7 @@ export class SessionChatTransport implements ChatTransport<SessionMessage> {
   }
 
   /**
-   * Answers a question or an approval; the question's part also contains the receipt.
+   * Answers a question or an approval. The question's part also contains the receipt.
    * @throws {OffstageError} like `client.answer` (rejects)
    */
   answer(requestId: string, answer: ClientAnswer): Promise<AnswerReceipt> {
@@ -128,8 +129,8 @@ export class SessionChatTransport implements ChatTransport<SessionMessage> {
   }
 
   /**
-   * Sends the user's last words.
-   * @throws {ConfigurationError} `INVALID_MESSAGE` unless the message contains user words; {OffstageError} like
+   * Sends the user's last message.
+   * @throws {ConfigurationError} `INVALID_MESSAGE` unless the message contains text from the user; {OffstageError} like
    *   `client.send` (rejects)
    */
   async sendMessages(options: SendOptions): Promise<ReadableStream<SessionChunk>> {
@@ -138,18 +139,18 @@ export class SessionChatTransport implements ChatTransport<SessionMessage> {
   }
 
   /**
-   * Resolves with a stream when the session has a new message; with null when the client is closed, and at once for a
-   * chat that follows. A chat that follows must not use it: a held stream would repeat a message from the start as a
-   * second message.
+   * Resolves with a stream when the session has a new message. Resolves with null when the client is closed, and
+   * immediately for a chat that follows the session. A chat that follows must not use this: a held stream would repeat
+   * a message, which would then appear twice.
    */
   reconnectToStream(options: ReconnectOptions): Promise<ReadableStream<SessionChunk> | null> {
     return this.#feed.resume(options.abortSignal);
   }
 
   /**
-   * Keeps a chat's messages equal to the session's, including messages that the chat did not request. Pass
+   * Keeps a chat's messages in sync with the session's, including messages that the chat did not request. Pass
    * `setMessages` of `useChat`, or a function such as `(update) => (chat.messages = update(chat.messages))`. Returns a
-   * function that ends it.
+   * function that stops this.
    * @throws {ConfigurationError} `INVALID_ARGUMENT`
    */
   follow(setMessages: (update: UpdateMessages) => void): () => void {
@@ -161,7 +162,7 @@ export class SessionChatTransport implements ChatTransport<SessionMessage> {
     return this.#feed.follow(setMessages);
   }
 
-  /** Ends the held streams; the client stays open. Safe to call twice. */
+  /** Closes the held streams. The client stays open. Safe to call twice. */
   close(): void {
     this.#isClosed = true;
     this.#made?.close();
@@ -170,7 +171,7 @@ export class SessionChatTransport implements ChatTransport<SessionMessage> {
 
 /**
  * Returns the transport for one `useChat` over a session. `client`: the result of `connect`, or a function that
- * connects; the function is called at first use, so that server-side rendering does not connect.
+ * connects. The function is called at first use, so that server-side rendering does not connect.
  * @throws {ConfigurationError} `INVALID_OPTION`
  */
 export function chatTransport(

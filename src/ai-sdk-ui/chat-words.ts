@@ -1,20 +1,20 @@
-// Reads the user's words from a chat's request, and refuses requests that a session cannot fulfil (CHAT-TRANSPORT-1,
+// Reads the user's text from a chat's request, and refuses requests that a session cannot fulfil (CHAT-TRANSPORT-1,
 // CHAT-TRANSPORT-2).
 
 import { ConfigurationError } from '../values/errors.ts';
 import { shown } from '../values/plain-checks.ts';
 import type { SessionMessage } from './chat-messages.ts';
 
-/** A request of `useChat`, from this process or the network: unvalidated data. */
+/** A request from `useChat`. It comes from this process or the network and is not validated. */
 export interface ChatRequest {
   readonly trigger?: unknown;
   readonly messages?: unknown;
-  /** Only the last message: the AI SDK's recipe for long chats, which sends no `trigger`. */
+  /** Only the last message, as in the AI SDK's recipe for long chats, which sends no `trigger`. */
   readonly message?: unknown;
   readonly messageId?: unknown;
 }
 
-/** Returns the words that a chat sends (CHAT-TRANSPORT-1, CHAT-TRANSPORT-2). */
+/** Returns the text that a chat sends (CHAT-TRANSPORT-1, CHAT-TRANSPORT-2). */
 export function wordsOf({ trigger, messages, message, messageId }: ChatRequest): {
   readonly text: string;
   readonly id: string;

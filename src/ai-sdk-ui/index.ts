@@ -1,5 +1,5 @@
-// The entry `offstage/ai-sdk-ui`: a session in `useChat` of the AI SDK. It imports only types of `ai`, and loads none
-// of its code.
+// The entry `offstage/ai-sdk-ui`: connects a session to the AI SDK's `useChat`. It imports only the types of `ai` and
+// loads none of its code.
 
 export { chatHandler, type ChatHandlerOptions } from './chat-handler.ts';
 export {

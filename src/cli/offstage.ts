@@ -11,7 +11,7 @@ import { sessions } from './sessions/sessions.ts';
 import { simulate } from './simulate/simulate.ts';
 import { voice } from './voice/voice.ts';
 
-// The reader of the output has closed the pipe: `offstage replay … | head`.
+// The program that reads the output has closed the pipe: `offstage replay … | head`.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
   process.exit();

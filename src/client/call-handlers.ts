@@ -3,13 +3,13 @@
 //   offered ─claim▶ ours ─handler▶ result ─▶ session          not in the server's list any more: the signal aborts
 //
 // Owns:     the handlers by tool name, and the calls that this client is executing.
-// Does not: decide which of several clients has a call (the session does), or manage the connection (session-client.ts).
+// Does not: decide which of several clients has a call (the session does) or manage the connection (session-client.ts).
 //
 // Invariants
-//   CALL-HANDLERS-1. A handler runs only while this client has the call, and once for each claim.
-//   CALL-HANDLERS-2. After a lost connection the client claims its running calls again, before another client may have
+//   CALL-HANDLERS-1. A handler runs only while this client has the call, and only once for each claim.
+//   CALL-HANDLERS-2. After a lost connection, the client claims its running calls again before another client can claim
 //       them.
-//   CALL-HANDLERS-3. A handler that throws, or whose result is refused, ends its call with an error.
+//   CALL-HANDLERS-3. A call whose handler throws, or whose result is refused, ends with an error.
 
 import { MAX_RESULT_BYTES } from '../actors/contracts/session-views.ts';
 import { CancelledError, ConfigurationError, codeOf, messageOf } from '../values/errors.ts';
@@ -23,12 +23,12 @@ import {
 } from './protocol.ts';
 import type { Watchable } from './watchable.ts';
 
-/** Executes one call; the type of `input` may be narrowed, which is the author's own assertion about the tool. */
+/** Executes one call. The author may narrow the type of `input`; this is an unchecked assertion about the tool. */
 export type CallHandler = {
   handle(input: unknown, call: { callId: string; signal: AbortSignal }): unknown;
 }['handle'];
 
-/** The client's connection, as the handlers use it. */
+/** The part of the client's connection that the handlers use. */
 interface CallLine {
   readonly frames: Watchable<ServerFrame>;
   readonly status: Watchable<ClientStatus>;
@@ -41,7 +41,7 @@ interface Running {
   isClaiming: boolean;
 }
 
-/** Returns the function `handle`, which adds a tool's handler, and whose result removes the handler. */
+/** Returns the function `handle`, which registers a tool's handler and returns a function that removes the handler. */
 export function callHandlers({ frames, status, command, threw }: CallLine) {
   const handlers = new Map<string, CallHandler>();
   const runningCalls = new Map<string, Running>();
@@ -77,7 +77,7 @@ export function callHandlers({ frames, status, command, threw }: CallLine) {
       if (!(await claim(callId, running)) || signal.aborted) return;
       const result = await resultOf(() => handler(input, { callId, signal }));
       if (signal.aborted || (await answer(callId, result))) return;
-      // The call may have become free while the connection was lost.
+      // The call may have become available again while the connection was lost.
       if (await claim(callId, running)) await answer(callId, result);
     } catch (error) {
       // A closed client reports no errors.

@@ -1,4 +1,4 @@
-// The entry `offstage/client`: follows a session over the network, from a page, a worker or a program. Server:
+// The entry `offstage/client`, which lets a page, a worker or a program follow a session over the network. Server:
 // `offstage/serve`.
 
 export {

@@ -1,13 +1,13 @@
-// One connection to a server, in two forms: a WebSocket, which also transports audio; or, where WebSockets are
-// unavailable, a stream of server-sent events, with POST requests for the client's frames.
+// One connection to a server. It is a WebSocket, which also transports audio, or, where WebSockets are unavailable, a
+// stream of server-sent events plus POST requests for the client's frames.
 //
-// Owns:     one connection, from opening to end.
-// Does not: reconnect (`session-client.ts`), or interpret frames.
+// Owns:     one connection, from opening to closing.
+// Does not: reconnect (`session-client.ts`) or interpret frames.
 //
 // Invariants
-//   LINE-1. `closed` is called once, with the server's reason if it gave one; no callback follows.
-//   LINE-2. Frames are sent in the order of `send`. The line drops audio that the network cannot send in time, but
-//       never frames.
+//   LINE-1. `closed` is called once, with the server's reason if there is one; no callback is called after it.
+//   LINE-2. Frames are sent in the order of the `send` calls. The line drops audio that the network cannot send in
+//       time, but never drops other frames.
 
 import {
   PROTOCOL_VERSION,
@@ -26,23 +26,23 @@ import type { Watchable } from './watchable.ts';
 
 /** The state of the connection to the server. */
 export interface ClientStatus {
-  /** The state of the connection now. */
+  /** The current state of the connection. */
   readonly state: 'connecting' | 'open' | 'waiting' | 'closed';
-  /** The wire in use; null: none. */
+  /** The transport in use; null if there is none. */
   readonly transport: 'websocket' | 'stream' | null;
-  /** While `waiting`: the time of the next attempt, in milliseconds since 1970; null: as soon as the page is visible. */
+  /** While `waiting`: the time of the next attempt, in milliseconds since 1970; null until the page is visible. */
   readonly retryAt: number | null;
   /** The reason why the connection was lost or refused, if the server gave one. */
   readonly reason: { readonly code: string; readonly message: string } | null;
-  /** The identity that `authorize` has returned; null before the first connection. */
+  /** The identity that `authorize` returned; null before the first connection. */
   readonly user: string | null;
-  /** The role that the server gave to this client; null: it has not answered yet. */
+  /** The role that the server gave to this client; null until the server answers. */
   readonly role: ClientRole | null;
-  /** The id of the session; null: the server has not answered yet. */
+  /** The id of the session; null until the server answers. */
   readonly sessionId: string | null;
-  /** Whether the session has a voice, and this connection can carry sound. */
+  /** Whether the session has a voice and this connection can carry audio. */
   readonly hasVoice: boolean;
-  /** Whether the session speaks to this client and hears its microphone. */
+  /** Whether the session speaks to this client and listens to its microphone. */
   readonly ownsVoice: boolean;
 }
 
@@ -66,24 +66,24 @@ export interface LineReason {
 
 /** The callbacks of a line. */
 export interface LineEvents {
-  /** Receives a text frame's parsed JSON. */
+  /** Receives the parsed JSON of a text frame. */
   frame(value: unknown): void;
   sound(bytes: Uint8Array): void;
   /** Called before a WebSocket sends its first frame. */
   opened?(): void;
-  /** `reason`: the server's response to a request, if any. `isFinal`: another attempt would get the same response. */
+  /** `reason`: the server's response, if there was one. `isFinal`: another attempt would get the same one. */
   closed(reason: LineReason | null, isFinal?: boolean): void;
 }
 
 export interface Line {
   readonly kind: 'websocket' | 'stream';
   send(frames: readonly ClientFrame[]): void;
-  /** Returns false if the audio was dropped. Kept audio is sent in one burst, and its amount does not cause a drop. */
+  /** Returns false if the audio was dropped. Buffered audio is sent in one burst; its size does not cause a drop. */
   sendSound(packet: Uint8Array<ArrayBuffer>, isKept?: boolean): boolean;
   close(): void;
 }
 
-/** The parts of a connection that a client's audio needs. */
+/** The parts of a connection that the client's audio needs. */
 export interface VoiceLine {
   notice(frame: NoticeFrame): void;
   sendSound(packet: Uint8Array<ArrayBuffer>, isKept?: boolean): boolean;
@@ -104,7 +104,7 @@ export interface LineTarget {
   readonly hello: HelloFrame;
 }
 
-/** The part of `WebSocket` that the client uses. */
+/** The part of the `WebSocket` interface that the client uses. */
 export interface SocketLike {
   binaryType: string;
   readonly readyState: number;
@@ -119,10 +119,10 @@ export type SocketClass = new (url: URL, protocols: string[]) => SocketLike;
 
 /** `WebSocket.OPEN` */
 const OPEN = 1;
-/** More than a second of audio at 24 kHz. A larger backlog means that the network is too slow for the audio. */
+/** More than a second of audio at 24 kHz. A larger backlog means that the network is too slow for live audio. */
 const MAX_UNSENT_SOUND_BYTES = 65_536;
 const MAX_STREAM_FRAME_CHARS = 32 * 1024 * 1024;
-/** The maximum size of one POST; a single longer frame is still sent. */
+/** The maximum size of one POST; a single frame that is longer is sent anyway. */
 const MAX_POST_CHARS = 16_000;
 const STATUS_UNAUTHORIZED = 401;
 const STATUS_FORBIDDEN = 403;
@@ -132,7 +132,7 @@ const isUnknown = (status: number): boolean =>
 
 const isSafe = ({ protocol }: URL): boolean => protocol === 'https:' || protocol === 'wss:';
 
-/** Tells whether a client may follow the server to another URL without exposing the client's token to an eavesdropper. */
+/** Returns whether a client may follow the server to another URL without exposing its token to an eavesdropper. */
 export function mayDetour(to: URL, from: URL): boolean {
   return isSafe(to) || (!isSafe(from) && (to.protocol === 'http:' || to.protocol === 'ws:'));
 }
@@ -152,7 +152,7 @@ export function addressOf(url: string | URL): URL {
   );
 }
 
-/** Opens a WebSocket. Throws whatever its constructor throws. */
+/** Opens a WebSocket. Throws whatever the WebSocket constructor throws. */
 export function openSocketLine(
   Socket: SocketClass,
   { url, token, hello }: LineTarget,
@@ -192,7 +192,7 @@ export function openSocketLine(
     send: write,
     sendSound(packet, isKept = false) {
       const { bufferedAmount } = socket;
-      // Live audio queues behind the kept audio until that has been sent.
+      // Live audio queues behind the buffered audio until that audio has been sent.
       if (isKept) mostUnsent = bufferedAmount + MAX_UNSENT_SOUND_BYTES;
       else if (bufferedAmount <= MAX_UNSENT_SOUND_BYTES) mostUnsent = MAX_UNSENT_SOUND_BYTES;
       if (socket.readyState !== OPEN || bufferedAmount > mostUnsent) return false;
@@ -300,7 +300,7 @@ export function openStreamLine(
   };
 }
 
-/** Returns the reason for the server's refusal. A proxy's refusal is not JSON. */
+/** Returns the reason for the server's refusal. A refusal from a proxy is not JSON. */
 async function reasonOf(response: Response): Promise<LineReason> {
   const { status } = response;
   const { error } = Object(valueOfJson(await response.text())) as { readonly error?: unknown };

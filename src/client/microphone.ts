@@ -1,11 +1,11 @@
-// A client's microphone: it sends 20 ms frames while it is open, and a second of silence when it closes.
+// A client's microphone. It sends 20 ms frames while it is open, and a second of silence when it closes.
 //
 // Invariants
-//   MICROPHONE-1. The microphone sends only while this client owns the voice and the microphone is not muted. With push
-//       to talk it sends only while held.
+//   MICROPHONE-1. The microphone sends audio only while this client owns the voice and the microphone is not muted. In
+//       push-to-talk mode it sends audio only while it is held.
 //   MICROPHONE-2. Audio that the network cannot send in time is dropped, never queued. While the voice owner is
-//       disconnected, it keeps the last 10 s and sends them once it has the voice again, so that a short connection
-//       loss does not cut off a sentence.
+//       disconnected, the microphone buffers the last 10 s of audio. The client sends them once it has the voice again,
+//       so that a short connection loss does not cut off a sentence.
 
 /* oxlint-disable unicorn/require-post-message-target-origin -- a port of the audio thread has no origin */
 
@@ -28,18 +28,18 @@ import type { WorkletFrame } from './worklet.ts';
 /** The state of a client's microphone. */
 export interface MicrophoneStatus {
   /**
-   * `denied`: the user or the browser refused access. `missing`: there is no microphone, or it was unplugged.
-   * `blocked`: the browser has paused it, for example during a phone call; `start` opens it again. `insecure`: the page
-   * comes neither from `https:` nor from localhost.
+   * `denied`: the user or the browser refused access. `missing`: there is no microphone, or it has been unplugged.
+   * `blocked`: the browser has paused the microphone, for example during a phone call; `start` opens it again.
+   * `insecure`: the page is served neither over `https:` nor from localhost.
    */
   readonly state: 'off' | 'asking' | 'on' | 'denied' | 'missing' | 'blocked' | 'insecure';
   /** True between `mute` and `unmute`. */
   readonly isMuted: boolean;
-  /** `push`: the microphone is open while it is held. */
+  /** `push`: the microphone is open only while it is held. */
   readonly mode: 'open' | 'push';
   /** True between `hold` and `release`. */
   readonly isHeld: boolean;
-  /** Whether the server hears the user. During a short connection loss, the server receives the audio late. */
+  /** Whether the server can hear the user. During a short connection loss, the server receives the audio late. */
   readonly isOpen: boolean;
 }
 
@@ -74,7 +74,7 @@ export class Microphone {
   #attempt = 0;
   /** Whether this client owned the voice when its connection was lost. */
   #isAway = false;
-  /** The audio since the connection loss. */
+  /** The audio recorded since the connection was lost. */
   #kept: Int16Array[] = [];
   #keptSamples = 0;
 
@@ -108,7 +108,7 @@ export class Microphone {
     return this.#level;
   }
 
-  /** Lists the microphones. Their labels are empty until the user has granted access to one. */
+  /** Lists the microphones. The labels are empty until the user has granted access to a microphone. */
   async devices(): Promise<readonly MicrophoneDevice[]> {
     const found = (await browser.navigator?.mediaDevices?.enumerateDevices()) ?? [];
     return found
@@ -117,8 +117,8 @@ export class Microphone {
   }
 
   /**
-   * Requests the microphone from the user and opens it. A later call changes the device or mode. Resolves with the
-   * resulting state. Start the speaker too: it takes the voice to this client.
+   * Asks the user for access to the microphone and opens it. A later call changes the device or mode. Resolves with the
+   * resulting state. Also start the speaker: it takes the voice for this client.
    * @throws {ConfigurationError} `INVALID_OPTION` (rejects)
    */
   async start(options: MicrophoneOptions = {}): Promise<MicrophoneStatus['state']> {
@@ -166,7 +166,7 @@ export class Microphone {
     this.#show({ isHeld: true });
   }
 
-  /** Ends push to talk. */
+  /** Ends push-to-talk input. */
   release(): void {
     this.#show({ isHeld: false });
   }
@@ -205,7 +205,7 @@ export class Microphone {
     };
     try {
       stream = await browser.navigator?.mediaDevices?.getUserMedia({
-        // Without echo cancellation, the lead agent would interrupt itself.
+        // Without echo cancellation, the lead agent would hear and interrupt itself.
         audio: {
           channelCount: 1,
           echoCancellation: true,
@@ -215,7 +215,8 @@ export class Microphone {
         },
       });
       if (!stream) return 'missing';
-      // Some browsers cannot convert a microphone to this rate. They deliver the device's rate, and the server resamples.
+      // Some browsers cannot convert microphone audio to this rate. They deliver audio at the device's rate, and the
+      // server resamples it.
       context = await openContext(this.#workletUrl(), SPEECH_RATE_HZ);
       let source;
       try {
@@ -267,7 +268,8 @@ export class Microphone {
   }
 
   /**
-   * The server has named the voice owner. If it is this client, the kept audio is sent; otherwise the audio is discarded.
+   * The server has announced the voice owner. If it is this client, the buffered audio is sent; otherwise it is
+   * discarded.
    */
   #comeBack(): void {
     const kept = this.#line.ownsVoice() ? this.#kept : [];

@@ -1,14 +1,15 @@
-// The protocol between `offstage/client` and `offstage/serve`, version 1: both sides' frames, and the validation of client
-// frames. docs/client-protocol.md describes the protocol for other clients.
+// The protocol between `offstage/client` and `offstage/serve`, version 1: the frames of both sides, and the validation
+// of client frames. docs/client-protocol.md describes the protocol for other clients.
 //
 //   text frames     JSON, one frame each: `ClientFrame` up, `ServerFrame` down
 //   binary frames   audio: a header of 8 bytes, then Int16 samples, little-endian, mono
 //
-// Owns:     the names and shapes in the protocol, and their validation.
-// Does not: open a connection (`line.ts`), or apply a change to the state (`session-state.ts`).
+// Owns:     the names and shapes of the frames, and their validation.
+// Does not: open a connection (`line.ts`) or apply a change to the state (`session-state.ts`).
 //
 // Invariants
-//   CLIENT-PROTOCOL-1. Validation never throws, whatever the input, and returns a new object with only the known fields.
+//   CLIENT-PROTOCOL-1. Validation never throws, whatever the input, and returns a new object that contains only the
+//       known fields.
 //   CLIENT-PROTOCOL-2. No client frame states an identity: the server gets the client's identity from `authorize`.
 //   CLIENT-PROTOCOL-3. A client ignores frames of unknown types; a server answers them with `refused`.
 
@@ -18,7 +19,7 @@ import type { SessionEvent, SessionState } from '../actors/contracts/session-vie
 
 export const PROTOCOL_VERSION = 1;
 
-/** The WebSocket subprotocol. A second subprotocol contains the token: `TOKEN_PREFIX`, then the token in base64url. */
+/** The WebSocket subprotocol. A second subprotocol is the token: `TOKEN_PREFIX`, then the token in base64url. */
 export const SUBPROTOCOL = 'offstage.v1';
 export const TOKEN_PREFIX = 'offstage.token.';
 
@@ -31,14 +32,14 @@ const MAX_PLAYED_MS = 86_400_000;
 const MIN_RATE_HZ = 8_000;
 const MAX_RATE_HZ = 48_000;
 
-/** A client's position in a server's frames. The server resumes with the next frame. */
+/** A client's position in the sequence of a server's frames. The server resumes with the next frame. */
 export interface Position {
-  /** The name of one run of a server's session; `seq` counts within this run. */
+  /** The id of one run of a server's session; `seq` counts within this run. */
   readonly epoch: string;
   readonly seq: number;
 }
 
-/** The first frame on every connection. `client` is a secret that identifies the client over all its connections. */
+/** The first frame on every connection. `client` is a secret that identifies the client across all its connections. */
 export interface HelloFrame {
   readonly type: 'hello';
   readonly v: number;
@@ -46,16 +47,16 @@ export interface HelloFrame {
   readonly after?: Position;
 }
 
-/** The server answers this frame with a receipt with the same `id`, and executes each `id` once. */
+/** The server answers this frame with a receipt that has the same `id`, and executes each `id` only once. */
 export type CommandFrame = SessionCommand & { readonly id: number };
 
-/** A command of a client that carries out calls of tools, with a receipt like `CommandFrame`. */
+/** A command of a client that executes tool calls; it gets a receipt like a `CommandFrame`. */
 export type CallFrame = CallCommand & { readonly id: number };
 
 export type CallCommand =
-  /** The client takes the call. */
+  /** The client claims the call. */
   | { readonly type: 'call.claim'; readonly callId: string }
-  /** The result of the call, or the reason why the client could not carry it out. */
+  /** The result of the call, or the reason why the client could not execute it. */
   | {
       readonly type: 'call.result';
       readonly callId: string;
@@ -63,7 +64,7 @@ export type CallCommand =
       readonly error?: string;
     };
 
-/** A call of a tool that the client may carry out. */
+/** A tool call that the client may execute. */
 export interface OfferedCall {
   readonly callId: string;
   /** The name of the tool. */
@@ -74,21 +75,21 @@ export interface OfferedCall {
   readonly own: boolean;
 }
 
-/** A frame without a receipt. */
+/** A frame that gets no receipt. */
 export type NoticeFrame =
-  /** The client can play audio: the session speaks only to this client. */
+  /** The client can play audio; the session then speaks only to this client. */
   | { readonly type: 'voice.take' }
   | { readonly type: 'voice.release' }
   /** The sample rate of the binary frames that follow. */
   | { readonly type: 'microphone'; readonly sampleRateHz: number }
-  /** The played duration of an item, from its start. */
+  /** How much of an item has been played, measured from the start of the item. */
   | { readonly type: 'playout'; readonly itemId: string; readonly playedMs: number }
   /** The client has missed a frame and requests the whole state. */
   | { readonly type: 'resync' };
 
 /**
  * Requests `pong`, to check that the server is reachable. The frame's text is exactly `PING`, so that a platform can
- * answer it while the server sleeps.
+ * answer it while the server is asleep.
  */
 export interface PingFrame {
   readonly type: 'ping';
@@ -99,27 +100,27 @@ export const PONG = '{"type":"pong"}';
 
 export type ClientFrame = HelloFrame | CommandFrame | CallFrame | NoticeFrame | PingFrame;
 
-/** The state lists whose views change in place. */
+/** The lists of the state whose views change in place. */
 export type ViewList = 'transcript' | 'subagents' | 'questions' | 'deliveries';
 
-/** A view's changed fields. The client already has the view. */
+/** A view's changed fields. The client already has the rest of the view. */
 export interface ViewPatch {
   readonly type: 'patch';
   readonly of: ViewList;
   readonly id: string;
   readonly set?: Readonly<Record<string, unknown>>;
-  /** Texts to append to the current ones. */
+  /** Texts to append to the current texts. */
   readonly append?: Readonly<Record<string, string>>;
   readonly unset?: readonly string[];
 }
 
 export type WireEvent = SessionEvent | ViewPatch;
 
-/** A watcher may only read; an operator may also raise budgets. */
+/** A watcher may only read; an operator may also raise subagents' budgets. */
 export type ClientRole = 'user' | 'watcher' | 'operator';
 
 export type ServerFrame =
-  /** The whole state, as after the frame `seq`. */
+  /** The whole state after frame `seq`. */
   | {
       readonly type: 'welcome';
       readonly v: number;
@@ -130,20 +131,20 @@ export type ServerFrame =
       readonly sessionId: string;
       readonly user: string;
       readonly role: ClientRole;
-      /** The longest time without a frame, in milliseconds. */
+      /** The longest time that the server lets pass without a frame, in milliseconds. */
       readonly aliveMs: number;
       /** Whether the session has a voice and this connection can transport audio. */
       readonly hasVoice: boolean;
       /**
-       * Identifies the server's memory of this client. A new name means that the server has lost earlier receipts. On
+       * Identifies the server's memory of this client. A new id means that the server has lost its earlier receipts. On
        * an open connection, all earlier receipts have arrived before this frame.
        */
       readonly memory: string;
-      /** The server sends nothing unprompted: after `aliveMs` of silence, the client sends `ping`. */
+      /** The server sends nothing unprompted, so the client sends `ping` after `aliveMs` of silence. */
       readonly isSilent?: boolean;
       readonly state: SessionState;
     }
-  /** The client continues from its position, without having missed a frame. */
+  /** The client continues from its position and has not missed a frame. */
   | {
       readonly type: 'resumed';
       readonly epoch: string;
@@ -159,7 +160,9 @@ export type ServerFrame =
       readonly now: number;
       readonly events: readonly WireEvent[];
     }
-  /** Sent after a period without other frames. A client that does not receive it treats the connection as lost. */
+  /**
+   * Sent after a period without other frames. A client that does not receive this frame treats the connection as lost.
+   */
   | { readonly type: 'alive'; readonly seq: number; readonly now: number }
   /** The response to `ping`. */
   | { readonly type: 'pong' }
@@ -171,15 +174,15 @@ export type ServerFrame =
       readonly code: string;
       readonly message: string;
     }
-  /** All calls that this client may carry out, or has: a call that is missing is over, or another client has it. */
+  /** All calls that this client may execute or has; a missing call has ended or belongs to another client. */
   | { readonly type: 'calls'; readonly calls: readonly OfferedCall[] }
   /** Whether the session speaks to this client and listens to its microphone. */
   | { readonly type: 'voice'; readonly own: boolean }
-  /** Binary frames with this `ref` belong to this item. The client does not report the playback of audio with `ref` 0. */
+  /** Binary frames with this `ref` belong to this item. The client does not report playback of audio with `ref` 0. */
   | { readonly type: 'audio.item'; readonly ref: number; readonly itemId: string }
-  /** The server has refused the latest frame without an id. */
+  /** The server has refused the latest frame that had no id. */
   | { readonly type: 'refused'; readonly code: string; readonly message: string }
-  /** The last frame on a connection. `retry`: the client may reconnect, at `url` if given. */
+  /** The last frame on a connection. `retry`: the client may reconnect, at `url` if it is given. */
   | {
       readonly type: 'bye';
       readonly code: string;
@@ -188,7 +191,7 @@ export type ServerFrame =
       readonly url?: string;
     };
 
-/** The body of a POST; a stream client sends its frames this way. */
+/** The body of a POST, in which a client without a WebSocket sends its frames. */
 export interface PostedFrames {
   readonly client: string;
   readonly frames: readonly ClientFrame[];
@@ -333,7 +336,7 @@ export function readServerFrame(value: unknown): ServerFrame | string | null {
   return readFrame<ServerFrame>(value, serverShapes);
 }
 
-/** Returns a POST's frames, or the reason why it is invalid. */
+/** Returns the frames in a POST, or the reason why the POST is invalid. */
 export function readPostedFrames(value: unknown): PostedFrames | string {
   const fields = fieldsOf(value, { client: isText(64), frames: Array.isArray });
   if (typeof fields === 'string') return fields;
@@ -346,7 +349,7 @@ export function readPostedFrames(value: unknown): PostedFrames | string {
   return { client: String(fields['client']), frames };
 }
 
-/** Parses JSON; undefined for invalid text. */
+/** Parses JSON; returns undefined for invalid text. */
 export function valueOfJson(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
@@ -366,7 +369,7 @@ function readFrame<Frame extends { readonly type: string }>(
   return typeof fields === 'string' ? `${type}: ${fields}` : (fields as unknown as Frame);
 }
 
-/** Returns a copy with only the shape's fields, or a message that names the first invalid field. */
+/** Returns a copy with only the fields of the shape, or a message that names the first invalid field. */
 function fieldsOf(value: unknown, shape: Shape): Readonly<Record<string, unknown>> | string {
   const given = objectOf(value);
   if (!given) return 'expected an object';
@@ -406,9 +409,9 @@ function isEvents(value: unknown): boolean {
   );
 }
 
-/** A stretch of audio in the protocol. */
+/** A piece of audio in the protocol. */
 export interface SoundPacket {
-  /** The `ref` of `audio.item`; 0 from a client, and for audio whose playback is not reported. */
+  /** The `ref` of an `audio.item`; 0 for audio from a client, and for audio whose playback is not reported. */
   readonly ref: number;
   readonly samples: Int16Array;
 }
@@ -417,7 +420,7 @@ export interface SoundPacket {
 const SOUND = 1;
 const HEADER_BYTES = 8;
 
-/** Header: the kind, three zero bytes, then `ref`, unsigned and little-endian. */
+/** Header: the kind, three zero bytes, then `ref` as an unsigned little-endian integer. */
 export function encodeSound({ ref, samples }: SoundPacket): Uint8Array<ArrayBuffer> {
   const packet = new Uint8Array(HEADER_BYTES + samples.length * 2);
   const view = new DataView(packet.buffer);

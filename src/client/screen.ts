@@ -1,4 +1,4 @@
-// Whether the user can see the page. A host without a page (Node.js, a worker) counts as visible.
+// Whether the user can see the page. A host without a page (Node.js, a worker) is considered visible.
 
 const page = globalThis as {
   readonly document?: {
@@ -10,7 +10,7 @@ const page = globalThis as {
 
 export const screen = {
   isVisible: (): boolean => page.document?.visibilityState !== 'hidden',
-  /** Calls back on each visibility change. Returns a function that unsubscribes. */
+  /** Calls the listener on each visibility change. Returns a function that unsubscribes. */
   onVisible(callback: () => void): () => void {
     page.document?.addEventListener('visibilitychange', callback);
     return () => page.document?.removeEventListener('visibilitychange', callback);

@@ -1,19 +1,24 @@
-// A session at a client: its state, its events and the user's commands, over a connection that reconnects by itself.
+// A session at a client: its state, its events and the user's commands, over a connection that reconnects
+// automatically.
 //
 //   connecting ─▶ open ──lost──▶ waiting ─▶ connecting …        closed: by `close`, or refused by the server
 //
-// Owns:     the session's state at the client, the connection and its back-off, commands without a receipt.
+// Owns:     the client's copy of the session's state, the connection and its back-off, and commands without a receipt.
 // Does not: show a change before the server has confirmed it, or handle audio (microphone.ts, speaker.ts).
 //
 // Invariants
-//   SESSION-CLIENT-1. The state contains each change once, in order. A missed frame makes the server send the whole state.
-//   SESSION-CLIENT-2. A command is executed at most once, over any number of connections, and its promise settles once:
-//       with the receipt, or with the reason why there will be none.
-//   SESSION-CLIENT-3. After a restart, the server may not know whether it has executed a command. Words and messages
-//       are then not sent again (`FATE_UNKNOWN`); all other commands are, because executing them twice changes nothing.
-//   SESSION-CLIENT-4. The client drops a connection if the server is silent for longer than announced.
-//   SESSION-CLIENT-6. Once a WebSocket has worked, a stream only bridges the time until the next one: audio needs it.
-//   SESSION-CLIENT-5. A listener may call any method: a client that it closes stays closed and leaves no line open.
+//   SESSION-CLIENT-1. The state contains each change once, in order. If a frame is missed, the server sends the whole
+//       state.
+//   SESSION-CLIENT-2. A command is executed at most once, over any number of connections, and its promise settles once,
+//       with the receipt or with the reason why there will be none.
+//   SESSION-CLIENT-3. After a restart, the server may not know whether it has executed a command. User messages and
+//       messages to subagents are then not sent again (`FATE_UNKNOWN`). All other commands are sent again, because
+//       executing them twice changes nothing.
+//   SESSION-CLIENT-4. The client drops a connection if the server is silent for longer than the announced interval.
+//   SESSION-CLIENT-6. Once a WebSocket has worked, a stream serves only until the next WebSocket is open, because audio
+//       needs a WebSocket.
+//   SESSION-CLIENT-5. A listener may call any method. If it closes the client, the client stays closed and leaves no
+//       line open.
 
 import { nodeEnvironment } from '../adapters/node/environment.ts';
 import {
@@ -73,14 +78,15 @@ export interface ConnectOptions {
   /** The URL of the `serve` handler; in a page, it may be a path. */
   readonly url: string | URL;
   /**
-   * The token that `authorize` reads, such as `location.hash.slice(1)`; a function is called for each connection. An
-   * empty text means no token. @defaultValue none
+   * The token that `authorize` reads, such as `location.hash.slice(1)`; a function is called again for each connection.
+   * An empty string means that there is no token. @defaultValue none
    */
   readonly token?: string | (() => string | Promise<string>);
   /** The requested session; `authorize` decides whether to grant it. @defaultValue none */
   readonly session?: string;
   /**
-   * `stream` uses server-sent events and POST, for text only. `auto` falls back to it if no WebSocket can be opened.
+   * `stream` uses server-sent events and POST, for text only. `auto` falls back to `stream` if no WebSocket can be
+   * opened.
    * @defaultValue 'auto'
    */
   readonly transport?: 'auto' | 'websocket' | 'stream';
@@ -89,14 +95,14 @@ export interface ConnectOptions {
   /** @defaultValue the global `fetch` */
   readonly fetch?: typeof globalThis.fetch;
   /**
-   * The audio thread's file (`offstage/client/worklet.js`), for a bundler that does not find it.
-   * @defaultValue next to this module
+   * The URL of the audio thread's file (`offstage/client/worklet.js`), for bundlers that do not find it.
+   * @defaultValue the file next to this module
    */
   readonly workletUrl?: string | URL;
   /** Time and randomness. @defaultValue the host's */
   readonly environment?: Environment;
   /**
-   * Receives errors thrown by listeners. If `onError` itself throws, the error is rethrown in a separate task.
+   * Receives errors that listeners throw. If `onError` itself throws, the error is rethrown in a separate task.
    * @defaultValue such errors are rethrown in a separate task
    */
   readonly onError?: (error: unknown) => void;
@@ -143,7 +149,7 @@ const optionChecks: OptionChecks<ConnectOptions> = {
   onError: optional(aFunction),
 };
 
-/** Globals of a page or worker that Node.js lacks. */
+/** Globals that a page or a worker has and Node.js lacks. */
 const host = globalThis as {
   addEventListener?(type: 'online', listener: () => void): void;
   removeEventListener?(type: 'online', listener: () => void): void;
@@ -162,24 +168,24 @@ const WELCOME_TIMEOUT_MS = 10_000;
 const PATIENCE = 2.5;
 /** The maximum number of commands without a receipt. */
 const MAX_COMMANDS = 100;
-/** After this many failed attempts at the URL of a `bye`, the client tries the first URL again. */
+/** After this many failed attempts at the URL in a `bye` frame, the client tries the first URL again. */
 const MAX_DETOUR_FAILURES = 2;
 
 interface PendingCommand {
   readonly frame: CommandFrame | CallFrame;
-  /** The server memory that the command was sent to; null if not sent yet. */
+  /** The server memory to which the command was sent; null if it has not been sent yet. */
   sentTo: string | null;
   resolve(value: unknown): void;
   reject(error: Error): void;
 }
 
-/** A snapshot of the store, in the form of a `session.store` snapshot. */
+/** A snapshot of the store, in the same form as a `session.store` snapshot. */
 export interface ClientSnapshot {
   readonly status: 'active';
   readonly context: SessionState;
 }
 
-/** A session's store at a client, with the reading half of `session.store`. */
+/** A client's copy of a session's store, with the read methods of `session.store`. */
 export interface ClientStore extends Watchable<ClientSnapshot> {
   /** Returns the same object until something changes. */
   getSnapshot(): ClientSnapshot;
@@ -191,7 +197,7 @@ export interface ClientStore extends Watchable<ClientSnapshot> {
   ): WatchableValue<T>;
 }
 
-/** A session at a client: its state, its events and its commands, over a connection that reconnects by itself. */
+/** A session at a client: its state, its events and its commands, over a connection that reconnects automatically. */
 export class SessionClient {
   readonly #options: ConnectOptions;
   readonly #environment: Environment;
@@ -214,7 +220,7 @@ export class SessionClient {
   #isWelcome = false;
   /** Whether the server has responded on this connection. */
   #wasAnswered = false;
-  /** Whether a frame was missed and the client has requested the whole state. */
+  /** Whether a frame was missed, so that the client has requested the whole state. */
   #isBehind = false;
   #failures = 0;
   #detour: { readonly url: URL; failures: number } | null = null;
@@ -230,7 +236,7 @@ export class SessionClient {
   #probe: Line | null = null;
   #cancelProbe: () => void = () => undefined;
   #unwatch: () => void = () => undefined;
-  /** Counts attempts: callbacks of an earlier attempt are ignored. */
+  /** Counts the attempts, so that callbacks of an earlier attempt are ignored. */
   #attempt = 0;
 
   constructor(options: ConnectOptions) {
@@ -282,7 +288,7 @@ export class SessionClient {
   /** The session's state, as in `session.store`, kept in sync with the server. */
   readonly store: ClientStore;
 
-  /** The events that the server shares with this client. After a missed event, only `store` contains the change. */
+  /** The events that the server shares with this client. If an event was missed, its change appears only in `store`. */
   get events(): Watchable<SessionEvent> {
     return this.#events;
   }
@@ -293,8 +299,8 @@ export class SessionClient {
   }
 
   /**
-   * The questions that this client has answered most recently: their ids, with the server's time. A page can use them
-   * to show the answer in the transcript, which contains no user words for it.
+   * The questions that this client answered most recently: their ids, and the server's time of each answer. A page can
+   * use this list to show an answer in the transcript, which does not contain the user's words for it.
    */
   get answered(): WatchableValue<ReadonlyMap<string, number>> {
     return this.#answered;
@@ -312,8 +318,8 @@ export class SessionClient {
   }
 
   /**
-   * Sends words that the user typed. Resolves once the session has accepted them. `traceparent`: the page's W3C trace
-   * context, which the server's trace joins.
+   * Sends a message that the user typed. Resolves once the session has accepted the message. `traceparent`: the page's
+   * W3C trace context; the server continues this trace.
    * @throws {OffstageError} the session's refusal; `FATE_UNKNOWN` if the server restarted meanwhile; {CapacityError}
    *   `TOO_MANY_COMMANDS`; {ConfigurationError} `CLIENT_CLOSED`, `INVALID_ARGUMENT` (rejects).
    */
@@ -323,7 +329,7 @@ export class SessionClient {
   }
 
   /**
-   * Answers a question. Resolves with the receipt: the first valid answer wins, whichever client gives it.
+   * Answers a question. Resolves with the receipt; the first valid answer wins, whichever client gives it.
    * @throws {OffstageError} like `send` (rejects)
    */
   async answer(requestId: string, answer: ClientAnswer): Promise<AnswerReceipt> {
@@ -346,8 +352,8 @@ export class SessionClient {
   }
 
   /**
-   * Sends a message to a subagent. Resolves with the message's fate. `mode` determines when the subagent reads the
-   * message, as in `session.subagents.send`; default: 'steer'.
+   * Sends a message to a subagent. Resolves with the outcome of the message. `mode` determines when the subagent reads
+   * the message, as in `session.subagents.send`; default: 'steer'.
    * @throws {OffstageError} like `send` (rejects)
    */
   async message(
@@ -365,7 +371,7 @@ export class SessionClient {
 
   /**
    * Raises a subagent's budget limits to new totals, like `session.subagents.raiseBudget`; null means the session's
-   * budget. Resolves with the budget, or the reason why it was not raised. Requires the role `operator`.
+   * budget. Resolves with the new budget, or with the reason why it was not raised. Requires the role `operator`.
    * @throws {OffstageError} like `send`, and `NOT_ALLOWED` (rejects)
    */
   async raiseBudget(subagentId: string | null, limits: BudgetLimits): Promise<RaiseResult> {
@@ -381,7 +387,8 @@ export class SessionClient {
   }
 
   /**
-   * Reports that the user has seen a result or notice, so that the session need not say it. The promise may be ignored.
+   * Reports that the user has seen a result or notice, so that the session does not need to speak it. The promise may
+   * be ignored.
    * @throws {OffstageError} like `send` (rejects)
    */
   shown(deliveryId: string): Promise<void> {
@@ -389,7 +396,7 @@ export class SessionClient {
   }
 
   /**
-   * Reports that the screen shows a question, whose buttons are then valid. The promise may be ignored.
+   * Reports that the screen shows a question; from then on, its buttons are valid. The promise may be ignored.
    * @throws {OffstageError} like `send` (rejects)
    */
   questionShown(requestId: string): Promise<void> {
@@ -397,18 +404,18 @@ export class SessionClient {
   }
 
   /**
-   * Carries out the calls of a tool with `runsAt: 'client'`: the handler's result goes to the model. `signal` aborts when the
-   * result is no longer wanted. Returns the function that removes the handler.
+   * Executes the calls of a tool with `runsAt: 'client'`; the handler's result is sent to the model. `signal` aborts
+   * when the result is no longer needed. Returns a function that removes the handler.
    * @throws {ConfigurationError} `INVALID_ARGUMENT`
    */
   readonly handle: (name: string, handler: CallHandler) => () => void;
 
-  /** Connects at once while the connection is `waiting`, before `status.retryAt`. In any other state, does nothing. */
+  /** If the connection is `waiting`, connects now instead of at `status.retryAt`. Does nothing in any other state. */
   reconnect(): void {
     if (this.#status.get().state === 'waiting') this.#connect();
   }
 
-  /** Ends the connection. Commands without a receipt are rejected. Safe to call twice. */
+  /** Ends the connection. Rejects the commands that have no receipt yet. Safe to call twice. */
   close(): void {
     this.#end({ code: 'CLIENT_CLOSED', message: 'The client was closed' });
   }
@@ -449,7 +456,7 @@ export class SessionClient {
     if (commands.length > 0) this.#line?.send(commands.map(({ frame }) => frame));
   }
 
-  /** Drops the current line. Returns the new attempt's number. */
+  /** Drops the current line. Returns the number of the new attempt. */
   #begin(): number {
     this.#drop();
     this.#isWelcome = false;
@@ -499,7 +506,7 @@ export class SessionClient {
     };
   }
 
-  /** Opens a WebSocket in parallel, and replaces the stream once the WebSocket is open (SESSION-CLIENT-6). */
+  /** Opens a WebSocket in parallel and replaces the stream once the WebSocket is open (SESSION-CLIENT-6). */
   #probeLater(delayMs: number): void {
     const stream = this.#line;
     const isWaiting = (): boolean => stream !== null && this.#line === stream;
@@ -573,7 +580,7 @@ export class SessionClient {
   }
 
   /**
-   * Does the same for a server that sends nothing unprompted. The response time counts from the `ping`, because
+   * Does the same for a server that sends nothing unprompted. The response time is measured from the `ping`, because
    * browsers delay timers in a hidden page.
    */
   #ask(): void {
@@ -672,7 +679,7 @@ export class SessionClient {
       reason: null,
     } as const;
     if (this.#isWelcome) {
-      // All receipts from the earlier memory have arrived; the new memory knows the commands that still lack one.
+      // All receipts from the earlier memory have arrived, and the new memory knows the commands that still lack one.
       if (memory !== this.#memory)
         for (const command of this.#commands.values())
           if (command.sentTo === this.#memory) command.sentTo = memory;
@@ -745,13 +752,13 @@ export class SessionClient {
     if (!retry) return this.#end(reason);
     const detour = url === undefined ? null : URL.parse(url, this.#url.href);
     if (detour && !mayDetour(detour, this.#url)) {
-      // The token may be sent only to a URL that is at least as safe as the app's.
+      // The token may be sent only to a URL that is at least as secure as the app's.
       const told = `The server sends this client to ${detour.origin}, which is less safe than ${this.#url.origin}`;
       return this.#end({ code: 'DETOUR_REFUSED', message: told });
     }
     if (detour) this.#detour = { url: detour, failures: 0 };
     this.#wasAnswered = true;
-    // The delay grows with each failure, which slows down a client that two servers redirect to each other.
+    // The delay grows with each failure; this also slows down a client that two servers keep redirecting to each other.
     this.#lost({ reason, atOnce: detour !== null && this.#failures === 0 });
   }
 
@@ -765,11 +772,11 @@ export class SessionClient {
     atOnce = false,
   }: { readonly reason?: ClientStatus['reason']; readonly atOnce?: boolean } = {}): void {
     this.#drop();
-    // A network may let only one of WebSocket and stream through, so the client alternates between them.
+    // A network may let only WebSockets or only streams through, so the client alternates between them.
     if (!this.#wasAnswered && (this.#options.transport ?? 'auto') === 'auto')
       this.#kind = this.#kind === 'websocket' ? 'stream' : 'websocket';
     const { clock, random, scheduler } = this.#environment;
-    // A connection that closes soon after opening counts as failed.
+    // A connection that closes soon after it opened counts as a failure.
     if (this.#isWelcome && clock.now() - this.#openedAt >= LONGEST_RETRY_MS) this.#failures = 0;
     if (this.#detour && !this.#isWelcome && ++this.#detour.failures > MAX_DETOUR_FAILURES)
       this.#detour = null;
@@ -778,7 +785,7 @@ export class SessionClient {
     const patienceMs = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** this.#failures);
     const delayMs = atOnce ? 0 : patienceMs * (0.75 + random.next() / 2);
     this.#failures = Math.min(this.#failures + 1, 16);
-    // The server allows each user few streams: a hidden page leaves them to visible pages.
+    // The server allows each user only a few streams, so a hidden page leaves them to visible pages.
     const isHidden = reason?.code === 'TOO_MANY_STREAMS' && !screen.isVisible();
     if (!isHidden) this.#cancelTimer = scheduler.schedule(() => this.#connect(), delayMs);
     this.#show({
@@ -865,7 +872,8 @@ function handled(promise: Promise<unknown>): Promise<void> {
 }
 
 /**
- * Connects to a session of `serve`. The client reconnects by itself until `close` or a refusal by the server (`status`).
+ * Connects to a session that `serve` provides. The client reconnects automatically until `close` is called or the
+ * server refuses it (see `status`).
  * @throws {ConfigurationError} `INVALID_OPTION`, `INVALID_URL`
  */
 export function connect(options: ConnectOptions): SessionClient {

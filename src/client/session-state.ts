@@ -1,13 +1,14 @@
-// A session's state at a client: the same record as in `session.store`, how each event changes it, and the server's
-// patches, which contain a view's changed fields.
+// A client's copy of a session's state: the same record as in `session.store`, the way each event changes it, and the
+// server's patches, which contain the changed fields of a view.
 //
-// Owns:     the reducer, the limits of kept views, and patches.
-// Does not: know connections, or store state: all functions are pure.
+// Owns:     the reducer, the limits on stored views, and the patches.
+// Does not: know about connections or store state; all functions are pure.
 //
 // Invariants
-//   CLIENT-STATE-1. After the same events, a client's state has the same views as the session's, except for ended views
-//       that exceed the limits.
-//   CLIENT-STATE-2. An event replaces only the views that it changes: all other views and lists remain the same objects.
+//   CLIENT-STATE-1. After the same events, a client's state has the same views as the session's state, except for ended
+//       views beyond the limits.
+//   CLIENT-STATE-2. An event replaces only the views that it changes; all other views and lists remain the same
+//       objects.
 //   CLIENT-STATE-3. `applyPatch(before, patchOf(before, after))` equals `after`, for any two views.
 
 import {
@@ -22,7 +23,6 @@ import {
 } from '../actors/contracts/session-views.ts';
 import type { ViewList, ViewPatch } from './protocol.ts';
 
-/** A view in one of the lists. */
 type View = TranscriptItem | SubagentView | QuestionView | DeliveryView;
 
 interface ListOf<T extends View> {
@@ -55,7 +55,7 @@ const lists = {
   } satisfies ListOf<DeliveryView>,
 };
 
-/** Returns the state after an event; the same object if the event changes nothing. */
+/** Returns the state after an event; returns the same object if the event changes nothing. */
 export function applySessionEvent(state: SessionState, event: SessionEvent): SessionState {
   const { type } = event;
   if (type === 'connection.changed')
@@ -106,7 +106,7 @@ function withView<T extends View>(
     : next.filter((each) => !isOver(each) || each === view || excess-- <= 0);
 }
 
-/** Returns the list and view that an event replaces; null if there is none. */
+/** Returns the list and the view that an event replaces; null if it replaces none. */
 export function viewOf(event: SessionEvent): ChangedView | null {
   const { type } = event;
   if (type === 'transcript.changed') return located('transcript', event.item, lists.transcript);
@@ -128,7 +128,7 @@ function located<T extends View>(of: ViewList, view: T, { id, isOver }: ListOf<T
   return { of, id: id(view), view, isOver: isOver(view) };
 }
 
-/** Returns the event that a patch represents; null if the state lacks the view, because a frame was missed. */
+/** Returns the event that a patch represents; null if the state lacks the view because a frame was missed. */
 export function eventOfPatch(state: SessionState, patch: ViewPatch): SessionEvent | null {
   const { of, id } = patch;
   switch (of) {
@@ -163,7 +163,7 @@ function patched<T extends View>(
   return before ? (applyPatch(before, patch) as T) : null;
 }
 
-/** If the text had at least this length, the patch of a text that grew contains only the addition. */
+/** If a text had at least this length and has grown, the patch contains only the addition. */
 const MIN_CONTINUED_CHARS = 12;
 
 /** Returns the fields that differ between two views. */
@@ -172,7 +172,7 @@ export function patchOf(
   after: object,
 ): Pick<ViewPatch, 'set' | 'append' | 'unset'> {
   const [old, now] = [before, after].map((view) => Object.fromEntries(Object.entries(view)));
-  // Entries instead of an object, because a field may have any name, even `__proto__`.
+  // Entries are used instead of an object, because a field may have any name, even `__proto__`.
   const set: [string, unknown][] = [];
   const append: [string, string][] = [];
   const unset: string[] = [];
@@ -191,7 +191,7 @@ export function patchOf(
   };
 }
 
-/** Returns the view with a patch applied. */
+/** Returns the view with the patch applied. */
 export function applyPatch(
   before: object,
   { set = {}, append = {}, unset = [] }: Pick<ViewPatch, 'set' | 'append' | 'unset'>,

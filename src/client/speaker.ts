@@ -1,14 +1,15 @@
-// A client's speaker: it plays the lead agent's audio and reports its playback. If the host has no audio or the user
-// wants none, only text is shown.
+// A client's speaker, which plays the lead agent's audio and reports how much has been played. If the host has no audio
+// or the user wants none, only text is shown.
 //
 // Invariants
-//   SPEAKER-1. Only audio that has left the audio thread is reported as played, and only by the voice owner.
-//   SPEAKER-2. If the browser requires a user gesture, the state is `blocked`: the client does not take the voice, and
-//       neither plays nor reports until `start` is called in a gesture handler.
+//   SPEAKER-1. Audio is reported as played only after it has left the audio thread, and only by the voice owner.
+//   SPEAKER-2. If the browser requires a user gesture, the state is `blocked`. The client then does not take the voice,
+//       play audio or report playback until `start` is called in a gesture handler.
 //   SPEAKER-3. A client that reconnects takes the voice again only if no other client has taken it.
-//   SPEAKER-4. A silent speaker reports speech as heard on arrival: the user reads the words, as in a text session.
-//   SPEAKER-5. When the browser pauses the audio (`blocked`), the client releases the voice, and deliveries wait. When
-//       the audio runs again, by itself or through `start`, the client takes the voice again.
+//   SPEAKER-4. A silent speaker reports speech as heard when it arrives, because the user reads it, as in a text
+//       session.
+//   SPEAKER-5. When the browser pauses the audio (`blocked`), the client releases the voice, and deliveries have to
+//       wait. When the audio resumes, on its own or through `start`, the client takes the voice again.
 
 /* oxlint-disable unicorn/require-post-message-target-origin -- a port of the audio thread has no origin */
 
@@ -31,9 +32,9 @@ import type { WorkletReport } from './worklet.ts';
 /** The state of a client's audio. */
 export interface SpeakerStatus {
   /**
-   * `blocked`: the browser requires a click or key press, initially or after pausing the audio; call `start` in its
-   * handler. `silent`: the host has no audio, or the app wants none. `insecure`: like `silent`, because the page comes
-   * neither from `https:` nor from localhost.
+   * `blocked`: the browser requires a click or key press, either initially or after it paused the audio; call `start`
+   * in the event handler. `silent`: the host has no audio, or the app does not want audio. `insecure`: like `silent`,
+   * because the page is served neither over `https:` nor from localhost.
    */
   readonly state: 'off' | 'starting' | 'blocked' | 'on' | 'silent' | 'insecure';
 }
@@ -41,7 +42,7 @@ export interface SpeakerStatus {
 /** The options of a speaker's `start()`. */
 export interface SpeakerOptions {
   /**
-   * For a user who reads: nothing is played, and speech counts as heard on arrival. No click is required.
+   * For a user who reads: nothing is played, and speech counts as heard when it arrives. No click is required.
    * @defaultValue false
    */
   readonly silent?: boolean;
@@ -58,11 +59,11 @@ interface Output {
   close(): void;
 }
 
-/** A context that waits for a gesture neither resumes nor rejects, so this timeout decides. */
+/** A context that is waiting for a gesture neither resumes nor rejects, so this timeout decides. */
 const GESTURE_WAIT_MS = 400;
-/** The interval between the silent speaker's reports, because packets arrive faster than a server accepts reports. */
+/** The interval between the reports of a silent speaker: packets arrive faster than a server accepts reports. */
 const SILENT_REPORT_MS = 100;
-/** The number of remembered item ids. */
+/** The number of item ids that are remembered. */
 const MAX_ITEMS = 256;
 
 /** The lead agent's audio at a client: `client.speaker`. */
@@ -73,11 +74,11 @@ export class Speaker {
   readonly #status: Value<SpeakerStatus>;
   readonly #items = new Map<number, string>();
   #output: Output | null = null;
-  /** Whether the app asked for silence. */
+  /** Whether the app has asked for silence. */
   #isQuiet = false;
   /** Whether another client has taken the voice. */
   #isElsewhere = false;
-  /** Whether the client released the voice because the audio is paused. */
+  /** Whether the client has released the voice because the audio is paused. */
   #hasGivenBack = false;
   get #isPaused(): boolean {
     return this.#status.get().state === 'blocked';
@@ -106,8 +107,8 @@ export class Speaker {
   }
 
   /**
-   * Takes the session's voice: this client plays the audio, and the session listens to its microphone. Call it in a
-   * click handler. A later call switches between audio and silence. Resolves with the resulting state.
+   * Takes the session's voice: this client plays the audio, and the session listens to its microphone. Call this method
+   * in a click handler. A later call switches between audio and silence. Resolves with the resulting state.
    * @throws {ConfigurationError} `INVALID_OPTION` (rejects)
    */
   async start(options: SpeakerOptions = {}): Promise<SpeakerStatus['state']> {
@@ -126,7 +127,7 @@ export class Speaker {
         this.#status.set({ state: 'blocked' });
         return 'blocked';
       }
-      // The session repeats the audio that the old output has not played.
+      // The session repeats the audio that the old output did not play.
       this.#output?.clear();
       this.#output?.close();
       this.#output = opened.output;

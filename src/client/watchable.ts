@@ -1,6 +1,6 @@
-// Small value streams for a page's listeners, such as a client's `events` and `status`.
+// Small observable values for a page's listeners, such as a client's `events` and `status`.
 
-/** A subscription that its owner can end. */
+/** A subscription that can be ended. */
 export interface Subscription {
   /** Ends the subscription. */
   unsubscribe(): void;
@@ -9,7 +9,7 @@ export interface Subscription {
 /** A function that receives each value, or an object with such a function as `next`. */
 export type Listener<T> = ((value: T) => void) | { readonly next?: (value: T) => void };
 
-/** A stream that a page can subscribe to; RxJS accepts it with `from(...)`. */
+/** A stream that a page can subscribe to; RxJS accepts it in `from(...)`. */
 export interface Watchable<T> {
   /** Calls the listener with each value from now on. */
   subscribe(listener: Listener<T>): Subscription;
@@ -25,7 +25,7 @@ export class Emitter<T> implements Watchable<T> {
   readonly #listeners = new Set<{ readonly listener: Listener<T> }>();
   readonly #threw: (error: unknown) => void;
 
-  /** `threw`: receives errors thrown by listeners; the other listeners are still called. */
+  /** `threw` receives errors that listeners throw; the other listeners are still called. */
   constructor(threw: (error: unknown) => void) {
     this.#threw = threw;
   }
@@ -36,7 +36,7 @@ export class Emitter<T> implements Watchable<T> {
     return { unsubscribe: () => void this.#listeners.delete(entry) };
   }
 
-  /** `isStale` tells whether a listener has caused a newer value; the other listeners have already received that value. */
+  /** `isStale` returns whether a listener has caused a newer value, which the other listeners have then received. */
   emit(value: T, isStale = (): boolean => false): void {
     for (const { listener } of this.#listeners) {
       if (isStale()) return;

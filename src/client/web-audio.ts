@@ -1,5 +1,5 @@
-// The part of the browser's Web Audio and media APIs that a client uses, and the functions that open them. The types
-// are declared here, because the rest of the package is compiled without browser types.
+// The parts of the browser's Web Audio and media APIs that a client uses, and the functions that open them. The types
+// are declared here because the rest of the package is compiled without browser types.
 
 import { screen } from './screen.ts';
 
@@ -36,16 +36,16 @@ export interface MediaStreamLike {
   }[];
 }
 
-/** A microphone that the user may choose. */
+/** A microphone that the user can choose. */
 export interface MicrophoneDevice {
-  /** The device id, for `start`. */
+  /** The device id to pass to `start`. */
   readonly deviceId: string;
   /** Empty until the user has granted access to the microphone. */
   readonly label: string;
 }
 
 interface BrowserAudio {
-  /** False on an `http:` page that is not on localhost: the browser then offers neither microphone nor audio thread. */
+  /** False on an `http:` page that is not on localhost, where the browser offers no microphone or audio thread. */
   readonly isSecureContext?: boolean;
   readonly AudioContext?: new (options?: object) => AudioContextLike;
   readonly AudioWorkletNode?: new (
@@ -66,7 +66,7 @@ const host: object = globalThis;
 export const browser = host as BrowserAudio;
 
 /**
- * Returns the URL of the audio thread's file. `no-inline`: Vite would turn a small file into a `data:` address, which a
+ * Returns the URL of the audio thread's file. `no-inline`: Vite would inline a small file as a `data:` URL, which a
  * strict Content-Security-Policy forbids.
  */
 export function defaultWorkletUrl(): URL {
@@ -94,9 +94,9 @@ export async function openContext(
 }
 
 /**
- * Calls back when the browser pauses a running context (a hidden page, a call on iOS), and when it runs again. If the
- * browser allows it, the watch resumes a paused context at once, and again when the page becomes visible; otherwise a
- * gesture is needed. Returns a function that ends the watch.
+ * Calls the listener when the browser pauses a running context (because the page is hidden, or for a call on iOS), and
+ * when the context runs again. If the browser allows it, a paused context is resumed at once, and again when the page
+ * becomes visible; otherwise a user gesture is needed. Returns a function that stops watching.
  */
 export function watchContext(
   context: AudioContextLike,
@@ -108,7 +108,7 @@ export function watchContext(
     if (!runs && isWatched) context.resume().catch(() => undefined);
   };
   context.addEventListener('statechange', () => {
-    // `interrupted` in Safari, `suspended` elsewhere.
+    // The state is `interrupted` in Safari and `suspended` elsewhere.
     const runsNow = context.state === 'running';
     if (!isWatched || runsNow === runs) return;
     runs = runsNow;
@@ -124,7 +124,7 @@ export function watchContext(
   };
 }
 
-/** Closes a context. A second call is harmless. */
+/** Closes a context. A second call has no effect. */
 export function closeContext(context: AudioContextLike): void {
   context.close().catch(() => undefined);
 }

@@ -1,24 +1,24 @@
-// A page's audio thread: the processors for microphone and speaker. This file has no imports, so that a page with a
-// strict Content-Security-Policy can load it and a bundler can copy it.
+// A page's audio thread: the processors for the microphone and the speaker. This file has no imports, so that a page
+// with a strict Content-Security-Policy can load it and a bundler can copy it.
 //
-// Owns:     the microphone's frames, the speaker's queue, the count of played samples.
-// Does not: know the protocol, or the main thread's objects.
+// Owns:     the microphone's frames, the speaker's queue, and the count of played samples.
+// Does not: know the protocol or the main thread's objects.
 //
 // Invariants
-//   WORKLET-1. Samples are played in arrival order, each once, and none after `clear`.
-//   WORKLET-2. Reports never exceed the played duration. While playing, a report is made at least every `REPORT_MS`;
-//       also at the end of an item, and when the queue runs empty.
-//   WORKLET-3. `clear` reports the item that was playing or next, and no later item, because a report for an item means
-//       that all earlier items were played.
+//   WORKLET-1. Samples are played in order of arrival, each once; none is played after `clear`.
+//   WORKLET-2. Reports never exceed the duration that was actually played. During playback, a report is sent at least
+//       every `REPORT_MS`, at the end of each item, and when the queue runs empty.
+//   WORKLET-3. `clear` reports the item that was playing or would have played next, but no later item, because a report
+//       for an item means that all earlier items were played.
 //   WORKLET-4. When the microphone closes, it sends a second of silence, which ends the utterance at the server.
 
 /* oxlint-disable unicorn/require-post-message-target-origin -- a port of the audio thread has no origin */
 
-/** The played duration of an item, from its start. */
+/** How much of an item has been played, measured from its start. */
 export interface WorkletReport {
-  /** The `itemId` of the played frames. */
+  /** The `itemId` of the frames that were played. */
   readonly itemId: string;
-  /** The duration of the item played so far, in milliseconds. */
+  /** How much of the item has been played so far, in milliseconds. */
   readonly playedMs: number;
 }
 
@@ -37,19 +37,19 @@ interface Chunk {
 }
 
 const REPORT_MS = 100;
-/** The audio to queue before playback starts, so that a late first packet causes no gap. */
+/** How much audio to queue before playback starts, so that a late first packet causes no gap. */
 const PREBUFFER_MS = 60;
 const FRAMES_PER_SECOND = 50;
 const CLOSING_SILENCE_FRAMES = 50;
 const FULL_SCALE = 32_768;
 
-/** The speaker's unplayed audio, by item, and each item's played duration. */
+/** The speaker's unplayed audio, by item, and how much of each item has been played. */
 export class PlaybackQueue {
   readonly #sampleRateHz: number;
   #chunks: Chunk[] = [];
   #offset = 0;
   #queued = 0;
-  /** Samples of silence that may still be played while the queue fills. */
+  /** How many samples of silence may still be played while the queue fills. */
   #holdingBack = 0;
   #playing: { itemId: string | null; samples: number; reported: number } | null = null;
 
@@ -64,7 +64,7 @@ export class PlaybackQueue {
     this.#queued += samples.length;
   }
 
-  /** Fills `output` with the queued audio, then silence. Returns the reports that are due. */
+  /** Fills `output` with queued audio, then with silence. Returns the reports that are due. */
   pull(output: Float32Array): readonly WorkletReport[] {
     const reports: WorkletReport[] = [];
     let filled = 0;
@@ -140,7 +140,7 @@ export class PlaybackQueue {
   }
 }
 
-/** Cuts the microphone's audio into frames. */
+/** Splits the microphone's audio into frames. */
 export class CaptureFramer {
   #frame: Int16Array;
   #filled = 0;
@@ -181,7 +181,7 @@ export class CaptureFramer {
   }
 }
 
-/** The audio thread's global scope. */
+/** The global scope of the audio thread. */
 interface AudioThread {
   readonly sampleRate: number;
   readonly AudioWorkletProcessor: new () => {

@@ -1,13 +1,14 @@
-// Bodhi's client JSON: the messages to and from a client, for apps whose clients use this vocabulary instead of
-// following `session.events`. Uses only the public session.
+// Bodhi's client JSON: the messages to and from a client. Apps use it if their clients know this vocabulary and do not
+// follow `session.events`. It uses only the public session.
 //
 // Invariants
-//   CLIENT-MESSAGES-1. Each subscriber receives a question and an end once, and progress when it has changed. A
-//       subscriber receives only later events; earlier state is in `session.store`.
-//   CLIENT-MESSAGES-2. A delivery that a client may acknowledge has its `deliveryId`: in the message with the words
-//       that report it, or as a card. Later subscribers receive it as a card until a client has acknowledged it.
+//   CLIENT-MESSAGES-1. Each subscriber receives each question and each end once, and progress only when it has changed.
+//       A subscriber receives only later events; earlier state is in `session.store`.
+//   CLIENT-MESSAGES-2. A delivery that a client may acknowledge carries its `deliveryId`, either in the message that
+//       reports it or as a card. Later subscribers receive it as a card until a client has acknowledged it.
 //   CLIENT-MESSAGES-3. Each subscriber counts as a listener of the session (`session.listen`).
-//   CLIENT-MESSAGES-4. A malformed message is answered with what was expected, and reported; it does not affect the session.
+//   CLIENT-MESSAGES-4. A malformed message is reported and answered with a description of what was expected. It does
+//       not affect the session.
 
 import { concat, concatMap, Observable } from 'rxjs';
 import { z } from 'zod';
@@ -29,7 +30,7 @@ import { fromBase64 } from '../values/base64.ts';
 import { anObject, check } from '../values/checks.ts';
 import { messageOf, ProtocolError } from '../values/errors.ts';
 
-/** The part of a session that its clients need. */
+/** The part of a session that clients need. */
 export type ClientSession = Pick<
   BaseSession,
   | 'answer'
@@ -48,7 +49,7 @@ export type ClientSession = Pick<
 
 const aSession = anObject('a session: a TextSession or a VoiceSession', 'listen', 'sendText');
 
-/** Buttons to show next to the words; `ui.response` answers them. */
+/** Buttons to show next to the text. `ui.response` answers them. */
 export type UiPayload =
   | {
       readonly type: 'choice';
@@ -69,19 +70,19 @@ export type ClientMessage =
       readonly role: 'user' | 'assistant';
       readonly text: string;
       readonly partial: boolean;
-      /** The words replace those of an earlier final transcript. */
+      /** The text replaces that of an earlier final transcript. */
       readonly corrected: boolean;
-      /** The user interrupted the speech: `text` contains the words that were heard. */
+      /** The user interrupted the speech: `text` contains only what the user heard. */
       readonly interrupted: boolean;
-      /** The words only fill a silence. */
+      /** The text only fills a silence. */
       readonly filler?: boolean;
-      /** The delivery that the words report: answer with `delivery.shown` once it is on the screen. */
+      /** The delivery that the text reports. Answer with `delivery.shown` once it is on the screen. */
       readonly deliveryId?: string;
-      /** The results that the words report together. */
+      /** The results that the text reports together. */
       readonly deliveryIds?: readonly string[];
     }
   /**
-   * A result or notice that the user has not seen, and that no words reported to this client: answer with
+   * A result or notice that the user has not seen and that no text has reported to this client. Answer with
    * `delivery.shown` or `delivery.dismissed`.
    */
   | {
@@ -93,7 +94,7 @@ export type ClientMessage =
     }
   | { readonly type: 'turn.ended'; readonly turn: number; readonly agentName: string }
   | { readonly type: 'agent.changed'; readonly agentName: string; readonly from: string | null }
-  /** A subagent asks, and the user's words go to the subagent. A queued question is sent when it is asked. */
+  /** A subagent asks, and the user's answer goes to the subagent. A queued question is sent when it is asked. */
   | {
       readonly type: 'subagent.question';
       readonly requestId: string;
@@ -118,20 +119,20 @@ export type ClientMessage =
       readonly text: string;
     }
   | ({ readonly type: 'subagent.completion' } & SubagentCompletion)
-  /** The value passed to `sendJsonToClient`. */
+  /** The value that is passed to `sendJsonToClient`. */
   | { readonly type: 'json'; readonly data: unknown };
 
 /** How a subagent ended. */
 export interface SubagentCompletion {
-  /** The id of the subagent. */
+  /** The subagent's id. */
   readonly subagentId: string;
-  /** The tool call for which it worked; null if there is none. */
+  /** The tool call that it worked on, or null. */
   readonly toolCallId: string | null;
-  /** The end of the subagent. */
+  /** How the subagent ended. */
   readonly status: 'success' | 'failure' | 'cancelled';
-  /** The result as words for speech, or why there is no result. */
+  /** The result as text for speech, or why there is no result. */
   readonly summaryText: string;
-  /** The products of the subagent. */
+  /** The products that the subagent has created. */
   readonly artifacts: readonly Artifact[];
   readonly metadata: {
     readonly configName: string;
@@ -146,8 +147,8 @@ const REMEMBERED = 1000;
 
 /**
  * Returns the messages for one client. The observable is cold: each subscriber is one client, with its own memory of
- * received messages. A client acknowledges each delivery that it has shown: `delivery.shown` with the `deliveryId` of
- * the message, to `receiveClientMessage`.
+ * received messages. A client acknowledges each delivery that it has shown. It sends `delivery.shown` with the
+ * `deliveryId` of the message to `receiveClientMessage`.
  * @throws {ConfigurationError} `INVALID_ARGUMENT` if `session` is not a session.
  */
 export function clientMessages(
@@ -166,14 +167,14 @@ export function clientMessages(
   });
 }
 
-/** The memory of one subscriber. */
+/** What is remembered for one subscriber. */
 class Told {
   readonly #finals = new Bounded<string>();
   readonly #questions = new Bounded<string>();
   readonly #progress = new Bounded<string>();
   readonly #ended = new Bounded<boolean>();
   readonly #calls = new Bounded<string | null>();
-  /** Deliveries that this client has received, in words or as a card. */
+  /** Deliveries that this client has received in a text or as a card. */
   readonly #deliveries = new Bounded<boolean>();
   readonly #lifetimes = new Bounded<'ephemeral' | 'session'>();
 
@@ -186,7 +187,7 @@ class Told {
     if (type === 'delivery.changed') return this.cardOf(event.delivery);
     if (type === 'client.json') return [{ type: 'json', data: event.data }];
     if (type === 'subagent.delegated') this.#lifetimes.set(event.subagentId, event.lifetime);
-    // After a failed transfer, the same agent continues to lead.
+    // After a failed transfer, the same agent remains the lead agent.
     if (type === 'agent.entered' && event.from !== event.agentName)
       return [{ type: 'agent.changed', agentName: event.agentName, from: event.from }];
     return [];
@@ -225,7 +226,7 @@ class Told {
     if (state === 'queued' || state === 'parked') return [];
     if (state !== 'presenting' && state !== 'open') {
       this.#questions.set(requestId, state);
-      // This client did not receive the question.
+      // This client has not received the question.
       if (before === undefined) return [];
       return [{ type: 'subagent.question.closed', requestId, state, answer }];
     }
@@ -281,7 +282,7 @@ function payloadOf(
   return options.length > 0 ? { type: 'choice', requestId, data: { options } } : null;
 }
 
-/** A map that forgets its oldest entries. */
+/** A map that drops its oldest entries. */
 class Bounded<T> {
   readonly #entries = new Map<string, T>();
 
@@ -305,14 +306,14 @@ const text = z.string().trim().min(1).max(MAX_TEXT_CHARS);
 
 /** The messages that clients may send. */
 const clientInputSchema = z.discriminatedUnion('type', [
-  /** A button, a consent, words, or the fields of a form; exactly one of them. */
+  /** A button, a consent, a text, or the fields of a form. Exactly one of them is set. */
   z
     .object({
       type: z.literal('ui.response'),
       requestId: id,
       selectedOptionId: id.optional(),
       approved: z.boolean().optional(),
-      /** With `approved: true`: the arguments with which the call runs instead of its own. */
+      /** With `approved: true`: the arguments that replace the call's own. */
       input: z.json().optional(),
       lasts: z.enum(['task', 'session']).optional(),
       text: text.optional(),
@@ -332,14 +333,14 @@ const clientInputSchema = z.discriminatedUnion('type', [
     ),
   /** The user types. */
   z.object({ type: z.literal('text_input'), text }),
-  /** A question is on the screen: from now on, its buttons are accepted. */
+  /** A question is on the screen, so from now on its buttons are accepted. */
   z.object({ type: z.literal('question.shown'), requestId: id }),
-  /** The user has seen a result or notice. */
+  /** The user has seen a result or a notice. */
   z.object({ type: z.literal('delivery.shown'), deliveryId: id }),
-  /** The user does not want to hear a result or notice. */
+  /** The user does not want to hear a result or a notice. */
   z.object({ type: z.literal('delivery.dismissed'), deliveryId: id }),
   z.object({ type: z.literal('subagent.cancel'), subagentId: id }),
-  /** The user shows an image; `data` is its file in base64. */
+  /** The user shows an image. `data` is the image file in base64. */
   z.object({
     type: z.literal('image_input'),
     mediaType: z.string().max(MAX_ID_CHARS),
@@ -350,16 +351,16 @@ const clientInputSchema = z.discriminatedUnion('type', [
 /** A client's message in Bodhi's JSON. */
 export type ClientInput = z.infer<typeof clientInputSchema>;
 
-/** The receipt of a client's message: accepted, or why it was refused. */
+/** The receipt for a client's message: accepted, or why it was refused. */
 export type ClientReceipt =
   | AnswerReceipt
   | { readonly accepted: false; readonly reason: 'invalid' | 'refused'; readonly message: string };
 
 /**
- * Accepts a message from a client, as JSON text or parsed: `ui.response`, `text_input` and the rest of `ClientInput`.
- * The receipt says whether the message was accepted, and why not. `by`: the identity of the client's connection, which
- * the app has checked; a message cannot contain an identity.
- * @throws {ConfigurationError} `INVALID_ARGUMENT` if `session` is not a session, or an option is unknown (rejects).
+ * Accepts a message from a client, as JSON text or as a parsed value: `ui.response`, `text_input` and the rest of
+ * `ClientInput`. The receipt states whether the message was accepted and, if it was not, why. `by`: the identity of the
+ * client's connection, which the app has checked. A message cannot contain an identity.
+ * @throws {ConfigurationError} `INVALID_ARGUMENT` if `session` is not a session or an option is unknown (rejects).
  */
 export async function receiveClientMessage(
   session: Omit<ClientSession, 'events' | 'listen' | 'store'>,
@@ -396,7 +397,7 @@ function checkedInput(message: unknown): Checked {
       ? { ok: true, input: parsed.data }
       : { ok: false, why: z.prettifyError(parsed.error), cause: parsed.error };
   } catch (cause) {
-    // A deeply nested value overflows the stack.
+    // A deeply nested value would overflow the stack.
     return { ok: false, why: messageOf(cause), cause };
   }
 }
@@ -443,11 +444,11 @@ function answerOf(response: Extract<ClientInput, { type: 'ui.response' }>): Give
   if (optionId !== undefined) return { optionId };
   if (approved !== undefined)
     return { approved, ...(input !== undefined && { input }), ...(lasts && { lasts }) };
-  // The subagent reads the fields of the form as JSON.
+  // The subagent receives the fields of the form as JSON.
   return { text: words ?? JSON.stringify(formData) };
 }
 
-/** Parses a text frame from a socket; the schema then rejects text that is not JSON. */
+/** Parses a text frame from a socket. The schema then rejects text that is not JSON. */
 function asData(message: unknown): unknown {
   if (typeof message !== 'string') return message;
   try {

@@ -1,20 +1,20 @@
-// Companions: long-lived subagents with which their parent talks repeatedly.
+// Companions: long-lived subagents that their parent talks to repeatedly.
 //
-// Owns:     the schemas of these tools; whether a message goes to the current run, or starts the next one; the
-//           companions' names, and each companion's owner.
-// Does not: keep history or run anything: each companion has its own configuration with `lifetime: 'session'`, so that
-//           the service keeps its history between runs, until `companion__terminateChild` forgets the companion.
+// Owns:     the schemas of these tools, the choice whether a message goes to the current run or starts the next one,
+//           the companions' names, and each companion's owner.
+// Does not: keep history or run anything. Each companion has its own configuration with `lifetime: 'session'`, so the
+//           service keeps its history between runs until `companion__terminateChild` removes the companion.
 //
 // Invariants
-//   COMPANIONS-1. A companion works on one task at a time: the current run reads a message that arrives while it works;
-//       a message that this run has not read, and any later one, starts the next run, which knows all earlier ones. A
-//       message to a companion that asks a question is the answer.
-//   COMPANIONS-2. An agent sees only the companions that it has spawned.
-//   COMPANIONS-3. After a crash, an agent has its previous companions, with their history. An interrupted call is
-//       repeated, except a message, which the companion would read twice.
-//   COMPANIONS-4. When an agent ends, its companions are forgotten, because no agent could reach them.
-//   COMPANIONS-5. After a crash, an agent's companions are restored from their runs: their names, and the number of
-//       companions of each type. A companion that was dismissed while it was idle reappears.
+//   COMPANIONS-1. A companion works on one task at a time. A message that arrives during a run is read by that run. A
+//       message that the run has not read, or that arrives later, starts the next run, which knows the history of all
+//       earlier runs. A message to a companion that is asking a question is the answer.
+//   COMPANIONS-2. An agent sees only the companions that it spawned itself.
+//   COMPANIONS-3. After a crash, an agent still has its companions and their history. An interrupted call is repeated
+//       unless it is a message, which the companion would then read twice.
+//   COMPANIONS-4. When an agent ends, its companions are removed, because no other agent could reach them.
+//   COMPANIONS-5. After a crash, an agent's companions are restored from their runs. Their names and the number of
+//       companions of each type are restored too. A companion that was dismissed while it was idle reappears, however.
 
 import type { Toolset } from '../actors/contracts/task.ts';
 import { tool, zodSchema } from 'ai';
@@ -49,13 +49,13 @@ import { IS_WANTED } from '../actors/subagents/session-instances.ts';
 import { checkSubagentConfig } from '../actors/subagent/config.ts';
 import { toolFailure, type ToolFailure } from '../actors/model/tool-results.ts';
 
-/** The type of a companion. */
+/** A type of companion. */
 export interface CompanionAgent {
-  /** The configuration of the companion. */
+  /** The companion's configuration. */
   readonly agent: SubagentConfig;
   /**
-   * `blocking`: an agent that spawns or messages the companion waits for its result. `background`: the companion works
-   * while its parent continues. @defaultValue 'background'
+   * `blocking`: an agent that spawns the companion or sends it a message waits for its result. `background`: the
+   * companion works while its parent continues. @defaultValue 'background'
    */
   readonly mode?: 'blocking' | 'background';
 }
@@ -76,7 +76,7 @@ interface CallOptions {
   readonly abortSignal?: AbortSignal | undefined;
 }
 
-/** The tools of an agent with companions. */
+/** The tools of an agent that has companions. */
 export type CompanionTools = Toolset<
   | 'companion__spawnAgent'
   | 'companion__sendMessage'
@@ -95,9 +95,9 @@ const agentsSchema = z.array(
 );
 
 /**
- * Creates AI SDK tools with which an agent spawns and uses companions of these types. `companion__waitForResult` exists
- * if any type is `blocking`.
- * @throws {ConfigurationError} if there are no agents, two have the same name, or one is invalid.
+ * Creates AI SDK tools that let an agent spawn and use companions of these types. `companion__waitForResult` exists if
+ * any type is `blocking`.
+ * @throws {ConfigurationError} if there are no agents, if two have the same name, or if one is invalid.
  */
 export function companions(
   agents: readonly CompanionAgent[],
@@ -119,7 +119,7 @@ export function companions(
       `companions: expected agents with names of their own, got ${JSON.stringify(agents.map(({ agent }) => agent.name))}`,
     );
   for (const { agent } of agents) checkSubagentConfig(agent, `companions.${agent.name}`);
-  /** The configurations of an earlier process's companions: one object for all runs of a companion. */
+  /** The configurations of an earlier process's companions. All runs of a companion share one object. */
   const recalled = new Map<string, SubagentConfig>();
   const configOf = (agentType: string, id: string): SubagentConfig => {
     const known = recalled.get(id);
@@ -231,7 +231,7 @@ export function companions(
   };
 }
 
-/** Starts a run of a companion; for a blocking companion, waits for its result. */
+/** Starts a run of a companion. If the companion is blocking, waits for its result. */
 async function begin(
   scope: ToolScope,
   companion: NewCompanion,
@@ -300,7 +300,7 @@ async function finding(
   });
   if (!ended.ok) return toolFailure(ended.error.code, ended.error.message);
   const { report } = ended;
-  // The run has neither ended nor asked a question: the wait ended because the user spoke.
+  // The run has neither ended nor asked a question, so the wait ended because the user spoke.
   const works = report.endedAt === null && !report.pendingRequest;
   return { ...checkView(service, report), ...nameOf(companion), ...(works ? USER_SPOKE : {}) };
 }
@@ -330,7 +330,8 @@ async function hasEnded(scope: ToolScope, companion: Companion): Promise<void> {
 }
 
 /**
- * Returns the report on the companion's latest run while the service keeps it. Listing does not mark a result as delivered.
+ * Returns the report on the companion's latest run, as long as the service keeps that run. Listing a result does not
+ * mark it as delivered.
  */
 function reportOf(
   { service, requester }: ToolScope,
@@ -343,10 +344,10 @@ function describe(agents: readonly CompanionAgent[]): string {
   return agents.map(({ agent, mode = 'background' }) => `${agent.name} (${mode})`).join(', ');
 }
 
-// The companions of each agent, by service.
+// Each agent's companions, by service.
 
 interface Companion {
-  /** The name that the parent uses: `<type>-<n>`. */
+  /** The name that the parent knows the companion by: `<type>-<n>`. */
   readonly agentId: string;
   readonly agentType: string;
   readonly isBlocking: boolean;
@@ -355,19 +356,19 @@ interface Companion {
   readonly subagentId: string;
 }
 
-/** A companion that has had no run yet. */
+/** A companion that has not run yet. */
 type NewCompanion = Omit<Companion, 'subagentId'>;
 
 interface CompanionRegistry {
   readonly counts: Map<string, number>;
   readonly owned: Map<string | null, Map<string, Companion>>;
-  /** The names in use, over all owners. */
+  /** The names in use, across all owners. */
   readonly names: Set<string>;
-  /** The owners whose runs from an earlier process have been examined. */
+  /** The owners whose runs from an earlier process have already been examined. */
   readonly recalled: Set<string>;
 }
 
-/** With weak keys, a registry ends together with its service. */
+/** The keys are weak, so a registry is released together with its service. */
 const registries = new WeakMap<SubagentService, CompanionRegistry>();
 
 function registryOf(service: SubagentService): CompanionRegistry {
@@ -381,7 +382,7 @@ function registryOf(service: SubagentService): CompanionRegistry {
   return registry;
 }
 
-/** Creates a companion without history. */
+/** Creates a companion that has no history. */
 function makeCompanion(service: SubagentService, type: CompanionAgent): NewCompanion {
   const { counts, names } = registryOf(service);
   const { name } = type.agent;
@@ -395,7 +396,7 @@ function makeCompanion(service: SubagentService, type: CompanionAgent): NewCompa
   } as SubagentConfig);
 }
 
-/** Returns a companion's configuration: one object for all its runs, so that they share an instance. */
+/** Returns a companion's configuration. All its runs use the same object, so that they share an instance. */
 function companionConfig(agent: SubagentConfig, agentId: string): SubagentConfig {
   return { context: 'none', ...agent, name: agentId, lifetime: 'session' };
 }
@@ -406,8 +407,8 @@ function companionOf({ agent, mode }: CompanionAgent, config: SubagentConfig): N
 }
 
 /**
- * Restores an owner's companions from their runs in an earlier process, once per owner. `configOf` returns their
- * configurations.
+ * Restores an owner's companions from the runs of an earlier process. This happens once per owner. `configOf` returns
+ * their configurations.
  */
 function recallCompanions(
   service: SubagentService,
@@ -426,7 +427,7 @@ function recallCompanions(
     if (!type || name !== `${toolName}-${count}`) continue;
     counts.set(toolName, Math.max(counts.get(toolName) ?? 0, count));
     if (parentId !== owner) continue;
-    // A cancelled run means that the companion was dismissed.
+    // If the run was cancelled, the companion was dismissed.
     if (state === 'cancelled') forgetCompanion(service, { subagentId: owner }, name);
     else
       keepCompanion(

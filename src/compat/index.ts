@@ -1,4 +1,5 @@
-// The entry `offstage/compat`: the dialects of RockBot, Bodhi, Helix and Makaio (docs/coming-from.md).
+// The entry `offstage/compat`: tools and messages with the names of RockBot, Bodhi, Helix and Makaio
+// (docs/coming-from.md).
 
 export { clientMessages, receiveClientMessage } from './client-messages.ts';
 export type { ClientMessage, SubagentCompletion } from './client-messages.ts';

@@ -1,6 +1,6 @@
-// OpenClaw's task manager, with its numbers and names, built on `offstage/tasks`.
+// OpenClaw's task manager with its numbers and names, built on `offstage/tasks`.
 //
-// Does not: share its rules about words, which read English and guess. An app should prefer a `plan` function.
+// Does not: share its rules for text, which read only English and guess. An app should use a `plan` function instead.
 
 import { z } from 'zod';
 import type { Relay, RelayTask } from '../actors/ports/relay.ts';
@@ -18,13 +18,13 @@ export { TaskQueueTimeoutError as OpenClawTaskQueueTimeoutError };
 /** The kinds of tasks that OpenClaw knows. */
 export type OpenClawTaskDomain = 'calendar' | 'email' | 'coding' | 'research' | 'other';
 
-/** A task's topic, and whether the task changes something. */
+/** A task's topic, and whether the task makes a change. */
 export interface OpenClawTaskKind {
   readonly domain: OpenClawTaskDomain;
   readonly operation: 'read' | 'write';
 }
 
-/** The limits of OpenClaw's subagents: `{ ...openClawLimits }` in a configuration. */
+/** The limits of OpenClaw's subagents. Use them as `{ ...openClawLimits }` in a configuration. */
 export const openClawLimits = { maxSteps: 12, timeout: 300_000 } as const;
 
 const DOMAINS: readonly (readonly [OpenClawTaskDomain, RegExp])[] = [
@@ -36,11 +36,11 @@ const DOMAINS: readonly (readonly [OpenClawTaskDomain, RegExp])[] = [
 const WRITES =
   /\b(add|accept|archive|book|cancel|change|confirm|create|decline|delete|draft|forward|invite|move|remove|reply|reschedule|schedule|send|update|write)\b/i;
 
-/** Words that refer to earlier words, and therefore name no topic. */
+/** Words that refer to earlier ones and therefore do not name a topic. */
 const FOLLOWS_UP =
   /^(yes|yeah|yep|ok(ay)?|sure|please|go ahead|do (it|that|so)|confirm\w*|cancel|undo|and|also|now)\b|\b(it|that|this|them|those|these|the same)\b/i;
 
-/** Derives domain and operation from a task's English words. Only calendar and email tasks write. */
+/** Derives the domain and the operation from the English text of a task. Only calendar and email tasks can write. */
 export function openClawTaskKind(words: string): OpenClawTaskKind {
   check('openClawTaskKind(words)', z.string(), words, 'INVALID_ARGUMENT');
   const domain = DOMAINS.find(([, pattern]) => pattern.test(words))?.[0] ?? 'other';
@@ -53,9 +53,9 @@ function operationOf(domain: OpenClawTaskDomain, words: string): OpenClawTaskKin
 }
 
 /**
- * Returns a task's plan: the domain is the topic, and a writer takes the domain's lock (`calendar-write:primary`).
- * Words without a domain that refer to earlier words ("yes, confirm it") belong to the latest thread's topic. A task's
- * argument `thread` is a hint that names another topic; `resource` names another account.
+ * Returns a task's plan: the domain is the topic, and a writer takes the domain's lock (`calendar-write:primary`). A
+ * text without a domain that refers to an earlier one ("yes, confirm it") belongs to the topic of the latest thread.
+ * The task argument `thread` is a hint that names another topic, and `resource` names another account.
  */
 export function openClawPlan({ args, description }: RelayTask, latestTopic?: string): TaskPlan {
   const words = [description, ...Object.values(args).filter((arg) => typeof arg === 'string')];
@@ -76,7 +76,7 @@ export function openClawPlan({ args, description }: RelayTask, latestTopic?: str
   };
 }
 
-/** Returns the words with which an agent ended its turn if they are a question; otherwise null. */
+/** Returns the text that ended an agent's turn if it is a question; otherwise null. */
 export function looksLikeQuestion(words: string): string | null {
   check('looksLikeQuestion(words)', z.string(), words, 'INVALID_ARGUMENT');
   const text = words.trim();
@@ -84,8 +84,8 @@ export function looksLikeQuestion(words: string): string | null {
 }
 
 /**
- * Creates a manager with OpenClaw's numbers: 10 concurrent tasks, 30 s in the queue, 10 min for a thread, one retry of
- * an empty answer. Words that look like a question are treated as one.
+ * Creates a manager with OpenClaw's numbers: 10 concurrent tasks, 30 s in the queue, 10 min for a thread, and one retry
+ * after an empty answer. A text that looks like a question is treated as one.
  * @throws {ConfigurationError} `INVALID_OPTION`
  */
 export function openClawTaskManager(

@@ -1,22 +1,22 @@
-// Helix's step plan: splits a model step's calls into subagent calls and other calls. Pure.
+// Helix's step plan: splits the calls of a model step into subagent calls and other calls. Pure.
 
 import { ownValue } from '../values/own-value.ts';
 import { subagentOf } from '../actors/model/tool-flags.ts';
 import { SUBAGENT_TOOL_PREFIX } from '../actors/subagents/toolsets/sub-agent-tool.ts';
 
-/** Recognises a subagent tool by the prefix of its name, or by the marks on the tool itself. */
+/** Recognises a subagent tool by the prefix of its name or by the markers on the tool itself. */
 export function isSubAgentTool(nameOrTool: unknown): boolean {
   return typeof nameOrTool === 'string'
     ? nameOrTool.startsWith(SUBAGENT_TOOL_PREFIX) && nameOrTool !== SUBAGENT_TOOL_PREFIX
     : subagentOf(nameOrTool) !== null;
 }
 
-/** A call of the AI SDK, or a call with other systems' property names. */
+/** A call of the AI SDK, or a call with the property names of other systems. */
 export type PlannableCall =
   | { readonly toolCallId: string; readonly toolName: string; readonly input: unknown }
   | { readonly id: string; readonly name: string; readonly arguments: unknown };
 
-/** One model step's calls: subagent calls, and other calls. */
+/** The calls of one model step: subagent calls, and other calls. */
 export interface StepPlan<Call extends PlannableCall = PlannableCall> {
   readonly toolCalls: readonly Call[];
   readonly subAgentCalls: readonly {
@@ -27,8 +27,8 @@ export interface StepPlan<Call extends PlannableCall = PlannableCall> {
 }
 
 /**
- * Splits a step's calls; each part keeps the order of the calls. With `tools`, a subagent's tool is recognised under
- * any name (`summarize`), and no other tool is; without them, the prefix decides.
+ * Splits the calls of a step. Each part keeps the order of the calls. With `tools`, a subagent tool is recognised under
+ * any name (`summarize`), and no other tool is recognised. Without `tools`, the prefix decides.
  */
 export function planStepProcessing<Call extends PlannableCall>(
   calls: readonly Call[],

@@ -1,7 +1,7 @@
-// The superseded systems' relay tools: a model between the user and the external agent, with the tools `agent_start`
-// and `agent_respond` (or `claude_code_…`), and `ask_claude` for the lead agent.
+// The relay tools of the superseded systems: a model between the user and the external agent, with the tools
+// `agent_start` and `agent_respond` (or `claude_code_…`), and `ask_claude` for the lead agent.
 //
-// Does not: let a model give permissions. A request that `permits` does not allow is denied; a configuration with
+// Does not: let a model grant permissions. A request that `permits` does not allow is denied. A configuration with
 //           `relay` asks the user instead.
 
 import { tool } from 'ai';
@@ -21,29 +21,29 @@ import { looksLikeQuestion } from './openclaw-tasks.ts';
 
 /** The options of `relaySubagent`. */
 export interface RelayToolsOptions {
-  /** The relay to the agent. */
+  /** The relay that reaches the agent. */
   readonly relay: Relay;
-  /** Time, ids and randomness. */
+  /** The source of time, ids and randomness. */
   readonly environment: Environment;
-  /** The prefix of the tools' names: `agent_start`, or `claude_code_start`. @defaultValue 'agent' */
+  /** The prefix of the tool names: `agent_start`, or `claude_code_start`. @defaultValue 'agent' */
   readonly prefix?: 'agent' | 'claude_code';
-  /** Allows a tool of the agent without asking. @defaultValue none */
+  /** Allows the agent to use a tool without asking. @defaultValue none */
   readonly permits?: (tool: RelayTool) => boolean;
-  /** The maximum number of turns with one agent. @defaultValue 20 */
+  /** The maximum number of turns with an agent. @defaultValue 20 */
   readonly maxTurns?: number;
 }
 
-/** The result of a relay tool. */
+/** The result that a relay tool returns. */
 export interface RelayToolResult {
-  /** Whether the agent completed its task, asks a question, or failed. */
+  /** Whether the agent has completed its task, asks a question or has failed. */
   readonly status: 'completed' | 'needs_input' | 'error';
   readonly sessionId?: string;
   readonly threadId?: string;
-  /** The agent's words. @defaultValue none */
+  /** The agent's text. @defaultValue none */
   readonly text?: string;
-  /** The options of the agent's question. @defaultValue none */
+  /** The options of the agent's question, if any. @defaultValue none */
   readonly options?: readonly string[];
-  /** The failure, in words. @defaultValue none */
+  /** The description of the failure. @defaultValue none */
   readonly error?: string;
 }
 
@@ -61,7 +61,8 @@ const INSTRUCTIONS =
   'answer on with the respond tool, until its status is completed. Then repeat what it reported, in short.';
 
 /**
- * Creates the configuration of a subagent with these tools. Each subagent starts its own agents, which end with it.
+ * Creates the configuration of a subagent that has these tools. Each subagent starts its own agents, which stop when it
+ * ends.
  * @throws {ConfigurationError} `INVALID_OPTION`
  */
 export function relaySubagent(
@@ -109,7 +110,7 @@ interface StartInput {
 class Agents {
   readonly #options: RelayToolsOptions;
   readonly #threads = new Map<string, Conversation>();
-  /** Each thread's last completed session, which an error does not replace. */
+  /** The last completed session of each thread. An error does not replace it. */
   readonly #completed = new Map<string, string>();
   #count = 0;
 
@@ -137,7 +138,7 @@ class Agents {
     } catch (error) {
       if (!isContinued || continuity === 'force_resume' || signal.aborted)
         return { status: 'error', error: messageOf(error) };
-      // The agent no longer knows the session: a new one is tried once.
+      // The agent no longer knows the session, so a new session is tried once.
       try {
         await conversation.open(undefined, signal);
       } catch (again) {
@@ -348,8 +349,8 @@ class Conversation {
 const askInput = z.object({ task: z.string().min(1).describe('What it is to do, in full') });
 
 /**
- * Creates the lead agent's tool `ask_claude`, and the configuration of the subagent behind it, whose external agent
- * asks the user for permissions.
+ * Creates the lead agent's tool `ask_claude` and the configuration of the subagent behind it, whose external agent asks
+ * the user for permissions.
  * @throws {ConfigurationError} `INVALID_OPTION`
  */
 export function askClaude(relay: Relay) {

@@ -1,7 +1,7 @@
-// The tools of RockBot's subagents, with RockBot's names, arguments and texts, on the subagent service.
+// The tools of RockBot's subagents, with RockBot's names, arguments and texts, implemented on the subagent service.
 //
-// Does not: answer with a text that starts with `Error:`. A program receives `{ error: { code, message } }`; the model
-//           reads that text as an error, so that no description and no id can be mistaken for one.
+// Does not: return a text that starts with `Error:`. A program receives `{ error: { code, message } }`. The model
+//           receives it as an error, so that no description or id can be mistaken for one.
 
 import { tool, zodSchema, type Schema, type Tool } from 'ai';
 import { z } from 'zod';
@@ -23,25 +23,25 @@ import { isToolFailure, toolFailure, type ToolFailure } from '../actors/model/to
 
 /** The options of `rockbotToolset`. */
 export interface RockbotToolsetOptions {
-  /** The clock for the subagents' running time. @defaultValue real time */
+  /** The clock for the running time of subagents. @defaultValue real time */
   readonly clock?: Clock;
-  /** The service for a program's calls; a session provides its own. */
+  /** The service that executes a program's calls. A session provides its own. */
   readonly service?: SubagentService;
   /**
-   * The base configuration of every subagent. `timeout` applies to calls without `timeout_minutes` (RockBot's
+   * The base configuration of every subagent. The `timeout` applies to calls without `timeout_minutes` (RockBot's
    * `DefaultTimeoutMinutes`). @defaultValue name 'subagent', maxSteps 12, timeout 600000
    */
   readonly agent?: SpawnBase;
 }
 
-/** The limits for which these tools were designed: 3 subagents at a time, and no queue. */
+/** The limits that these tools were designed for: 3 subagents at a time and no queue. */
 export const rockbotLimits = {
   maxConcurrentPerSession: 3,
   maxLivePerSession: 3,
   whenFull: 'reject',
 } as const;
 
-/** RockBot has no nested subagents: only the primary agent receives these tools. */
+/** RockBot has no nested subagents, so only the primary agent receives these tools. */
 const MANAGEMENT = ['spawn_subagent', 'cancel_subagent', 'list_subagents'] as const;
 
 const MINUTE_MS = 60_000;
@@ -72,7 +72,7 @@ const spawnInput = z.object({
     .describe('Time that it may take, in minutes'),
 });
 
-/** The part of a call from which the configuration is restored. */
+/** The part of a call that the configuration is restored from. */
 const recipe = spawnInput.omit({ description: true });
 const RECIPE = 'rockbot';
 
@@ -93,7 +93,7 @@ const optionsSchema = z.strictObject({
 /**
  * Creates the tools of RockBot's primary agent: `spawn_subagent`, `cancel_subagent` and `list_subagents`, with RockBot's
  * arguments and texts.
- * @throws {ConfigurationError} if an option is unknown or invalid, also in `agent`.
+ * @throws {ConfigurationError} if an option, or an option in `agent`, is unknown or invalid.
  */
 export function rockbotToolset(options: RockbotToolsetOptions = {}) {
   check('rockbotToolset(options)', optionsSchema, options);
@@ -129,7 +129,7 @@ export function rockbotToolset(options: RockbotToolsetOptions = {}) {
   };
 }
 
-/** Creates the subagent's tool `ReportProgress`. `rockbotToolset` gives it to the subagents that it spawns. */
+/** Creates the subagent's tool `ReportProgress`. `rockbotToolset` passes it to the subagents that it spawns. */
 export function rockbotChildToolset() {
   return {
     ReportProgress: spoken({
@@ -160,7 +160,7 @@ function spawn(
   const config = configure(kept, agent);
   const receipt = service.spawn({
     config,
-    // The calling model's words are data of the task, not part of the system prompt.
+    // The text from the calling model is data in the task and not part of the system prompt.
     task: {
       toolName: config.name,
       args: context ? { context } : {},
@@ -190,7 +190,7 @@ function configure(
     context: 'none',
     ...agent,
     name,
-    // Earlier versions' recipes contain `context`.
+    // Recipes from earlier versions contain `context`.
     instructions: context ? withQuoted(instructions, { context }) : instructions,
     timeout: minutes === undefined ? timeout : minutes * MINUTE_MS,
     tools: { ...agent.tools, ...rockbotChildToolset() },
@@ -202,7 +202,7 @@ function list({ service, requester }: ToolScope, clock: Clock): string {
   if (active.length === 0) return 'No active subagents.';
   const lines = active.map(({ id, startedAt, task, progress }) => {
     const elapsed = Math.round((clock.now() - startedAt) / 1000);
-    // One line per subagent, whatever its task's text.
+    // Each subagent takes exactly one line, whatever the text of its task.
     const line = (text: string): string => clip(text.replace(/\s+/g, ' '), MAX_LISTED_CHARS);
     const latest = progress.at(-1);
     const how = latest ? `, progress=${line(latest.update)}` : '';
@@ -211,7 +211,7 @@ function list({ service, requester }: ToolScope, clock: Clock): string {
   return [`Active subagents (${active.length}):`, ...lines].join('\n');
 }
 
-/** Creates a tool that answers in words. Repeating a call is safe, because a spawn is recognised by its key. */
+/** Creates a tool whose answer is a text. Repeating a call is safe, because a spawn is recognised by its key. */
 function spoken<Input>(definition: {
   readonly description: string;
   readonly inputSchema: Schema<Input>;
@@ -224,7 +224,7 @@ function spoken<Input>(definition: {
   });
 }
 
-/** Returns the output for the model. */
+/** Returns the output that the model receives. */
 function toModelOutput({ output }: { readonly output: Said }) {
   return isToolFailure(output)
     ? { type: 'error-text' as const, value: `Error: ${output.error.message}` }

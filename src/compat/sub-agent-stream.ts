@@ -1,51 +1,52 @@
-// Streams the events of a subagent tree as chunks: each child's text and tool calls between its `subagent_start` and
-// its `subagent_end`, under the child's id. For screens and programs that follow a whole tree; chunks are not in the
-// journal, and past ones are not replayed.
+// Streams the events of a subagent tree as chunks. Each child's text and tool calls appear between its `subagent_start`
+// and its `subagent_end`, under the child's id. This is for screens and programs that follow a whole tree. Chunks are
+// not in the journal, and past chunks are not replayed.
 //
 // Invariants
-//   SUB-AGENT-STREAM-1. For each child, `subagent_start` is the first chunk and `subagent_end` the last,
-//       once.
-//   SUB-AGENT-STREAM-2. Chunks have the order of the service's events; a child's text appears only under the child's id.
+//   SUB-AGENT-STREAM-1. For each child, `subagent_start` is the first chunk and `subagent_end` is the last, and each is
+//       sent once.
+//   SUB-AGENT-STREAM-2. Chunks are sent in the order of the service's events. A child's text appears only under the
+//       child's id.
 
 import { concatMap, type Observable } from 'rxjs';
 import type { SubagentChunk, SubagentService } from '../actors/contracts/service-types.ts';
 import type { StreamedChunk } from '../actors/contracts/task.ts';
 
-/** The subagent to which a chunk belongs. */
+/** The subagent that a chunk belongs to. */
 interface OfAgent {
-  /** The id of the subagent. */
+  /** The subagent's id. */
   readonly agentId: string;
-  /** The name of its configuration. */
+  /** The name of the subagent's configuration. */
   readonly agentType: string;
   /** Milliseconds since 1970. */
   readonly timestamp: number;
 }
 
 interface OfChild {
-  /** The id of the child. */
+  /** The child's id. */
   readonly subAgentId: string;
   /** The `name` of the child's configuration. */
   readonly agentType: string;
-  /** The id of the spawning subagent; the service's id for a subagent of a lead agent or a program. */
+  /** The id of the subagent that spawned it, or the service's id if a lead agent or a program spawned it. */
   readonly parentAgentId: string;
-  /** The parent's call for which the subagent works. */
+  /** The parent's call that the subagent works on. */
   readonly toolCallId: string | null;
-  /** When it happened, in milliseconds since 1970. */
+  /** The time of the event, in milliseconds since 1970. */
   readonly timestamp: number;
 }
 
 /**
- * All chunks of a stream. `text_delta`, `thinking`, `tool_start` and `tool_end` come only from subagents with
- * `stream: true`; all others come from every subagent.
+ * All the chunks of a stream. `text_delta`, `thinking`, `tool_start` and `tool_end` come only from subagents with
+ * `stream: true`. Every subagent sends the other chunks.
  */
 export type SubAgentStreamChunk =
   | (OfChild & { readonly type: 'subagent_start'; readonly input: unknown })
   | (OfChild & {
       readonly type: 'subagent_end';
       readonly success: boolean;
-      /** The result of a successful call. */
+      /** The result of a call that succeeded. */
       readonly result?: unknown;
-      /** The message of a failed call. */
+      /** The message of a call that failed. */
       readonly error?: string;
     })
   | (OfAgent & { readonly type: 'text_delta' | 'thinking'; readonly delta: string })
@@ -62,14 +63,14 @@ export type SubAgentStreamChunk =
       readonly output: unknown;
       readonly error?: string;
     })
-  /** The result, before `subagent_end`. */
+  /** The result. It is sent before `subagent_end`. */
   | (OfAgent & { readonly type: 'output'; readonly output: unknown })
-  /** Why there is no result, before `subagent_end`. */
+  /** The reason why there is no result. It is sent before `subagent_end`. */
   | (OfAgent & { readonly type: 'error'; readonly code: string; readonly message: string })
   /** Any other event of the subagent: `progress`, `input.requested`, `message.applied`, `hung`, … */
   | (OfAgent & { readonly type: 'custom'; readonly name: string; readonly data: unknown });
 
-/** Returns the live chunks of all subagents of a service. Completes when the service is closed. */
+/** Returns the chunks for one event of the service. Completes when the service is closed. */
 export function subAgentStream({
   id,
   events,

@@ -1,4 +1,4 @@
-// RockBot's topics: the progress and the ends of a session's subagents, as typed messages for logs, other sessions or a
+// RockBot's topics: the progress and the ends of a session's subagents as typed messages for logs, other sessions or a
 // queue. Uses only `session.events`.
 
 import { filter, map, type Observable } from 'rxjs';
@@ -8,11 +8,11 @@ import type { LedgerEntry, Outcome } from '../actors/contracts/outcome.ts';
 import type { SessionEvent } from '../actors/contracts/session-views.ts';
 
 interface SubagentMessage {
-  /** The id of the subagent. */
+  /** The subagent's id. */
   readonly taskId: string;
-  /** The namespace of the subagent's working memory: `subagent/<id>`. */
+  /** The namespace of the subagent in working memory: `subagent/<id>`. */
   readonly subagentSessionId: string;
-  /** The session for which the subagent works. */
+  /** The session that the subagent works for. */
   readonly primarySessionId: string;
   /** Milliseconds since 1970. */
   readonly timestamp: number;
@@ -20,37 +20,40 @@ interface SubagentMessage {
 
 /** On `subagent.progress`: a subagent reports its progress. */
 export interface SubagentProgressMessage extends SubagentMessage {
-  /** The progress, in words. */
+  /** The progress, as text. */
   readonly message: string;
-  /** From 0 to 100; null if the subagent did not state it. */
+  /** From 0 to 100, or null if the subagent did not report a percentage. */
   readonly percent: number | null;
 }
 
-/** On `subagent.result`: a subagent has ended, with any status. Sent once per subagent. */
+/** On `subagent.result`: a subagent has ended with any status. It is sent once per subagent. */
 export interface SubagentResultMessage extends SubagentMessage {
-  /** The result; the partial result if the subagent did not complete. */
+  /** The result, or the partial result if the subagent did not complete. */
   readonly output: string;
-  /** Whether the subagent completed its task. */
+  /** Whether the subagent has completed its task. */
   readonly isSuccess: boolean;
-  /** The message of the subagent's failure. */
+  /** The message of the subagent's failure, if it failed. */
   readonly error: string | null;
   /** `cancelled` and `timed_out` are not failures of the subagent. */
   readonly status: Outcome['status'];
-  /** The batch with which the result is delivered; null if it is delivered alone, or not at all. */
+  /** The id of the batch that the result is delivered with, or null if the result is delivered alone or not at all. */
   readonly batchId: string | null;
-  /** The result is delivered together with its siblings' results. */
+  /** The result is delivered together with the results of its siblings. */
   readonly consolidate: boolean;
-  /** The user's words that led the lead agent to spawn the subagent or its ancestor; null if the user did not ask for it. */
+  /**
+   * The user's utterance that led the lead agent to spawn the subagent or its ancestor, or null if the user did not ask
+   * for it.
+   */
   readonly originatingUserRequest: string | null;
-  /** The task of the subagent. */
+  /** The subagent's task. */
   readonly description: string;
   /** The subagent's tool calls, in order. */
   readonly toolCalls: readonly LedgerEntry[];
-  /** The number of its tool calls. */
+  /** The number of the subagent's tool calls. */
   readonly toolCallCount: number;
 }
 
-/** The messages of `topic`, by topic name. */
+/** The messages of each topic, by topic name. */
 export interface SubagentTopics {
   readonly 'subagent.progress': SubagentProgressMessage;
   readonly 'subagent.result': SubagentResultMessage;
@@ -58,19 +61,19 @@ export interface SubagentTopics {
 
 const SUBAGENT_TOPICS = ['subagent.progress', 'subagent.result'] as const;
 
-/** The part of a session that its topics need. */
+/** The part of a session that `topic` needs. */
 export interface TopicSession {
-  /** The id of the session. */
+  /** The session's id. */
   readonly id: string;
-  /** The events of the session. */
+  /** The session's events. */
   readonly events: Observable<SessionEvent>;
 }
 
 const aSession = anObject('a session: a TextSession or a VoiceSession', 'sendText');
 
 /**
- * Returns the messages of one topic of a session. Hot; completes with `session.events`.
- * @throws {ConfigurationError} `INVALID_ARGUMENT` if the name is unknown, or `session` is not a session.
+ * Returns the messages of one of a session's topics. The observable is hot and completes with `session.events`.
+ * @throws {ConfigurationError} `INVALID_ARGUMENT` if the name is unknown or `session` is not a session.
  */
 export function topic<T extends keyof SubagentTopics>(
   session: TopicSession,

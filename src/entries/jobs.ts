@@ -1,5 +1,5 @@
-// The entry `offstage/jobs`: subagents' steps as jobs, and whole runs, on engines: the ports, the workers, and the
-// stored forms.
+// The entry `offstage/jobs`: runs the steps of subagents as jobs, and whole runs, on engines. It has the ports, the
+// workers and the stored forms.
 
 export {
   JobError,

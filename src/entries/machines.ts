@@ -1,4 +1,4 @@
-// The entry `offstage/machines`: the statecharts, and the reasons why they wait.
+// The entry `offstage/machines`: the statecharts and the reasons why they wait.
 
 export {
   DELIVERY_MODES,

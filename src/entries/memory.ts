@@ -1,4 +1,4 @@
-// The entry `offstage/memory`: working memory, facts about the user, and summaries.
+// The entry `offstage/memory`: working memory, facts about the user and summaries.
 
 import { nodeEnvironment } from '../adapters/node/environment.ts';
 import type { WorkingMemory } from '../actors/ports/working-memory.ts';
@@ -29,8 +29,9 @@ export type {
 } from '../actors/ports/working-memory.ts';
 
 /**
- * Creates working memory that ends with the process; it uses real time by default.
- * @throws {ConfigurationError} if a limit is unknown or not a whole number ≥ 1, or a default lifetime is above `maxTtlMs`.
+ * Creates working memory that ends with the process. It uses real time by default.
+ * @throws {ConfigurationError} if a limit is unknown or not a whole number ≥ 1, or if a default lifetime is above
+ * `maxTtlMs`.
  */
 export function workingMemory(options: Partial<WorkingMemoryOptions> = {}): WorkingMemory {
   return workingMemoryWith({

@@ -1,4 +1,4 @@
-// The entry `offstage/replay`: sessions from their journal, step by step; recordings and forks.
+// The entry `offstage/replay`: replays sessions from their journal step by step, and creates recordings and forks.
 
 export { replaySession } from '../actors/replay/replay-session.ts';
 export type { ReplayStep } from '../actors/replay/replay-session.ts';

@@ -1,4 +1,4 @@
-// The entry `offstage/subagents`: subagents without a session, the tree of subagents for programs, and the toolsets.
+// The entry `offstage/subagents`: subagents without a session, the subagent tree for programs, and the toolsets.
 
 import { z } from 'zod';
 import { withRuntime, type RuntimeChoice } from '../real-time.ts';
@@ -84,13 +84,13 @@ export { relayLoop } from '../actors/subagent/relay-loop.ts';
 export { agentSubagent } from '../actors/subagent/agent-loop.ts';
 export { agentRelay } from '../actors/subagent/agent-relay.ts';
 
-/** The model, the question handlers, and the shared resources; by default with the process's runtime. */
+/** The model, the question handlers and the shared resources. By default, they come from the process's runtime. */
 export type RunSubagentOptions = Omit<CoreRunSubagentOptions, 'runtime'> & RuntimeChoice;
 
 /**
- * Runs one subagent for a program instead of a conversation.
+ * Runs one subagent for a program, without a conversation.
  * @throws {ConfigurationError} if the configuration is invalid.
- * @throws {CapacityError} if 100,000 runs of the runtime have not ended.
+ * @throws {CapacityError} if the runtime already has 100,000 runs that have not ended.
  */
 export function runSubagent<Config extends SubagentConfig>(
   config: Config,
@@ -107,8 +107,8 @@ export function runSubagent(
 
 /**
  * Returns a subagent as XState actor logic, for `createActor`, `invoke` and `spawn`. Its actor has the subagent's
- * states (`running`, `waiting_for_input`, `completed`, `failed`, `cancelled`, …), accepts the events `answer`,
- * `message` and `cancel`, and its output is the outcome.
+ * states (`running`, `waiting_for_input`, `completed`, `failed`, `cancelled`, …) and accepts the events `answer`,
+ * `message` and `cancel`. Its output is the outcome.
  * @throws {ConfigurationError} if the configuration or an option is invalid.
  */
 export function subagentLogic<Config extends SubagentConfig>(
@@ -136,9 +136,10 @@ const usages = z.object({
 });
 
 /**
- * Adds up the usage of a subagent and of all subagents below it, from the `subagents` of a session's state; with a null
- * `id`, the usage of all subagents. The result excludes the lead agent's usage. An unknown `id` has no usage.
- * @throws {ConfigurationError} `INVALID_ARGUMENT` if the subagents do not come from a state.
+ * Adds up the usage of a subagent and of all subagents under it, from the `subagents` in a session's state. If `id` is
+ * null, adds up the usage of all subagents. The result excludes the lead agent's usage. For an unknown `id`, the usage
+ * is empty.
+ * @throws {ConfigurationError} `INVALID_ARGUMENT` if the subagents do not come from a session's state.
  */
 export function subtreeUsage(subagents: readonly UsageOf[], id: string | null): Usage {
   check('subtreeUsage(subagents, id)', usages, { subagents, id }, 'INVALID_ARGUMENT');

@@ -1,13 +1,13 @@
 // Statecharts as plain data for a page: nested states, the events between them, and the graph that a layout algorithm
-// (ELK) positions.
+// (ELK) lays out.
 //
-// Owns:     the displayed names of events, the sizes of boxes and labels.
-// Does not: position anything: `laid-out-charts.ts` has the positioned charts of Offstage; the page positions an app's
-//           charts.
+// Owns:     the displayed names of events, and the sizes of boxes and labels.
+// Does not: lay out charts. `laid-out-charts.ts` contains Offstage's charts with their layout, and the page lays out an
+//           app's charts.
 //
 // Invariants
-//   CHARTS-1. At each level, a graph's first boxes are the chart's states in the same order; other boxes follow. The
-//       graph's ids contain no state or event names.
+//   CHARTS-1. At each level, the first boxes of a graph are the chart's states in the same order. Other boxes follow.
+//       The ids in the graph contain no state or event names.
 
 import type { AnyStateMachine, AnyStateNode } from 'xstate';
 import {
@@ -25,7 +25,7 @@ export interface ChartState {
   readonly key: string;
   readonly type: string;
   readonly states: readonly ChartState[];
-  /** The events that the state handles, each with the states that it leads to; empty if the state stays. */
+  /** The events that the state handles, each with the states that it leads to; empty if the state does not change. */
   readonly on: readonly { readonly event: string; readonly to: readonly string[] }[];
 }
 
@@ -49,7 +49,7 @@ export const shownMachines: Readonly<Record<ChartName, AnyStateMachine>> = {
   source: eventSourceMachine,
 };
 
-/** Returns a machine's chart. */
+/** Returns the chart of a machine. */
 export const chartOf = ({ root }: AnyStateMachine): ChartState => stateOf(root);
 
 function stateOf(node: AnyStateNode): ChartState {
@@ -75,7 +75,7 @@ const transitionsOf = (node: AnyStateNode) => [
   ...(node.always ?? []),
 ];
 
-/** Returns an event's displayed name: `xstate.after.1000.light.green` becomes `after 1000 ms`. */
+/** Returns the displayed name of an event: `xstate.after.1000.light.green` becomes `after 1000 ms`. */
 export function eventName(type: string): string {
   if (type === '') return 'always';
   if (type === '*') return 'any event';
@@ -119,9 +119,9 @@ const CHAR_WIDTH = 6.6;
 const BOLD_CHAR_WIDTH = 8;
 const LINE_HEIGHT = 14;
 const MAX_NAME = 40;
-/** The maximum number of events named on one arrow. */
+/** The maximum number of event names on one arrow. */
 const MAX_EVENTS = 4;
-/** A chart with more states or arrows is not positioned: the page shows it as nested boxes. */
+/** A chart with more states or arrows is not laid out. The page shows it as nested boxes. */
 const MAX_STATES = 400;
 const MAX_ARROWS = 1_500;
 
@@ -129,7 +129,7 @@ const cut = (name: string): string =>
   name.length > MAX_NAME ? `${name.slice(0, MAX_NAME - 1)}…` : name;
 const widthOf = (text: string): number => Math.ceil(text.length * CHAR_WIDTH);
 
-/** Returns the graph of a machine's chart for the layout algorithm; null if the chart is too large. */
+/** Returns the graph of a machine's chart for the layout algorithm, or null if the chart is too large. */
 export function graphOf({ root }: AnyStateMachine): Graph | null {
   const ids = new Map<AnyStateNode, string>();
   const arrows = new Map<string, { from: string; to: string; events: Set<string> }>();

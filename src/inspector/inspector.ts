@@ -1,16 +1,16 @@
-// The inspector's page and its requests: sessions, entries, the machines at an entry, and actions.
+// The inspector's page and its requests: sessions, entries, the machines after an entry, and actions.
 //
 //   page ─▶ Host, Origin ─▶ token ─▶ the journal
 //                                └─▶ the session, if the app lets it act
 //
 // Owns:     access to the page and its actions, the routes, the cached sessions.
-// Does not: listen (the app or the command line does), or fold entries (`inspected-session.ts`).
+// Does not: listen (the app or the command line does) or fold entries (`inspected-session.ts`).
 //
 // Invariants
-//   INSPECTOR-1. A request without the token, with an untrusted Host, or from a page of another origin receives no
-//       session data. The page itself contains no session data.
-//   INSPECTOR-2. The page can act only if `act` is given, with a client's frames and methods, under the name `user`. It
-//       writes forks only if `forks` is set: a fork is a separate session and delivers nothing.
+//   INSPECTOR-1. A request receives no session data if it has no token, has an untrusted Host, or comes from a page of
+//       another origin. The page itself contains no session data.
+//   INSPECTOR-2. The page can act only if `act` is given. It then uses a client's frames and methods under the name
+//       `user`. It can write forks only if `forks` is set. A fork is a separate session and delivers nothing.
 //   INSPECTOR-3. No request throws, and no body is read beyond `MAX_BODY_BYTES`.
 
 import { readFile } from 'node:fs/promises';
@@ -40,34 +40,35 @@ import { pageHtml, pageStyle } from './page.ts';
 import { pageScript } from './page-script.ts';
 import { reporter } from '../values/reporter.ts';
 
-/** The part of a session that the inspector uses for actions. */
+/** The part of a session that the inspector needs for actions. */
 export type ActedSession = CommandedSession;
 
 /** The options of `inspector`. */
 export interface InspectorPageOptions {
   /**
-   * The journal with the sessions, listed by `scopes`. @defaultValue none: the page shows only the machines of `inspect`
+   * The journal that contains the sessions. Its `scopes` lists them. @defaultValue none: the page shows only the
+   * machines of `inspect`
    */
   readonly journal?: Journal;
-  /** The secret that gives access: at least 16 characters, in the fragment of the page's URL. */
+  /** The secret that gives access. It has at least 16 characters and is in the fragment of the page's URL. */
   readonly token: string;
   /**
-   * Returns the running session with this id; null if this process does not run it. The page can then answer, dismiss,
-   * write, cancel and raise budgets. @defaultValue none: the page is read-only
+   * Returns the running session with this id, or null if this process does not run it. The page can then answer,
+   * dismiss, send messages, cancel and raise budgets. @defaultValue none: the page is read-only
    */
   readonly act?: (sessionId: string) => ActedSession | null | Promise<ActedSession | null>;
   /**
-   * Whether the page may copy the start of a session to the journal under another id, like `forkSession`.
+   * Whether the page may copy the start of a session to the journal under another id, as `forkSession` does.
    * @defaultValue false
    */
   readonly forks?: boolean;
-  /** The `by` value of actions on the page. @defaultValue 'inspector' */
+  /** The `by` value of actions that the page takes. @defaultValue 'inspector' */
   readonly user?: string;
   /** The page's path. @defaultValue '/inspect' */
   readonly path?: string;
-  /** Whether user and model words are hidden, or a function that decides; see `redactWords`. @defaultValue true */
+  /** Whether text from users and models is hidden, or a function that decides; see `redactWords`. @defaultValue true */
   readonly redact?: boolean | Redact;
-  /** Additional accepted host names in `Host`. @defaultValue localhost only */
+  /** Additional host names that are accepted in the `Host` header. @defaultValue localhost only */
   readonly hosts?: readonly string[];
   /** Time and randomness. @defaultValue the process's */
   readonly environment?: Environment;
@@ -75,13 +76,13 @@ export interface InspectorPageOptions {
   readonly onError?: (error: unknown, where: string) => void;
 }
 
-/** The page for a journal's sessions and an app's machines, as `inspector` returns it. */
+/** The page for a journal's sessions and an app's machines. `inspector` returns it. */
 export interface InspectorPage {
-  /** Handles a request of the page. Any other path calls `next`; without `next`, it is answered with 404. */
+  /** Handles a request from the page. Any other path calls `next`, or is answered with 404 if there is no `next`. */
   readonly handle: (request: IncomingMessage, response: ServerResponse, next?: () => void) => void;
   /**
    * Shows the actors of an app's machines: `createActor(machine, { inspect: page.inspect })`. It never throws, and
-   * converts data only when a page requests it.
+   * converts data only when a page requests the data.
    */
   readonly inspect: (event: InspectionEvent) => void;
 }
@@ -103,7 +104,7 @@ const optionsSchema = z.strictObject({
 } satisfies ChecksOf<InspectorPageOptions>);
 
 /**
- * Creates the inspector's page for a journal's sessions, to mount in a server.
+ * Creates the inspector's page for the sessions of a journal, to be mounted in a server.
  * @throws {ConfigurationError} `INVALID_OPTION`
  */
 export function inspector(options: InspectorPageOptions): InspectorPage {
@@ -270,7 +271,7 @@ class Page implements InspectorPage {
     });
   }
 
-  /** The author of actions. */
+  /** The author of an action. */
   get #by(): string {
     return this.#options.user ?? 'inspector';
   }
@@ -285,7 +286,7 @@ class Page implements InspectorPage {
     return found(subject ?? null, 'There is no such entry');
   }
 
-  /** Returns the session up to an entry as a test. Without its words, a recording would replay differently. */
+  /** Returns the session up to an entry as a test. Without its texts, a recording would replay differently. */
   async #test(query: URLSearchParams): Promise<Answer> {
     if (this.#redact !== redactNothing)
       return refusal(403, 'A test holds the words of the session, and they are hidden here');
@@ -310,7 +311,7 @@ class Page implements InspectorPage {
       return json(refused('UNKNOWN_SESSION', `The journal has no session ${JSON.stringify(from)}`));
     if (after > session.count)
       return json(refused('INVALID_OPTION', `Expected an entry up to ${session.count}`));
-    // The entries that the page shows: the journal may have dropped some of them since.
+    // The entries that the page shows. The journal may have dropped some of them since.
     const entries = session.upTo(after);
     if (entries.length === 0) return json(refused('JOURNAL_CUT', STATE_UNKNOWN));
     const source: Journal = { append() {}, read: () => entries };
@@ -350,13 +351,13 @@ class Page implements InspectorPage {
       return json(refused('SESSION_UNKNOWN', 'The session does not run in this process'));
     const by = { by: this.#by };
     return receiptOf(() => {
-      // The page shows the question to the author of the answer.
+      // The page has shown the question to the author of the answer.
       if (frame.type === 'answer') session.questionShown(frame.requestId, by);
       return carryOut(session, frame, by);
     });
   }
 
-  /** Returns the posted value or the refusal. */
+  /** Returns the posted value, or the refusal. */
   async #posted(request: IncomingMessage): Promise<Answer | { readonly value: unknown }> {
     if (!(request.headers['content-type'] ?? '').startsWith('application/json'))
       return refusal(415, 'Expected content-type application/json');
@@ -381,8 +382,8 @@ const found = (value: object | null, otherwise: string): Answer =>
   value === null ? refusal(404, otherwise) : json(value);
 
 /**
- * elkjs is a package of the app: without it, the page shows nested boxes. A refused script would appear as an error in
- * the console.
+ * elkjs is a package of the app. Without it, the page shows nested boxes. A refused script would appear in the console
+ * as an error.
  */
 async function elkFile(name: string): Promise<Answer> {
   const type = 'text/javascript';
@@ -400,7 +401,7 @@ const forkSchema = z.strictObject({
   to: z.string().regex(/^[\w.:@-]{1,200}$/, 'expected an id of letters, digits and `_.:@-`'),
 });
 
-/** Returns an action's result: the value, or the reason for the refusal. */
+/** Returns the result of an action: the value, or the reason for the refusal. */
 async function receiptOf(action: () => Promise<unknown>): Promise<Answer> {
   try {
     return json({ ok: true, value: (await action()) ?? null });
@@ -434,7 +435,7 @@ function wholeNumber(text: string | null): number | null {
 }
 
 /**
- * Returns the start of a session as a test: one file that runs with `node --test`.
+ * Returns the start of a session as a test file that runs with `node --test`.
  * @throws like `exportRecording`
  */
 async function savedTest(

@@ -1,14 +1,14 @@
-// The actors of an app's machines for the inspector, which XState reports to `inspect`.
+// The actors of an app's machines in the inspector. XState reports them to `inspect`.
 //
-// Owns:     each actor's record, and its redaction.
-// Does not: keep an actor alive, or position a chart.
+// Owns:     the record of each actor, and its redaction.
+// Does not: keep an actor alive or lay out a chart.
 //
 // Invariants
-//   OWN-MACHINES-1. `inspect` never throws and converts nothing: it keeps references to XState's reports, at most
-//       `MAX_EVENTS` per actor. Data is converted only when the page requests it.
-//   OWN-MACHINES-2. With redaction, no words of contexts, events, outputs or errors are sent. State and event names
-//       belong to the machine and are shown.
-//   OWN-MACHINES-3. The latest `MAX_ENDED` ended actors are kept, and at most `MAX_LISTED` actors are listed.
+//   OWN-MACHINES-1. `inspect` never throws and converts nothing. It stores references to XState's reports, at most
+//       `MAX_EVENTS` per actor. Data is converted only when the page requests the data.
+//   OWN-MACHINES-2. With redaction, no text from contexts, events, outputs or errors is sent. State and event names
+//       belong to the machine, so they are shown.
+//   OWN-MACHINES-3. The `MAX_ENDED` actors that ended last are kept, and at most `MAX_LISTED` actors are listed.
 
 import type { AnyStateMachine, InspectionEvent } from 'xstate';
 import type { Clock } from '../actors/ports/environment.ts';
@@ -21,16 +21,16 @@ export interface ListedMachine {
   readonly id: string;
   readonly name: string;
   readonly parentId: string | null;
-  /** The state as text; for an actor without states, its status. */
+  /** The state as text, or the status if the actor has no states. */
   readonly state: string;
 }
 
-/** One actor in its current state. */
+/** An actor in its current state. */
 export interface ShownMachine extends ListedMachine {
   readonly status: string;
-  /** The state of the actor's machine; null for an actor without states. */
+  /** The state of the actor's machine, or null if the actor has no states. */
   readonly value: unknown;
-  /** The id of the machine's chart, which the page requests once; null if there is none. */
+  /** The id of the machine's chart, or null if there is none. The page requests each chart once. */
   readonly chart: string | null;
   readonly context: unknown;
   readonly output: unknown;
@@ -41,7 +41,7 @@ export interface ShownMachine extends ListedMachine {
     readonly type: string;
     readonly event: unknown;
   }[];
-  /** The last transitions, by the path of the state that handled the event. */
+  /** The latest transitions, by the path of the state that handled the event. */
   readonly moves: readonly {
     readonly from: string;
     readonly event: string;
@@ -49,7 +49,7 @@ export interface ShownMachine extends ListedMachine {
   }[];
 }
 
-/** The chart of an app's machine, and its graph to position; null if the graph is too large. */
+/** The chart of an app's machine, and the graph for its layout, or null if the graph is too large. */
 export interface OwnChart {
   readonly chart: ChartState;
   readonly graph: Graph | null;
@@ -66,7 +66,7 @@ interface Transition {
   readonly target?: readonly { readonly path: readonly string[] }[] | undefined;
 }
 
-/** An actor's recent events and transitions. */
+/** The recent events and transitions of an actor. */
 interface History {
   readonly events: Noted[];
   transitions: readonly Transition[];
@@ -83,7 +83,7 @@ export class OwnMachines {
   readonly #actors = new ActorRegistry(MAX_ENDED);
   readonly #histories = new WeakMap<ActorRecord, History>();
   readonly #machines = new Map<string, WeakRef<AnyStateMachine>>();
-  /** Keyed by definition: providing a machine with other actions does not change its chart. */
+  /** Keyed by definition, because a machine that is provided with other actions has the same chart. */
   readonly #charts = new WeakMap<object, string>();
   readonly #redact: Redact;
   readonly #clock: Clock;
@@ -117,7 +117,7 @@ export class OwnMachines {
     return listed;
   }
 
-  /** Returns an actor in its current state; null if it is unknown or forgotten. */
+  /** Returns an actor in its current state, or null if it is unknown or no longer kept. */
   at(id: string): ShownMachine | null {
     const record = this.#recordOf(id);
     if (!record) return null;
@@ -145,7 +145,7 @@ export class OwnMachines {
     };
   }
 
-  /** Returns the chart with this name; null if its machine was garbage-collected. */
+  /** Returns the chart with this name, or null if its machine has been garbage-collected. */
   chart(name: string): OwnChart | null {
     const machine = this.#machines.get(name)?.deref();
     return machine ? { chart: chartOf(machine), graph: graphOf(machine) } : null;
@@ -179,7 +179,7 @@ export class OwnMachines {
     return history;
   }
 
-  /** Returns the name of a machine's chart. */
+  /** Returns the name of the chart of a machine. */
   #name(logic: unknown): void {
     if (!isMachine(logic) || this.#charts.has(logic.config)) return;
     this.#count += 1;

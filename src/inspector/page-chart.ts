@@ -1,5 +1,5 @@
-// The part of the page's script that draws statecharts: Offstage's positioned charts, an app's charts that elkjs
-// positions, and nested boxes for charts without a layout.
+// The part of the page's script that draws statecharts: Offstage's charts with their layout, an app's charts that elkjs
+// lays out, and nested boxes for charts without a layout.
 
 export const chartScript = String.raw`// A chart of an app is placed once, by elkjs, which is loaded for it.
 async function ownChart(name) {
@@ -74,7 +74,7 @@ function svg(name, fields = {}, ...children) {
   made.append(...children.map((child) => typeof child === 'string' ? plain(child) : child));
   return made;
 }
-// Offstage's charts contain lines as text, elkjs's charts contain points.
+// Offstage's charts describe lines as text, while elkjs describes them as points.
 const lineOf = ({ sections = [] }) => sections.flatMap(({ startPoint, bendPoints = [], endPoint }) =>
   [startPoint, ...bendPoints, endPoint]).map(({ x, y }) => x + ' ' + y).join('L');
 function picture(root, value, graph, moves, active) {
@@ -83,7 +83,7 @@ function picture(root, value, graph, moves, active) {
     'aria-label': 'Statechart. Active: ' + (active.join(', ') || 'none') },
     svg('defs', {}, svg('marker', { id: 'tip', viewBox: '0 0 8 8', refX: 7, refY: 4, markerWidth: 8, markerHeight: 8, markerUnits: 'userSpaceOnUse', orient: 'auto-start-reverse' },
       svg('path', { d: 'M0 0L8 4L0 8z', class: 'tip' }))));
-  // States are numbered as in the graph: a state, then its child states.
+  // States are numbered as in the graph: each state is followed by its child states.
   const paths = [], on = [];
   const draw = (node, box, here, path) => {
     const number = paths.push(path.join('.')) - 1;

@@ -1,5 +1,5 @@
-// The script of the inspector's page, as text, which the page loads without a build step. The script inserts all
-// session texts as text (`textContent`), never as markup.
+// The script of the inspector's page, as text. The page loads it without a build step. The script inserts all text from
+// a session as text (`textContent`), never as markup.
 //
 //   entries ─▶ facts at an entry ─▶ tree         Lists have rows of equal height, and only visible rows
 //           └▶ blocks of the lanes ─▶ canvas     are in the document.
@@ -39,10 +39,10 @@ const say = (text) => {
 };
 const of = (params) => new URLSearchParams(params).toString();
 
-/** Shows characters that change the text direction as escapes: a user must not approve a reordered text. */
+/** Shows characters that change the text direction as escapes, so that a user never approves a reordered text. */
 const plain = (text) => String(text).replace(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g,
   (mark) => '\\u' + mark.charCodeAt(0).toString(16).padStart(4, '0'));
-// Unchanged text is not replaced, so that the user's selection remains.
+// Unchanged text is not replaced, so that the user's selection is preserved.
 const setText = (box, text) => { if (box.textContent !== plain(text)) box.textContent = plain(text); };
 
 function el(name, fields = {}, ...children) {
@@ -88,7 +88,7 @@ function forget(epoch) {
 let polls = 0;
 async function poll() {
   if (!document.hidden) {
-    // Not while the user has the list open.
+    // Does nothing while the user has the list open.
     if (++polls % LIST_POLLS === 0 && document.activeElement !== $('session')) await listSessions().catch((error) => say(error.message));
     await loadMachines().catch((error) => say(error.message));
     await load();
@@ -100,7 +100,7 @@ function load() {
   loading ??= loadAll().catch((error) => say(error.message)).finally(() => { loading = null; });
   return loading;
 }
-// Sequential: parallel loads would receive the same entries.
+// Loads are sequential, because parallel loads would receive the same entries.
 async function loadAll() { while (await loadOnce()); }
 /** Returns whether there are more entries. */
 async function loadOnce() {
@@ -120,7 +120,7 @@ async function loadOnce() {
     if (chosen) state.wanted = { unit: chosen.unit, seq: chosen.seq };
     const had = state.entries.length;
     forget(got.epoch);
-    // The response continued the old list: load the new list from the start.
+    // The response continues the old list, so load the new list from the start.
     if (had > 0) return true;
   }
   state.stateFrom = got.stateFrom;
@@ -153,7 +153,7 @@ async function loadOnce() {
   return isMore;
 }
 
-/** Tells which entries the journal no longer has. */
+/** States which entries the journal no longer has. */
 function droppedIn({ isDropped, stateFrom }) {
   if (!isDropped) return '';
   const kept = 'The journal has dropped the beginning of this session. ';
@@ -208,7 +208,7 @@ function factsAt(n) {
   return facts;
 }
 
-// Lists whose rows are in the document only while visible
+// Lists whose rows are in the document only while they are visible
 
 function list(box, role, row) {
   const space = el('div', { class: 'space', role: 'presentation' });
@@ -243,7 +243,7 @@ function list(box, role, row) {
     draw();
   };
   box.addEventListener('scroll', draw);
-  // Found by position: since the button was pressed, the row's element may have been replaced.
+  // The row is found by its position, because its element may have been replaced since the button was pressed.
   space.addEventListener('click', (event) => {
     const index = Math.floor((event.clientY - space.getBoundingClientRect().top) / ROW);
     if (index < view.items.length) view.choose(index);
@@ -273,7 +273,7 @@ const entries = list($('entries'), 'option', (entry) => el('div', {},
   el('span', {}, entry.type)));
 entries.choose = (index) => go(entries.items[index].n);
 
-// The search results among the entries searched so far
+// The search results among the entries that have been searched so far
 const looked = { key: '', upTo: 0, found: [] };
 function foundEntries() {
   const text = $('find').value.trim().toLowerCase(), id = $('only').checked && !state.chosen.startsWith('machine ') ? state.chosen : null;
@@ -346,7 +346,7 @@ function choose(id) {
   if (id.startsWith('machine ')) void machineDetail();
 }
 
-/** The service of a source; both names may contain a slash. */
+/** The service that a source belongs to. Both names may contain a slash. */
 function sourceParent(facts, name) {
   for (let at = name.indexOf('/'); at >= 0; at = name.indexOf('/', at + 1)) {
     const service = 'service ' + name.slice('source '.length, at);
@@ -495,7 +495,7 @@ async function detail() {
   setText($('subject'), id);
   $('diff-title').textContent = 'Changed by this entry';
   $('event-title').textContent = 'Event of this entry';
-  // Removes the actions of the previously chosen subject.
+  // Removes the actions for the previously selected subject.
   if (!($('actions').dataset.key ?? '').startsWith(id + ' ')) {
     $('actions').dataset.key = '';
     $('actions').replaceChildren();
@@ -531,7 +531,7 @@ async function detail() {
 
 const endOf = ({ status, error }) => status + (error?.message ? ': ' + error.message : '');
 
-/** A question in words, what needs approval, who has answered: names and values, the words first. */
+/** The text of a question, what needs approval, and who has answered: names and values, with the text first. */
 function termsOf(detail) {
   const rank = ([name]) => (FIRST_TERMS.indexOf(name) + 1) || 99;
   return Object.entries(detail ?? {}).filter(([, value]) => value !== null && value !== undefined && !(Array.isArray(value) && value.length === 0))
@@ -605,7 +605,7 @@ async function machineDetail() {
     if (asked === state.asked) setText($('why'), error.message);
   }
 }
-// Actions, sent as a client's frames
+// Actions, which are sent as the frames of a client
 
 let serial = 0;
 const act = (frame) => post('act', { session: state.session, frame: { id: ++serial, ...frame } });
@@ -627,7 +627,7 @@ async function post(path, body) {
   void load();
   return receipt;
 }
-/** The session refuses a text that is no JSON, with a message. */
+/** The session refuses a text that is not JSON, with a message. */
 function jsonIn(text) {
   try {
     return JSON.parse(text);

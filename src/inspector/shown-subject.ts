@@ -1,7 +1,7 @@
-// A subject of a session as the page shows it at an entry: its machine, why it waits, its words, its usage.
+// A subject of the session as the page shows it after an entry: its machine, why it waits, its text and its usage.
 //
-// Owns:     the ids of subjects (`subagent sub_1`, `question sub_1.q1`), and each one's description.
-// Does not: read or fold entries (`inspected-session.ts`). With redaction, no words are sent (INSPECTED-2).
+// Owns:     the ids of subjects (`subagent sub_1`, `question sub_1.q1`), and the description of each subject.
+// Does not: read or fold entries (`inspected-session.ts`). With redaction, no text is sent (INSPECTED-2).
 
 import type { BudgetLimits } from '../actors/contracts/config.ts';
 import {
@@ -19,39 +19,40 @@ import { redactNothing, shownValue, type Redact } from '../adapters/inspect/show
 import { whyWaiting, type Wait, type WaitingState } from '../machines/why-waiting.ts';
 import type { ChartName } from './charts.ts';
 
-/** A subject of the session at an entry. */
+/** A subject of the session, such as a subagent or a question, in its state after an entry. */
 export interface ShownSubject {
   readonly n: number;
   readonly at: number;
   readonly id: string;
   readonly chart: ChartName | null;
-  /** Its machine's value; null if it has none or has ended. */
+  /** The value of its machine, or null if it has no machine or has ended. */
   readonly value: unknown;
   readonly context: unknown;
-  /** Why it waits; null if it does not wait. */
+  /** Why it is waiting, or null if it is not. */
   readonly wait: Wait | null;
-  /** All waiting parts, at most `MAX_WAITS` of them. */
+  /** All the parts that are waiting, at most `MAX_WAITS` of them. */
   readonly waits: readonly Wait[];
-  /** The total number of waiting parts. */
+  /** The total number of parts that are waiting. */
   readonly waiting: number;
-  /** Whether the viewer may answer the subject; always true if the subject is not a question. */
+  /** Whether the viewer may answer the question. Always true for other subjects. */
   readonly mayAnswer: boolean;
-  /** A question, delivery or call in words; null for any other subject, and after its end. */
+  /** The text of a question, delivery or call. Null for any other subject, and after it has ended. */
   readonly detail: unknown;
   /**
-   * The latest lines that a subagent's model has read and written, even after its end; or the conversation's latest lines.
+   * The latest lines that a subagent's model has read and written, even after the subagent has ended. For the session,
+   * the latest lines of the conversation.
    */
   readonly said: readonly SaidLine[];
-  /** A subagent's latest questions and their answers, and all messages to it. */
+  /** A subagent's latest questions with their answers, and all messages to the subagent. */
   readonly exchanged: readonly SaidLine[];
-  /** An ended subagent's outcome. */
+  /** The outcome of a subagent that has ended. */
   readonly outcome: unknown;
   /**
-   * The usage of a subagent's or the lead agents' model calls, with and without all subagents below; null for other
-   * subjects.
+   * The usage of the model calls of a subagent or of the lead agents, with and without all subagents under it. Null for
+   * other subjects.
    */
   readonly usage: { readonly own: Usage; readonly whole: Usage } | null;
-  /** The budget limits of a subagent or the session; null if there are none, and for other subjects. */
+  /** The budget limits of a subagent or of the session. Null if there are none, and for other subjects. */
   readonly budget: BudgetLimits | null;
   /** The entry's event. */
   readonly event: unknown;
@@ -69,11 +70,11 @@ const MAX_LINES = 100;
 
 interface Subject {
   readonly entry: JournalEntry;
-  /** The entries up to `entry` that a replay starts with. */
+  /** The entries that a replay starts with, up to `entry`. */
   readonly entries: readonly JournalEntry[];
-  /** Null if the state after the entry is unknown. */
+  /** Null if the state after this entry is unknown. */
   readonly step: ReplayStep | null;
-  /** The replay that has taken the step. */
+  /** The replay that has processed the step. */
   readonly replay: Replay | undefined;
   readonly id: string;
   /** The viewer. */
@@ -126,7 +127,7 @@ export function subjectOf({
   };
 }
 
-/** INSPECTED-2. A displayed sentence names the identities that may answer. */
+/** INSPECTED-2. A sentence on the page names the identities that may answer. */
 function hideNames(machines: WaitingState | null, redact: Redact): WaitingState | null {
   if (redact === redactNothing || !machines?.answerableBy) return machines;
   const hidden = [...machines.answerableBy].map(
@@ -136,7 +137,7 @@ function hideNames(machines: WaitingState | null, redact: Redact): WaitingState 
   return { ...machines, answerableBy: new Map(hidden) };
 }
 
-/** Returns the words of a question, a delivery or a call, or a subagent's task. */
+/** Returns the text of a question, a delivery or a call, or the task of a subagent. */
 function detailOf({ questions, outbox, calls, subagents }: ReplayView, id: string): unknown {
   const [what, rest] = partsOf(id);
   switch (what) {
@@ -157,7 +158,7 @@ function detailOf({ questions, outbox, calls, subagents }: ReplayView, id: strin
   }
 }
 
-/** The fields of question and message events that a line shows. */
+/** The fields of question and message events that are shown in a line. */
 interface Told {
   readonly type: string;
   readonly at?: number;
@@ -214,7 +215,7 @@ function answerIn({ approved, answer: { userResponse = '' } = {} }: Told): strin
   return [consent, userResponse].filter((part) => part !== '').join(': ');
 }
 
-/** Returns an ended question's words and how it ended. */
+/** Returns the text of a question that has ended, and how it ended. */
 function questionIn(
   entries: readonly JournalEntry[],
   { of, id }: Pick<Wait, 'of' | 'id'>,
@@ -241,7 +242,7 @@ function linesIn(view: ReplayView | null): readonly SaidLine[] {
 
 type Message = NonNullable<ReturnType<Replay['messagesOf']>>[number];
 
-/** A message's parts as lines. */
+/** Returns the parts of a message as lines. */
 function linesOf({ role, content }: Message): readonly SaidLine[] {
   if (typeof content === 'string') return [{ role, text: content }];
   return content.map((part) => {
@@ -254,7 +255,7 @@ function linesOf({ role, content }: Message): readonly SaidLine[] {
   });
 }
 
-/** Returns the latest lines that fit. */
+/** Returns as many of the latest lines as fit. */
 function shownLines(lines: readonly SaidLine[], redact: Redact): readonly SaidLine[] {
   const budget = { bytesLeft: MAX_SHOWN_BYTES };
   const shown: SaidLine[] = [];
@@ -266,7 +267,8 @@ function shownLines(lines: readonly SaidLine[], redact: Redact): readonly SaidLi
 }
 
 /**
- * Parses an id: `question sub_1.q1` is the question with this id; `session`, `interaction` and `outbox` name themselves.
+ * Parses an id: `question sub_1.q1` is the question with this id, while `session`, `interaction` and `outbox` have no
+ * id.
  */
 function subjectIn(id: string): Pick<Wait, 'of' | 'id'> {
   const [kind, rest] = partsOf(id);
@@ -314,7 +316,7 @@ function machineOf(
   if (subject.of === 'service')
     return ['service', machines?.services?.get(subject.id)?.state ?? null];
   if (subject.of === 'source') {
-    // A source's name may contain a slash.
+    // The name of a source may contain a slash.
     for (const [service, { sources }] of machines?.services ?? []) {
       const state = subject.id.startsWith(`${service}/`)
         ? sources.get(subject.id.slice(service.length + 1))
@@ -325,6 +327,6 @@ function machineOf(
   }
   if (subject.of === 'delivery' || id === 'outbox') return ['outbox', machines?.outbox ?? null];
   if (id === 'interaction') return ['interaction', machines?.interaction ?? null];
-  // A call has no chart on the page.
+  // The page has no chart for a call.
   return id === 'session' ? ['session', machines?.session ?? null] : [null, null];
 }

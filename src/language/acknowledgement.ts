@@ -1,8 +1,8 @@
-// Recognises replies that only acknowledge an answer ("Premium. One moment, please."): they repeat the answer, ask for
-// a moment, and neither promise, claim nor ask anything.
+// Recognises replies that only acknowledge an answer ("Premium. One moment, please."). Such a reply repeats the answer
+// or asks for a moment; it does not promise, claim or ask anything.
 //
-// Owns:     the recognition; the tables of each language hold the phrases.
-// Does not: know who speaks.
+// Owns:     the recognition; each language's tables contain the phrases.
+// Does not: know who is speaking.
 
 import type { AnswerLanguage } from './language.ts';
 import { languageFor } from './languages.ts';
@@ -11,12 +11,12 @@ import { readUtterance, wordsOf } from './utterance.ts';
 
 /** The answer that a reply may acknowledge. */
 export interface AcknowledgedAnswer {
-  /** The label of the chosen option; null if the user did not choose an option. */
+  /** The label of the chosen option; null if the user did not choose one. */
   readonly choice: string | null;
   readonly isApproval: boolean;
-  /** Set if the user asked for time, or for a repetition of the question, instead of answering. */
+  /** Set if the user asked for time, or asked to hear the question again, instead of answering. */
   readonly asksFor?: 'time' | 'repeat';
-  /** A tag such as `en-GB`; in an unknown language no reply is recognised. */
+  /** A tag such as `en-GB`; no reply is recognised in an unknown language. */
   readonly language: string;
 }
 
@@ -26,8 +26,8 @@ const made = new WeakMap<
 >();
 
 /**
- * Returns `whole` if the text only acknowledges this answer, and `beginning` if a continuation of the text still may. A
- * question never acknowledges.
+ * Returns `whole` if the text only acknowledges this answer, and `beginning` if it may become such a text when it
+ * continues. A question is never an acknowledgement.
  */
 export function acknowledgementIn(
   text: string,

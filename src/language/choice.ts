@@ -1,11 +1,11 @@
-// Reads an option as words, and maps words of an utterance to label words: inflected ("das rote"), clipped ("doppel"
-// for "Doppelzimmer") or split ("regional zug").
+// Splits an option into words, and maps the words of an utterance to label words. A spoken word may be inflected ("das
+// rote"), clipped ("doppel" for "Doppelzimmer") or split ("regional zug").
 
 import type { AnswerOption } from './match.ts';
 import type { Tables, Words } from './tables.ts';
 import { readUtterance, wordsOf, type Utterance } from './utterance.ts';
 
-/** An option as words. */
+/** An option, split into words. */
 export interface Choice {
   readonly option: AnswerOption;
   readonly label: Words;
@@ -40,7 +40,7 @@ export function contentOf(said: Utterance, tables: Tables): readonly number[] {
   return [...said.words.keys()].filter((index) => !isSlight(said, tables, index));
 }
 
-/** The minimum length of a clipped word: too many words begin with a shorter one. */
+/** The minimum length of a clipped word: too many words begin with any shorter one. */
 const MIN_CLIPPED_CHARS = 4;
 /** The minimum length of the omitted part: "Basis" does not stand for "Basiss". */
 const MIN_LEFT_OUT_CHARS = 3;
@@ -61,7 +61,7 @@ function labelWordsOf(choices: readonly Choice[]): LabelWords {
   return made;
 }
 
-/** Returns the label word that this word stands for; the word itself if there is no such label word, or more than one. */
+/** Returns the label word that this word stands for, or the word itself if it stands for none or for several. */
 export function labelWord(word: string, choices: readonly Choice[], tables: Tables): string {
   const { all, meant } = labelWordsOf(choices);
   const known = meant.get(word);
@@ -85,7 +85,7 @@ function findLabelWord(word: string, all: ReadonlySet<string>, { language }: Tab
   return longer.length === 1 && isClipped ? only : word;
 }
 
-/** Returns the utterance, with each word replaced by the label word that it stands for. */
+/** Returns the utterance with each word replaced by the label word that it stands for. */
 export function asLabelled(said: Utterance, choices: readonly Choice[], tables: Tables): Utterance {
   const { all } = labelWordsOf(choices);
   const words: string[] = [];

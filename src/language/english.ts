@@ -1,7 +1,7 @@
-// English: data only. See `language.ts` for the use of each table.
+// English: data only. `language.ts` explains each table.
 //
 // `consent.yes` omits words that are also backchannels ("okay", "right", "mm-hm", "fine", "sounds good"): they must
-// never approve an action by themselves.
+// never approve an action on their own.
 
 import { list, words, type AnswerLanguage } from './language.ts';
 

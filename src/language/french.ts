@@ -1,8 +1,8 @@
-// French: data only. Options match by label, position and words, not by sound. See `language.ts` for the use of each table.
+// French: data only. Options are matched by label, position and words, but not by sound.
 
 import { list, literal, words, type AnswerLanguage } from './language.ts';
 
-/** Returns a word without accents, the form in which utterances are compared. */
+/** Returns a word without its accents, which is the form in which utterances are compared. */
 const folded = (word: string): string => word.normalize('NFD').replace(/[\u0300-\u036F]/g, '');
 
 const ordinals: Readonly<Record<string, number>> = Object.fromEntries(

@@ -1,10 +1,11 @@
-// The languages in which the runtime understands answers: the built-in ones, and those that an app adds.
+// The languages in which the runtime understands answers: the built-in ones and those that an app adds.
 //
-// Owns:     the list of languages by code, and the validation of added tables.
-// Does not: read utterances.
+// Owns:     the list of languages by code, and the validation of the tables that are added.
+// Does not: interpret utterances.
 //
-// LANGUAGES-1. The list belongs to the process, so the local voice and its sessions read words with the same tables.
-//     Journal entries keep the reading of the words: adding tables does not change past readings.
+// LANGUAGES-1. The list is shared by the whole process, so the local voice and its sessions interpret words with the
+//     same tables. Journal entries contain the interpretation of the words, so adding tables does not change past
+//     interpretations.
 
 import { ConfigurationError } from '../values/errors.ts';
 import {
@@ -46,7 +47,7 @@ export function answerLanguageFor(tag: string): AnswerLanguage {
   return languageFor(tag);
 }
 
-/** The tables of a language as an app writes them. Every table but the code is optional; a missing one is empty. */
+/** The tables of a language, as written by an app. Every table except `code` is optional; a missing one is empty. */
 export interface AnswerLanguageTables extends Partial<Omit<AnswerLanguage, 'code' | 'consent'>> {
   /** `it`, `pt`, …: the first part of a BCP 47 tag. */
   readonly code: string;
@@ -54,14 +55,14 @@ export interface AnswerLanguageTables extends Partial<Omit<AnswerLanguage, 'code
 }
 
 /**
- * Adds a language in which this process understands answers, or replaces the language with the same code. Call it
- * before the first session starts, and test the tables against a corpus (docs/conversation.md).
+ * Adds a language in which this process understands answers, or replaces the language that has the same code. Call it
+ * before the first session starts, and test the tables against a corpus (see docs/conversation.md).
  *
  * ```ts
  * addAnswerLanguage({ code: 'it', holds: ['aspetta'], consent: { yes: ['sì'], no: ['no'] } });
  * ```
  * @returns the complete tables.
- * @throws {ConfigurationError} `INVALID_OPTION` if a table is invalid, or a consent contains a negation.
+ * @throws {ConfigurationError} `INVALID_OPTION` if a table is invalid, or if a phrase of consent contains a negation.
  */
 export function addAnswerLanguage(tables: AnswerLanguageTables): AnswerLanguage {
   const given = checkOptions<AnswerLanguageTables>('addAnswerLanguage', tableChecks, tables);
@@ -83,7 +84,7 @@ export function addAnswerLanguage(tables: AnswerLanguageTables): AnswerLanguage 
   return language;
 }
 
-/** Returns the tables with their lookup words folded, since spoken words are compared without accents. */
+/** Returns the tables with the accents removed from lookup words, as spoken words are compared without accents. */
 function foldedKeys(language: AnswerLanguage): AnswerLanguage {
   const keys = <Value>(record: Readonly<Record<string, Value>>): Record<string, Value> =>
     Object.fromEntries(Object.entries(record).map(([key, value]) => [fold(key), value]));
@@ -107,7 +108,7 @@ function foldedKeys(language: AnswerLanguage): AnswerLanguage {
   };
 }
 
-/** Refuses a yes that contains a negation: it would let a refusal approve an action (MATCH-APPROVAL-2). */
+/** Rejects a yes that contains a negation, because it would let a refusal approve an action (MATCH-APPROVAL-2). */
 function checkConsent(language: AnswerLanguage): void {
   const { consent, negations } = language;
   const denials = [...negations, ...consent.no, ...consent.refusals];

@@ -1,27 +1,31 @@
-// Matches the user's words, spoken or typed, to a question (promise P3). The same words always give the same result.
-// The caller decides whether the question may be answered now.
+// Matches the user's spoken or typed words to a question (promise P3). The same words always give the same result. The
+// caller decides whether the question may be answered at this moment.
 //
 // Invariants
-//   MATCH-ANSWER-1. Case and politeness never change the result. Punctuation changes it only where the words have two
-//       readings: a bare "no" between two options, a question after a form of address, a command followed by more words.
-//   MATCH-ANSWER-2. The match never guesses: if two options are about as likely, the result is ambiguous; a negation
-//       outside an option's name chooses nothing.
+//   MATCH-ANSWER-1. Case and politeness never change the result. Punctuation changes it only where the words can be
+//       read in two ways: a bare "no" between two options, a question after a form of address, or a command followed by
+//       more words.
+//   MATCH-ANSWER-2. The match never guesses. If two options are about equally likely, the result is ambiguous; a
+//       negation outside an option's name chooses nothing.
 //   MATCH-ANSWER-3. An approval is never inferred.
-//   MATCH-ANSWER-4. The work is bounded: a text longer than `LONGEST_ANSWER_CHARS` is not matched but sent to the lead agent.
-//   MATCH-APPROVAL-1. An utterance approves only if it consists of phrases from the closed list `yes`; it may also
+//   MATCH-ANSWER-4. The work is bounded: a text longer than `LONGEST_ANSWER_CHARS` is not matched but passed to the
+//       lead agent.
+//   MATCH-APPROVAL-1. An utterance approves only if it consists of phrases from the closed list `yes`. It may also
 //       contain politeness, fillers, asides and the name of the action ("yes, cancel it" if the question was whether to
 //       cancel). Similar words are not enough: speech recognition turns "go ahead" into "no head".
-//   MATCH-APPROVAL-2. Any negation wins: an utterance with a negation approves nothing. It denies if it reads as a refusal;
-//       otherwise ("no problem") the question is asked again. The action's verb alone ("cancel") neither denies nor approves.
-//   MATCH-APPROVAL-3. "Wait" and a question neither approve nor deny, and a condition is no consent. A doubtful
-//       utterance is unclear: the question is asked again. An objection or a correction is sent to the lead agent.
-//   MATCH-APPROVAL-4. A filler ("um") changes nothing; a sound of doubt ("hmm") is not a filler.
-//   MATCH-APPROVAL-5. An assent that is often ironic ("yeah, right") does not approve.
+//   MATCH-APPROVAL-2. A negation always wins: an utterance that contains a negation approves nothing. If the utterance
+//       is a refusal, it denies the action; otherwise ("no problem") the question is asked again. The action's verb on
+//       its own ("cancel") neither denies nor approves.
+//   MATCH-APPROVAL-3. "Wait" and a question neither approve nor deny, and a conditional yes does not approve. An
+//       utterance that leaves doubt is unclear: the question is asked again. An objection or a correction is passed to
+//       the lead agent.
+//   MATCH-APPROVAL-4. A filler ("um") changes nothing; a sound that expresses doubt ("hmm") is not a filler.
+//   MATCH-APPROVAL-5. Agreement that is often ironic ("yeah, right") does not approve.
 //   MATCH-APPROVAL-6. A symbol that is neither a word nor punctuation ("yes ❌", "!yes") makes a yes unclear.
-//   MATCH-APPROVAL-7. A yes or no also counts if another wish follows ("and then book a table"), and the match reports
-//       the wish. After a yes, the wish must concern something new: words that may change the action make the yes
-//       unclear.
-//   MATCH-APPROVAL-8. In a language without tables no words approve or deny.
+//   MATCH-APPROVAL-7. A yes or no also counts if another request follows ("and then book a table"), and the match
+//       reports that request. After a yes, the request must concern something new: words that may change the action
+//       make the yes unclear.
+//   MATCH-APPROVAL-8. In a language without tables, no words approve or deny.
 
 import { backchannelIn } from './backchannel.ts';
 import { literal, type AnswerLanguage } from './language.ts';
@@ -73,7 +77,7 @@ export interface MatchAnswerOptions {
 /** The length of the longest text that is matched, in UTF-16 code units: more than two minutes of speech. */
 const LONGEST_ANSWER_CHARS = 2_000;
 
-/** Returns whether a text is too long, even in its compared form: one character such as ﷺ becomes many letters. */
+/** Returns whether a text or its compared form is too long: one character such as ﷺ becomes many letters. */
 function isTooLong(utterance: string): boolean {
   return (
     utterance.length > LONGEST_ANSWER_CHARS ||
@@ -111,7 +115,7 @@ export function matchAnswer(
 
 /** Letters, numbers, and the punctuation of a sentence. */
 const PLAIN = /^[\p{L}\p{M}\p{N}\s.,;:!?…'’‘ʼ"“”„«»()¡¿。、，！？।؟،؛–—-]*$/u;
-/** Combining marks that strike out or enclose a letter. */
+/** Combining marks that strike through or enclose a letter. */
 const STRUCK = /[\u0334-\u0338\u20D0-\u20FF]/;
 /** Sentence-final punctuation, or a minus, directly before a word. */
 const BEFORE_A_WORD =
@@ -124,8 +128,8 @@ function hasSigns(text: string, labels: readonly string[] = []): boolean {
 }
 
 /**
- * Returns whether the words remain unread because the language has no tables: a model may then read them. Questions,
- * option names, and symbols next to the words are clear without tables (MATCH-APPROVAL-8).
+ * Returns whether the words could not be interpreted because the language has no tables; a model may then interpret
+ * them. Questions, option names, and symbols next to the words can be understood without tables (MATCH-APPROVAL-8).
  */
 export function areTablesSilent(
   question: AnswerableQuestion,
@@ -141,13 +145,13 @@ export function areTablesSilent(
   return SILENT.has(matchAnswer(question, utterance, { language }).kind);
 }
 
-/** The reading of words by tables that have no words. */
+/** The kinds of match that show that empty tables did not understand the words. */
 const SILENT: ReadonlySet<Match['kind']> = new Set(['unclear', 'digression', 'described']);
 
-/** The minimum length of a word in the question that an answer may repeat as its verb. */
+/** The minimum length of a word in the answer that counts as repeating a verb of the question. */
 const MIN_VERB_CHARS = 3;
 
-/** Matches an utterance as a free-text answer, unless it clearly is not an answer; an answer may be marked as doubtful. */
+/** Matches an utterance as a free-text answer, unless it clearly is not one; the answer may be marked as doubtful. */
 function matchFreeText(
   said: Utterance,
   tables: Tables,
@@ -173,7 +177,7 @@ function matchFreeText(
     withdraws(said, tables, topic);
   if (isOther) return digression;
   const text = { kind: 'free_text', text: said.raw } as const;
-  // "Before that, the news" puts another wish first, but "First." is an answer.
+  // "Before that, the news" puts another request first, but "First." is an answer.
   const isPutFirst = tables.phrases.beforehand.some(
     (phrase) => phrase.length < said.words.length && standsAt(said.words, 0, phrase),
   );
@@ -184,7 +188,7 @@ function matchFreeText(
     return verb.length >= MIN_VERB_CHARS && asked.some((word) => word.startsWith(verb));
   };
   const requests = requestsIn(said, tables).filter((index) => !echoes(index));
-  // An extra turn of the lead model costs less than a wish that is mistaken for an answer.
+  // An extra turn of the lead agent costs less than a request that is mistaken for an answer.
   const isDoubtful =
     said.asks ||
     startsWithHold(said, tables) ||
@@ -217,7 +221,7 @@ function startsWithHold({ words, breaks }: Utterance, { phrases, noise }: Tables
   );
 }
 
-/** Returns whether the utterance begins like "don't send anything" and continues. */
+/** Returns whether the utterance begins with a phrase like "don't send anything" and continues. */
 function callsOff({ words }: Utterance, { phrases, noise }: Tables): boolean {
   const start = words.findIndex((word) => !noise.has(word));
   const length = start < 0 ? 0 : phraseAt(words, start, phrases.callOffs);
@@ -225,7 +229,7 @@ function callsOff({ words }: Utterance, { phrases, noise }: Tables): boolean {
 }
 
 /**
- * Returns whether the words only signal attention ("all right"), say "whatever", or explain why the user cannot answer
+ * Returns whether the words only show attention ("all right"), say "whatever", or explain why the user cannot answer
  * ("I have to ask Tom").
  */
 function answersNothing(said: Utterance, tables: Tables): boolean {
@@ -240,7 +244,7 @@ function answersNothing(said: Utterance, tables: Tables): boolean {
   );
 }
 
-/** Returns the words of a question that name its subject. */
+/** Returns the words of a question that name what it is about. */
 function topicOf({ question = '' }: AnswerableQuestion, tables: Tables): Words {
   const said = readUtterance(question, tables.language);
   const asking = new Set(tables.phrases.questionStarts.flat());
@@ -253,10 +257,10 @@ const denied = { kind: 'denied' } as const satisfies Match;
 
 const approved = { kind: 'approved' } as const satisfies Match;
 
-/** The number of compared words after the verb of a requested action. */
+/** How many words after the verb of a requested action are compared. */
 const MOST_OBJECT_WORDS = 8;
 
-/** Matches a yes or a no to an action. */
+/** Matches a yes or a no to an approval question. */
 function matchApproval(
   said: Utterance,
   tables: Tables,
@@ -266,7 +270,7 @@ function matchApproval(
   if (wantsRepeat(said, tables)) return repeat;
   const words = said.words.filter((word) => !tables.fillers.has(word));
   const utterance = { ...said, words };
-  // The utterance consists only of thinking sounds and politeness.
+  // The utterance consists only of hesitation sounds and politeness.
   const isSound = (word: string): boolean => tables.fillers.has(word) || tables.thinking.has(word);
   if (words.length < said.words.length && said.words.every(isSound)) return hold;
 
@@ -292,7 +296,7 @@ function matchApproval(
       ? unclear
       : { ...approved, more: true, ...always };
   }
-  // "Don't ask me again" is no refusal, but no consent either.
+  // "Don't ask me again" is neither a refusal nor an approval.
   if (isLasting(utterance, tables)) return digression;
   if (isCommand(utterance, tables)) return denied;
 
@@ -300,7 +304,8 @@ function matchApproval(
   if (!isQuestion && refuses(words, tables, no)) return denied;
   const isAsked = isHold(utterance, tables, 'anywhere') && !asksAside(utterance, tables);
   if (isAsked || isHold(utterance, tables, 'whole'))
-    // "Let me think … yes" is unclear rather than a hold: a hold would make a user wait who has already answered.
+    // "Let me think … yes" is unclear rather than a hold, because a hold would make a user who has already answered
+    // wait.
     return endsInConsent(words, tables) ? unclear : hold;
   const isOther =
     isQuestion ||
@@ -311,7 +316,7 @@ function matchApproval(
   return isOther ? digression : unclear;
 }
 
-/** The number of words apart from a yes or a no above which the utterance cannot be a misheard yes: "that's too much". */
+/** An utterance with this many words besides a yes or a no cannot be a misheard yes: "that's too much". */
 const REMARK_WORDS = 3;
 
 /**
@@ -327,7 +332,7 @@ function remarks({ words }: Utterance, tables: Tables, names: Names): boolean {
   const isNearYes = yes.some((phrase) => phrase.length > 1 && spelled.includes(phrase.join('')));
   if (isNearYes || has(conditions)) return false;
   const beside = words.filter((word) => !tables.noise.has(word));
-  // A change or another wish may follow the yes.
+  // The yes may be followed by a change or another request.
   const length = phraseAt(words, 0, yes);
   if (length > 0)
     return (
@@ -341,12 +346,12 @@ function remarks({ words }: Utterance, tables: Tables, names: Names): boolean {
   );
 }
 
-/** The maximum number of words in a yes or no that precedes another wish. */
+/** The maximum number of words in a yes or no that precedes another request. */
 const MOST_DECISION_WORDS = 12;
 
 /**
- * Returns the yes or no at the beginning if only another wish follows: "no, and book a table for two", "yes, and then
- * book a table". `always`: a yes, and the wish is not to be asked again.
+ * Returns the yes or no at the beginning if only another request follows: "no, and book a table for two", "yes, and
+ * then book a table". `always`: the user said yes and asked not to be asked again.
  */
 function decisionIn(
   said: Utterance,
@@ -374,14 +379,16 @@ function decisionIn(
   return null;
 }
 
-/** Returns whether the utterance begins with the word for yes: "go ahead and make me a backup" does not consent. */
+/** Returns whether the utterance begins with a word for yes: "go ahead and make me a backup" is not an approval. */
 function saysYes({ words }: Utterance, { phrases, noise }: Tables): boolean {
   const isYes = (word: string): boolean => phrases.yesLabels.some((yes) => sameWords(yes, [word]));
   const first = words.find((word) => isYes(word) || !noise.has(word));
   return first !== undefined && isYes(first);
 }
 
-/** Returns whether the words after a no are another request or a question; "No, send it to Peter" concerns the action. */
+/**
+ * Returns whether the words after a no are another request or a question; "No, send it to Peter" is about this action.
+ */
 function isWish(rest: Utterance, tables: Tables, names: Names, isJoined: boolean): boolean {
   const { phrases } = tables;
   const said = from(rest, skip(rest.words, 0, [...phrases.afterwards, ...phrases.polite]));
@@ -391,13 +398,13 @@ function isWish(rest: Utterance, tables: Tables, names: Names, isJoined: boolean
   return startsQuestion(said, tables) || startsDigression(said, tables);
 }
 
-/** Returns whether the words ask not to be asked again. */
+/** Returns whether the user asks not to be asked again. */
 function isLasting({ words }: Utterance, { phrases, noise }: Tables): boolean {
   const plain = words.filter((word) => !noise.has(word));
   return phrases.lastings.some((phrase) => sameWords(words, phrase) || sameWords(plain, phrase));
 }
 
-/** Returns whether the words after a yes request something new, and therefore cannot change the action. */
+/** Returns whether the words after a yes request something new and therefore cannot change the action. */
 function isOwnWish(rest: Utterance, tables: Tables, names: Names, isJoined: boolean): boolean {
   const { phrases } = tables;
   const { words } = rest;
@@ -423,7 +430,7 @@ function isOwnWish(rest: Utterance, tables: Tables, names: Names, isJoined: bool
   return isNew && !isSpoiled && !adjusts && !namesAction(words, names);
 }
 
-/** Returns the words that refer to something known: "it", "the", "my". */
+/** Returns words that refer to something already known: "it", "the", "my". */
 function definites({ phrases }: Tables): Phrases {
   return phrases.pronouns.filter(
     (words) => !phrases.indefinites.some((phrase) => sameWords(phrase, words)),
@@ -434,7 +441,7 @@ function namesAction(words: Words, { byFirst }: Names): boolean {
   return words.some((word) => byFirst.has(word));
 }
 
-/** The names for the last question in each language, cached because several utterances are matched against one question. */
+/** The names for each language's latest question, cached because several utterances are matched against it. */
 const lastNames = new WeakMap<Tables, { readonly key: string; readonly names: Names }>();
 
 /** Returns the names of the action: "send", "send it", "send the email". */
@@ -489,7 +496,6 @@ function namePhrases(
   ]);
 }
 
-/** Returns the verbs and their forms in the language. */
 function formsOf(verbs: Words, tables: Tables): readonly VerbForm[] {
   const spoken = tables.verbs.filter(
     ([verb, forms]) =>
@@ -508,7 +514,7 @@ function formsOf(verbs: Words, tables: Tables): readonly VerbForm[] {
   ];
 }
 
-/** Derives the commands of a regular verb from its infinitive: "einschalten" becomes "schalte … ein". */
+/** Derives the imperative forms of a regular verb from its infinitive: "einschalten" becomes "schalte … ein". */
 function commandsOf(verb: string, { infinitives, separable }: Tables): readonly VerbForm[] {
   const rule = infinitives.find(([ending]) => verb.endsWith(ending));
   if (!rule) return [];
@@ -523,7 +529,7 @@ function commandsOf(verb: string, { infinitives, separable }: Tables): readonly 
 }
 
 /**
- * Returns the action that a question asks to run ("May I cancel your subscription?"); null if it does not ask about
+ * Returns the action that a question asks about ("May I cancel your subscription?"); null if it does not ask about
  * exactly one action.
  */
 function askedAction(
@@ -533,7 +539,7 @@ function askedAction(
   const length = phraseAt(words, 0, phrases.asks);
   // "Book the ride: may I do that?"
   const last = phrases.asks.find((phrase) => sameWords(phrase, words.slice(-phrase.length)));
-  // "¿Envío el correo?" asks by the verb alone.
+  // "¿Envío el correo?" asks with the verb alone.
   const isVerb = verbs.some(([, forms]) =>
     forms.some(({ head, tail }) => tail.length === 0 && sameWords(head, words.slice(0, 1))),
   );
@@ -550,7 +556,8 @@ function askedAction(
 }
 
 /**
- * Returns whether the words contain an ironic phrase; a longer phrase that starts with it ("yeah, right away") does not count.
+ * Returns whether the words contain an ironic phrase; a longer phrase that begins with it ("yeah, right away") does not
+ * count.
  */
 function isIronical(words: Words, { phrases }: Tables): boolean {
   return phrases.ironies.some((irony) =>
@@ -561,14 +568,14 @@ function isIronical(words: Words, { phrases }: Tables): boolean {
   );
 }
 
-/** Returns whether the utterance starts with a request for another action, or with a different version of this action. */
+/** Returns whether the utterance starts with a request for another action or for a different version of this one. */
 function startsRequest(said: Utterance, tables: Tables): boolean {
   const first = said.words.findIndex((word) => !tables.noise.has(word));
   const [start] = requestsIn(said, tables);
   return start !== undefined && start === first && start === 0;
 }
 
-/** Returns the index after the last phrase that asks for time or takes something back; 0 if there is none. */
+/** Returns the index after the last phrase that asks for time or retracts something; 0 if there is none. */
 function endOfTurns(words: Words, { phrases }: Tables, no: Phrases): number {
   const corrections = phrases.corrections.filter(
     (phrase) => !no.some((refusal) => sameWords(refusal, phrase)),
@@ -585,13 +592,13 @@ function endOfTurns(words: Words, { phrases }: Tables, no: Phrases): number {
  * to Peter").
  */
 function refuses(words: Words, { phrases }: Tables, no: Phrases): boolean {
-  // For each word: the furthest end of a harmless phrase that starts at or before the word.
+  // For each word: the furthest end of a harmless phrase that starts at or before that word.
   let reached = 0;
   const harmless = words.map((_, start) => {
     const length = phraseAt(words, start, phrases.notRefusals);
     return (reached = length > 0 ? Math.max(reached, start + length) : reached);
   });
-  // "Yes, if no invoice is among them": a refusal in a condition denies nothing.
+  // "Yes, if no invoice is among them": a refusal inside a condition does not deny anything.
   const condition = words.findIndex((_, index) => phraseAt(words, index, phrases.conditions) > 0);
   const counts = (start: number, length: number): boolean =>
     (condition === -1 || start < condition) && (harmless[start] ?? 0) < start + length;
@@ -602,7 +609,7 @@ function refuses(words: Words, { phrases }: Tables, no: Phrases): boolean {
   const start = skip(words, 0, beside);
   const length = phraseAt(words, start, no);
   if (length === 0 || !counts(start, length)) return false;
-  // A single odd word after a no may be a recognition error: "go ahead" becomes "no head".
+  // A single odd word after a no may be a recognition error: "go ahead" may be heard as "no head".
   return words.length - skip(words, start + length, beside) !== 1;
 }
 
@@ -610,7 +617,7 @@ function endsInConsent(words: Words, tables: Tables): boolean {
   return verdictsOf(words, tables.phrases, noNames).includes('yes');
 }
 
-/** Returns the first index from `start` on at which no phrase of `phrases` begins. */
+/** Returns the first index, counting from `start`, at which no phrase of `phrases` begins. */
 function skip(words: Words, start: number, phrases: Phrases): number {
   let index = start;
   for (let length = 1; length > 0; index += length) length = phraseAt(words, index, phrases);

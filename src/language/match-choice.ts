@@ -1,12 +1,12 @@
 // Finds the option that the user chose.
 //
-// Tries the ways to name an option in this order, from certain to uncertain; the first match decides:
-//   the label or the id, alone  →  yes or no among the options  →  the words after the last
-//   hold or correction  →  (no answer at all: a wait, a question, a request, a negation …)  →
-//   the label in a sentence  →  its position, or words that only it has  →  nearly its label.
+// Tries the ways to name an option in this order, from certain to uncertain, and uses the first match: the label or the
+//   id, alone → yes or no among the options → the words after the last hold or correction → (no answer at all: a wait,
+//   a question, a request, a negation …) → the label in a sentence → its position, or words that only it has → nearly
+//   its label.
 //
 // Positions are "the second one", "option two", "number 2", "the last", "the former", and a bare "two". A near match of
-// a label (a typing error, or a recognition error: "a con me" for "economy") counts under three conditions: the
+// a label (a typing error, or a recognition error such as "a con me" for "economy") counts under three conditions: the
 // utterance contains only that name (apart from words such as "I'd like …"), it is similar enough, and no other option
 // is about as similar.
 
@@ -58,9 +58,9 @@ const maxWordsBeside = 3;
 /** The maximum number of words in a sentence that mentions an option and other things; a longer one is a remark. */
 const LONGEST_CHOICE = 8;
 
-/** The maximum number of other words next to "neither" or "I don't care"; a longer sentence has another subject. */
+/** The maximum number of other words next to "neither" or "I don't care"; a longer sentence is about something else. */
 const MOST_BESIDE_QUANTIFIER = 3;
-/** The number of words unrelated to the options that make a separate sentence. */
+/** The number of words unrelated to the options that count as a separate sentence. */
 const SENTENCE_WORDS = 3;
 
 /** The parsed question. */
@@ -88,7 +88,7 @@ interface Sentence {
   readonly tables: Tables;
 }
 
-/** Matches an utterance to the options of a question. `topic`: the words of the question that name its subject. */
+/** Matches an utterance to the options of a question. `topic`: the words of the question that name what it is about. */
 export function matchChoice(
   options: readonly AnswerOption[],
   said: Utterance,
@@ -98,10 +98,10 @@ export function matchChoice(
   return read({ choices: choicesOf(options, tables), tables, topic }, said, null);
 }
 
-/** The maximum length of an utterance that declines all options, in words, politeness included. */
+/** The maximum number of words, including politeness, in an utterance that declines all options. */
 const MOST_NONE_WORDS = 12;
 
-/** Returns whether the utterance says "neither", apart from politeness. */
+/** Returns whether the utterance says only "neither", apart from politeness. */
 function declinesAll({ words, asks }: Utterance, { phrases, noise }: Tables): boolean {
   if (words.length > MOST_NONE_WORDS) return false;
   const plain = words.filter((word) => !noise.has(word));
@@ -111,7 +111,7 @@ function declinesAll({ words, asks }: Utterance, { phrases, noise }: Tables): bo
   );
 }
 
-/** Reads an utterance. `after`: whether the preceding words asked for time, or took something back. */
+/** Reads an utterance. `after`: whether the preceding words asked for time or retracted something. */
 function read(asked: Asked, said: Utterance, after: Turn['kind'] | null): Match {
   const { choices, tables, topic } = asked;
   const named = byName(choices, said, tables) ?? byMeaning(choices, said, tables);
@@ -181,8 +181,8 @@ function read(asked: Asked, said: Utterance, after: Turn['kind'] | null): Match 
 }
 
 /**
- * Reads the words that follow the last hold or correction: "economy, no wait, premium". If no words follow, a hold
- * remains a hold, and a retracted choice is not an answer.
+ * Interprets the words that follow the last hold or correction: "economy, no wait, premium". If no words follow, a hold
+ * is still a hold, and a retracted choice is not an answer.
  */
 function afterTurn(
   asked: Asked,
@@ -198,7 +198,8 @@ function afterTurn(
       asked.choices.some(({ content }) =>
         content.includes(labelWord(word, asked.choices, tables)),
       ));
-  // The first name ends before this index, whether it is a label, a label within a longer one, or an option's word.
+  // The first name ends before this index, whether it is a label, a label within a longer label, or a word of an
+  // option.
   const named = asked.choices.flatMap(({ label }) =>
     label.length > 0 ? findPhrase(said.words, label).map((start) => start + label.length) : [],
   );
@@ -228,7 +229,7 @@ function afterTurn(
   return isOwn && !isReason ? match : hold;
 }
 
-/** Reads the choice without the request before it: "Order me the twelve dollar one". */
+/** Finds the choice after skipping the request before it: "Order me the twelve dollar one". */
 function withoutRequest({ choices, tables }: Asked, said: Utterance): Match | null {
   const [start] = requestsIn(said, tables);
   if (start === undefined) return null;
@@ -247,7 +248,7 @@ function isAbout(word: string, { choices, topic, tables }: Asked): boolean {
   );
 }
 
-/** Returns whether the utterance requests another action: "order lunch", "premium, and book a table". */
+/** Returns whether the utterance requests a different action: "order lunch", "premium, and book a table". */
 function hasOwnRequest(
   said: Utterance,
   asked: Asked,
@@ -263,7 +264,7 @@ function hasOwnRequest(
       (index) =>
         content.has(index) && isOutside(index) && !isAbout(said.words[index] as string, asked),
     );
-    // "Cancel the ride" refers to the subject of the question, but chooses nothing.
+    // "Cancel the ride" refers to what the question is about, but does not choose anything.
     const dropsIt = phraseAt(said.words, start, tables.phrases.commands) > 0;
     const refers = rest.some((index) => refersToOption(said, index, asked));
     const isFirst = said.words.slice(0, start).every((word) => tables.noise.has(word));
@@ -285,7 +286,7 @@ function refersToOption({ words, proforms }: Utterance, index: number, { choices
   );
 }
 
-/** Returns whether words about another subject precede an option: "my sister is vegan", "two minicabs". */
+/** Returns whether an option is preceded by words about something else: "my sister is vegan", "two minicabs". */
 function isAboutOther({ mentions, said, tables }: Sentence, asked: Asked): boolean {
   const start = Math.min(...mentions.map((mention) => mention.start));
   return contentOf(said, tables).some(
@@ -308,14 +309,14 @@ function addsTo({ mentions, isOutside, said, tables }: Sentence, asked: Asked): 
   );
 }
 
-/** A label, or a word that only some labels contain. */
+/** A label, or a word that occurs in only some of the labels. */
 interface Naming {
   readonly named: readonly Choice[];
   readonly start: number;
   readonly end: number;
 }
 
-/** Returns the labels in the sentence, and the label words outside of them. */
+/** Returns the labels in the sentence, and the label words outside them. */
 function namingsIn({ mentions, isOutside, choices, said, tables }: Sentence): readonly Naming[] {
   const namings: Naming[] = mentions.map(({ choice, start, end }) => ({
     named: [choice],
@@ -334,14 +335,14 @@ function namingsIn({ mentions, isOutside, choices, said, tables }: Sentence): re
   return namings.filter(({ named }) => named.length < choices.length);
 }
 
-/** Reads a contrast that rules out all named options but one: "Not economy, premium", "not the T14, the T16". */
+/** Interprets a contrast that rules out all named options but one: "Not economy, premium", "not the T14, the T16". */
 function byContrast(sentence: Sentence): Match | null {
   const { mentions, choices, said, tables, isDoubted } = sentence;
   const { words } = said;
   const namings = namingsIn(sentence);
   const isOutside = (index: number): boolean =>
     sentence.isOutside(index) && !namings.some(({ start, end }) => index >= start && index < end);
-  // A bare "no" between two options may take back the first, or rule out the second.
+  // A bare "no" between two options may retract the first or rule out the second.
   const { bareCorrections } = tables.phrases;
   const negations = tables.phrases.negations.filter(
     (phrase) => !bareCorrections.some((bare) => sameWords(bare, phrase)),
@@ -366,7 +367,7 @@ function byContrast(sentence: Sentence): Match | null {
   const [only] = left;
   if (out.size === 0 || left.size !== 1 || !only || out.has(only)) return null;
   if (negated.length !== ruledOut.length || isDoubted || choices.length < 2) return null;
-  // A sentence with label words may have another subject.
+  // A sentence that contains label words may be about something else.
   const hasParts = namings.length > mentions.length;
   const beside = contentOf(said, tables).filter(
     (index) => isOutside(index) && !negated.includes(index),
@@ -376,7 +377,7 @@ function byContrast(sentence: Sentence): Match | null {
 
 /** Returns whether most words of the sentence belong to the options or describe them. */
 function describes({ said, choices, tables, isDoubted }: Sentence, alien: number): boolean {
-  // Without tables for the language, the asker resolves the words.
+  // If the language has no tables, the asker interprets the words.
   if (tables.phrases.references.length === 0) return true;
   if (isDoubted) return false;
   const asked = { choices, tables, topic: [] };
@@ -386,7 +387,7 @@ function describes({ said, choices, tables, isDoubted }: Sentence, alien: number
   return refers > 0 && alien <= refers;
 }
 
-/** Matches an utterance that equals a label or an id. Word boundaries do not matter: "wi-fi" equals "wifi". */
+/** Matches an utterance that is identical to a label or an id. Word boundaries are ignored: "wi-fi" equals "wifi". */
 function byName(
   choices: readonly Choice[],
   said: Utterance,
@@ -395,7 +396,7 @@ function byName(
   const spoken = fold(said.raw);
   if (spoken === '') return null;
   const bare = (words: Words): string => words.filter((word) => !noise.has(word)).join('');
-  // In "No, sorry, yes", words that usually have no meaning may name an option.
+  // In "No, sorry, yes", words that usually carry no meaning may name an option.
   const namesOther = (choice: Choice): boolean =>
     choices.some(
       (other) =>
@@ -422,7 +423,7 @@ function byName(
   return null;
 }
 
-/** Matches a yes or a no ("Yeah") to the option with that meaning, using only the closed lists. */
+/** Matches a yes or a no ("Yeah") to the option that means it, using only the closed lists. */
 function byMeaning(
   choices: readonly Choice[],
   { words }: Utterance,
@@ -435,7 +436,7 @@ function byMeaning(
     choices.filter(({ label }) => starts.some((start) => standsAt(label, 0, start)));
   if (means(phrases.no)) return theOne(begins(phrases.noLabels), 'meaning', 0.95);
   if (means(phrases.yes)) return theOne(begins(phrases.yesLabels), 'meaning', 0.95);
-  // The yes or no may contain more words: "Oh yes, definitely", "no, let it run out".
+  // The yes or no may be longer than one word: "Oh yes, definitely", "no, let it run out".
   const spoken = words.filter((word) => !fillers.has(word));
   const only = (
     starts: readonly Words[],
@@ -450,7 +451,7 @@ function byMeaning(
   return only(phrases.noLabels, 'no', 'yes') ?? only(phrases.yesLabels, 'yes', 'no');
 }
 
-/** Returns the rest of each label that starts with a yes or a no: these words may accompany the answer. */
+/** Returns the rest of each label that starts with a yes or a no: the user may say these words as well. */
 function namesOf(labels: readonly Words[]): Names {
   const rests = labels.filter(({ length }) => length > 0);
   return {
@@ -472,7 +473,7 @@ function mentionsIn(
   const lastSaid = words.findLastIndex(
     (word, index) => !tables.noise.has(word) && !proforms.has(index),
   );
-  // A label such as "OK" or "A" is also an ordinary word, so it must be the only content word, or stand at the start or
+  // A label such as "OK" or "A" is also an ordinary word, so it must be the only content word, or be at the start or
   // the end.
   const isPoint = ({ start, end }: Mention): boolean =>
     content.every((index) => index >= start && index < end) && (start === 0 || lastSaid < end);
@@ -487,7 +488,7 @@ function mentionsIn(
       if (!label.every(isOrdinary) || isPoint(mention)) all.push(mention);
     }
   }
-  // A label that contains another one comes before it.
+  // A label that contains another label is sorted before it.
   const ordered = all.toSorted((a, b) => a.start - b.start || b.end - a.end);
   let outer: Mention | undefined;
   const whole = new Set<Mention>();
@@ -559,7 +560,7 @@ function byPositionOrWords(
   return theOne(byPosition, 'ordinal', 0.95) ?? theOne(byWords, 'words', 0.85);
 }
 
-/** Matches a time of day, and words of its option: "Tuesday at nine", "the four o'clock one". */
+/** Matches a time of day and words of its option: "Tuesday at nine", "the four o'clock one". */
 function byTime(choices: readonly Choice[], said: Utterance, tables: Tables): Match | null {
   const timed = choices.flatMap((choice) => {
     const [of] = timesIn(choice.label, tables);
@@ -582,7 +583,7 @@ function byTime(choices: readonly Choice[], said: Utterance, tables: Tables): Ma
   return theOne(fits(true), 'words', 0.9) ?? theOne(fits(false), 'words', 0.9);
 }
 
-/** Matches a position together with words of its option or of the question: "the first ICE", "the third plan". */
+/** Matches a position together with words of the option or of the question: "the first ICE", "the third plan". */
 function byOrdinalOf({ choices, tables, topic }: Asked, said: Utterance): Match | null {
   const content = contentOf(said, tables).map((index) => said.words[index] as string);
   const [position, ...others] = content.flatMap((word) => ordinalOf(word) ?? []);
@@ -590,11 +591,11 @@ function byOrdinalOf({ choices, tables, topic }: Asked, said: Utterance): Match 
   if (position === undefined || others.length > 0) return null;
   const having = choices.filter((choice) => saysAll(choice, rest));
   const meant = having[position - 1];
-  // The position must select the same option among all options as among those with these words.
+  // The position must select the same option among all options as among the options that have these words.
   return meant && meant === choices[position - 1] ? theOne([meant], 'ordinal', 0.9) : null;
 }
 
-/** Returns whether all these words belong to the option, and each number counts the same noun ("5 minutes", "12 dollars"). */
+/** Returns whether all these words belong to the option and numbers count the same noun ("5 minutes", "12 dollars"). */
 function saysAll({ content: own }: Choice, content: Words): boolean {
   return content.every((word, n) =>
     own.some((other, m) => {
@@ -624,7 +625,7 @@ function ambiguous(choices: readonly Choice[]): Match {
 export interface Positions {
   /** The indexes of the existing options, from 0. */
   readonly named: ReadonlySet<number>;
-  /** Whether the utterance contains nothing but these positions. */
+  /** Whether the utterance contains only these positions. */
   readonly isAll: boolean;
   /** Whether the position is a plain number, without an ordinal or a word such as "option". */
   readonly isBare: boolean;

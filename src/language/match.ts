@@ -1,37 +1,37 @@
-// The questions that can be answered in words, and the result of matching an utterance to one.
+// The kinds of question that can be answered in words, and the result of matching an utterance to one.
 
 export interface AnswerOption {
   /** The id of the option. */
   readonly id: string;
   /** The text of the option. */
   readonly label: string;
-  /** A line below the label. @defaultValue none */
+  /** A line of text below the label. @defaultValue none */
   readonly description?: string;
 }
 
 export interface AnswerableQuestion {
   /** The expected kind of answer. */
   readonly kind: 'choice' | 'free_text' | 'approval';
-  /** The options of a `choice`; the other kinds have none. */
+  /** The options of a `choice`; other kinds have no options. */
   readonly options: readonly AnswerOption[];
-  /** The text of the question, whose words name the subject of an answer. */
+  /** The text of the question; its words name what the answer is about. */
   readonly question?: string;
-  /** The tool's name, if an `approval` asks about a tool: "yes, send it" also names it. */
+  /** The name of the tool, if an `approval` asks about a tool call: "yes, send it" also names the tool. */
   readonly action?: string;
 }
 
-/** The evidence for the option, from certain to uncertain. */
+/** The evidence for the option, ordered from certain to uncertain. */
 export type MatchEvidence =
   /** The whole label. */
   | 'label'
   | 'id'
-  /** A yes or a no that means an option. */
+  /** A yes or a no that stands for an option. */
   | 'meaning'
   /** "the second one", "option two", "last". */
   | 'ordinal'
-  /** Words that only this option has. */
+  /** Words that only this option contains. */
   | 'words'
-  /** Almost the label, by spelling or sound. */
+  /** Almost the label, in spelling or in sound. */
   | 'spelling'
   | 'sound';
 
@@ -41,14 +41,14 @@ export type Match =
       readonly optionId: string;
       readonly label: string;
       readonly how: MatchEvidence;
-      /** The confidence from 0 to 1; 1 for the label itself. */
+      /** The confidence, from 0 to 1; 1 for the label itself. */
       readonly confidence: number;
-      /** Set if other words (such as a question) put the choice in doubt. */
+      /** Set if the rest of the utterance (such as a question) casts doubt on the choice. */
       readonly doubt?: true;
     }
   /**
-   * `more`: set if another wish follows, which the lead agent receives. `always`: set if that wish is not to be asked
-   * again.
+   * `more`: set if another request follows, which is passed to the lead agent. `always`: set if the user also asks not
+   * to be asked again.
    */
   | { readonly kind: 'approved'; readonly more?: true; readonly always?: true }
   | { readonly kind: 'denied'; readonly more?: true }
@@ -56,17 +56,17 @@ export type Match =
   | { readonly kind: 'none'; readonly text: string }
   /** `doubt`: set if the words ask or request something, and therefore may not be an answer. */
   | { readonly kind: 'free_text'; readonly text: string; readonly doubt?: true }
-  /** Several options match: ask again. */
+  /** Several options match: the question is asked again. */
   | { readonly kind: 'ambiguous'; readonly optionIds: readonly string[] }
-  /** The words describe an option that only the asker can resolve: "the cheaper one". */
+  /** The words describe an option that only the asker can identify: "the cheaper one". */
   | { readonly kind: 'described' }
   /** The words are for the lead agent; the question stays open. */
   | { readonly kind: 'digression' }
-  /** The words are neither an answer nor clearly anything else: ask again. */
+  /** The words are neither an answer nor clearly anything else: the question is asked again. */
   | { readonly kind: 'unclear' }
   /** The user wants to hear the question again. */
   | { readonly kind: 'repeat' }
-  /** The user wants time. */
+  /** The user asks for time. */
   | { readonly kind: 'hold' };
 
 export const described = { kind: 'described' } as const satisfies Match;

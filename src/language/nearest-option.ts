@@ -5,16 +5,16 @@ import { similarity } from './similarity.ts';
 import type { Tables } from './tables.ts';
 import type { Utterance } from './utterance.ts';
 
-/** The minimum similarity of an utterance that means an option. Tuned on real transcripts; see the tests. */
+/** The minimum similarity of an utterance that counts as naming an option. Tuned on real transcripts; see the tests. */
 export const minSimilarity = 0.6;
 
-/** The minimum similarity by letters alone, or by sound alone. */
+/** The minimum similarity if only letters or only sound are compared. */
 const minOneSide = 0.75;
 
-/** The minimum lead of the best option over the next. */
+/** How much more similar the best option must be than the next one. */
 const minLead = 0.12;
 
-/** The minimum length of a name: shorter names resemble too many words. */
+/** The minimum length of a name, because shorter names resemble too many words. */
 const minLength = 3;
 
 /** The maximum length of a name in an utterance, in words. */
@@ -35,7 +35,7 @@ interface Nearness {
   readonly sound: number;
 }
 
-/** Returns whether no other label contains the word. */
+/** Returns whether the word occurs in no other label. */
 function isOnlyIn(word: string, choice: Choice, choices: readonly Choice[]): boolean {
   return choices.every((other) => other === choice || !other.label.includes(word));
 }
@@ -74,7 +74,7 @@ export function nearestOption(
   };
 }
 
-/** Returns the candidates for a name: the utterance without its words that have no meaning. */
+/** Returns the candidates for a name: the utterance without the words that carry no meaning. */
 function spansOf(said: Utterance, tables: Tables): readonly string[] {
   const { words } = said;
   const isThinking = (word: string): boolean => tables.thinking.has(word);
@@ -82,7 +82,7 @@ function spansOf(said: Utterance, tables: Tables): readonly string[] {
   const to = words.findLastIndex((word) => !isThinking(word)) + 1;
   if (to - begin > maxWords || words.every((word) => tables.noise.has(word))) return [];
   const content = contentOf(said, tables);
-  // If no word has a meaning, the whole utterance is the only candidate.
+  // If no word carries a meaning, the whole utterance is the only candidate.
   const first = content[0] ?? begin;
   const last = content.at(-1) ?? to - 1;
   const spans: string[] = [];
@@ -100,7 +100,7 @@ function nearness(choice: Choice, spans: readonly string[], { language }: Tables
   let nearest: Nearness = { choice, score: 0, letters: 0, sound: 0 };
   if (name.length < minLength) return nearest;
   for (const span of spans) {
-    // A different number, or the opposite, is never a near match.
+    // A different number, or an opposite, never counts as similar.
     if (digitsOf(span) !== digitsOf(name)) continue;
     const isOpposite = language.negativePrefixes.some(
       (prefix) => span === prefix + name || name === prefix + span,

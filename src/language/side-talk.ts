@@ -1,6 +1,6 @@
 // Recognises phrases that come with an answer or instead of one: requests for time, requests to repeat the question,
-// corrections, and words for the lead agent. The rules are few and match only listed phrases, because a wrong guess
-// would keep the user's answer from the asker.
+// corrections, and messages for the lead agent. There are few rules, and they match only listed phrases, because a
+// wrong guess would withhold the user's answer from the asker.
 
 import { backchannelIn } from './backchannel.ts';
 import { languageFor } from './languages.ts';
@@ -25,7 +25,7 @@ export function isHold(
   extent: 'whole' | 'anywhere',
 ): boolean {
   if (extent === 'anywhere') {
-    // "That can wait" does not ask for time: a single word counts only at the beginning of a clause.
+    // "That can wait" does not ask for time, so a single word counts only at the beginning of a clause.
     const isAsked = (start: number, length: number): boolean =>
       length > 1 || start === 0 || breaks.has(start - 1) || noise.has(words[start - 1] as string);
     if (
@@ -47,7 +47,7 @@ export function isHold(
       index += length;
       continue;
     }
-    // Polite phrases ("s'il vous plaît") also occur elsewhere.
+    // Polite phrases ("s'il vous plaît") are also used in other contexts.
     const reasons = muses ? phrases.musingTails : phrases.holdReasons;
     if (asked && phraseAt(words, index, reasons) > 0) return true;
     const tail = asked ? phraseAt(words, index, phrases.holdTails) : 0;
@@ -57,7 +57,7 @@ export function isHold(
   return asked;
 }
 
-/** The last phrase that asks for time, or takes back the preceding words. */
+/** The last phrase that asks for time or retracts the preceding words. */
 export interface Turn {
   readonly kind: 'hold' | 'correction';
   /** The index of the first word after the phrase. */
@@ -65,8 +65,8 @@ export interface Turn {
 }
 
 /**
- * Finds the last such phrase. `chooses`: returns whether an option is named before this index, so that a `no` there is
- * a correction. `isOutside`: returns whether the word is outside every label.
+ * Finds the last such phrase. `chooses`: returns whether an option is named before this index, in which case a `no` at
+ * this index is a correction. `isOutside`: returns whether the word is outside every label.
  */
 export function lastTurn(
   { words, breaks }: Utterance,
@@ -134,14 +134,15 @@ export function startsDigression(utterance: Utterance, tables: Tables): boolean 
   return starts(utterance, tables, tables.phrases.digressionStarts);
 }
 
-/** Returns whether the utterance starts like a question that does not choose an option (as "how about …" does). */
+/** Returns whether the utterance starts with a question that does not choose an option (unlike "how about …"). */
 export function startsQuestion(utterance: Utterance, tables: Tables): boolean {
   const { questionStarts, requestStarts } = tables.phrases;
   return starts(utterance, tables, questionStarts) && !starts(utterance, tables, requestStarts);
 }
 
 /**
- * Returns whether the utterance ends as a question, and one of its clauses starts like one: "Darling, is Friday all right?".
+ * Returns whether the utterance ends as a question and one of its clauses starts like one: "Darling, is Friday all
+ * right?".
  */
 export function asksInClause(utterance: Utterance, tables: Tables): boolean {
   if (!utterance.asks) return false;
@@ -151,13 +152,13 @@ export function asksInClause(utterance: Utterance, tables: Tables): boolean {
 
 /**
  * Returns whether a question follows other words, as in a question to another person: "Dad, are you coming". Speech
- * recognisers write no question marks.
+ * recognisers do not write question marks.
  */
 export function asksAside({ words, breaks }: Utterance, { phrases, frame }: Tables): boolean {
   const { questionStarts, requestStarts, holds, polite } = phrases;
   return [...words.keys()].slice(1).some((start) => {
     const isClause = breaks.has(start - 1) || standsBefore(words, start, holds);
-    // "I will …" addresses no one.
+    // "I will …" does not address anyone.
     const isAddressed = start <= LONGEST_ADDRESS && !frame.has(words[start - 1] as string);
     if (!isClause && !isAddressed) return false;
     const length = phraseAt(words, start, questionStarts);
@@ -179,15 +180,15 @@ export function isCommand(utterance: Utterance, tables: Tables): boolean {
 }
 
 /**
- * Returns whether the words only stop the current speech ("not now, thanks"). `language`: a tag such as `en-GB`; false
- * in a language without tables.
+ * Returns whether the words only ask the agent to stop speaking ("not now, thanks"). `language`: a tag such as `en-GB`;
+ * returns false for a language without tables.
  */
 export function putsOff(text: string, language = 'en'): boolean {
   const tables = tablesOf(languageFor(language));
   return isPutOff(readUtterance(text, tables.language), tables);
 }
 
-/** Like `putsOff`, for a parsed utterance. */
+/** Like `putsOff`, but for a parsed utterance. */
 export function isPutOff({ words, asks }: Utterance, { phrases, noise }: Tables): boolean {
   let found = false;
   for (let index = 0; index < words.length && !asks;) {
@@ -216,7 +217,7 @@ export function commandAtStart(
   return { length, isClause: breaks.has(start + length - 1) };
 }
 
-/** Returns whether the utterance withdraws the subject of the question: "we don't need the table any more". */
+/** Returns whether the utterance withdraws whatever the question is about: "we don't need the table any more". */
 export function withdraws({ words }: Utterance, { phrases }: Tables, topic: Words): boolean {
   return (
     phrases.withdrawals.some((phrase) => findPhrase(words, phrase).length > 0) &&
@@ -224,12 +225,12 @@ export function withdraws({ words }: Utterance, { phrases }: Tables, topic: Word
   );
 }
 
-/** Returns whether the utterance takes back a wish without naming it: "I changed my mind". */
+/** Returns whether the utterance retracts a request without naming it: "I changed my mind". */
 export function changesMind({ words }: Utterance, { phrases }: Tables): boolean {
   return phrases.withdrawals.some((phrase) => findPhrase(words, phrase).length > 0);
 }
 
-/** Returns whether a later clause starts like a request; "make it six" is a correction. */
+/** Returns whether a later clause starts like a request; "make it six" is a correction instead. */
 export function requestsInClause({ words, breaks }: Utterance, { phrases }: Tables): boolean {
   return [...breaks].some(
     (index) =>
@@ -238,7 +239,7 @@ export function requestsInClause({ words, breaks }: Utterance, { phrases }: Tabl
   );
 }
 
-/** Returns the indexes at which a request starts: at the beginning, after an option, or after an "and". */
+/** Returns the indexes at which a request starts: at the beginning, after an option or after an "and". */
 export function requestsIn(
   utterance: Utterance,
   tables: Tables,
@@ -255,7 +256,7 @@ export function requestsIn(
   );
 }
 
-/** Returns whether the utterance contains a request that precedes the answer: "make me a report first". */
+/** Returns whether the utterance contains a request to do something before the answer: "make me a report first". */
 export function requestsBeforehand(utterance: Utterance, tables: Tables): boolean {
   const { words } = utterance;
   const { requests, beforehand } = tables.phrases;
@@ -275,7 +276,7 @@ function starts(utterance: Utterance, tables: Tables, phrases: Phrases): boolean
   );
 }
 
-/** Returns the index of the first word that is not politeness or hesitation. */
+/** Returns the index of the first word that expresses neither politeness nor hesitation. */
 function beginning({ words }: Utterance, { noise }: Tables): number {
   const index = words.findIndex((word) => !noise.has(word));
   return index === -1 ? words.length : index;

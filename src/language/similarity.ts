@@ -6,7 +6,7 @@ import type { AnswerLanguage } from './language.ts';
 export interface Similarity {
   readonly letters: number;
   readonly sound: number;
-  /** Both combined: speech recognition keeps the sound, but changes the letters. */
+  /** Both are combined, because speech recognition preserves the sound but changes the letters. */
   readonly overall: number;
 }
 
@@ -17,7 +17,7 @@ export function similarity(a: string, b: string, language: AnswerLanguage): Simi
   const isShort = Math.min(keyA.length, keyB.length) < 3;
   const similar = (x: string, y: string): boolean =>
     language.similarSounds.some((codes) => codes.includes(x) && codes.includes(y));
-  // Many words almost sound like a short word ("bye", "blue"), so a short name must sound the same.
+  // Many words sound almost like a short word ("bye", "blue"), so a short name must have exactly the same sound.
   const sound = isShort
     ? Number(keyA !== '' && keyA === keyB && letters >= 0.6)
     : 1 -
@@ -26,7 +26,7 @@ export function similarity(a: string, b: string, language: AnswerLanguage): Simi
   return { letters, sound, overall: Math.max(letters, 0.45 * letters + 0.55 * sound) };
 }
 
-/** Returns a phonetic code: consonants by class, vowels only at the beginning. */
+/** Returns a phonetic code: consonants by class, and vowels only at the beginning. */
 export function soundKey(word: string, language: AnswerLanguage): string {
   let key = word;
   for (const [pattern, code] of language.sounds) key = key.replace(pattern, code);
@@ -35,7 +35,7 @@ export function soundKey(word: string, language: AnswerLanguage): string {
 
 /**
  * Returns the Damerau–Levenshtein distance (optimal string alignment): the minimum cost of turning one name into the
- * other by insertions, deletions, swaps of neighbours (1 each) and replacements.
+ * other by insertions, deletions and swaps of neighbours (1 each), and replacements.
  */
 export function editDistance(
   a: string,
@@ -68,16 +68,16 @@ function at(row: readonly number[], column: number): number {
 }
 
 /**
- * Returns how similar a text is to the most similar part of the other, from 0 to 1; 0 if either is empty. Both texts
- * are words separated by single spaces, and a part consists of whole words. The time is proportional to the product of
- * both lengths (Sellers' algorithm).
+ * Returns how similar a text is to the most similar part of the other text, from 0 to 1; 0 if either is empty. Both
+ * texts are words separated by single spaces, and a part consists of whole words. The time is proportional to the
+ * product of both lengths (Sellers' algorithm).
  */
 export function closestPart(text: string, of: string): number {
   if (text === '' || of === '') return 0;
   const isBreak = (place: number): boolean =>
     place === 0 || place === of.length || of[place] === ' ' || of[place - 1] === ' ';
-  // For each position in `of`: the minimum cost of matching the text so far with a part that ends there, and the start
-  // of that part.
+  // For each position in `of`: the minimum cost of matching the text so far to a part that ends there, and the start of
+  // that part.
   let costs = Array.from({ length: of.length + 1 }, (_, place) => (isBreak(place) ? 0 : Infinity));
   let begins = costs.map((_, place) => place);
   for (let row = 1; row <= text.length; row += 1) {

@@ -1,11 +1,11 @@
-// Spanish: data only. Options match by label, position and words, not by sound. See `language.ts` for the use of each table.
+// Spanish: data only. Options are matched by label, position and words, but not by sound.
 
 import { list, literal, words, type AnswerLanguage } from './language.ts';
 
-/** Returns a word without accents, the form in which utterances are compared. */
+/** Returns a word without its accents, which is the form in which utterances are compared. */
 const folded = (word: string): string => word.normalize('NFD').replace(/[\u0300-\u036F]/g, '');
 
-/** Returns a command and its forms with attached pronouns: `envía`, `envíalo`. */
+/** Returns an imperative and its forms with attached pronouns: `envía`, `envíalo`. */
 const withPronouns = (text: string): string[] =>
   words(text).flatMap((form) => [form, ...words('lo la los las').map((end) => form + end)]);
 
@@ -151,7 +151,7 @@ export const spanish: AnswerLanguage = {
     elección`),
   consent: {
     yes: [
-      // "si" means "if" and, without its accent, "yes": alone it is a yes, since a condition never stands alone.
+      // "si" means "if" and, without its accent, "yes"; on its own it is a yes, because a condition never stands alone.
       ...words('sí claro adelante hazlo hágalo procede proceda aprobado permitido confirmado'),
       ...list(`
         por supuesto, desde luego, de acuerdo hazlo, estoy de acuerdo, lo apruebo, lo permito, lo confirmo,
@@ -193,7 +193,7 @@ export const spanish: AnswerLanguage = {
       ...list(`no lo, no la, no hagas, no haga, no quiero, ahora no, mejor no, que no`),
     ],
     notRefusals: ['no lo sé', 'no sé', 'por qué no', 'no hay problema', 'todavía no', 'aún no'],
-    // "si" is not listed: without its accent it is a yes.
+    // "si" is not listed because, without its accent, it is a yes.
     afterwards: list('luego, después, después de eso, también, además, más tarde'),
     indefinites: words('un una unos unas me nos'),
     adjustments:

@@ -1,5 +1,5 @@
-// Converts the tables of a language to the form of utterances, once per language, and reads words that consist only of
-// listed phrases: a yes, a no, politeness, asides, and the name of the action.
+// Converts the tables of a language to the form of utterances, once per language, and interprets words that consist
+// only of listed phrases: a yes, a no, politeness, asides, and the name of the action.
 
 import type { AnswerLanguage, ClockTables, ConsentTables } from './language.ts';
 import { fold, wordsOf } from './utterance.ts';
@@ -9,22 +9,22 @@ export type Phrases = readonly Words[];
 
 export interface Tables {
   readonly language: AnswerLanguage;
-  /** Words that do not affect a choice: politeness, hesitation, assent. */
+  /** Words that do not affect a choice: politeness, hesitation and agreement. */
   readonly noise: ReadonlySet<string>;
-  /** The thinking sounds in `noise`; `thinking` also includes politeness. */
+  /** The hesitation sounds in `noise`; `thinking` also includes politeness. */
   readonly hesitations: ReadonlySet<string>;
   readonly thinking: ReadonlySet<string>;
   /** Sounds that express nothing. */
   readonly fillers: ReadonlySet<string>;
-  /** Words that show attention or introduce an answer; alone they do not answer a question that expects words. */
+  /** Words that show attention or introduce an answer; alone, they do not answer a question that expects words. */
   readonly listening: ReadonlySet<string>;
-  /** Words around an option's name, without `noise`. */
+  /** Words that surround an option's name, without `noise`. */
   readonly frame: ReadonlySet<string>;
   readonly phrases: { readonly [name in PhraseTable | ConsentTable]: Phrases };
   /** The forms of each action's verb, keyed by the first word of the tool's name. */
   readonly verbs: readonly (readonly [verb: string, forms: readonly VerbForm[]])[];
   readonly clock: { readonly [name in keyof ClockTables]: Phrases };
-  /** The endings of regular infinitives, with the endings that replace them in a command. */
+  /** The endings of regular infinitives, with the endings that replace them in an imperative. */
   readonly infinitives: readonly (readonly [ending: string, commands: Phrases])[];
   /** The prefixes of separable verbs. */
   readonly separable: Words;
@@ -102,7 +102,7 @@ export function sameWords(a: Words, b: Words): boolean {
   return a.length === b.length && standsAt(a, 0, b);
 }
 
-/** Returns the indexes at which `phrase` begins in `words`; `isFree` may exclude words. */
+/** Returns the indexes at which `phrase` begins in `words`; `isFree` can exclude words. */
 export function findPhrase(
   words: Words,
   phrase: Words,
@@ -121,7 +121,7 @@ export function standsAt(words: Words, start: number, phrase: Words): boolean {
   return phrase.every((word, n) => words[start + n] === word);
 }
 
-/** Returns the length of the longest of these phrases that starts at `start`; 0 if none does. */
+/** Returns the length of the longest of these phrases that begins at `start`; 0 if none begins there. */
 export function phraseAt(words: Words, start: number, phrases: Phrases): number {
   let longest = 0;
   for (const phrase of phrases) {
@@ -178,18 +178,18 @@ function make(language: AnswerLanguage): Tables {
 type Verdict = 'action' | 'yes' | 'no';
 type Said = Verdict | 'nothing';
 
-/** In ascending strength: of two verdicts in one utterance, the later one in this list wins. */
+/** In ascending strength: if an utterance has two verdicts, the one that is later in this list wins. */
 const WEIGHT: readonly Said[] = ['nothing', 'action', 'yes', 'no'];
 
 /**
- * Returns the verdict of words that are a sequence of listed phrases; null if a word is left over, or there are no
- * words. `action`: the words only name the action.
+ * Returns the verdict if the words are a sequence of listed phrases; null if a word is left over or there are no words.
+ * `action`: the words only name the action.
  */
 export function verdictOf(words: Words, phrases: Tables['phrases'], names: Names): Verdict | null {
   return verdictsOf(words, phrases, names)[0] ?? null;
 }
 
-/** Returns the verdict of the words from each index to the end, like `verdictOf`, in one pass. */
+/** Returns the verdict of the words from each index to the end, like `verdictOf`, but in one pass. */
 export function verdictsOf(
   words: Words,
   phrases: Tables['phrases'],
@@ -201,8 +201,8 @@ export function verdictsOf(
     { entries: phrases.polite, says: 'nothing' },
     { entries: phrases.asides, says: 'nothing' },
   ];
-  // For each index: the possible verdicts of the words from there to the end ("please do not" has two readings, only
-  // one of which reaches the end).
+  // For each index: the possible verdicts of the words from that index to the end ("please do not" can be read in two
+  // ways, only one of which reaches the end).
   const readings: Set<Said>[] = [...words, ''].map(() => new Set());
   readings[words.length]?.add('nothing');
   for (let start = words.length - 1; start >= 0; start -= 1) {

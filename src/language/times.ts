@@ -1,7 +1,7 @@
-// Times of the day in words: "half past nine", "16:00", "4 pm", "acht Uhr vier".
+// Times of day in words: "half past nine", "16:00", "4 pm", "acht Uhr vier".
 //
-// TIMES-1. An hour without minutes is a time only next to a time word ("at nine", "nine o'clock"), or directly after a
-//     word that the caller accepts ("Tuesday nine"); other numbers count something.
+// TIMES-1. An hour without minutes is a time only next to a time word ("at nine", "nine o'clock") or directly after a
+//     word that the caller accepts ("Tuesday nine"); any other number counts something.
 // TIMES-2. "Four" means 16:00 if no option is at 4:00, unless the user named the other half of the day.
 
 import { phraseAt, type Tables, type Words } from './tables.ts';
@@ -31,7 +31,7 @@ export function timesIn(
   return found;
 }
 
-/** Returns whether the spoken time is the option's time; `exactly`: on the 24-hour clock. */
+/** Returns whether the spoken time is the option's time; `exactly` compares on the 24-hour clock. */
 export function isTime(said: TimeOfDay, of: TimeOfDay, exactly: boolean): boolean {
   if (said.minute !== of.minute) return false;
   if (exactly && said.half === of.half) return said.hour === of.hour;

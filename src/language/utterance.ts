@@ -1,5 +1,6 @@
-// Turns spoken or typed text into comparable words: ignores case, accents, punctuation and apostrophes, and writes numbers
-// as digits, ordinals as `#2`, and symbols as words. Labels, descriptions, tables and utterances all have this form.
+// Converts spoken or typed text to comparable words: ignores case, accents, punctuation and apostrophes, and writes
+// numbers as digits, ordinals as `#2`, and symbols as words. Labels, descriptions, tables and utterances are all
+// converted to this form.
 
 import { ownValue } from '../values/own-value.ts';
 import type { AnswerLanguage } from './language.ts';
@@ -10,13 +11,13 @@ export interface Utterance {
   readonly words: readonly string[];
   /** The indexes of words that stand for a noun ("the premium one"). */
   readonly proforms: ReadonlySet<number>;
-  /** The indexes of words before a punctuation mark. */
+  /** The indexes of the words that are followed by a punctuation mark. */
   readonly breaks: ReadonlySet<number>;
   /** Whether the text was written as a question. */
   readonly asks: boolean;
 }
 
-/** Scripts without spaces, in which each character is treated as a word. */
+/** Scripts that do not use spaces, in which each character is treated as a word. */
 const unspaced =
   '\\p{sc=Han}\\p{sc=Hiragana}\\p{sc=Katakana}\\p{sc=Thai}\\p{sc=Lao}\\p{sc=Khmer}\\p{sc=Myanmar}';
 
@@ -72,7 +73,7 @@ export function readUtterance(text: string, language: AnswerLanguage): Utterance
   return { raw: text.trim(), words, proforms, breaks, asks: /[?？؟]["'”’»)\s]*$/u.test(text) };
 }
 
-/** Returns the utterance from the word at `start` on. */
+/** Returns the part of the utterance that starts with the word at `start`. */
 export function from(said: Utterance, start: number): Utterance {
   const shifted = (indexes: ReadonlySet<number>): ReadonlySet<number> =>
     new Set([...indexes].filter((index) => index >= start).map((index) => index - start));
@@ -119,7 +120,7 @@ function spokenWords(
 
 const wordPatterns = new WeakMap<AnswerLanguage, RegExp>();
 
-/** Returns the cached pattern: building it takes longer than the rest of reading an utterance. */
+/** Returns the pattern from a cache: building it takes longer than the rest of the conversion of an utterance. */
 function wordPatternOf(language: AnswerLanguage): RegExp {
   const known = wordPatterns.get(language);
   if (known) return known;
@@ -140,7 +141,7 @@ function wordPatternOf(language: AnswerLanguage): RegExp {
   return made;
 }
 
-/** Reads a number in words: `twenty four`, `two hundred and six`. */
+/** Parses a number written in words: `twenty four`, `two hundred and six`. */
 function readCardinal(
   spoken: readonly string[],
   start: number,

@@ -9,8 +9,9 @@ export interface BackoffInput {
 }
 
 /**
- * Returns the pause after this number of consecutive failures, in milliseconds: it doubles each time, up to `maxDelayMs`.
- * `jitter`, uniform in [0, 1), shortens the pause by up to half, so that clients that failed together do not retry together.
+ * Returns the pause after this number of consecutive failures, in milliseconds. The pause doubles with each failure, up
+ * to `maxDelayMs`. `jitter`, uniform in [0, 1), shortens the pause by up to half, so that clients that failed at the
+ * same time do not all retry at the same time.
  */
 export function backoffMs(
   { baseDelayMs, maxDelayMs }: BackoffInput,

@@ -1,5 +1,5 @@
-// One request's batch: the lead agent's background calls for it, and the subagents that it spawned for it with a tool.
-// The outbox delivers their results together, in one reply. This file calls all of them calls.
+// The batch of one request: the background calls that the lead agent makes for it, and the subagents that it spawns for
+// it with a tool. The outbox delivers their results together, in one reply. This file uses "call" for both.
 //
 //   gathering: idle ⇄ holding ─▶ (closing) ─┬─▶ telling ─▶ trailing ─▶ over
 //                                           └─ one only ────▲
@@ -8,19 +8,20 @@
 //   holding: results wait      trailing: each late result is reported by itself
 //
 // Owns:     which results are reported together, and how long a result waits for its siblings.
-// Does not: store the text of results, speak (outbox), or run anything.
+// Does not: store the results' text, speak (the outbox does) or run anything.
 //
 // Invariants
-//   BATCH-1. Each result is reported once: together with the others, by itself, or not at all because the user saw or
-//        dismissed it. A call that left without a result is not reported.
-//   BATCH-2. A result waits only while a sibling works or the lead agent still makes calls, and never longer than
-//        `ceilingMs`, counted from the first result.
-//   BATCH-3. A sibling that waits for the user delays no result, because the length of that wait is unknown. The same
-//        holds for a sibling that sleeps until a time, and for one that the lead agent itself awaits.
+//   BATCH-1. Each result is reported once: together with the others, on its own, or not at all because the user saw or
+//        dismissed it. A call that left the batch without a result is not reported.
+//   BATCH-2. A result waits only while a sibling is working or the lead agent may still make calls, and never longer
+//        than `ceilingMs` after the first result.
+//   BATCH-3. A sibling that is waiting for the user does not delay any result, because it is unknown how long that will
+//        take. The same holds for a sibling that sleeps until a time, and for one that the lead agent itself awaits.
 //   BATCH-4. A single result is passed on unchanged.
-//   BATCH-5. A batch is reported together once; a later result is passed on by itself. The ceiling discards nothing.
+//   BATCH-5. A batch is reported together only once; each later result is passed on separately. No result is discarded
+//       at the ceiling.
 //   BATCH-6. Each result keeps its reserved place in the outbox until the result is reported or seen.
-//   BATCH-7. The batch is over when no call works any more and every result has been reported.
+//   BATCH-7. The batch is over when no call is working any more and every result has been reported.
 
 import { and, assign, not, setup, type SnapshotFrom } from 'xstate';
 import {
@@ -35,28 +36,31 @@ import {
 } from './effect.ts';
 import { byOf, type HearingGrade } from './outbox-setup.ts';
 
-/** The treatment of calls that still work at the ceiling: `deliver` tells them later, `cancel` stops them. */
+/**
+ * How calls that are still working at the ceiling are treated: `deliver` reports their results later, `cancel` stops
+ * them.
+ */
 export type AtCeiling = 'deliver' | 'cancel';
 
-/** A batch: one request's background calls, whose results form one reply. */
+/** A batch: the background calls of one request, whose results are reported in one reply. */
 export interface BatchInput {
   /** The id of the batch, and of its delivery. */
   readonly batchId: string;
   /** The maximum time that a result waits for its siblings, in milliseconds. */
   readonly ceilingMs: number;
   readonly atCeiling: AtCeiling;
-  /** The maximum time that calls may take to stop after `stop`, in milliseconds. */
+  /** The maximum time that calls may take to stop after a `stop` effect, in milliseconds. */
   readonly graceMs: number;
 }
 
 interface BatchContext extends BatchInput {
-  /** The lead agent is answering the request, and may make more calls. */
+  /** The lead agent is answering the request and may make more calls. */
   readonly isReplying: boolean;
   /** Calls without a result. */
   readonly working: readonly string[];
-  /** The working calls that wait for the user. */
+  /** The calls that are working but waiting for the user. */
   readonly asking: readonly string[];
-  /** Results that are reported together, in the order of arrival. */
+  /** Results that will be reported together, in order of arrival. */
   readonly parts: readonly string[];
   readonly dueAt: number;
 }
@@ -68,14 +72,14 @@ type BatchFact =
   | { readonly type: 'batch.settled'; readonly callId: string }
   | { readonly type: 'batch.asking'; readonly callId: string }
   | { readonly type: 'batch.resumed'; readonly callId: string }
-  /** The lead agent has answered the request: no more calls follow. */
+  /** The lead agent has answered the request, so no more calls follow. */
   | { readonly type: 'batch.replied' }
   /** The joint delivery has reached the user. */
   | { readonly type: 'batch.told'; readonly grade: HearingGrade }
   /** One of the results was shown as a card. */
   | { readonly type: 'delivery.shown'; readonly deliveryId: string; readonly by?: string }
   | { readonly type: 'delivery.dismissed'; readonly deliveryId: string; readonly by?: string }
-  /** The lead agent has read one of the results by a tool. */
+  /** The lead agent has read one of the results with a tool. */
   | { readonly type: 'delivery.read'; readonly deliveryId: string }
   | { readonly type: 'deadline.ceiling'; readonly dueAt: number }
   | { readonly type: 'deadline.grace'; readonly dueAt: number };
@@ -108,7 +112,7 @@ const dismissed = {
   params: ({ event }: OfDelivery) => ({ deliveryIds: [event.deliveryId], ...byOf(event) }),
 } as const;
 
-/** `reserved`: the result fills the reserved place that it still has. */
+/** `reserved`: the result fills the place that is still reserved for it. */
 const passRead = (reserved: boolean) =>
   ({
     type: 'passRead',
@@ -125,7 +129,7 @@ const retract = {
   params: ({ context }: { context: BatchContext }) => ({ batchId: context.batchId }),
 } as const;
 
-/** Returns whether a call still works without asking the user: only such calls make the other results wait. */
+/** Returns whether a call is working without waiting for the user; only such calls make the other results wait. */
 const someAreLate = ({ working, asking }: BatchContext): boolean => working.length > asking.length;
 
 const lateOf = ({ working, asking }: BatchContext): readonly string[] => {
@@ -134,33 +138,33 @@ const lateOf = ({ working, asking }: BatchContext): readonly string[] => {
 };
 
 const effects = {
-  /** Tells the parts together, as one item of the outbox. */
+  /** Reports the parts together, as one item of the outbox. */
   tell: effect<{ readonly batchId: string }>(),
-  /** Tells this result by itself. */
+  /** Reports this result on its own. */
   pass: effect<{ readonly callId: string }>(),
-  /** Passes on a result that the lead agent has read; its reply may report it. */
+  /** Passes on a result that the lead agent has read and may report in its reply. */
   passRead: effect<{ readonly callId: string; readonly reserved: boolean }>(),
-  /** Retracts the item: nothing is left to report. */
+  /** Retracts the item, because nothing is left to report. */
   retract: effect<{ readonly batchId: string }>(),
-  /** Frees reserved places in the outbox that are no longer needed. */
+  /** Releases reserved places in the outbox that are no longer needed. */
   free: effect<{ readonly places: number }>(),
-  /** These results reached the user. */
+  /** The user has received these results. */
   delivered: effect<{
     readonly deliveryIds: readonly string[];
     readonly grade: HearingGrade;
     readonly by?: string;
   }>(),
-  /** The user dismissed these results. */
+  /** The user has dismissed these results. */
   dismissed: effect<{ readonly deliveryIds: readonly string[]; readonly by?: string }>(),
-  /** Stops calls whose time is over. `batch.settled` or `batch.left` follows for each call. */
+  /** Stops calls whose time is up. `batch.settled` or `batch.left` follows for each call. */
   stop: effect<{ readonly callIds: readonly string[] }>(),
-  /** The batch is over, and produces nothing more. */
+  /** The batch is over and produces nothing more. */
   ended: effect<{ readonly batchId: string }>(),
 };
 
 export type BatchEffects = EffectsOf<typeof effects>;
 
-/** A batch collects the results of one request's calls and hands them over as one item. Its output is its id. */
+/** Collects the results of one request's calls and passes them on as one item. The output is the id of the batch. */
 export const batchMachine = setup({
   types: {
     input: {} as BatchInput,
@@ -208,7 +212,7 @@ export const batchMachine = setup({
     hasParts: ({ context }) => context.parts.length > 0,
     hasOnePart: ({ context }) => context.parts.length === 1,
     hasNoWork: ({ context }) => context.working.length === 0,
-    /** Every call for which a result may wait has ended, and no more calls follow. */
+    /** Every call that a result may wait for has ended, and no more calls follow. */
     isComplete: ({ context }) => !context.isReplying && !someAreLate(context),
     isNoneLate: ({ context }) => !someAreLate(context),
     isThisDeadline: ({ context }, { dueAt }: { dueAt: number }) => dueAt === context.dueAt,
@@ -220,7 +224,7 @@ export const batchMachine = setup({
     ceilingMs: input?.ceilingMs ?? 0,
     atCeiling: input?.atCeiling ?? 'deliver',
     graceMs: input?.graceMs ?? 0,
-    // The first call is made in a reply.
+    // The first call of a batch is made during a reply.
     isReplying: true,
     working: [],
     asking: [],
@@ -235,12 +239,13 @@ export const batchMachine = setup({
       guard: works,
       actions: leave,
     },
-    // The other results were reported without this one.
+    // The other results were reported without this result.
     'batch.settled': {
       guard: works,
       actions: [leave, { type: 'pass', params: ({ event }) => ({ callId: event.callId }) }],
     },
-    // The result was shown while it waited, or while all are told: the others are told without it.
+    // The result was shown while it was waiting or while all results were being reported, so the others are reported
+    // without it.
     'delivery.shown': {
       guard: { type: 'isPart', params: ({ event }) => event },
       actions: [shown, { type: 'free', params: { places: 1 } }, removed],
@@ -285,7 +290,7 @@ export const batchMachine = setup({
           // Every call was refused or cancelled.
           always: { guard: and(['hasNoWork', 'isComplete']), target: '#batch.over' },
         },
-        // The first result: the ceiling's clock starts only if there is a call to wait for.
+        // The first result: the clock for the ceiling starts only if there is a call to wait for.
         arriving: {
           always: [{ guard: 'isComplete', target: '#batch.releasing' }, { target: 'holding' }],
         },
@@ -378,7 +383,7 @@ export const batchMachine = setup({
                 grade: event.grade,
               }),
             },
-            // The delivery of the joint item has already freed one place.
+            // The delivery of the joint item has already released one place.
             { type: 'free', params: ({ context }) => ({ places: context.parts.length - 1 }) },
             'clear',
           ],
@@ -393,7 +398,7 @@ export const batchMachine = setup({
           target: 'trailing',
           actions: [dismissed, retract, 'clear'],
         },
-        // The joint item held the last reserved place.
+        // The joint item had the last reserved place.
         'delivery.read': {
           guard: { type: 'isLastPart', params: ({ event }) => event },
           target: 'trailing',

@@ -1,4 +1,4 @@
-// The life of one tool call that a client of the user (a page or a program) executes.
+// The life of one tool call that one of the user's clients (a page or a program) executes.
 //
 //   waiting ─claimed▶ claimed ─answered▶ answered | failed
 //      ▲                 │ left, and the tool is idempotent ─▶ waiting
@@ -10,12 +10,13 @@
 // Does not: store the arguments and the result, manage the clients' connections, or run the tool.
 //
 // Invariants
-//   CLIENT-CALL-1. One client at a time has the call, and only that client answers it.
-//   CLIENT-CALL-2. Once a client has had a call, no other client is offered the call, unless its tool is idempotent.
-//   CLIENT-CALL-3. A call ends once, at the latest at its time limit. Without a client the call waits until then, or
-//       (`absent: 'fail'`) for `ABSENT_MS`.
-//   CLIENT-CALL-4. A call that ends without a result keeps the name of the client that has it, or had it last, because
-//       this client may have executed the call.
+//   CLIENT-CALL-1. Only one client at a time has the call, and only that client can answer it.
+//   CLIENT-CALL-2. Once a client has had a call, the call is not offered to any other client unless its tool is
+//       idempotent.
+//   CLIENT-CALL-3. Each call ends exactly once, at the latest when its time limit is reached. Without a client, the
+//       call waits until its time limit or (with `absent: 'fail'`) for `ABSENT_MS`.
+//   CLIENT-CALL-4. A call that ends without a result keeps the name of the client that has it or had it last, because
+//       that client may have executed the call.
 
 import { assign, setup, type SnapshotFrom } from 'xstate';
 import {
@@ -30,7 +31,7 @@ import {
 /** How long a call with `absent: 'fail'` waits for a client. */
 const ABSENT_MS = 5_000;
 
-/** How long a client that has left keeps its call: lost connections usually return within seconds. */
+/** How long a client that has left keeps its call: most lost connections are restored within seconds. */
 const LEFT_MS = 30_000;
 
 /** A call that a client executes. */
@@ -41,14 +42,14 @@ export interface ClientCallInput extends Stamped {
   readonly callId: string;
   readonly timeoutMs: number;
   readonly absent: 'wait' | 'fail';
-  /** Whether another client may execute the call after a client has left with it. */
+  /** Whether another client may execute the call after the client that had it has left. */
   readonly idempotent: boolean;
 }
 
 interface ClientCallContext extends Omit<ClientCallInput, 'at' | 'timeoutMs'> {
-  /** The client that has the call, or had it last; null if no client ever had it. */
+  /** The client that has the call or had it last; null if no client ever had it. */
   readonly by: string | null;
-  /** The time at which the call's time limit ends. */
+  /** The time at which the call times out. */
   readonly endsAt: number;
   /** The time at which the current state ends. */
   readonly dueAt: number;
@@ -56,7 +57,7 @@ interface ClientCallContext extends Omit<ClientCallInput, 'at' | 'timeoutMs'> {
 
 type ClientCallFact =
   | { readonly type: 'client.claimed'; readonly by: string }
-  /** `by` null: all clients have left, because their process has ended. */
+  /** `by` is null if all clients have left because their process has ended. */
   | { readonly type: 'client.left'; readonly by: string | null }
   /** `failed`: the client could not execute the call. @defaultValue false */
   | { readonly type: 'client.answered'; readonly by: string; readonly failed?: boolean }
@@ -66,7 +67,7 @@ type ClientCallFact =
 /** The events of `clientCallMachine`. */
 export type ClientCallEvent = ClientCallFact & Stamped;
 
-/** A call that a client of the user executes. */
+/** A call that one of the user's clients executes. */
 export const clientCallMachine = setup({
   types: {
     input: {} as ClientCallInput,
@@ -158,7 +159,7 @@ export const clientCallMachine = setup({
       exit: stopActivity('deadline'),
       on: {
         ...answered(),
-        // The client had no chance to return while no process had the session.
+        // While no process had the session, the client had no chance to return.
         'client.left': {
           guard: { type: 'isEveryone', params: ({ event }) => event },
           target: 'left',

@@ -1,5 +1,5 @@
-// A machine names effects and does not execute them. An effect is a *named* action with params. An app provides the
-// implementation; the runtime posts the effect to its router; a model checker reads the effect as data. An action
+// Machines name effects but do not execute them. An effect is a *named* action with params. An app provides its
+// implementation, the runtime posts the effect to its router, and a model checker reads the effect as data. An action
 // without an implementation does nothing.
 
 import { enqueueActions, type AnyStateMachine } from 'xstate';
@@ -12,45 +12,46 @@ export type EffectsOf<Declared> = {
   readonly [Name in keyof Declared]: Declared[Name] extends EffectAction<infer P> ? P : never;
 };
 
-/** The same effects under their names outside the machine: `question.present`. */
+/** The same effects, under the names they have outside the machine: `question.present`. */
 export type Prefixed<Kind extends string, Effects> = {
   readonly [Name in keyof Effects & string as `${Kind}.${Name}`]: Effects[Name];
 };
 
 const declared = new WeakSet<object>();
 
-/** Declares a named action that is an effect: `actions: { grant: effect<{ id: string }>() }`. */
+/** Declares a named action as an effect: `actions: { grant: effect<{ id: string }>() }`. */
 export function effect<P>(): EffectAction<P> {
   const declaration: EffectAction<P> = () => {};
   declared.add(declaration);
   return declaration;
 }
 
-/** Distinguishes an effect from an action that the machine itself executes. */
+/** Distinguishes an effect from an action that the machine executes itself. */
 export function isEffect(action: unknown): boolean {
   return typeof action === 'function' && declared.has(action);
 }
 
 /**
- * Work that lasts as long as a state, and reports back with ordinary events. The state starts the work on entry and
- * stops it on exit, as effects; the runtime's `activitiesOf` finds a restored state's activities.
+ * Work that runs as long as the machine is in a state, and reports back with ordinary events. The state starts the work
+ * on entry and stops it on exit, both as effects; the runtime's `activitiesOf` finds the activities of a restored
+ * state.
  */
 export interface Activity<Name extends string = string, Input = unknown> {
   readonly name: Name;
-  /** Unique among its machine's activities that run at the same time. */
+  /** Unique among the activities of the machine that run at the same time. */
   readonly id: string;
   readonly input: Input;
 }
 
-/** The activity that `stopActivity` ends. */
+/** The activity that `stopActivity` stops. */
 export interface ActivityStop<Name extends string = string> {
   readonly name: Name;
   readonly id: string;
 }
 
 /**
- * Declares a machine's activities: `actions: { ...activities<Activity<'fetch', { url: string }>>() }`. Its states start
- * each activity with `startActivity` on entry, and stop it with `stopActivity` on exit.
+ * Declares a machine's activities: `actions: { ...activities<Activity<'fetch', { url: string }>>() }`. The machine's
+ * states start each activity with `startActivity` on entry and stop it with `stopActivity` on exit.
  */
 export function activities<A extends Activity>(): {
   readonly startActivity: EffectAction<A>;
@@ -59,7 +60,7 @@ export function activities<A extends Activity>(): {
   return { startActivity: effect<A>(), stopActivity: effect<ActivityStop<A['name']>>() };
 }
 
-/** Returns the params of `startActivity` for an activity whose id is its name. */
+/** Returns the params of `startActivity` for an activity whose id is the same as its name. */
 export function activity<const Name extends string, Input>(
   name: Name,
   input: Input,
@@ -75,13 +76,15 @@ export function stopActivity<const Name extends string>(
   return { type: 'stopActivity', params: { name, id } };
 }
 
-/** The input of a deadline: an activity that sends `{ type: event, dueAt }` at `dueAt`. */
+/** The input of a deadline, which is an activity that sends `{ type: event, dueAt }` at `dueAt`. */
 export interface DeadlineInput {
   /** Milliseconds since 1970, like every event's `at`. */
   readonly dueAt: number;
-  /** The type of the event that the deadline sends to the machine that started it. */
+  /** The type of the event that the deadline sends to the machine that started the deadline. */
   readonly event: string;
-  /** Whether the deadline follows a clock that is set while it waits. @defaultValue false: it waits for the time that was left */
+  /**
+   * Whether the deadline follows changes of the clock. @defaultValue false: the deadline waits for the remaining time
+   */
   readonly byClock?: true;
 }
 
@@ -94,10 +97,10 @@ export function deadline(event: string, dueAt: number, id = 'deadline'): Deadlin
 }
 
 /**
- * Returns the machine with its deadlines as XState's delayed events, for an actor that you create yourself: the clock
- * of the actor's system sends each event, stamped with the time at which it was due. The machine's `startActivity` and
- * `stopActivity` still receive the other activities. XState keeps no delayed event in a snapshot: a restored actor
- * starts the deadlines of states that it enters, but not those of the state in which it is restored.
+ * Returns the machine with its deadlines as XState's delayed events, for an actor that you create yourself. The clock
+ * of the actor's system sends each event, stamped with the time at which it was due. The other activities are still
+ * passed to the machine's `startActivity` and `stopActivity`. XState does not store delayed events in a snapshot: a
+ * restored actor starts the deadlines of the states that it enters, but not those of the state in which it is restored.
  * @param now Returns the time of the clock of the actor's system, in milliseconds since 1970: `Date.now`.
  */
 export function withDeadlines<M extends AnyStateMachine>(machine: M, now: () => number): M {
@@ -119,23 +122,23 @@ export function withDeadlines<M extends AnyStateMachine>(machine: M, now: () => 
   }) as M;
 }
 
-/** The time at which an event was accepted: a machine reads no clock. */
+/** The time at which an event was accepted; a machine does not read a clock. */
 export interface Stamped {
-  /** Milliseconds since 1970, stamped by the host of the machine. */
+  /** Milliseconds since 1970, set by the machine's host. */
   readonly at: number;
 }
 
-/** A machine's events before its unit stamps them with the time. */
+/** A machine's events before its unit adds the time. */
 export type Unstamped<E> = E extends unknown ? Omit<E, 'at'> : never;
 
-/** Events with fields that their machine does not read: `Fields` maps an event's type to these fields. */
+/** Events with additional fields that their machine does not read: `Fields` maps an event's type to these fields. */
 export type Carrying<E, Fields> = E extends { readonly type: infer Type }
   ? Type extends keyof Fields
     ? E & Fields[Type]
     : E
   : never;
 
-/** A message for one actor of a protocol. The protocol maps each address to the events that its actor accepts. */
+/** A message for one actor of a protocol. The protocol maps each address to the events that the actor there accepts. */
 export type MessageIn<Protocol> = {
   readonly [Address in keyof Protocol & string]: {
     readonly actor: Address;
@@ -143,5 +146,5 @@ export type MessageIn<Protocol> = {
   };
 }[keyof Protocol & string];
 
-/** XState limits loops of eventless transitions only on request; without this limit, such a loop hangs the process. */
+/** XState limits loops of eventless transitions only if asked to; without a limit, such a loop hangs the process. */
 export const machineOptions = { maxIterations: 1000 } as const;

@@ -1,4 +1,4 @@
-// The life of one of a service's event sources, through all its attempts.
+// The life of one event source of a service, across all its attempts.
 //
 //   created ─▶ live: starting ─▶ running        an attempt is under way
 //               │ failed    ▲           │ stop
@@ -10,13 +10,13 @@
 // Does not: call the source, draw random numbers (the jitter comes with the event), or see the source's events.
 //
 // Invariants
-//   EVENT-SOURCE-1. An attempt runs only in `live`, one at a time. Each attempt is released exactly once before the
-//        next one starts or the source is stopped.
-//   EVENT-SOURCE-2. After a failure another attempt follows, without limit. The pause doubles with each consecutive
-//        failure, up to `maxDelayMs`; the jitter shortens it by up to half.
-//   EVENT-SOURCE-3. An attempt that lasted `stableMs` resets the count of failures.
-//   EVENT-SOURCE-4. Only events of the current attempt change anything.
-//   EVENT-SOURCE-5. After `source.stop`, no attempt starts; the source reaches `stopped` even if its release hangs.
+//   EVENT-SOURCE-1. An attempt runs only in `live`, and only one at a time. Each attempt is released exactly once,
+//        before the next one starts or the source is stopped.
+//   EVENT-SOURCE-2. After every failure another attempt follows; the number of attempts is unlimited. The pause doubles
+//        with each consecutive failure, up to `maxDelayMs`; the jitter shortens it by up to half.
+//   EVENT-SOURCE-3. An attempt that has run for `stableMs` resets the failure count.
+//   EVENT-SOURCE-4. Events of earlier attempts change nothing.
+//   EVENT-SOURCE-5. After `source.stop`, no attempt starts, and the source reaches `stopped` even if its release hangs.
 
 import { assign, setup, type SnapshotFrom } from 'xstate';
 import { backoffMs, type BackoffInput } from './backoff.ts';
@@ -32,16 +32,16 @@ import {
   type Stamped,
 } from './effect.ts';
 
-/** A service's event source, and the pauses between its starts. */
+/** A service's event source, and the pauses between its attempts. */
 export interface EventSourceInput extends BackoffInput {
-  /** An attempt that lasts this long counts as a success, in milliseconds. */
+  /** An attempt that runs for this long counts as a success, in milliseconds. */
   readonly stableMs: number;
   /** The maximum time that the source may take to free its resources, in milliseconds. */
   readonly stopTimeoutMs: number;
 }
 
 interface EventSourceContext extends EventSourceInput {
-  /** The attempt's number, from 1. */
+  /** The number of the attempt, starting at 1. */
   readonly attempt: number;
   /** Consecutive failures. */
   readonly failures: number;
@@ -52,7 +52,7 @@ interface EventSourceContext extends EventSourceInput {
 
 type EventSourceFact =
   | { readonly type: 'source.start' }
-  /** The source runs: it reported so, or its first event arrived. */
+  /** The source is running: it has reported this, or its first event has arrived. */
   | { readonly type: 'source.started'; readonly attempt: number }
   /** `jitter`: uniform in [0, 1). */
   | { readonly type: 'source.failed'; readonly attempt: number; readonly jitter: number }
@@ -72,9 +72,9 @@ type Args = { context: EventSourceContext };
 const attemptOf = ({ context }: Args): AttemptInput => ({ attempt: context.attempt });
 
 type Work =
-  /** Starts the source; when this stops, the attempt's signal aborts. */
+  /** Starts the source; the attempt's signal aborts when this activity stops. */
   | Activity<'attempt', AttemptInput>
-  /** Calls the source's `stop`; `source.released` follows. */
+  /** Calls the source's `stop` function; `source.released` follows. */
   | Activity<'release', AttemptInput>
   | Deadline;
 
@@ -184,7 +184,7 @@ export const eventSourceMachine = setup({
               target: '#eventSource.backing_off',
               actions: { type: 'abandoned', params: attemptOf },
             },
-            // A running release is not repeated.
+            // A release that is already in progress is not repeated.
             'source.stop': 'for_good',
           },
         },

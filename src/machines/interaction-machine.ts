@@ -1,20 +1,20 @@
-// Grants the user's words to the lead agent, or to one question at a time.
+// Grants the floor, which is the right to the user's words, to the lead agent or to one question at a time.
 //
 //   main_agent ⇄ subagent_interaction ──▶ revoking
 //        ▲                                   │
 //        └───────────────────────────────────┘
 //
 // Owns:     the owner, the queue behind it, and the epoch of the grant.
-// Does not: know the questions, their duration or their end.
+// Does not: know what the questions are, how long they last, or how they end.
 //
 // Invariants
-//   INTERACTION-1. There is at most one owner. A grant has an epoch; a release is accepted only with this epoch, or
+//   INTERACTION-1. There is at most one owner. Each grant has an epoch. A release is accepted only with this epoch, or
 //       with 0 from a question that ended before its grant arrived.
-//   INTERACTION-2. First come, first served: a new owner was the head of the queue. A repeated request is not queued
-//       twice, and no request overtakes another.
-//   INTERACTION-3. The floor is free only while the queue is empty: `main_agent` has an empty queue.
-//   INTERACTION-4. A withdrawal has two phases: the machine asks the owner to release, and grants the floor again only
-//       after the release. With a single phase, there would be two owners when messages cross.
+//   INTERACTION-2. First come, first served: each new owner was at the head of the queue. A repeated request is not
+//       queued twice, and no request overtakes another.
+//   INTERACTION-3. The lead agent has the floor only while the queue is empty: in `main_agent`, the queue is empty.
+//   INTERACTION-4. A withdrawal has two phases: the machine asks the owner to release the floor, and grants it again
+//       only after the release. With only one phase, there could be two owners when messages cross.
 
 import { assign, setup, type SnapshotFrom } from 'xstate';
 import { effect, machineOptions, type EffectsOf } from './effect.ts';
@@ -22,21 +22,21 @@ import { effect, machineOptions, type EffectsOf } from './effect.ts';
 interface InteractionContext {
   readonly owner: string | null;
   readonly queue: readonly string[];
-  /** The number of grants; 0 before the first. */
+  /** The number of grants so far; 0 before the first one. */
   readonly epoch: number;
 }
 
 /** The events of `interactionMachine`. */
 export type InteractionEvent =
-  /** The question requests the floor. */
+  /** The question asks for the floor. */
   | { readonly type: 'interaction.request'; readonly id: string }
-  /** The question no longer has the floor, or leaves the queue. `epoch` is the epoch of its grant; 0 if it had none. */
+  /** The question no longer has the floor, or leaves the queue. `epoch`: that of its grant; 0 if it had none. */
   | { readonly type: 'interaction.release'; readonly id: string; readonly epoch: number }
   /** The session takes the floor from the question, or removes the question from the queue. */
   | { readonly type: 'interaction.withdraw'; readonly id: string };
 
 const effects = {
-  /** Grants the floor: the question owns the user's words until it releases the floor. */
+  /** Grants the floor: the question receives the user's words until it releases the floor. */
   grant: effect<{ readonly id: string; readonly epoch: number }>(),
   /** Asks the question to release the floor. */
   revoke: effect<{ readonly id: string; readonly epoch: number }>(),
@@ -45,8 +45,8 @@ const effects = {
 export type InteractionEffects = EffectsOf<typeof effects>;
 
 /**
- * Grants the user's words to one question at a time, first come, first served. The lead agent has them while there is
- * no question.
+ * Grants the user's words to one question at a time, first come, first served. The lead agent receives them while there
+ * is no question.
  */
 export const interactionMachine = setup({
   types: { context: {} as InteractionContext, events: {} as InteractionEvent },
@@ -64,7 +64,7 @@ export const interactionMachine = setup({
   },
   guards: {
     isOwner: ({ context }, { id }: { id: string }) => context.owner === id,
-    // 0: the release and the grant crossed, so the grant has no owner that could release it.
+    // The epoch is 0 if the release and the grant crossed: the grant then has no owner that could release it.
     isGrant: ({ context }, { id, epoch }: { id: string; epoch: number }) =>
       context.owner === id && (context.epoch === epoch || epoch === 0),
     isKnown: ({ context }, { id }: { id: string }) =>
@@ -142,7 +142,7 @@ export const interactionMachine = setup({
 /** A snapshot of `interactionMachine`. */
 export type InteractionSnapshot = SnapshotFrom<typeof interactionMachine>;
 
-/** Returns the question that owns the user's words; null while the lead agent owns them. */
+/** Returns the question that has the floor; null while the lead agent has it. */
 export function ownerOf(snapshot: InteractionSnapshot): string | null {
   return snapshot.matches('subagent_interaction') ? snapshot.context.owner : null;
 }

@@ -1,4 +1,4 @@
-// Holds the items for the user, and decides when each one is spoken.
+// Stores the items for the user, and decides when each one is spoken.
 //
 //   gate: closed ⇄ open            may an item be said now?
 //   slot: empty ─▶ (dwelling) ─▶ offered ─▶ playing ─▶ empty …   the item that is being said
@@ -12,29 +12,32 @@
 // Does not: store the text of items, speak, or decide when the gate opens.
 //
 // Invariants
-//   OUTBOX-1. One item is spoken at a time, through an open gate, after a pause: `quietMs` since the gate opened and
-//       since the last attempt ended. An item that arrives after the pause is offered at once; an urgent item does not
-//       wait for the pause. After a question, the pause is `answerMs`, until the user speaks or the question is answered.
-//   OUTBOX-2. An item that ends as heard was offered in this attempt (`generation`), or in the attempt that told it in full.
-//   OUTBOX-3. An item leaves when it is heard, shown, dismissed, retracted, or dropped with a reason; no other event
-//       removes it. Results and questions are never dropped.
-//   OUTBOX-4. Urgent before high before normal; first come, first served within each class. An interrupted item returns
-//       to the front of its class.
+//   OUTBOX-1. Only one item is spoken at a time, through an open gate and after a pause: `quietMs` since the gate
+//       opened and since the last attempt ended. An item that arrives after the pause is offered at once, and an urgent
+//       item does not wait for the pause. After a question the pause is `answerMs`; it ends early if the user speaks or
+//       the question is answered.
+//   OUTBOX-2. An item that ends as heard was offered in this attempt (`generation`), or in the attempt that spoke it in
+//       full.
+//   OUTBOX-3. An item leaves the outbox when it is heard, shown, dismissed, retracted, or dropped with a reason; no
+//       other event removes it. Results and questions are never dropped.
+//   OUTBOX-4. Urgent items precede high items, which precede normal items; within each class, the order is first come,
+//       first served. An interrupted item returns to the front of its class.
 //   OUTBOX-5. After `maxAttempts`, an item rests as a card on the screen until the user speaks or a client attaches, so
-//       that a wire that always fails is not tried forever. If the user speaks into an offer before it plays, that
-//       offer counts as the first attempt.
-//   OUTBOX-6. The outbox has at most `capacity` items and reserved results; a reserved result always fits.
-//   OUTBOX-7. Only each subagent's latest progress waits.
-//   OUTBOX-8. A silent item is not offered: it rests until it is shown or dismissed. An item with `skip_if_busy` is
-//       silent if it arrives when it cannot be spoken; otherwise it is like any other item.
-//   OUTBOX-9. An item that was told in full without an acknowledgement leaves the slot at once, and rests as a card
-//       until it is acknowledged: nothing wakes it, and it takes no capacity. Beyond `capacity` such items, the one
-//       that was told first ends with the grade `told`. A question that is added again is offered again.
-//   OUTBOX-10. A postponed item is treated like a silent one, whether it was waiting or being spoken; an attempt under
-//       way is abandoned. Questions cannot be postponed here, and a told item already rests.
-//   OUTBOX-11. An offer says whether the user heard the beginning of the item in an earlier attempt, as reported at the
-//       interruption; the item keeps that information until it leaves.
-//   OUTBOX-12. An item that the lead agent has read is not offered unless the reply fails to report it.
+//       that a wire that always fails is not tried forever. If the user speaks during an offer before the item plays,
+//       that offer counts as the first attempt.
+//   OUTBOX-6. The outbox contains at most `capacity` items and reserved results; a reserved result always fits.
+//   OUTBOX-7. Of each subagent's progress items, only the latest waits.
+//   OUTBOX-8. A silent item is not offered; it rests until it is shown or dismissed. An item with `skip_if_busy` is
+//       silent if it cannot be spoken when it arrives; otherwise it is like any other item.
+//   OUTBOX-9. An item that was spoken in full without an acknowledgement leaves the slot at once and rests as a card
+//       until it is acknowledged. No event wakes it, and it does not count towards `capacity`. If there are more than
+//       `capacity` such items, the one that was spoken first ends with the grade `told`. A question that is added again
+//       is offered again.
+//   OUTBOX-10. A postponed item is treated like a silent one, whether it was waiting or being spoken; an attempt in
+//       progress is abandoned. Questions cannot be postponed here, and a told item is already resting.
+//   OUTBOX-11. An offer states whether the user heard the beginning of the item in an earlier attempt, as reported when
+//       the item was interrupted; the item keeps this information until it leaves the outbox.
+//   OUTBOX-12. An item that the lead agent has read is offered only if the reply does not report it.
 //   OUTBOX-13. A claim to an item is granted once the item is not being said; the item is not offered before the claim
 //       is given back.
 
@@ -159,7 +162,7 @@ const outboxSlot = outboxSetup.createStateConfig({
               target: '#outbox.slot.returning',
               actions: abandonCurrent,
             },
-            // The user spoke into the offer; the report that the item was not heard may come later.
+            // The user spoke during the offer; the report that the item was not heard may still follow.
             'utterance.ended': { actions: ['wake', 'countAnew'] },
           },
         },
@@ -208,7 +211,7 @@ const outboxSlot = outboxSetup.createStateConfig({
           ],
         },
         'delivery.told': [
-          // Later progress of the same subagent waits: the current item no longer needs an acknowledgement.
+          // Later progress of the same subagent is waiting, so the current item no longer needs an acknowledgement.
           {
             guard: { type: 'isOutdoneAttempt', params: ({ event }) => event },
             target: 'empty',
@@ -248,7 +251,7 @@ const outboxSlot = outboxSetup.createStateConfig({
           actions: [abandonCurrent, 'clear'],
         },
         'outbox.rest': [
-          // Later progress of the same subagent waits: the current item is out of date.
+          // Later progress of the same subagent is waiting, so the current item is out of date.
           {
             guard: { type: 'isOutdoneItem', params: ({ event }) => event },
             target: 'empty',
@@ -260,7 +263,7 @@ const outboxSlot = outboxSetup.createStateConfig({
             actions: [abandonCurrent, ...restNow],
           },
         ],
-        // The audio continues, although the item has already reached the user.
+        // The audio continues, although the user has already received the item.
         'delivery.shown': {
           guard: { type: 'isCurrent', params: ({ event }) => event },
           target: 'empty',
@@ -292,7 +295,7 @@ const outboxSlot = outboxSetup.createStateConfig({
     },
     returning: {
       always: [
-        // Later progress of the same subagent waits: the current item is out of date.
+        // Later progress of the same subagent is waiting, so the current item is out of date.
         {
           guard: 'isOutdone',
           target: 'empty',
@@ -319,7 +322,7 @@ const interruptForNext = {
   }),
 } as const;
 
-/** Holds the items for the user, offers each while the gate is open, and keeps it until the user has heard it. */
+/** Stores the items for the user, offers each one while the gate is open, and keeps it until the user has heard it. */
 export const outboxMachine = outboxSetup.createMachine({
   id: 'outbox',
   context: ({ input }) => ({
@@ -354,7 +357,7 @@ export const outboxMachine = outboxSetup.createMachine({
         guard: { type: 'isToldQuestion', params: ({ event }) => event },
         actions: { type: 'addAgain', params: ({ event }) => event },
       },
-      // The item is known: its message arrived twice.
+      // The item is already known, because its message arrived twice.
       { guard: { type: 'isKnown', params: ({ event }) => event } },
       {
         guard: { type: 'doesNotFit', params: ({ event }) => event },
@@ -401,7 +404,7 @@ export const outboxMachine = outboxSetup.createMachine({
       },
       { actions: { type: 'add', params: ({ event }) => event } },
     ],
-    // The client that received the item in that attempt acknowledges it.
+    // The client that received the item in that attempt has acknowledged it.
     'delivery.heard': {
       guard: { type: 'isToldAttempt', params: ({ event }) => event },
       actions: [

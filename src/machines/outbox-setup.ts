@@ -1,7 +1,7 @@
-// The parts of the outbox's chart: the items and their order, its events, its context, its effects, its guards and its
-// actions.
+// The parts of the outbox's statechart: the items and their order, the events, the context, the effects, the guards and
+// the actions.
 //
-// Owns:     the order of the items (OUTBOX-4), and the arithmetic of the attempts.
+// Owns:     the order of the items (OUTBOX-4) and the counting of attempts.
 // Does not: decide when an action applies (outbox-machine.ts).
 
 import { assign, not, or, setup, stateIn } from 'xstate';
@@ -9,7 +9,7 @@ import { activities, effect, type Deadline, type EffectsOf, type Stamped } from 
 
 /** The kind of an item's content. */
 export type DeliveryKind = 'result' | 'question' | 'notice' | 'progress';
-/** The class of an item. An `urgent` item goes first, and may interrupt. */
+/** The priority class of an item. An `urgent` item is spoken first and may interrupt. */
 export type DeliveryPriority = 'normal' | 'high' | 'urgent';
 
 /** How the user receives the result of a background call. */
@@ -23,40 +23,43 @@ export interface OutboxItem {
   readonly deliveryId: string;
   /** The kind of content. */
   readonly kind: DeliveryKind;
-  /** Its class among the waiting items. */
+  /** The item's class among the waiting items. */
   readonly priority: DeliveryPriority;
-  /** A later item with the same key replaces this one (progress of one subagent). Null if none does. */
+  /** A later item with the same key (the progress of one subagent) replaces this item. Null if none does. */
   readonly replaces: string | null;
-  /** Whether the item fills a reservation. */
+  /** Whether the item fills a reserved place. */
   readonly reserved: boolean;
-  /** The time from which the item is no longer worth saying; null for never. Results and questions never expire. */
+  /** The time after which the item is no longer worth saying; null for never. Results and questions never expire. */
   readonly expiresAt: number | null;
   /**
-   * Whether the item rests from the beginning, as a card that nothing wakes: always, or unless it arrives while the
-   * gate is open and the queue is empty. @defaultValue 'never'
+   * Whether the item rests from the start as a card that no event wakes: always, or unless it arrives while the gate is
+   * open and the queue is empty. @defaultValue 'never'
    */
   readonly rests?: 'never' | 'always' | 'if_busy';
-  /** The lead agent has read the item and may be saying it: no offer before `delivery.unread`. @defaultValue false */
+  /**
+   * The lead agent has read the item and may be reporting it: no offer before `delivery.unread`. @defaultValue false
+   */
   readonly read?: boolean;
 }
 
 /** Why an item will not be spoken. */
 export type DropReason = 'full' | 'expired' | 'replaced';
 /**
- * How certain it is that the user heard the item. `assumed`: the wire does not report it. `told`: the item was told in
- * full, no client acknowledged it, and it made room for later ones. `read`: where a channel of `reach` brought it.
+ * How certain it is that the user heard the item. `assumed`: the wire does not report what was heard. `told`: the item
+ * was spoken in full, no client acknowledged it, and it made room for later items. `read`: where a channel of `reach`
+ * brought it.
  */
 export type HearingGrade = 'played' | 'assumed' | 'shown' | 'told' | 'read';
 
-/** An item that waits or is being spoken. */
+/** An item that is waiting or being spoken. */
 export type Waiting = OutboxItem & {
   readonly attempts: number;
   readonly resting: boolean;
-  /** The attempt that told the item in full: the item rests until it is acknowledged. Absent if no attempt did. */
+  /** The attempt that spoke the item in full; the item rests until it is acknowledged. Absent if no attempt did so. */
   readonly toldIn?: number;
-  /** When the user last interrupted its telling, in milliseconds since 1970. Absent if the user did not. */
+  /** When the user last interrupted the item, in milliseconds since 1970. Absent if the user has not interrupted it. */
   readonly interruptedAt?: number;
-  /** The first attempt of which the user heard at least a sentence. Absent if each attempt starts at the beginning. */
+  /** The first attempt in which the user heard a sentence or more. Absent if each attempt starts from the beginning. */
   readonly begunIn?: number;
 };
 
@@ -68,10 +71,10 @@ export const keeps = (item: OutboxItem): boolean =>
 export const isUrgent = (item: OutboxItem | null | undefined): boolean =>
   item?.priority === 'urgent';
 
-/** Returns whether the item was told in full and not acknowledged. */
+/** Returns whether the item was spoken in full but not acknowledged. */
 export const isTold = ({ toldIn }: { readonly toldIn?: number }): boolean => toldIn !== undefined;
 
-/** Returns whether the user can postpone the item: it is not a question, and may still be spoken. */
+/** Returns whether the user can postpone the item: it is not a question and may still be spoken. */
 export const mayRest = (item: Waiting): boolean =>
   item.kind !== 'question' && item.rests !== 'always' && !isTold(item);
 
@@ -99,7 +102,8 @@ export const grantable = ({
   claims.find(({ deliveryId, granted }) => !granted && deliveryId !== current?.deliveryId);
 
 /**
- * Returns whether there is room for another item without a reservation. Told items take no room. Admission also calls this.
+ * Returns whether there is room for another item that has no reserved place. Told items take up no room. Admission also
+ * calls this function.
  */
 export function hasRoom(queue: {
   readonly pending: readonly (OutboxItem & Pick<Waiting, 'toldIn'>)[];
@@ -118,7 +122,7 @@ export const replaces = (item: OutboxItem, other: OutboxItem): boolean =>
 export const isExpired = (item: OutboxItem, at: number): boolean =>
   item.expiresAt !== null && !keeps(item) && item.expiresAt <= at;
 
-/** Inserts an item in order of its class: after the others of the class, or before them after an interruption. */
+/** Inserts an item according to its class: after the other items of the class, or before them if it was interrupted. */
 export function insert(
   pending: readonly Waiting[],
   item: Waiting,
@@ -134,21 +138,24 @@ export function insert(
 
 /** The limits and pauses of an outbox. */
 export interface OutboxInput {
-  /** The maximum number of results, waiting or reserved, and notices. Questions are not counted; one waits at a time. */
+  /**
+   * The maximum number of notices and of waiting or reserved results. Questions are not counted; only one waits at a
+   * time.
+   */
   readonly capacity: number;
   /**
-   * How long the gate must have been open without an attempt before an item is spoken, in milliseconds. The time counts
-   * from the opening or the last attempt, not from the item's arrival.
+   * How long the gate must have been open, with no attempt, before an item is spoken, in milliseconds. The time is
+   * measured from the opening of the gate or the end of the last attempt, not from the item's arrival.
    */
   readonly quietMs: number;
   /**
-   * The same time after a question, in which the user may answer it; it ends early if the user speaks or the question
-   * is answered. In milliseconds. @defaultValue `quietMs`
+   * The same time after a question, during which the user may answer it; it ends early if the user speaks or the
+   * question is answered. In milliseconds. @defaultValue `quietMs`
    */
   readonly answerMs?: number;
-  /** The time within which the audio must start; after that, the attempt has failed. */
+  /** The time limit for the audio to start; after that, the attempt has failed. */
   readonly offerTimeoutMs: number;
-  /** The time within which the audio must end; after that, the attempt has failed. */
+  /** The time limit for the audio to end; after that, the attempt has failed. */
   readonly playTimeoutMs: number;
   /** The maximum number of attempts to deliver an item. */
   readonly maxAttempts: number;
@@ -159,13 +166,13 @@ type OutboxFact =
   | { readonly type: 'outbox.unreserve' }
   | { readonly type: 'outbox.add'; readonly item: OutboxItem }
   | { readonly type: 'outbox.retract'; readonly deliveryId: string }
-  /** The user does not want to hear the item now: it rests like a silent item. Never sent for questions. */
+  /** The user does not want to hear the item now, so it rests like a silent item. Never sent for questions. */
   | { readonly type: 'outbox.rest'; readonly deliveryId: string }
-  /** The item is out of date, and is dropped if it still waits. Never sent for results and questions. */
+  /** The item is out of date and is dropped if it is still waiting. Never sent for results and questions. */
   | { readonly type: 'outbox.outdate'; readonly deliveryId: string }
   | { readonly type: 'gate.opened' }
   | { readonly type: 'gate.closed'; readonly interruptible: boolean }
-  /** `attempt` and `deliveryIds` say what is playing, for readers of the journal; several items may be told together. */
+  /** `attempt` and `deliveryIds` tell readers of the journal what is playing; several items may be spoken together. */
   | {
       readonly type: 'delivery.playing';
       readonly generation: number;
@@ -179,16 +186,16 @@ type OutboxFact =
       /** The time by which the user had heard the item, in milliseconds since 1970. @defaultValue unknown */
       readonly heardAt?: number;
     }
-  /** The item was spoken in full without an acknowledgement, which its client may still send. */
+  /** The item was spoken in full without an acknowledgement; the client may still send one. */
   | { readonly type: 'delivery.told'; readonly generation: number }
-  /** `begun`: the user heard at least the first sentence; the next attempt continues from there. */
+  /** `begun`: the user heard at least the first sentence, so the next attempt continues from there. */
   | {
       readonly type: 'delivery.interrupted';
       readonly generation: number;
       readonly begun?: boolean;
     }
   | { readonly type: 'delivery.failed'; readonly generation: number }
-  /** `by`: the identity for which the app vouches. */
+  /** `by`: the identity that the app vouches for. */
   | {
       readonly type: 'delivery.shown';
       readonly deliveryId: string;
@@ -197,7 +204,7 @@ type OutboxFact =
       readonly grade?: 'read';
     }
   | { readonly type: 'delivery.dismissed'; readonly deliveryId: string; readonly by?: string }
-  /** The lead agent has read the item by a tool; its reply may report it. */
+  /** The lead agent has read the item with a tool and may report it in its reply. */
   | { readonly type: 'delivery.read'; readonly deliveryId: string }
   /** The reply did not report the item. */
   | { readonly type: 'delivery.unread'; readonly deliveryId: string }
@@ -214,12 +221,12 @@ type OutboxFact =
 /** The events of `outboxMachine`. */
 export type OutboxEvent = OutboxFact & Stamped;
 
-/** Returns the identity in an event, for the params of its effect; empty if there is none. */
+/** Returns the identity in an event, for the params of its effect; empty if the event has none. */
 export const byOf = ({ by }: { readonly by?: string }): { readonly by?: string } =>
   by === undefined ? {} : { by };
 
 export interface OutboxContext extends OutboxInput {
-  /** The items that wait. */
+  /** The waiting items. */
   readonly pending: readonly Waiting[];
   /** The item that is being delivered; null if there is none. */
   readonly current: Waiting | null;
@@ -228,7 +235,7 @@ export interface OutboxContext extends OutboxInput {
   readonly reserved: number;
   /** The time at which the gate opened or the last attempt ended, whichever is later. */
   readonly quietSince: number;
-  /** The question that was spoken last, while the user may answer it. */
+  /** The question that was spoken last, while the user may still answer it. */
   readonly asked?: string | null;
   /** Absent: there are none. */
   readonly claims?: readonly Claim[];
@@ -241,34 +248,34 @@ export interface OutboxContext extends OutboxInput {
 export const quietUntil = ({ quietSince, quietMs, answerMs, asked }: OutboxContext): number =>
   quietSince + Math.max(quietMs, (typeof asked === 'string' && answerMs) || 0);
 
-/** Returns whether later progress of the same subagent waits. */
+/** Returns whether later progress of the same subagent is waiting. */
 const isOutdone = ({ current, pending }: Pick<OutboxContext, 'current' | 'pending'>): boolean =>
   current !== null && pending.some((other) => replaces(current, other));
 
-/** Returns the items that were told and not acknowledged; questions end by themselves and are not counted. */
+/** Returns the items that were spoken but not acknowledged; questions end on their own and are not counted. */
 const toldOf = ({ pending }: Pick<OutboxContext, 'pending'>): readonly Waiting[] =>
   pending.filter((item) => isTold(item) && item.kind !== 'question');
 
-/** Returns the told item that was told first. */
+/** Returns the told item that was spoken first. */
 export const oldestTold = (context: Pick<OutboxContext, 'pending'>): Waiting | undefined =>
   toldOf(context).toSorted((a, b) => (a.toldIn ?? 0) - (b.toldIn ?? 0))[0];
 
 const effects = {
-  /** Offers the item now. One of the `delivery.*` events follows with this generation. */
+  /** Offers the item now. One of the `delivery.*` events with this generation follows. */
   offer: effect<{
     readonly deliveryId: string;
     readonly generation: number;
     readonly attempt: number;
-    /** The first attempt of which the user heard at least a sentence: continue from there. Absent if there is none. */
+    /** The first attempt in which the user heard a sentence or more; continue from there. Absent if there is none. */
     readonly begunIn?: number;
   }>(),
   /** The user starts to hear the item. */
   begun: effect<{ readonly deliveryId: string }>(),
-  /** Stops the current speech, because this urgent item waits. */
+  /** Stops the current speech because this urgent item is waiting. */
   interrupt: effect<{ readonly deliveryId: string }>(),
-  /** Abandons the current attempt: its item was answered, shown or withdrawn. */
+  /** Abandons the current attempt because its item was answered, shown or withdrawn. */
   abandon: effect<{ readonly deliveryId: string; readonly generation: number }>(),
-  /** The item reached the user. */
+  /** The user has received the item. */
   delivered: effect<{
     readonly deliveryId: string;
     readonly grade: HearingGrade;
@@ -277,17 +284,17 @@ const effects = {
   }>(),
   /** The user dismissed the item. */
   dismissed: effect<{ readonly deliveryId: string; readonly by?: string }>(),
-  /** These items will not be spoken; `reason` says why. */
+  /** These items will not be spoken; `reason` states why. */
   dropped: effect<{ readonly deliveryIds: readonly string[]; readonly reason: DropReason }>(),
-  /** The item could not be spoken in `attempts` attempts: show it as a card. */
+  /** The item could not be spoken in `attempts` attempts; show it as a card. */
   card: effect<{ readonly deliveryId: string; readonly attempts: number }>(),
-  /** The item was spoken in full without an acknowledgement: show it as a card until one arrives. */
+  /** The item was spoken in full without an acknowledgement; show it as a card until it is acknowledged. */
   told: effect<{ readonly deliveryId: string; readonly generation: number }>(),
-  /** The item is not spoken: the lead model learns of it, and a screen shows it as a card. */
+  /** The item is not spoken: the lead agent is informed of it, and a screen shows it as a card. */
   rested: effect<{ readonly deliveryId: string }>(),
   /** The claim is granted: the item is not offered until `outbox.unclaim`. */
   claimed: effect<{ readonly deliveryId: string }>(),
-  /** The item was not heard and waits again. */
+  /** The item was not heard and is waiting again. */
   returned: effect<{ readonly deliveryId: string; readonly attempts: number }>(),
 };
 
@@ -325,7 +332,7 @@ export const outboxSetup = setup({
       const resting = item.attempts >= context.maxAttempts;
       return { current: null, pending: insert(context.pending, { ...item, resting }, 'front') };
     }),
-    /** The item leaves the slot, and rests until it is acknowledged. */
+    /** The item leaves the slot and rests until it is acknowledged. */
     keepTold: assign(({ context }) => {
       const item = context.current;
       if (item === null) return {};
@@ -341,7 +348,7 @@ export const outboxSetup = setup({
         },
       }),
     ),
-    /** Puts the item to rest until it is shown or dismissed, even while it is being spoken. */
+    /** Makes the item rest until it is shown or dismissed, even if it is being spoken. */
     rest: assign(({ context }, { deliveryId }: { deliveryId: string }) => {
       const { current, pending } = context;
       const asSilent = (item: Waiting): Waiting => ({ ...item, resting: true, rests: 'always' });
@@ -366,7 +373,7 @@ export const outboxSetup = setup({
     removeOldestTold: assign(({ context }) => ({
       pending: context.pending.filter((item) => item !== oldestTold(context)),
     })),
-    /** Offers a told question again, with its current text. */
+    /** Offers a question again, with its current text, after it was spoken in full. */
     addAgain: assign(({ context }, { item }: { item: OutboxItem }) => ({
       pending: insert(
         context.pending.filter(({ deliveryId }) => deliveryId !== item.deliveryId),
@@ -374,7 +381,7 @@ export const outboxSetup = setup({
         'back',
       ),
     })),
-    /** No client could have heard this attempt, so it is not counted against the wire. */
+    /** No client could have heard this attempt, so it does not count as a failure of the wire. */
     forgiveAttempt: assign(({ context }) => ({
       current: context.current && { ...context.current, attempts: context.current.attempts - 1 },
     })),
@@ -437,7 +444,7 @@ export const outboxSetup = setup({
     isGrantable: ({ context }) => grantable(context) !== undefined,
     hasNext: ({ context }) => next(context) !== undefined,
     isUrgent: ({ context }) => isUrgent(next(context)),
-    /** An item waits, and the pause is over; an urgent item does not wait for the pause. */
+    /** An item is waiting and the pause is over; an urgent item does not wait for the pause. */
     isDue: ({ context, event: { at } }) => {
       const item = next(context);
       return item !== undefined && (at >= quietUntil(context) || isUrgent(item));
@@ -475,7 +482,7 @@ export const outboxSetup = setup({
     isPendingOrAsked: ({ context }, { deliveryId }: { deliveryId: string }) =>
       context.asked === deliveryId ||
       context.pending.some((item) => item.deliveryId === deliveryId),
-    /** The question that caused the longer pause was answered. */
+    /** The question that caused the longer pause has been answered. */
     waitsForNoAnswer: ({ context }) => context.dueAt > quietUntil(context),
     isPending: ({ context }, { deliveryId }: { deliveryId: string }) =>
       context.pending.some((item) => item.deliveryId === deliveryId),

@@ -1,4 +1,4 @@
-// The end of a subagent. A failure of a subagent is data, and is not thrown.
+// How a subagent ended. A subagent's failure is data and is not thrown.
 
 /** A failure, as data. */
 export interface Failure {
@@ -6,15 +6,15 @@ export interface Failure {
   readonly code: string;
   /** The cause, in words. */
   readonly message: string;
-  /** Whether the same work may succeed in another attempt. */
+  /** Whether the same work may succeed if it is attempted again. */
   readonly retryable: boolean;
 }
 
-/** The end of a subagent as its machine reports it; the runtime adds the completed work (`Outcome`). */
+/** How a subagent ended, as reported by its machine; the runtime adds the completed work (`Outcome`). */
 export interface Ending {
-  /** The kind of the end. */
+  /** How the work ended. */
   readonly status: 'completed' | 'failed' | 'cancelled' | 'timed_out' | 'lost';
-  /** The failure of work that did not complete. @defaultValue none */
+  /** The failure, if the work did not complete. @defaultValue none */
   readonly error?: Failure;
   /** The number of model steps that were started. */
   readonly steps: number;

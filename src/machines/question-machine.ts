@@ -7,37 +7,40 @@
 //
 //   open, held ──▶ reading ──▶ open, held   a model reads the user's words: put again if it is late
 //
-// Owns:     whether an answer is accepted now, and the time that the user has left.
+// Owns:     whether an answer is accepted now, and how much time the user has left.
 // Does not: speak, match words to options, or decide which question is asked next.
 //
 // Invariants
-//   QUESTION-1. No answer is accepted before the question was presented to the user: a button once it is shown, speech
-//       once the question starts to play. No answer is accepted after the question's end.
+//   QUESTION-1. No answer is accepted before the question has been presented to the user: a button is accepted once the
+//       question is shown, speech once it starts to play. No answer is accepted after the question has ended.
 //   QUESTION-2. An utterance that started before the question played never answers it.
 //   QUESTION-3. Speech that interrupts the question is accepted only if it is `decisive` (it names an option, or is the
-//       requested words). Consent is accepted only if it started after the question was heard in full.
-//   QUESTION-4. The clock runs only in `open`. It starts when the question is heard, or when it is shown if no voice is
-//       attached. It stops while no client is attached, and while the question is held.
-//   QUESTION-5. A question ends once. Every end releases the floor, retracts the question from the outbox and replies
-//       to the asker.
-//   QUESTION-6. A question that is read back, at once or after the lead agent's reply, is presented to the user again
-//       within its time: words are treated as in a first presentation; its buttons remain valid.
-//   QUESTION-7. A held question is not spoken until `remindAt`, and then asked again; answers are accepted meanwhile.
-//       Only the user holds it, each time for a limited time. Words that a model reads as about something else end no hold.
-//   QUESTION-8. An open question that was heard and not answered is asked again, at most `MAX_NUDGES` times until the
-//       user asks for it or it is presented again; its clock continues. After that, the screen still shows it.
-//   QUESTION-9. The lead agent needs time to read words. It settles the question with words that started after the question
-//       was first presented to the user, even if the question was presented again or no client was attached since then.
-//   QUESTION-10. Words are accepted at once only if they started while the question was the last thing said to the user.
-//       A button is always accepted, and saying the question again, in part or in full, makes it the last thing said.
-//   QUESTION-11. Words that a model reads count only by the reading that the question waits for: after its end, after
-//       `readBy`, or once further words have joined them, an earlier reading changes nothing. Meanwhile the clock
-//       stands still, and a button counts.
-//   QUESTION-12. A yes that only a model has read answers no question: the question is read back, and the next such yes
-//       counts if it follows the reading back.
-//   QUESTION-13. A yes counts for the call that was put last: the call as asked, or what is read back instead: a changed
-//       call, or an approval that lasts. A yes in words to that counts only after its read-back was heard. A button that names the arguments itself
-//       always counts.
+//       requested text). An approval is accepted only if it started after the question had been heard in full.
+//   QUESTION-4. The clock runs only in `open`. It starts when the question is heard or, if no voice is attached, when
+//       the question is shown. It stops while no client is attached and while the question is held.
+//   QUESTION-5. A question ends exactly once. When it ends, it releases the floor, is retracted from the outbox, and
+//       sends a reply to the asker.
+//   QUESTION-6. A question that is read back, immediately or after the lead agent's reply, is presented to the user
+//       again within its remaining time. Words are treated as in a first presentation; the buttons remain valid.
+//   QUESTION-7. A held question is not spoken until `remindAt`, when it is asked again; answers are accepted in the
+//       meantime. Only the user can put a question on hold, each time for a limited period. Words that a model
+//       understands as being about something else do not end the hold.
+//   QUESTION-8. An open question that has been heard but not answered is asked again. This happens at most `MAX_NUDGES`
+//       times until the user asks to hear the question or it is presented again; its clock continues. After that, the
+//       question remains on the screen.
+//   QUESTION-9. The lead agent needs time to interpret words. It settles the question with words that started after the
+//       question was first presented to the user, even if the question has since been presented again, or parked
+//       because no client was attached.
+//   QUESTION-10. Words are accepted at once only if they started while the question was the last thing said to the
+//       user. A button is always accepted. Saying the question again, in part or in full, makes it the last thing said.
+//   QUESTION-11. If a model interprets the words, only the interpretation that the question is waiting for counts. An
+//       earlier one changes nothing after the question has ended, after `readBy`, or once further words have been
+//       added. While the model interprets words, the clock stops and a button is accepted.
+//   QUESTION-12. A yes that only a model has recognised does not answer the question: the question is read back, and
+//       the next such yes counts if it follows the read-back.
+//   QUESTION-13. A yes applies to the call that was put to the user last: the call as originally asked, or whatever was
+//       read back instead, which is a changed call or a lasting approval. A spoken or typed yes to a read-back counts
+//       only after the read-back has been heard. A button that itself names the arguments always counts.
 
 import { and, assign, setup, type SnapshotFrom } from 'xstate';
 import {
@@ -56,54 +59,53 @@ import {
 /** How often an unanswered question is asked again. */
 const MAX_NUDGES = 2;
 
-/** The time that a model has to read the user's words, in milliseconds. */
+/** How long a model may take to interpret the user's words, in milliseconds. */
 const READING_MS = 1200;
 
 /** A subagent's question to the user. */
 export interface QuestionInput {
-  /** The question's id, the same everywhere and after a restart. */
+  /** The question's id, which is the same everywhere and stays the same after a restart. */
   readonly requestId: string;
-  /** The time to answer after the question was heard (or shown), in milliseconds. */
+  /** How long the user may take to answer after hearing the question (or seeing it), in milliseconds. */
   readonly timeoutMs: number;
 }
 
 interface QuestionContext {
-  /** The id of the question. */
   readonly requestId: string;
-  /** The epoch of the grant with which the question has the floor; 0 before a grant. */
+  /** The epoch of the grant that gave the question the floor; 0 before a grant. */
   readonly epoch: number;
   readonly remainingMs: number;
   readonly dueAt: number;
-  /** The time since which a client has shown the question. */
+  /** The time at which a client first showed the question. */
   readonly shownAt: number | null;
-  /** The time since which the question has been playing, in the current presentation. */
+  /** The time at which the question started to play in the current presentation. */
   readonly playingSince: number | null;
-  /** The user heard the question in full, in the current presentation. */
+  /** Whether the user has heard the question in full in the current presentation. */
   readonly heard: boolean;
   /** The time by which the user had heard the question in full. Absent if unknown, or in an earlier version's snapshot. */
   readonly heardAt?: number;
   /**
-   * The time since which something else was said to the user, or a read-back of the question is due; null if the
-   * question was the last thing said. Absent in earlier versions' snapshots.
+   * The time at which something else was said to the user, or a read-back became due; null if the question was the last
+   * thing said. Absent in snapshots of earlier versions.
    */
   readonly followedAt?: number | null;
   /** When the question is read back: after the lead agent's reply, or as soon as it can be spoken. Absent for never. */
   readonly readBack?: 'after_reply' | 'due' | null;
-  /** The number of the change to the call that is read back. Absent or 0: the call as asked. */
+  /** The number of the changed call that is read back. Absent or 0: the call as originally asked. */
   readonly change?: number;
-  /** The clock has started, in the current presentation. */
+  /** Whether the clock has started in the current presentation. */
   readonly hasBegun: boolean;
-  /** For a held question, also while a model reads words: the time at which it is asked again. 0 in `open`. */
+  /** For a held question, even while a model interprets words: the time at which it is asked again. 0 in `open`. */
   readonly remindAt: number;
-  /** How often the question was asked again without an answer. Absent in earlier versions' snapshots. */
+  /** How often the unanswered question has been asked again. Absent in snapshots of earlier versions. */
   readonly nudges?: number;
-  /** The words that a model reads, or read last. Absent: it has read none. */
+  /** The words that a model is interpreting or interpreted last. Absent if it has interpreted none. */
   readonly words?: WordsRead;
-  /** When the model's reading is too late. */
+  /** The time after which the model's interpretation is too late. */
   readonly readBy?: number;
-  /** The question is read back after a yes that only a model has read. */
+  /** Whether the question is read back because only a model has recognised the yes. */
   readonly isAffirmed?: boolean;
-  /** The reports of all presentations together. Absent in earlier versions' snapshots. */
+  /** The reports about all presentations together. Absent in snapshots of earlier versions. */
   readonly ever?: Presented;
 }
 
@@ -117,21 +119,21 @@ interface Presented {
 /** How the user's answer arrived. */
 export type AnswerChannel = 'speech' | 'typing' | 'button';
 
-/** Words for which the question waits for a reading. */
+/** Words whose interpretation the question is waiting for. */
 interface WordsRead {
-  /** The last of the utterances that are read together. */
+  /** The last of the utterances that are interpreted together. */
   readonly utteranceId: string;
   readonly channel: 'speech' | 'typing';
-  /** When the first of them began. */
+  /** When the first of these utterances started. */
   readonly startedAt: number;
 }
 
 type QuestionFact =
   | { readonly type: 'question.granted'; readonly epoch: number }
-  /** A client shows the question. `startsClock`: no voice is attached, so the user will not hear it. */
+  /** A client is showing the question. `startsClock`: no voice is attached, so the user will not hear the question. */
   | { readonly type: 'question.shown'; readonly startsClock: boolean }
   | { readonly type: 'question.playing' }
-  /** `heardAt`: the time by which the user had heard it in full. @defaultValue unknown: before all words known so far */
+  /** `heardAt`: when the user had heard the question in full. @defaultValue unknown: before all words known so far */
   | { readonly type: 'question.heard'; readonly heardAt?: number }
   /** Something else is being said to the user (QUESTION-10). */
   | { readonly type: 'question.followed' }
@@ -140,40 +142,41 @@ type QuestionFact =
       readonly channel: AnswerChannel;
       /** For speech: the time at which the utterance started. */
       readonly utteranceStartedAt: number | null;
-      /** The answer is unambiguous and not a consent: it may interrupt the question. */
+      /** The answer is unambiguous and is not an approval, so it may interrupt the question. */
       readonly decisive: boolean;
-      /** For a yes: the number of the changed call, or 0. Absent: no yes, or it names the arguments itself. */
+      /** For a yes: the number of the changed call, or 0. Absent if it is not a yes or names the arguments. */
       readonly change?: number;
     }
-  /** The lead agent has found the answer in words that started at `saidAt` (QUESTION-9). */
+  /** The lead agent has found the answer in what the user started to say at `saidAt` (QUESTION-9). */
   | {
       readonly type: 'question.settle';
       readonly channel: 'speech' | 'typing';
       readonly saidAt: number;
-      /** The answer is not a consent. */
+      /** The answer is not an approval. */
       readonly decisive: boolean;
     }
   /**
-   * The answer was clear, but not which question it answered: say the question again, verbatim. `after`: once the lead
-   * agent has replied to the same words. @defaultValue immediately
+   * The answer was clear, but it was unclear which question it answered: say the question again, verbatim. `after`:
+   * only after the lead agent has replied to the same words. @defaultValue immediately
    */
   | {
       readonly type: 'question.readBack';
       readonly after?: 'reply';
-      /** Reads this changed call back from now on; 0: the call as asked. @defaultValue the same call */
+      /** Reads back this changed call from now on; 0: the call as originally asked. @defaultValue the same call */
       readonly change?: number;
     }
-  /** The lead agent has ended its reply. */
+  /** The lead agent has finished its reply. */
   | { readonly type: 'reply.ended' }
   /** The user asked for time: ask the question again at `remindAt`. */
   | { readonly type: 'question.hold'; readonly remindAt: number }
-  /** Ask the question again: the user wants to hear it, or their words were not an answer. */
+  /** Ask the question again, because the user wants to hear it or did not answer it. */
   | { readonly type: 'question.repeat' }
-  /** The tables cannot read these words: a model does. */
+  /** The tables cannot interpret these words, so a model interprets them. */
   | ({ readonly type: 'reading.begun' } & WordsRead)
   /**
-   * The model has read the words up to this utterance. `gives`: a yes to an approval; another answer; the question is to
-   * be put again; or nothing. `change`: the yes is to an approval that lasts, whose read-back has this number.
+   * The model has interpreted the words up to this utterance. `gives`: a yes to an approval, another answer, a request
+   * to ask the question again, or nothing. `change`: the yes is to an approval that lasts, whose read-back has this
+   * number.
    */
   | {
       readonly type: 'reading.ended';
@@ -194,7 +197,7 @@ type QuestionFact =
 /** The events of `questionMachine`. */
 export type QuestionEvent = QuestionFact & Stamped;
 
-/** How a question ended, for its asker. */
+/** How a question ended, as reported to the asker. */
 export type QuestionEnd = 'answered' | 'expired' | 'withdrawn' | 'superseded';
 
 const stamp = ({ event }: { event: QuestionEvent }) => event;
@@ -207,7 +210,7 @@ const present = {
 /** The clock continues, and the question is spoken and shown again. */
 const putAgain = { target: 'open', actions: ['forgetNudges', present] } as const;
 
-/** The transitions out of each state that owns the transcript. */
+/** The transitions out of each state in which the question has the floor. */
 const exits = {
   'client.detached': 'parked',
   'question.withdraw': 'withdrawn',
@@ -234,7 +237,7 @@ const sayings = {
 
 const noteChange = { type: 'noteChange', params: stamp } as const;
 
-/** Waits for the lead agent's reply, and then reads the question back (QUESTION-6). */
+/** Waits for the lead agent's reply and then reads the question back (QUESTION-6). */
 const readBackLater = {
   guard: ({ event }: { event: Extract<QuestionEvent, { type: 'question.readBack' }> }) =>
     event.after === 'reply',
@@ -258,7 +261,7 @@ const ifRead = (does: ReturnType<typeof readingDoes>) =>
     params: ({ event }: { event: ReadingEnded }) => ({ event, does }),
   }) as const;
 
-/** The user's wishes while the question is presented or open. */
+/** The user's requests while the question is presented or open. */
 const wishes = {
   ...sayings,
   ...replies,
@@ -267,10 +270,11 @@ const wishes = {
   'question.repeat': { actions: ['forgetNudges', present] },
 } as const;
 
-/** The client's reports about a question that was presented to the user before. */
+/** The client's reports about a question that has been presented to the user before. */
 const reports = {
   'question.shown': { actions: { type: 'markShown', params: stamp } },
-  // The question was only shown, or something else was said since. A repetition on request keeps the first time.
+  // The question was only shown, or something else has been said since. If the question is repeated on request, the
+  // first time is kept.
   'question.playing': {
     guard: 'isSaidAnew',
     actions: { type: 'markPlaying', params: stamp },
@@ -279,21 +283,21 @@ const reports = {
 } as const;
 
 const effects = {
-  /** Speaks and shows the question, or does so again. */
+  /** Speaks and shows the question, for the first time or again. */
   present: effect<{ readonly requestId: string }>(),
   /** Stops speaking and showing the question. */
   retract: effect<{ readonly requestId: string }>(),
-  /** Releases the floor, or leaves the queue for it. */
+  /** Releases the floor, or leaves the queue for the floor. */
   release: effect<{ readonly requestId: string; readonly epoch: number }>(),
-  /** Tells the asker how the question ended. */
+  /** Reports to the asker how the question ended. */
   reply: effect<{ readonly requestId: string; readonly end: QuestionEnd }>(),
 };
 
 export type QuestionEffects = EffectsOf<typeof effects>;
 
 /**
- * The life of a question: it waits for the floor, is presented to the user, and is answered, expires or is withdrawn.
- * Its output is how it ended.
+ * The life of a question: it waits for the floor, is presented to the user, and is then answered, expires or is
+ * withdrawn. The output states how the question ended.
  */
 export const questionMachine = setup({
   types: {
@@ -328,7 +332,7 @@ export const questionMachine = setup({
       heardAt: undefined,
       readBack: 'due' as const,
     }),
-    /** Reports about another call do not count for this one, however late the user's words are known. */
+    /** Reports about another call do not apply to this one, however late the user's words become known. */
     noteChange: assign(({ context }, event: QuestionEvent) => {
       const { change: put = 0 } = context;
       const change =
@@ -347,8 +351,8 @@ export const questionMachine = setup({
       followedAt: context.followedAt ?? at,
     })),
     /**
-     * The card is now the last thing that the user sees, whatever was said meanwhile; what the user heard last may be
-     * something else.
+     * The card is now the last thing that the user has seen, whatever was said in the meantime; the last thing that the
+     * user has heard may be something else.
      */
     endWithCard: assign(({ context }) => ({
       followedAt: null,
@@ -374,7 +378,7 @@ export const questionMachine = setup({
         readBack: null,
       };
     }),
-    /** A wire that does not report the start of playback reports at least its end. */
+    /** A wire that does not report when playback starts still reports when it ends. */
     markHeard: assign(({ context }, { at, heardAt }: Heard) => {
       const ever = everOf(context);
       const first = ever.heard ? ever.heardAt : heardAt;
@@ -463,7 +467,7 @@ export const questionMachine = setup({
     presenting: {
       tags: ['owner', 'answerable'],
       entry: [
-        // Earlier showing and hearing belong to another presentation.
+        // Anything that was shown or heard earlier belongs to another presentation.
         assign({
           shownAt: null,
           playingSince: null,
@@ -673,8 +677,8 @@ function isFollowed({ followedAt = null }: QuestionContext): boolean {
 }
 
 /**
- * Returns what the user's words follow: the question; something that was said after it; or neither (null), because the
- * question had not been presented. `startedAt` is when the words started; null if they were typed now.
+ * Returns what the user's words follow: the question, something that was said after it, or neither (null) if the
+ * question had not yet been presented. `startedAt` is when the words started; null if they have just been typed.
  */
 export function wordsFollow(
   {
@@ -685,7 +689,8 @@ export function wordsFollow(
   }: Pick<QuestionContext, 'playingSince' | 'shownAt' | 'hasBegun' | 'followedAt'>,
   startedAt: number | null,
 ): 'question' | 'other' | null {
-  // A question that is only shown in a session with a voice is ignored: the lead agent may be speaking about something else.
+  // In a session with a voice, a question that is only shown is ignored, because the lead agent may be speaking about
+  // something else.
   const wasPut =
     startedAt === null
       ? playingSince !== null || (shownAt !== null && hasBegun)
@@ -707,7 +712,7 @@ function wordsCount(
   return decisive || (heard && heardAt <= utteranceStartedAt);
 }
 
-/** Tells whether the words that a model has read may answer the question (QUESTION-2, QUESTION-3, QUESTION-10). */
+/** Returns whether the words that a model interpreted may answer the question (QUESTION-2, QUESTION-3, QUESTION-10). */
 function readWordsCount({ words, ...context }: QuestionContext): boolean {
   const { playingSince, shownAt, hasBegun, followedAt = null } = context;
   if (!words || (followedAt !== null && words.startedAt >= followedAt)) return false;
@@ -717,7 +722,7 @@ function readWordsCount({ words, ...context }: QuestionContext): boolean {
   return playingSince !== null && playingSince <= startedAt && heard && heardAt <= startedAt;
 }
 
-/** Tells what a reading does; null: the question does not wait for it (QUESTION-11, QUESTION-12). */
+/** Returns what an interpretation does; null if the question is not waiting for it (QUESTION-11, QUESTION-12). */
 export function readingDoes(
   context: QuestionContext,
   { utteranceId, gives, change, at }: ReadingEnded,

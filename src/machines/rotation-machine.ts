@@ -1,4 +1,4 @@
-// Exchanges a connection that ends soon for a fresh one while both parties are silent.
+// Replaces a connection that is about to end with a new one while both parties are silent.
 //
 //   idle ─opened─▶ unlimited, limited ─due─▶ preparing ─ready─▶ prepared ─rest─▶ idle  takeOver
 //                        │                    ▲   │ failed        │ failed
@@ -6,20 +6,21 @@
 //                        │                    pausing ◀───────────┘
 //                        └─due, and can resume─▶ awaiting ─rest─▶ idle  renew
 //
-// There are two ways. Make before break: a fresh connection is prepared, and takes over (`takeOver`). Break before make,
-// if the wire can resume a closed connection: the connection is closed first, and the session reconnects (`renew`).
+// There are two ways. Make before break: a new connection is prepared and then takes over (`takeOver`). Break before
+// make, if the wire can resume a closed connection: the connection is closed first, and then the session reconnects
+// (`renew`).
 //
-// Owns:     when a connection is exchanged, and in which way.
+// Owns:     when a connection is replaced, and how.
 // Does not: hold connections, or know why both parties are silent.
 //
 // Invariants
-//   ROTATION-1. There is one candidate at a time, only in `making`: it takes over, is dropped, or is lost.
-//   ROTATION-2. The exchange happens while both parties are silent; at the latest at `lastAt`, or when the old
+//   ROTATION-1. There is at most one candidate at a time, and only in `making`; it takes over, is dropped, or is lost.
+//   ROTATION-2. The connection is replaced while both parties are silent, but at the latest at `lastAt` or when the old
 //        connection is lost.
-//   ROTATION-3. No exchange happens during a transfer, or without a connection. A transfer to another connection
-//        replaces a rotation; a rotation that becomes due during the transfer follows it.
-//   ROTATION-4. After a candidate that fails, or is not ready in time, another follows after a growing pause, for as
-//        long as the old connection lasts.
+//   ROTATION-3. A connection is not replaced during a transfer, or if there is none. A transfer to another connection
+//        makes a rotation unnecessary; a rotation that becomes due during the transfer starts after it.
+//   ROTATION-4. If a candidate fails or is not ready in time, another one is tried after a growing pause, for as long
+//        as the old connection lasts.
 
 import { and, assign, or, setup, type SnapshotFrom } from 'xstate';
 import { backoffMs, type BackoffInput } from './backoff.ts';
@@ -33,45 +34,44 @@ import {
   type EffectsOf,
 } from './effect.ts';
 
-/** The limits and pauses for rotating a connection that its provider ends after a time. */
+/** The limits and pauses for rotating a connection that its provider will end after some time. */
 export interface RotationInput extends BackoffInput {
-  /** The time within which a candidate must be ready, in milliseconds; after that, it has failed. */
+  /** The time limit for a candidate to become ready, in milliseconds; after that, it has failed. */
   readonly connectTimeoutMs: number;
 }
 
 interface RotationContext extends RotationInput {
-  /** The time at which a fresh connection is needed; null if no limit is known. */
+  /** The time at which a new connection is needed; null if no limit is known. */
   readonly dueAt: number | null;
-  /** The time from which the exchange no longer waits for silence. */
+  /** The time from which the rotation no longer waits for silence. */
   readonly lastAt: number;
   readonly failures: number;
   readonly attemptBy: number;
   readonly retryAt: number;
 }
 
-/** The facts at the time of an event, which the machine cannot look up. */
+/** Facts at the time of an event, which the machine cannot look up. */
 export interface RotationNow {
   readonly at: number;
   /** Both parties are silent, and neither is about to speak. */
   readonly isIdle: boolean;
-  /** The wire can resume the connection after it ends. */
+  /** The wire can resume the connection after it has ended. */
   readonly canResume: boolean;
 }
 
-/** A fact about a connection that is rotated. */
 export type RotationFact =
   /** A connection is in use. */
   | { readonly type: 'connection.opened'; readonly dueAt: number | null; readonly lastAt: number }
-  /** The connection ends sooner than expected. */
+  /** The connection will end sooner than expected. */
   | { readonly type: 'connection.expiring'; readonly lastAt: number }
-  /** A fact has changed: this may be a good moment. */
+  /** A fact has changed, so this may be a good moment. */
   | { readonly type: 'connection.rested' }
   /** The connection is lost. */
   | { readonly type: 'connection.lost' }
-  /** The connection was closed on purpose. */
+  /** The connection was closed intentionally. */
   | { readonly type: 'connection.closed' }
   | { readonly type: 'transfer.began' }
-  /** The transfer ended on the old connection; a transfer to another connection sends `connection.opened`. */
+  /** The transfer ended on the old connection; a transfer to another one sends `connection.opened`. */
   | { readonly type: 'transfer.ended' }
   | { readonly type: 'candidate.ready' }
   /** `jitter`: uniform in [0, 1). */
@@ -88,14 +88,14 @@ const renews = { target: '#rotation.idle', actions: { type: 'renew', params: {} 
 const takesOver = { target: '#rotation.idle', actions: { type: 'takeOver', params: {} } } as const;
 const drops = { type: 'drop', params: {} } as const;
 
-/** The transitions that start an exchange. */
+/** The transitions that start a rotation. */
 const begins = [
   { guard: 'isGoodMoment', ...renews },
   { guard: 'canResume', target: '#rotation.awaiting' },
   { target: '#rotation.making' },
 ] as const;
 
-/** The transitions that start an exchange if the connection ends sooner than expected. */
+/** The transitions that start a rotation if the connection will end sooner than expected. */
 const hurries = [
   { guard: 'isGoodMoment', ...renews },
   { guard: 'canResume', target: '#rotation.awaiting', actions: ['expires', 'isDueNow'] },
@@ -107,9 +107,9 @@ const effects = {
   prepare: effect<object>(),
   /** Drops the candidate. */
   drop: effect<object>(),
-  /** Makes the candidate the connection; `connection.opened` follows. */
+  /** Makes the candidate the current connection; `connection.opened` follows. */
   takeOver: effect<object>(),
-  /** Closes the connection, and resumes the session on another one. */
+  /** Closes the connection and resumes the session on another one. */
   renew: effect<object>(),
 };
 
@@ -173,7 +173,7 @@ export const rotationMachine = setup({
     'transfer.began': '.held',
   },
   states: {
-    // Without a connection, there is nothing to exchange.
+    // Without a connection, there is nothing to replace.
     idle: { on: { 'connection.closed': {}, 'connection.lost': {}, 'transfer.began': {} } },
     unlimited: { on: { 'connection.expiring': hurries } },
     limited: {
@@ -184,7 +184,7 @@ export const rotationMachine = setup({
       exit: stopActivity('deadline', 'due'),
       on: { 'deadline.due': begins, 'connection.expiring': hurries },
     },
-    // Another agent is about to lead, perhaps on another connection.
+    // Another agent is about to become the lead agent, perhaps on another connection.
     held: {
       on: {
         'connection.expiring': { actions: ['expires', 'isDueNow'] },

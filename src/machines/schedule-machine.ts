@@ -1,16 +1,19 @@
-// The life of one schedule of a session: a time, or a series of times, at which something is said or a task is started.
+// The life of one schedule of a session. A schedule is a time, or a series of times, at which something is said or a
+// task is started.
 //
 //   waiting ─due, words─▶ waiting (at its next time) | done
 //      │  └──due, a task─▶ starting ─started─▶ waiting (at its next time) | done
 //      └──cancelled─▶ cancelled
 //
-// Owns:     the time for which the schedule waits, and the order of its times.
-// Does not: hold words and tasks, know calendars (the event of a due time brings the next time), or start a task.
+// Owns:     the time that the schedule is waiting for, and the order of its times.
+// Does not: store messages and tasks, know calendars (the event for a due time contains the next time), or start a
+//           task.
 //
 // Invariants
 //   SCHEDULE-1. Each time is due at most once, and times are due in ascending order.
-//   SCHEDULE-2. A cancelled schedule is never due again. A task whose time was due before the cancellation is started.
-//   SCHEDULE-3. A schedule waits for a time, starts a task, or has ended.
+//   SCHEDULE-2. A cancelled schedule is never due again. A task whose time was due before the cancellation is still
+//       started.
+//   SCHEDULE-3. A schedule is waiting for a time, is starting a task, or has ended.
 
 import { and, assign, setup, type SnapshotFrom } from 'xstate';
 import {
@@ -26,19 +29,19 @@ import {
 interface ScheduleInput {
   /** The first time, in milliseconds since 1970. */
   readonly dueAt: number;
-  /** Whether a task is started at each time; otherwise words are said. */
+  /** Whether a task is started at each time; otherwise a message is spoken. */
   readonly isTask: boolean;
 }
 
 interface ScheduleContext extends ScheduleInput {
-  /** The time that follows the task being started; null if there is none. */
+  /** The time after the one whose task is being started; null if there is none. */
   readonly next: number | null;
 }
 
 interface Due extends Stamped {
-  /** A time of the schedule has come. */
+  /** A time of the schedule is due. */
   readonly type: 'deadline.schedule';
-  /** The time that has come, in milliseconds since 1970. */
+  /** The time that is due, in milliseconds since 1970. */
   readonly dueAt: number;
   /** The following time. @defaultValue null: there is none */
   readonly next?: number | null;
@@ -47,12 +50,12 @@ interface Due extends Stamped {
 /** The events of `scheduleMachine`. */
 export type ScheduleEvent =
   | Due
-  /** Another time, and other content, replace those of the schedule. */
+  /** Replaces the schedule's time and content. */
   | ({ readonly type: 'schedule.moved' } & ScheduleInput & Stamped)
   | ({ readonly type: 'schedule.started'; readonly dueAt: number } & Stamped)
   | ({ readonly type: 'schedule.cancelled' } & Stamped);
 
-/** Returns the time that follows a due one; one that does not would be due without end. */
+/** Returns the time that follows a due time; a next time that is not later would be due endlessly. */
 const nextOf = ({ event: { dueAt, next } }: { event: Due }): number | null =>
   typeof next === 'number' && next > dueAt ? next : null;
 

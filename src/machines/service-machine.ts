@@ -4,20 +4,23 @@
 //                ▲        │ refused
 //                └─ waiting (backing off)     stop, from anywhere ─▶ stopped   (final)
 //
-// Owns:     the order of the waiting events, and how each one ends.
-// Does not: store their content, run the agent, tell the user, or know a source's life (event-source-machine).
+// Owns:     the order of the waiting events, and what becomes of each event.
+// Does not: store the events' content, run the agent, inform the user, or manage a source (event-source-machine).
 //
 // Invariants
-//   SERVICE-MACHINE-1. No event is lost silently: each event is settled or dropped exactly once, and a drop has a reason.
-//   SERVICE-MACHINE-2. One invocation runs at a time.
-//   SERVICE-MACHINE-3. Urgent before normal; first come, first served within each class. An event whose invocation was
-//        refused returns to the front of its class.
-//   SERVICE-MACHINE-4. At most `maxWaiting` events wait, in addition to the event whose invocation is in progress or was
-//        refused. In a full queue, an urgent event takes the place of the newest normal one; any other new event is dropped.
-//   SERVICE-MACHINE-5. A refused invocation is retried after a growing pause, up to `maxInvocations` attempts. A
-//        refusal that is not retryable drops the event.
-//   SERVICE-MACHINE-6. A stop drops the waiting events, breaks off the invocation and stops the sources, once; nothing
-//        follows it. It also stops sources that have not started, which hold nothing.
+//   SERVICE-MACHINE-1. No event is lost silently: each event is settled or dropped exactly once, and each drop has a
+//       reason.
+//   SERVICE-MACHINE-2. Only one invocation runs at a time.
+//   SERVICE-MACHINE-3. Urgent events precede normal ones; within each class, the order is first come, first served. An
+//        event whose invocation was refused returns to the front of its class.
+//   SERVICE-MACHINE-4. At most `maxWaiting` events wait, not counting the event whose invocation is in progress or was
+//        refused. If the queue is full, an urgent event takes the place of the newest normal event; any other new event
+//        is dropped.
+//   SERVICE-MACHINE-5. A refused invocation is retried after a growing pause, up to `maxInvocations` attempts. If the
+//        refusal is not retryable, the event is dropped.
+//   SERVICE-MACHINE-6. When the service is stopped, it drops the waiting events, aborts the invocation and stops the
+//        sources, once; nothing happens after that. It also stops sources that have not started and therefore have no
+//        resources to release.
 
 import { assign, setup, type SnapshotFrom } from 'xstate';
 import { backoffMs, type BackoffInput } from './backoff.ts';
@@ -36,7 +39,7 @@ import {
 /** The limits and pauses of a service. */
 export interface ServiceInput extends BackoffInput {
   readonly maxWaiting: number;
-  /** The maximum number of invocation attempts per event. */
+  /** The maximum number of attempts to invoke the agent for one event. */
   readonly maxInvocations: number;
 }
 
@@ -46,7 +49,7 @@ export type EventPriority = 'normal' | 'urgent';
 interface WaitingEvent {
   readonly eventId: string;
   readonly priority: EventPriority;
-  /** The number of refused invocations. */
+  /** How often the invocation has been refused. */
   readonly refusals: number;
 }
 
@@ -57,7 +60,7 @@ interface ServiceContext extends ServiceInput {
   readonly retryAt: number;
 }
 
-/** Why the service does not examine an event. */
+/** Why the service did not examine an event. */
 export type EventDropReason = 'full' | 'displaced' | 'refused' | 'stopped';
 
 type ServiceFact =
@@ -86,7 +89,7 @@ type Args = { context: ServiceContext };
 
 const idOfCurrent = ({ context }: Args) => ({ eventId: context.current?.eventId ?? '' });
 
-/** Keeps the events of a service's sources in order, and has a subagent examine one at a time. */
+/** Queues the events of a service's sources, and has a subagent examine one event at a time. */
 export const serviceMachine = setup({
   types: {
     input: {} as ServiceInput,
@@ -97,9 +100,9 @@ export const serviceMachine = setup({
     ...activities<Deadline | Activity<'invocation', { readonly eventId: string }>>(),
     startSources: effect<object>(),
     stopSources: effect<object>(),
-    /** The event waits for its examination. */
+    /** The event is waiting to be examined. */
     accepted: effect<{ readonly eventId: string }>(),
-    /** The event was examined. */
+    /** The event has been examined. */
     settled: effect<{ readonly eventId: string }>(),
     dropped: effect<{ readonly eventIds: readonly string[]; readonly reason: EventDropReason }>(),
     add: assign(({ context }, { eventId, priority }: Omit<WaitingEvent, 'refusals'>) => ({
@@ -165,7 +168,7 @@ export const serviceMachine = setup({
       initial: 'idle',
       on: {
         'event.arrived': [
-          // The event is known: its message arrived twice.
+          // The event is already known, because its message arrived twice.
           { guard: { type: 'isKnown', params: ({ event }) => event } },
           {
             guard: 'hasRoom',
@@ -269,12 +272,12 @@ export const serviceMachine = setup({
 /** A snapshot of `serviceMachine`. */
 export type ServiceSnapshot = SnapshotFrom<typeof serviceMachine>;
 
-/** Returns the event that makes room for an urgent one: the newest normal one. */
+/** Returns the event that makes room for an urgent one, which is the newest normal event. */
 function displaced({ waiting }: ServiceContext): WaitingEvent | undefined {
   return waiting.findLast(({ priority }) => priority === 'normal');
 }
 
-/** Inserts urgent events before normal ones, at the front or the back of their class. */
+/** Inserts urgent events before normal ones, at the front or back of their class. */
 function inserted(
   waiting: readonly WaitingEvent[],
   event: WaitingEvent,
@@ -292,8 +295,8 @@ function inserted(
 const TO_SOURCES = { startSources: 'source.start', stopSources: 'source.stop' } as const;
 
 /**
- * Returns the messages that a service's effect sends to its sources. Pure, so that the model checker checks the
- * composition that runs.
+ * Returns the messages that a service's effect sends to its sources. The function is pure, so the model checker checks
+ * the same composition that runs.
  */
 export function sourceMessages(effectName: string, sources: readonly string[]) {
   if (effectName !== 'startSources' && effectName !== 'stopSources') return [];

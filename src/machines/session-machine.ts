@@ -13,25 +13,26 @@
 // Does not: hold sockets, audio, transcripts, subagents or questions.
 //
 // Invariants
-//   SESSION-1. Nothing leaves `closed`; `closing` ends by itself (grace, then kill).
-//   SESSION-2. The gate is open only while connected, attached, and both parties are quiet: the user silent, the model
-//       idle or waiting, the playout drained.
-//   SESSION-3. A new connection discards the old connection's current generation, but keeps the state of the user's
+//   SESSION-1. Nothing leaves `closed`; `closing` ends on its own (after a grace period, the subagents are killed).
+//   SESSION-2. The gate is open only while the session is connected, a client is attached, and both parties are quiet:
+//       the user is silent, the model is idle or waiting, and the playout is drained.
+//   SESSION-3. A new connection discards the old connection's current generation but keeps the state of the user's
 //       device (playout and speech are reported again).
-//   SESSION-4. After `maxReconnects` consecutive failed reconnects, the session rests; after an error that no retry can
-//       fix, it is refused. It reports the reason, and everything except the connection continues. A session that has
-//       not been connected closes instead: it has no work to keep.
-//   SESSION-5. A transfer ends once, done or failed, after `transferTimeoutMs` at the latest. Its end closes nothing,
-//       and a late event of another transfer changes nothing.
+//   SESSION-4. After `maxReconnects` consecutive failed reconnects, the session rests; after an error that a retry
+//       cannot fix, the session is refused. In both cases it reports the reason, and everything except the connection
+//       continues. A session that has never been connected closes instead, because it has no work to preserve.
+//   SESSION-5. A transfer ends exactly once, successfully or not, after `transferTimeoutMs` at the latest. The end of a
+//       transfer does not close the session, and a late event of another transfer changes nothing.
 //   SESSION-6. A connection that is not ready after `connectTimeoutMs` has failed.
 //   SESSION-7. A turn of the model ends when the model has said everything, not when its connection is lost.
-//   SESSION-8. A connection that was closed to be renewed is not a failure: another one is opened at once.
-//   SESSION-9. After a recovery, the session is as before its start: not connected, no client attached, both parties
-//       silent. A session that was closing continues to close.
-//   SESSION-10. A model that waits for a tool has the floor and its turn continues, but a due item may be spoken
-//       meanwhile: the gate does not wait for the tool.
-//   SESSION-11. A resting session reconnects after a pause that grows to `MAX_REST_FACTOR` times the first pause. A
-//       refused session reconnects only on request, or when a client attaches.
+//   SESSION-8. If a connection is closed in order to renew it, this is not a failure: another connection is opened at
+//       once.
+//   SESSION-9. After a recovery, the session is as it was before its start: not connected, with no client attached and
+//       both parties silent. A session that was closing continues to close.
+//   SESSION-10. While a model waits for a tool, it keeps the floor and its turn continues, but a due item may be
+//       spoken: the gate does not wait for the tool.
+//   SESSION-11. A resting session reconnects after a pause that grows up to `MAX_REST_FACTOR` times the first pause. A
+//       refused session reconnects only when asked to, or when a client attaches.
 
 import { and, assign, setup, type SnapshotFrom } from 'xstate';
 import { backoffMs } from './backoff.ts';
@@ -49,17 +50,17 @@ import type { Failure } from './outcome.ts';
 
 /** The limits and pauses of a session. */
 export interface SessionInput {
-  /** The maximum number of reconnection attempts after a loss. */
+  /** The maximum number of attempts to reconnect after the connection is lost. */
   readonly maxReconnects: number;
-  /** The maximum time until a connection is ready, in milliseconds. @defaultValue 30000 */
+  /** The maximum time for a connection to become ready, in milliseconds. @defaultValue 30000 */
   readonly connectTimeoutMs?: number;
-  /** The maximum time until the next lead agent is ready, in milliseconds. @defaultValue 30000 */
+  /** The maximum time for the next lead agent to become ready, in milliseconds. @defaultValue 30000 */
   readonly transferTimeoutMs?: number;
-  /** The maximum time that transcription may take after an utterance ended, in milliseconds. */
+  /** The maximum time that transcription may take after an utterance has ended, in milliseconds. */
   readonly settleTimeoutMs: number;
   /** The maximum time that subagents may take to stop before they are killed, in milliseconds. */
   readonly closeGraceMs: number;
-  /** The time without a client after which open questions are withdrawn, in milliseconds; null for never. */
+  /** How long no client may be attached before open questions are withdrawn, in milliseconds; null for never. */
   readonly detachGraceMs: number | null;
 }
 
@@ -70,7 +71,7 @@ export const DEFAULT_TRANSFER_TIMEOUT_MS = 30_000;
 
 /** The maximum pause of a resting session, as a multiple of its first pause. */
 export const MAX_REST_FACTOR = 10;
-/** The number of failures after which a resting session's pause no longer doubles. */
+/** The number of failures after which the pause of a resting session no longer doubles. */
 const COUNTED_RESTS = 4;
 
 type SessionFact =
@@ -78,9 +79,12 @@ type SessionFact =
   | { readonly type: 'session.close' }
   /** Makes a resting or refused session connect now. */
   | { readonly type: 'session.reconnect' }
-  /** Another process continues the session: no client is attached, the transport is not connected, both parties are silent. */
+  /**
+   * Another process continues the session: no client is attached, no transport is connected, and both parties are
+   * silent.
+   */
   | { readonly type: 'session.recovered' }
-  /** A parked, idle session is loaded again: the transport is not connected; nothing else has changed. */
+  /** A parked, idle session is loaded again: the transport is not connected, and nothing else has changed. */
   | { readonly type: 'session.woken' }
   | { readonly type: 'transport.ready' }
   /** `retryInMs` is null if another attempt is pointless. */
@@ -89,13 +93,13 @@ type SessionFact =
       readonly error: Failure;
       readonly retryInMs: number | null;
     }
-  /** The connection was closed on purpose, and must be resumed on another one at once. */
+  /** The connection was closed intentionally and must be resumed at once on another connection. */
   | { readonly type: 'transport.renewing' }
-  /** Another connection has replaced it. */
+  /** Another connection has replaced this one. */
   | { readonly type: 'transport.replaced' }
-  /** Another agent is to lead. `transferId` identifies this attempt. */
+  /** Another agent is to become the lead agent. `transferId` identifies this attempt. */
   | { readonly type: 'transfer.started'; readonly transferId: string; readonly to: string }
-  /** The agent leads, or (`error`) does not and the previous agent still leads. */
+  /** The agent is now the lead agent or, if `error` is set, the previous agent still is. */
   | {
       readonly type: 'transfer.ended';
       readonly transferId: string;
@@ -108,7 +112,7 @@ type SessionFact =
   | { readonly type: 'utterance.ended' }
   | { readonly type: 'utterance.settled' }
   | { readonly type: 'response.requested' }
-  /** The model has been silent for a while: its turn continues after a tool has answered. */
+  /** The model has been silent for a while; its turn continues after a tool has answered. */
   | { readonly type: 'response.waiting' }
   | { readonly type: 'response.ended' }
   | { readonly type: 'playout.started' }
@@ -129,11 +133,11 @@ type Lost = Pick<
 >;
 
 interface SessionContext extends Required<SessionInput> {
-  /** Consecutive failed connections that lengthen the pause. */
+  /** The consecutive failures to connect, which lengthen the pause. */
   readonly failures: number;
   /** The failure that ended the session; null if there was none. */
   readonly error: Failure | null;
-  /** The session was connected once, in this process or an earlier one: it may have work to keep. */
+  /** The session has been connected, in this process or an earlier one, so it may have work to preserve. */
   readonly hasBegun: boolean;
   /** The current transfer. */
   readonly transferId: string | null;
@@ -151,7 +155,7 @@ const countLost = {
 } as const;
 
 /**
- * Returns how long a session rests after another failure, in milliseconds; null if it reconnects instead.
+ * Returns how long a session rests after another failure, in milliseconds; null if it reconnects at once instead.
  * @param firstMs The first pause.
  * @param jitter Uniform in [0, 1): shortens the pause by up to half.
  */
@@ -166,8 +170,8 @@ export function restMs(
 }
 
 /**
- * A connection that is not ready in time has failed. The attempt took long enough to retry at once; a resting session
- * waits for as long as the attempt took, and longer each time.
+ * A connection that is not ready in time has failed. The attempt took long enough that it may be retried at once; a
+ * resting session waits for as long as the attempt took, and longer each time.
  */
 const countNotReady = {
   type: 'countFailure',
@@ -184,7 +188,7 @@ const countNotReady = {
 
 const byLoss = ({ event }: { event: Lost }): Lost => event;
 
-/** The transitions after the connection is lost, in every state that has a connection. */
+/** The transitions after the connection is lost, for every state that has a connection. */
 const lost = [
   {
     guard: { type: 'mayReconnect', params: byLoss },
@@ -203,18 +207,17 @@ const lost = [
 /** The connections and clients of an earlier process are gone. */
 const backToStart = { target: 'created', actions: ['forgetFailures', 'begin'] } as const;
 
-/** The transitions of a session that has no connection and opens none. */
+/** The transitions of a session that has no connection and is not opening one. */
 const whileResting = {
   // The user is back, or the app has new information.
   'client.attached': 'connecting',
   'session.reconnect': 'connecting',
   'session.close': { target: 'closing', actions: 'forgetFailures' },
   'session.recovered': backToStart,
-  // The pauses continue to grow from their last length.
+  // The pauses continue to grow from the last one.
   'session.woken': 'created',
 } as const;
 
-/** Reports how the current transfer has ended. */
 function transferEnded<E>(
   errorOf: (args: { context: SessionContext; event: E }) => Failure | null,
 ) {
@@ -235,15 +238,15 @@ const effects = {
   hangUp: effect<object>(),
   /** Makes another agent the lead agent; `transfer.ended` follows. */
   transfer: effect<{ readonly transferId: string; readonly to: string }>(),
-  /** The transfer is over; after an error, the previous agent still leads. */
+  /** The transfer is over; if it failed, the previous agent is still the lead agent. */
   transferEnded: effect<{ readonly transferId: string; readonly error: Failure | null }>(),
   /** The model has said everything. */
   turnEnded: effect<object>(),
-  /** No client was attached for `detachGraceMs`: open questions are withdrawn. */
+  /** No client has been attached for `detachGraceMs`, so open questions are withdrawn. */
   giveUpOnUser: effect<object>(),
   /** Cancels every subagent; `subagents.ended` follows. */
   stopSubagents: effect<object>(),
-  /** Kills the subagents: the grace period is over. */
+  /** Kills the subagents, because the grace period is over. */
   killSubagents: effect<object>(),
   ended: effect<{ readonly error: Failure | null }>(),
 };
@@ -311,7 +314,7 @@ export const sessionMachine = setup({
         created: {
           on: {
             'session.start': 'connecting',
-            // A resting session may have slept before.
+            // A resting session may have been asleep before.
             'session.close': { target: 'closing', actions: 'forgetFailures' },
           },
         },
@@ -373,7 +376,7 @@ export const sessionMachine = setup({
             'session.woken': backToStart,
           },
         },
-        // The lead agent is being exchanged: neither party speaks meanwhile.
+        // The lead agent is being replaced; neither party speaks in the meantime.
         transferring: {
           entry: {
             type: 'startActivity',
@@ -434,7 +437,7 @@ export const sessionMachine = setup({
             'session.recovered': backToStart,
           },
         },
-        // No connection is available. Subagents continue; results and questions wait.
+        // No connection is available. Subagents continue; results and questions have to wait.
         resting: {
           entry: {
             type: 'startActivity',
@@ -485,7 +488,7 @@ export const sessionMachine = setup({
       initial: 'detached',
       states: {
         detached: {
-          // Waits without limit for a first client; after a client has left, for `detachGraceMs`.
+          // Waits indefinitely for the first client, and for `detachGraceMs` after a client has left.
           initial: 'patient',
           states: {
             patient: {},
@@ -536,7 +539,7 @@ export const sessionMachine = setup({
             'transport.replaced': 'silent',
           },
         },
-        // The transcript is not known yet: anything said now may answer the wrong thing.
+        // The transcript is not known yet, so anything said now may be a response to the wrong thing.
         settling: {
           entry: [
             assign(({ context, event }) => ({
@@ -607,7 +610,7 @@ export const sessionMachine = setup({
 /** A snapshot of `sessionMachine`. */
 export type SessionSnapshot = SnapshotFrom<typeof sessionMachine>;
 
-/** Returns the connection's last failure and the time of the next attempt; null if there was no failure. */
+/** Returns the last failure of the connection and the time of the next attempt; null if there was no failure. */
 export function outageOf(snapshot: SessionSnapshot) {
   const { error, reconnectAt } = snapshot.context;
   if (!error) return null;
@@ -616,7 +619,7 @@ export function outageOf(snapshot: SessionSnapshot) {
   return { code, message, retryAt: isTried ? reconnectAt : null };
 }
 
-/** Returns whether the outbox may say something now. (The outbox also waits for a pause.) */
+/** Returns whether the outbox may speak now. (The outbox also waits for its pause.) */
 export function gateIsOpen(snapshot: SessionSnapshot): boolean {
   const { client, user, model, playout } = snapshot.value;
   return (
@@ -628,7 +631,7 @@ export function gateIsOpen(snapshot: SessionSnapshot): boolean {
   );
 }
 
-/** Returns the party that is being heard. The floor is derived, not a state. */
+/** Returns the party that is being heard. The floor is derived; it is not a state. */
 export function floorOf(snapshot: SessionSnapshot): 'user' | 'model' | 'nobody' {
   const { user, model, playout } = snapshot.value;
   if (user !== 'silent') return 'user';

@@ -1,11 +1,11 @@
-// Connects the machines of one session: maps each effect of a machine to an event of another machine. Pure, so that the
-// model checker checks the composition that runs.
+// Connects the machines of one session by mapping each effect of a machine to an event of another machine. The mapping
+// is pure, so the model checker checks the same composition that runs.
 //
 //   subagent ─ask─▶ question ⇄ interaction        question ⇄ outbox ⇄ session (gate)
 //                                tool call ─deliver─▶ (batch ─tell─▶) outbox
 //
 // Owns:     the messages within a session.
-// Does not: define the messages that leave it (to the lead agent, the subagents, screens).
+// Does not: define the messages that leave the session (to the lead agent, the subagents or screens).
 
 import type { BatchEffects, BatchEvent } from './batch-machine.ts';
 import type { ClientCallEvent } from './client-call-machine.ts';
@@ -29,7 +29,7 @@ import {
 } from './session-machine.ts';
 import type { ToolCallEffects, ToolCallEvent } from './tool-call-machine.ts';
 
-/** The address of each machine of a session, and the events that it accepts. */
+/** The address of each machine of a session, and the events that the machine accepts. */
 export interface MachineProtocol {
   readonly session: Unstamped<SessionMachineEvent>;
   readonly interaction: Unstamped<InteractionEvent>;
@@ -75,7 +75,7 @@ interface WiredProtocol {
 /** A message from one machine of a session to another. */
 export type WiredMessage = MessageIn<WiredProtocol>;
 
-/** Each of these machines' effects, with its params. The kind is the part of the address before its colon. */
+/** The effects of each of these machines, with their params. The kind is the part of the address before the colon. */
 export type MachineEffects = Prefixed<'session', SessionEffects> &
   Prefixed<'interaction', InteractionEffects> &
   Prefixed<'outbox', OutboxEffects> &
@@ -84,13 +84,13 @@ export type MachineEffects = Prefixed<'session', SessionEffects> &
   Prefixed<'reach', ReachEffects> &
   Prefixed<'batch', BatchEffects>;
 
-/** Returns the batch with which a call's result is reported; null if there is none. */
+/** Returns the batch in which a call's result is reported; null if there is none. */
 type BatchOf = (callId: string) => string | null;
 
 /** Returns whether the outbox has a place that can be reserved. */
 type HasRoom = () => boolean;
 
-/** The messages within the session that each effect sends. */
+/** The messages that each effect sends within the session. */
 const wiring = {
   'question.present': ({ requestId }) => [
     { actor: 'outbox', event: { type: 'outbox.add', item: questionItem(requestId) } },
@@ -150,7 +150,7 @@ const wiring = {
   },
   'call.answer': ({ callId, answer }, batchOf) =>
     answer === 'pending' ? [] : leaving(callId, batchOf),
-  // The call's result will not come, or is already reported: the reserved place is free.
+  // The call will have no result, or its result has already been reported, so the reserved place is released.
   'call.known': ({ callId }, batchOf) => [UNRESERVE, ...leaving(callId, batchOf)],
   'call.cancelSubagent': ({ callId }, batchOf) => [UNRESERVE, ...leaving(callId, batchOf)],
   'batch.tell': ({ batchId }) => [
@@ -182,12 +182,13 @@ const wiring = {
 
 const UNRESERVE: WiredMessage = { actor: 'outbox', event: { type: 'outbox.unreserve' } };
 
-/** The effects that send messages within the session; some of them also act outside it. */
+/** The effects that send messages within the session; some of them also act outside the session. */
 export type WiredEffect = keyof typeof wiring;
 
 /**
- * Returns the messages that an effect sends within the session. `kind` is the part of the address before its colon;
- * `batchOf` returns the batch with which a call's result is told, or null; `hasRoom` whether the outbox has a place.
+ * Returns the messages that an effect sends within the session. `kind` is the part of the address before the colon;
+ * `batchOf` returns the batch in which a call's result is reported, or null; `hasRoom` returns whether the outbox has a
+ * free place.
  */
 export function wire(
   kind: string,
@@ -213,8 +214,8 @@ export function askingFor(requestId: string): WiredMessage {
 }
 
 /**
- * Returns the messages that pass an event of the session on to the other machines; `owner` is the question that has the
- * floor, `batch` the batch of the request that is being answered.
+ * Returns the messages that pass an event of the session on to the other machines. `owner` is the question that has the
+ * floor, and `batch` is the batch of the request that is being answered.
  */
 export function shared(
   event: SessionMachineEvent,
@@ -225,7 +226,7 @@ export function shared(
     batch === null ? [] : [{ actor: `batch:${batch}`, event: { type: 'batch.replied' } }];
   const { type } = event;
   if (type === 'client.attached' || type === 'client.detached') return presence(type, owner);
-  // The clients and connections ended with the process.
+  // The clients and connections ended when the process ended.
   if (type === 'session.recovered') return [...presence('client.detached', owner), ...replied];
   if (type === 'utterance.ended') return [{ actor: 'outbox', event: { type } }];
   if (!ENDS_REPLY.has(type)) return [];
@@ -234,7 +235,9 @@ export function shared(
     : [...replied, { actor: `question:${owner}`, event: { type: 'reply.ended' } }];
 }
 
-/** These events end the lead agent's reply: no more calls join its batch, and deliveries that wait for the end are spoken. */
+/**
+ * These events end the lead agent's reply: no more calls join its batch, and deliveries waiting for the end are spoken.
+ */
 const ENDS_REPLY: ReadonlySet<SessionMachineEvent['type']> = new Set([
   'response.ended',
   'transport.lost',
@@ -253,17 +256,17 @@ function presence(
 /** Whether the outbox may speak, or may interrupt the model for an urgent item. */
 export type Gate = 'open' | 'interruptible' | 'closed';
 
-/** Derives the gate from the session's regions. `canInterrupt`: the transport can stop in mid-sentence. */
+/** Derives the state of the gate from the session's regions. `canInterrupt`: the transport can stop in mid-sentence. */
 export function gateOf(session: SessionSnapshot, canInterrupt: boolean): Gate {
   if (gateIsOpen(session)) return 'open';
-  // Without a client to hear it, an urgent item interrupts nothing.
+  // Without a client that could hear it, an urgent item does not interrupt anything.
   const { client, user, model, playout } = session.value;
-  // There is nothing to interrupt while the model only waits for a tool.
+  // There is nothing to interrupt while the model is only waiting for a tool.
   const isSpeaking = user === 'silent' && (model === 'generating' || playout === 'playing');
   return canInterrupt && isSpeaking && client === 'attached' ? 'interruptible' : 'closed';
 }
 
-/** Returns the message that tells the outbox its gate's state. */
+/** Returns the message that informs the outbox of the state of its gate. */
 export function gateMessage(gate: Gate): WiredMessage {
   return {
     actor: 'outbox',
@@ -274,7 +277,7 @@ export function gateMessage(gate: Gate): WiredMessage {
   };
 }
 
-/** Returns a question's item. It goes before results: a subagent waits for the answer. */
+/** Returns the outbox item for a question. It precedes results, because a subagent is waiting for the answer. */
 export function questionItem(requestId: string): OutboxItem {
   return {
     deliveryId: requestId,
@@ -286,7 +289,7 @@ export function questionItem(requestId: string): OutboxItem {
   };
 }
 
-/** Returns the item of a result or a batch. Its place was reserved when the work was accepted. */
+/** Returns the outbox item for a result or a batch. Its place was reserved when the work was accepted. */
 export function resultItem(deliveryId: string, delivery: DeliveryMode = 'when_idle'): OutboxItem {
   return {
     deliveryId,

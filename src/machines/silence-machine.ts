@@ -5,13 +5,14 @@
 //
 // The machine runs outside the session's unit and is not in the journal; its consequences are (`question.nudge`).
 //
-// Owns:     the clocks of the silence, and whether the user is away.
-// Does not: know who speaks (turns), or whether a question is open and how often it was asked (question).
+// Owns:     the clocks that measure silence, and whether the user is away.
+// Does not: know who is speaking (turns), whether a question is open, or how often it has been asked (question).
 //
 // Invariants
-//   SILENCE-1. Both clocks run only in `still`. They stop while a tool works, and restart after speech and when a
+//   SILENCE-1. Both clocks run only in `still`. They stop while a tool is working, and restart after speech and when a
 //       client attaches.
-//   SILENCE-2. One silence causes at most one nudge. A user who is away must come back before they can become away again.
+//   SILENCE-2. One period of silence causes at most one nudge. A user who is away has to come back before they can be
+//       considered away again.
 //   SILENCE-3. A user who is away comes back only when they speak, write or answer.
 
 import { assign, setup, type SnapshotFrom } from 'xstate';
@@ -26,23 +27,23 @@ import {
   type Stamped,
 } from './effect.ts';
 
-/** The lengths of silence after which the session acts. */
+/** The lengths of silence after which the session does something. */
 export interface SilenceInput {
-  /** The silence after which an open question may be asked again, in milliseconds; null for never. */
+  /** The length of silence after which an open question may be asked again, in milliseconds; null for never. */
   readonly nudgeAfterMs: number | null;
-  /** The silence after which the user is considered away, in milliseconds; null for never. */
+  /** The length of silence after which the user is considered away, in milliseconds; null for never. */
   readonly awayAfterMs: number | null;
 }
 
 interface SilenceContext extends SilenceInput {
-  /** The time left on each clock when `still` starts; null if the clock is over for this silence. */
+  /** The time left on each clock when `still` starts; null if the clock has already run out during this silence. */
   readonly nudgeLeftMs: number | null;
   readonly awayLeftMs: number | null;
   readonly since: number;
   readonly isAway: boolean;
 }
 
-/** The activity in the session: a party speaks or no client listens (`loud`), only a tool works, or nothing happens. */
+/** A party is speaking or no client is listening (`loud`), only a tool is working, or nothing is happening. */
 export type SilenceState = 'loud' | 'waiting' | 'still';
 
 /** A fact about a session's silence. */
@@ -76,7 +77,7 @@ function goesTo(event: SilenceEvent, to: SilenceState): boolean {
   return event.type === 'silence.changed' && event.to === to;
 }
 
-/** Starts a clock in the state to which it belongs. */
+/** Starts a clock in the state that it belongs to. */
 const start = (id: 'nudge' | 'away', leftMs: (of: SilenceContext) => number | null) =>
   ({
     type: 'startActivity',
@@ -84,7 +85,7 @@ const start = (id: 'nudge' | 'away', leftMs: (of: SilenceContext) => number | nu
       deadline(`deadline.${id}`, context.since + (leftMs(context) ?? 0), id),
   }) as const;
 
-/** Measures a session's silence, requests a nudge for an open question, and notices that the user is away. */
+/** Measures a session's silence, requests a nudge for an open question, and notices when the user is away. */
 export const silenceMachine = setup({
   types: {
     input: {} as SilenceInput,
@@ -141,7 +142,7 @@ export const silenceMachine = setup({
       on: { 'silence.changed': changed.slice(0, 2) },
       type: 'parallel',
       states: {
-        // Declared before the nudge: if both are due at once, the user is away.
+        // Declared before the nudge: if both are due at the same time, the user is considered away.
         away: {
           initial: 'off',
           states: {

@@ -1,5 +1,5 @@
-// The parts of a subagent's chart: its events, the calls of the current step, its context, its effects, its guards, and
-// the transitions that all of its states share.
+// The parts of a subagent's statechart: the events, the calls of the current step, the context, the effects, the
+// guards, and the transitions that all states share.
 //
 // Does not: decide when an action applies (subagent-machine.ts).
 
@@ -17,10 +17,10 @@ import type { Ending, Failure } from './outcome.ts';
 /** A subagent's identity and limits. */
 export interface SubagentInput {
   readonly id: string;
-  /** When the subagent was accepted; the preparation's deadline counts from that time. */
+  /** When the subagent was accepted; the time limit for its preparation starts then. */
   readonly at: number;
   readonly maxSteps: number;
-  /** The time that the subagent may spend in `running`, in milliseconds. */
+  /** How long the subagent may spend in `running`, in milliseconds. */
   readonly timeoutMs: number;
   readonly maxInputRetries: number;
 }
@@ -31,19 +31,19 @@ export interface StepCall {
   readonly callId: string;
   /**
    * `tool`: runs in a run slot. `delegation`: only waits for other subagents. `question`: asks the user. `input`: asks
-   * the agent that assigned the task. `approval`: needs the user's consent first. `sleep`: waits for a time.
+   * the agent that assigned the task. `approval`: needs the user's approval first. `sleep`: waits for a time.
    * `completion`: submits the result.
    */
   readonly kind: 'tool' | 'delegation' | 'question' | 'approval' | 'input' | 'sleep' | 'completion';
   /** Of a `sleep`: the time, in milliseconds since 1970. */
   readonly until?: number;
-  /** An `approval` whose call becomes a `delegation` once it is approved. */
+  /** Whether the call of an `approval` becomes a `delegation` once it is approved. */
   readonly delegates?: boolean;
 }
 
 /**
  * When the subagent reads a message. `steer`: at its next step. `queue`: when it would otherwise end. `interrupt`:
- * immediately; the current step is broken off.
+ * immediately; the current step is aborted.
  */
 export type MessageMode = 'queue' | 'steer' | 'interrupt';
 
@@ -51,7 +51,7 @@ type SubagentFact =
   | { readonly type: 'subagent.prepared' }
   | { readonly type: 'subagent.unprepared'; readonly error: Failure }
   | { readonly type: 'slot.granted' }
-  /** The model answered. Without calls, this is the result, unless `again` (the model must be asked once more). */
+  /** The model answered. Without calls, this is the result, unless `again` is set (the model is called once more). */
   | {
       readonly type: 'model.responded';
       readonly step: number;
@@ -59,7 +59,9 @@ type SubagentFact =
       readonly again?: boolean;
     }
   | { readonly type: 'model.failed'; readonly step: number; readonly error: Failure }
-  /** The model call failed for the `failed`-th time in this step, and is repeated at `retryAt`: at most `attempts` calls. */
+  /**
+   * The model call failed for the `failed`-th time in this step and is repeated at `retryAt`: at most `attempts` calls.
+   */
   | {
       readonly type: 'model.retried';
       readonly step: number;
@@ -72,7 +74,7 @@ type SubagentFact =
   | {
       readonly type: 'question.answered';
       readonly requestId: string;
-      /** For an approval: whether the user consents. */
+      /** For an approval: whether the user approved. */
       readonly approved?: boolean;
     }
   | { readonly type: 'question.expired'; readonly requestId: string }
@@ -88,10 +90,10 @@ type SubagentFact =
       readonly type: 'budget.exhausted';
       readonly graceful: boolean;
       readonly message: string;
-      /** The model call of this step was refused before it was made: this step is the last one. */
+      /** The model call of this step was refused before it was made, so this step is the last one. */
       readonly step?: number;
     }
-  /** Limits of the budget have new totals. */
+  /** Budget limits have been raised to new totals. */
   | { readonly type: 'budget.raised'; readonly limits: Readonly<Record<string, number>> }
   | { readonly type: 'deadline.preparation'; readonly dueAt: number }
   | { readonly type: 'deadline.run'; readonly dueAt: number }
@@ -101,10 +103,10 @@ type SubagentFact =
 /** The events of `subagentMachine`. */
 export type SubagentEvent = SubagentFact & Stamped;
 
-/** The time within which a subagent must be prepared; after that, it has failed. */
+/** The time limit for preparing a subagent; after that, the subagent has failed. */
 export const PREPARATION_TIMEOUT_MS = 30_000;
 
-/** Returns the id of the question that a subagent waits for: unique, and the same after a restart. */
+/** Returns the id of the question that a subagent is waiting for; the id is unique, and the same after a restart. */
 export const requestIdOf = (id: string, asked: number): string => `${id}.q${asked}`;
 
 export function cancelled(reason: string): Failure {
@@ -142,7 +144,7 @@ export const isRunnable = (call: CallState): boolean => call.kind === 'tool' && 
 export const isDelegation = (call: CallState): boolean =>
   call.kind === 'delegation' && !call.settled;
 
-/** Returns whether the call waits for an answer from the user or from another agent. */
+/** Returns whether the call is waiting for an answer from the user or from another agent. */
 const isAsk = (call: CallState): boolean =>
   !call.settled && (call.kind === 'question' || call.kind === 'approval' || call.kind === 'input');
 
@@ -155,10 +157,10 @@ export const sleepsUntil = (calls: Calls): number =>
 
 export const isCompletion = ({ kind }: StepCall): boolean => kind === 'completion';
 
-/** The addressee of a call's question: the user for an answer or for consent, or the agent that assigned the task. */
+/** The addressee of a call's question: the user, for an answer or an approval, or the agent that assigned the task. */
 type AskKind = 'question' | 'approval' | 'input';
 
-/** Returns the call whose question is current: the first unsettled call that asks. */
+/** Returns the call whose question is current, which is the first unsettled call that asks a question. */
 export function askOf(calls: Calls): (CallState & { readonly kind: AskKind }) | undefined {
   return calls.find(isAsk) as (CallState & { readonly kind: AskKind }) | undefined;
 }
@@ -172,7 +174,7 @@ export const unsettled = (calls: readonly StepCall[]): Calls =>
 export const settle = (calls: Calls, callId: string): Calls =>
   calls.map((call) => (call.callId === callId ? { ...call, settled: true } : call));
 
-/** Settles the current question. An approved call becomes the tool call or delegation that it represents. */
+/** Settles the current question. An approved call becomes the tool call or the delegation that it stands for. */
 export function settleAsk(calls: Calls, isApproved: boolean): Calls {
   const head = askOf(calls);
   return calls.map((call) => {
@@ -184,9 +186,8 @@ export function settleAsk(calls: Calls, isApproved: boolean): Calls {
 
 /** An unread message. */
 export interface Unread {
-  /** The id of the message. */
   readonly messageId: string;
-  /** Read only when the model would end. */
+  /** The message is read only when the model would otherwise end. */
   readonly waits: boolean;
 }
 
@@ -194,19 +195,17 @@ const messageIdsOf = (messages: readonly Unread[]): readonly string[] =>
   messages.map(({ messageId }) => messageId);
 
 export interface SubagentContext {
-  /** The id of the subagent. */
   readonly id: string;
-  /** The maximum number of model steps. */
   readonly maxSteps: number;
   readonly maxInputRetries: number;
-  /** The current model step, from 1; 0 before the first step. */
+  /** The current model step, starting at 1; 0 before the first step. */
   readonly step: number;
   readonly remainingMs: number;
   readonly dueAt: number;
   readonly calls: readonly CallState[];
-  /** The number of questions asked so far, used to number the requests. */
+  /** The number of questions asked so far, which is used to number the requests. */
   readonly asked: number;
-  /** Consecutive questions without an answer from the user. */
+  /** The number of consecutive questions that the user has not answered. */
   readonly missed: number;
   /** The messages that no model call has read yet. */
   readonly unread: readonly Unread[];
@@ -214,21 +213,21 @@ export interface SubagentContext {
   readonly reading: readonly string[];
   /** Why the budget is exhausted; null if it is not. */
   readonly exhausted: string | null;
-  /** The limits that were raised since the subagent started, with their totals. Absent if there are none. */
+  /** The limits that have been raised since the subagent started, with their new totals. Absent if there are none. */
   readonly raised?: Readonly<Record<string, number>>;
-  /** The last model call that failed and is repeated. Absent if there was none. */
+  /** The last model call that failed and is being repeated. Absent if there was none. */
   readonly retry?: RepeatedCall;
   /** The current step submits the work completed so far. */
   readonly isFinal: boolean;
   readonly ending: Ending | null;
 }
 
-/** A model call that failed and is repeated. */
+/** A model call that failed and is being repeated. */
 export interface RepeatedCall {
   readonly step: number;
   /** The number of calls of this step that have failed. */
   readonly failed: number;
-  /** The maximum number of calls. */
+  /** The maximum number of model calls. */
   readonly attempts: number;
   readonly retryAt: number;
   readonly code: string;
@@ -239,9 +238,9 @@ export interface ModelStepInput {
   readonly step: number;
   /** The messages that this model call reads. */
   readonly messageIds: readonly string[];
-  /** A step without tools: its text is the result. */
+  /** A step without tools, whose text is the result. */
   readonly final: boolean;
-  /** The last step of several. */
+  /** The last step of a subagent with several steps. */
   readonly last: boolean;
 }
 
@@ -266,7 +265,7 @@ export interface Answered {
   readonly again?: boolean;
 }
 
-/** Returns whether the model has nothing more to do: it gave its result, or calls a completion tool. */
+/** Returns whether the model has nothing more to do: it has given its result or calls a completion tool. */
 const hasEnded = ({ calls, again }: Answered): boolean =>
   calls.length === 0 ? again !== true : calls.some(isCompletion);
 
@@ -282,16 +281,16 @@ export const openRequest = ({
 });
 
 type Work =
-  /** Creates the instance and the context of the run; sends `subagent.prepared` or `subagent.unprepared`. */
+  /** Creates the agent instance and the context of the run; sends `subagent.prepared` or `subagent.unprepared`. */
   | Activity<'prepare', { readonly id: string }>
-  /** One model call; sends `model.responded` or `model.failed` with its step number. */
+  /** Makes one model call; sends `model.responded` or `model.failed` with its step number. */
   | Activity<'modelStep', ModelStepInput>
-  /** Runs these calls in parallel; sends `tool.settled` for each, with its step number. */
+  /** Runs these calls in parallel; sends `tool.settled` with the step number for each. */
   | Activity<'toolCalls', ToolCallsInput>
   | Deadline;
 
 const effects = {
-  /** Requests a run slot; the supervisor sends `slot.granted`. `resumed` requests go first. */
+  /** Requests a run slot; the supervisor sends `slot.granted`. Requests with `resumed` go first. */
   requestSlot: effect<{ readonly id: string; readonly resumed: boolean }>(),
   /** Releases the slot, or the request for one. */
   releaseSlot: effect<{ readonly id: string }>(),
@@ -320,7 +319,7 @@ export const subagentSetup = setup({
     stopClock: assign(({ context }, { at }: Stamped) => ({
       remainingMs: Math.max(0, context.dueAt - at),
     })),
-    /** Reads the due messages, or all of them if the subagent would have ended. */
+    /** Reads the messages that are due, or all messages if the subagent would otherwise have ended. */
     beginStep: assign(({ context }) => {
       const { calls, exhausted, unread } = context;
       const readsAll = exhausted !== null || calls.some(isCompletion);
@@ -335,7 +334,7 @@ export const subagentSetup = setup({
     keepRetry: assign((_, { step, failed, attempts, retryAt, error }: Retried) => ({
       retry: { step, failed, attempts, retryAt, code: error.code },
     })),
-    /** Without a call, the subagent would have ended: it first reads all messages. */
+    /** Without a call the subagent would have ended, so it first reads all messages. */
     keepCalls: assign(({ context }, answered: Answered) => ({
       calls: context.exhausted === null ? unsettled(answered.calls) : [],
       unread:
@@ -362,20 +361,20 @@ export const subagentSetup = setup({
       calls: context.calls.map((call) => (isSleep(call) ? { ...call, settled: true } : call)),
     })),
     countAsk: assign(({ context }) => ({ asked: context.asked + 1 })),
-    /** Counts questions that the user missed. Another agent's answers and silence do not count. */
+    /** Counts the questions that the user has missed. Another agent's answers and missed questions do not count. */
     countMiss: assign(({ context }) => ({
       missed: context.missed + (askOf(context.calls)?.kind === 'input' ? 0 : 1),
     })),
     forgetMisses: assign(({ context }) => ({
       missed: askOf(context.calls)?.kind === 'input' ? context.missed : 0,
     })),
-    /** A message that arrives before the first step is read in it. */
+    /** A message that arrives before the first step is read in that step. */
     keepMessage: assign(
       ({ context }, { messageId, mode }: { messageId: string; mode: MessageMode }) => ({
         unread: [...context.unread, { messageId, waits: mode === 'queue' && context.step > 0 }],
       }),
     ),
-    /** The first reason counts. */
+    /** The first reason is kept. */
     exhaust: assign(({ context }, { message }: { message: string }) => ({
       exhausted: context.exhausted ?? message,
     })),
@@ -406,7 +405,7 @@ export const subagentSetup = setup({
       step === context.step && context.isFinal,
     isBeyondLastStep: ({ context }, { step }: { step: number }) =>
       step === context.step && step >= context.maxSteps,
-    /** The response is the result: no message must be read first, or no step is left to read one. */
+    /** The response is the result: no message has to be read first, or no step is left in which to read one. */
     isResult: ({ context }, answered: Answered) =>
       answered.step === context.step &&
       hasEnded(answered) &&
@@ -425,7 +424,7 @@ export const subagentSetup = setup({
       context.calls.some((call) => call.callId === callId && isDelegation(call)),
     isThisQuestion: ({ context }, { requestId }: { requestId: string }) =>
       requestId === requestIdOf(context.id, context.asked),
-    /** The user missed one question too many. Another agent's silence does not count. */
+    /** The user has missed one question too many. A question missed by another agent does not count. */
     isLastMiss: ({ context }, { requestId }: { requestId: string }) =>
       requestId === requestIdOf(context.id, context.asked) &&
       askOf(context.calls)?.kind !== 'input' &&
@@ -443,7 +442,7 @@ export const subagentSetup = setup({
     isRefusal: ({ context }, refused: { graceful: boolean; step?: number }) =>
       refused.graceful && refused.step === context.step,
     isAtOnce: (_, { graceful }: { graceful: boolean }) => !graceful,
-    /** An interruption needs another step in which to continue. */
+    /** An interruption needs another step in which the subagent can continue. */
     breaksOff: ({ context }, { mode }: { mode: MessageMode }) =>
       mode === 'interrupt' && context.step < context.maxSteps && !context.isFinal,
   },
@@ -453,10 +452,10 @@ type EventOf<T extends SubagentEvent['type']> = {
   readonly event: Extract<SubagentEvent, { readonly type: T }>;
 };
 
-/** Transitions of every live state, unless it defines its own. On the root, they would also apply in final states. */
+/** The transitions of a live state that does not define its own. On the root, they would also apply in final states. */
 export const whileLive = {
   'budget.raised': {
-    // The raise is too late: the subagent submits what it has.
+    // The increase is too late: the subagent submits what it has.
     guard: 'isNotExhausted',
     actions: { type: 'keepRaise', params: ({ event }: EventOf<'budget.raised'>) => event },
   },

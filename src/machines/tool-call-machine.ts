@@ -1,4 +1,5 @@
-// The life of one tool call by the lead agent. Each call has its own machine, so that a slow call blocks no other.
+// The life of one tool call of the lead agent. Each call has its own machine, so that a slow call does not block the
+// others.
 //
 //   received ─▶ validated ─┬─▶ executing: awaited ─────────────────────▶ answered   (inline)
 //       │                  │     reserving ⇅ ─▶ detached ─▶ settled               (inline, in the background from now on)
@@ -10,14 +11,14 @@
 //
 // Invariants
 //   TOOL-CALL-1. The model receives exactly one answer to each call, whatever happens.
-//   TOOL-CALL-2. A background call is delegated once, and settles once.
-//   TOOL-CALL-3. A settled result stays until it is heard, shown or dismissed.
+//   TOOL-CALL-2. A background call is delegated only once and settles only once.
+//   TOOL-CALL-3. A settled result is kept until it is heard, shown or dismissed.
 //   TOOL-CALL-4. Nothing leaves answered, delivered or cancelled.
-//   TOOL-CALL-5. A result that the lead agent has told with another tool (`known`) is considered delivered: it does not go
-//       to the outbox, and its reserved place is free.
-//   TOOL-CALL-6. A tool that still runs at `detachAt` is detached: it continues, the model's answer says so, and the
-//       result is delivered. Detaching needs a reserved place in the outbox; without a place the model waits for the tool.
-//       User words that began during the run bring `detachAt` forward.
+//   TOOL-CALL-5. A result that the lead agent has already reported with another tool (`known`) is considered delivered:
+//       it is not sent to the outbox, and its reserved place is released.
+//   TOOL-CALL-6. A tool that is still running at `detachAt` is detached: it continues, the model's answer states this,
+//       and the result is delivered later. Detaching needs a reserved place in the outbox; if there is none, the model
+//       waits for the tool. If the user starts to speak or write during the run, `detachAt` moves forward.
 
 import { assign, setup, type SnapshotFrom } from 'xstate';
 import {
@@ -34,28 +35,27 @@ import {
 } from './effect.ts';
 import type { DeliveryMode } from './outbox-setup.ts';
 
-/** A call that the lead agent makes. */
+/** A call made by the lead agent. */
 export interface ToolCallInput {
   readonly callId: string;
-  /** The time that an inline tool may take, in milliseconds. */
+  /** The time limit of an inline tool, in milliseconds. */
   readonly timeoutMs: number;
-  /** The batch with which the call's result is reported; null if it is reported separately. @defaultValue null */
+  /** The batch in which the call's result is reported; null if it is reported separately. @defaultValue null */
   readonly batchId?: string | null;
 }
 
 interface ToolCallContext {
-  /** The id of the call. */
   readonly callId: string;
   readonly timeoutMs: number;
   readonly batchId: string | null;
   readonly dueAt: number;
-  /** When the tool is detached; never, if not before `dueAt`, or if absent (in snapshots of earlier versions). */
+  /** When the tool is detached; never if not before `dueAt`, or if absent (in snapshots of earlier versions). */
   readonly detachAt?: number;
-  /** How long the user's words wait for the tool; null if they wait until it ends. */
+  /** How long the user's words wait for the tool; null if they wait until the tool has finished. */
   readonly wordsMs?: number | null;
   /** The model already has an answer ("still in progress"). */
   readonly acknowledged: boolean;
-  /** How the result reaches the user. */
+  /** How the user receives the result. */
   readonly delivery: DeliveryMode;
 }
 
@@ -63,9 +63,9 @@ type ToolCallFact =
   | {
       readonly type: 'call.validated';
       readonly execution: 'inline' | 'background';
-      /** Background: the model is told at once that the work continues. */
+      /** Background: whether the model is informed at once that the work continues. */
       readonly acknowledge: boolean;
-      /** Background: how the result reaches the user. @defaultValue 'when_idle' */
+      /** Background: how the user receives the result. @defaultValue 'when_idle' */
       readonly delivery?: DeliveryMode;
       /**
        * Inline: the call is detached after it has run for `afterMs`, or after the user's words have waited for `wordsMs`;
@@ -75,22 +75,22 @@ type ToolCallFact =
     }
   | { readonly type: 'call.invalid' }
   /**
-   * `failed`: the tool threw, or its return value cannot be stored. `known`: the call was detached, and its result
-   * contains nothing to report. @defaultValue false
+   * `failed`: the tool threw an error, or its return value cannot be stored. `known`: the call was detached, and its
+   * result contains nothing to report. @defaultValue false
    */
   | { readonly type: 'call.executed'; readonly failed?: boolean; readonly known?: boolean }
-  /** The user has said something to the lead agent. `saidAt`: when the words began. */
+  /** The user has said something to the lead agent. `saidAt`: when the user started to say it. */
   | { readonly type: 'call.talkedOver'; readonly saidAt: number }
   | { readonly type: 'deadline.detachment'; readonly dueAt: number }
   /** Whether the outbox has reserved a place for the result. */
   | { readonly type: 'call.placed'; readonly granted: boolean }
   | { readonly type: 'subagent.accepted' }
-  /** Admission refused the work; the reason is the model's answer. */
+  /** Admission refused the work; the model's answer contains the reason. */
   | { readonly type: 'subagent.rejected' }
   /** `known`: the lead agent has already reported the result to the user. @defaultValue false */
   | { readonly type: 'subagent.ended'; readonly known?: boolean }
   | { readonly type: 'delivery.settled' }
-  /** `withdrawn`: the model has withdrawn the call, because the user talked over it. @defaultValue false */
+  /** `withdrawn`: the model has withdrawn the call because the user talked over it. @defaultValue false */
   | { readonly type: 'call.cancel'; readonly reason?: string; readonly withdrawn?: boolean }
   | { readonly type: 'deadline.execution'; readonly dueAt: number };
 
@@ -99,7 +99,7 @@ type Started = Stamped & Pick<Extract<ToolCallFact, { type: 'call.validated' }>,
 /** The events of `toolCallMachine`. */
 export type ToolCallEvent = ToolCallFact & Stamped;
 
-/** How a call ended: answered, or delivered after a later result. */
+/** How a call ended: it was answered, or it was delivered after its result arrived later. */
 export type ToolCallEnd = 'answered' | 'delivered' | 'cancelled';
 
 /** The model's answer to the call. */
@@ -113,23 +113,23 @@ export type CallAnswer =
   | 'cancelled';
 
 const effects = {
-  /** Checks name and arguments; `call.validated` or `call.invalid` follows. */
+  /** Checks the name and the arguments; `call.validated` or `call.invalid` follows. */
   validate: effect<{ readonly callId: string }>(),
   /** Answers the model. */
   answer: effect<{ readonly callId: string; readonly answer: CallAnswer }>(),
-  /** Asks the outbox for a place for the result; `call.placed` follows. */
+  /** Asks the outbox to reserve a place for the result; `call.placed` follows. */
   reserve: effect<{ readonly callId: string }>(),
   /** Requests a subagent; `subagent.accepted` or `subagent.rejected` follows. */
   delegate: effect<{ readonly callId: string }>(),
-  /** The result goes to the outbox; `delivery.settled` follows. */
+  /** Sends the result to the outbox; `delivery.settled` follows. */
   deliver: effect<{
     readonly callId: string;
     readonly acknowledged: boolean;
     readonly delivery: DeliveryMode;
   }>(),
-  /** The result was already reported: no delivery follows, and its reserved place is free. */
+  /** The result has already been reported, so no delivery follows and its reserved place is released. */
   known: effect<{ readonly callId: string; readonly acknowledged: boolean }>(),
-  /** Cancels the subagent of this call, and frees the place of its result. */
+  /** Cancels the subagent of this call and releases the place reserved for its result. */
   cancelSubagent: effect<{ readonly callId: string }>(),
 };
 
@@ -139,7 +139,7 @@ type Work =
   /** Runs an inline tool; sends `call.executed`. */
   Activity<'execute', { readonly callId: string }> | Deadline;
 
-/** A call by the lead agent, answered at once or by a later delivery; the output says how the call ended. */
+/** A call made by the lead agent, answered at once or by a later delivery; the output states how it ended. */
 export const toolCallMachine = setup({
   types: {
     input: {} as ToolCallInput,
@@ -158,7 +158,7 @@ export const toolCallMachine = setup({
     })),
   },
   guards: {
-    /** True if the words began while the tool ran, and may detach it. */
+    /** True if the user started to speak or write while the tool was running, so that the tool may be detached. */
     isTalkedOver: ({ context, event }) =>
       event.type === 'call.talkedOver' &&
       typeof context.wordsMs === 'number' &&
@@ -346,7 +346,9 @@ export const toolCallMachine = setup({
 /** A snapshot of `toolCallMachine`. */
 export type ToolCallSnapshot = SnapshotFrom<typeof toolCallMachine>;
 
-/** Returns whether a running tool's call is awaited (an earlier version's only state) or detached; null if no tool runs. */
+/**
+ * Returns whether a running tool's call is awaited (as always in earlier versions) or detached; null if no tool runs.
+ */
 export function runOf(value: unknown): 'awaited' | 'detached' | null {
   if (value === 'executing') return 'awaited';
   if (typeof value !== 'object' || value === null || !('executing' in value)) return null;

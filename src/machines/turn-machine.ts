@@ -7,38 +7,41 @@
 //   floor   free → taken → holding → yielded                   does the lead agent keep the outbox waiting?
 //   reply   none, expected → overdue, due → asked, calledOff   does the lead agent owe the user a reply?
 //
-// The host sends `choose` after every fact that may free the model, once all of the fact's consequences are done. The
-// chart then requests a reply, an offer, or nothing. The chart runs outside the session's unit and is not in the
-// journal; its outcomes are (`response.requested`, `delivery.interrupted`, …).
+// The host sends `choose` after every fact that may make the model available, once all consequences of the fact have
+// been processed. The chart then requests a reply, requests an offer, or does nothing. The chart runs outside the
+// session's unit and is not in the journal, but its outcomes are (`response.requested`, `delivery.interrupted`, …).
 //
-// Owns:     who speaks next, the current responses, the calls that the model waits for, the doubt about an
-//           interruption, the user's unknown words, and how long each of these may last.
-// Does not: know audio, words or prompts (the leads do), or decide when an offer is due (outbox) or to whom words are
-//           addressed (session).
+// Owns:     who speaks next, the current responses, the calls that the model is waiting for, the doubt about an
+//           interruption, the utterances whose words are unknown, and how long each of these may last.
+// Does not: know audio, words or prompts (the leads do), decide when an offer is due (outbox), or decide to whom words
+//           are addressed (session).
 //
 // Invariants
-//   TURN-1. At most one response is requested at a time. None is requested while another one is in progress, the user
-//       has the floor, the model waits for the result of a call that belongs to the response, or the model is not free.
-//   TURN-2. The user has the floor while they speak and until their words are known, for at most `settleTimeoutMs`
-//       after the end of an utterance. The speech is watched until it ends; a client that leaves ends it.
-//   TURN-3. Every doubt about an interruption ends: with words, with the length of the utterance, with another
-//       utterance, or with silence after it. The model's speech is paused exactly as long as the doubt lasts.
-//   TURN-4. An owed reply is given, or ceases to be owed: a model that answers by itself is asked after
-//       `replyTimeoutMs` of silence, at most `maxAsked` times for one cause.
-//   TURN-5. A tool keeps the floor for at most `holdsFloorMs`; after that, due deliveries may be spoken, and the turn
+//   TURN-1. At most one response is requested at a time. No response is requested while another one is in progress, the
+//       user has the floor, the model is waiting for the result of a call that belongs to the response, or the model is
+//       not free.
+//   TURN-2. The user has the floor while they speak and until their words are known, but for no longer than
+//       `settleTimeoutMs` after the end of an utterance. The user's speech is monitored until it ends; if the client
+//       leaves, the speech ends too.
+//   TURN-3. Every doubt about an interruption is resolved by the words, by the length of the utterance, by another
+//       utterance, or by silence after the utterance. The model's speech is paused for exactly as long as the doubt
+//       lasts.
+//   TURN-4. An owed reply is given or ceases to be owed. A model that answers on its own is asked for it after
+//       `replyTimeoutMs` of silence, and at most `maxAsked` times for one cause.
+//   TURN-5. A tool keeps the floor for at most `holdsFloorMs`. After that, due deliveries may be spoken, and the turn
 //       continues.
-//   TURN-6. Only `tell` starts an offer. A reply that is chosen before the offer is over breaks it off.
-//   TURN-7. Silence is not a reply: a response without a word or a call is requested again, and after `maxAsked`
-//       requests the reply is `unanswered`, once. A reply that the user's voice cancelled before its first word is owed
-//       again when the user is silent. A client that leaves is owed no reply.
-//   TURN-8. Each utterance ends once: its words and addressee are known, the wait for them is `settled`, or its client
-//       or connection is gone.
+//   TURN-6. Only `tell` starts an offer. A reply that is chosen before the offer is over interrupts the offer.
+//   TURN-7. Silence is not a reply: a response without any words or calls is requested again. After `maxAsked`
+//       requests, the reply is reported as `unanswered`, once. A reply that was cancelled by the user's voice before
+//       its first word is owed again once the user is silent. No reply is owed to a client that has left.
+//   TURN-8. Each utterance ends exactly once: its words and addressee become known, the wait for them is `settled`, or
+//       its client or connection is lost.
 
 import { and, assign, not, or, stateIn, type SnapshotFrom } from 'xstate';
 import { deadline, machineOptions, stopActivity } from './effect.ts';
 import { turnSetup, type TurnContext } from './turn-setup.ts';
 
-/** The default of `maxAsked`: the limit for a model that refuses to speak. */
+/** The default of `maxAsked`, which limits how often a model that does not speak is asked. */
 const DEFAULT_MAX_ASKED = 3;
 
 const pauses = { type: 'pause', params: {} } as const;
@@ -49,7 +52,7 @@ const waits = { type: 'wait', params: {} } as const;
 const releases = { type: 'release', params: {} } as const;
 const rest = { type: 'rest', params: {} } as const;
 const givesUp = { type: 'unanswered', params: {} } as const;
-/** The transitions with which the lead agent takes the floor. */
+/** The transitions by which the lead agent takes the floor. */
 const claims = {
   'floor.taken': { target: 'taken', actions: takes },
   'response.began': { target: 'taken', actions: takes },
@@ -57,7 +60,6 @@ const claims = {
   'offer.made': { guard: 'saysAtOnce', target: 'taken', actions: takes },
 } as const;
 
-/** The transition that requests the owed reply. */
 const asks = {
   guard: 'mayReply',
   target: 'asked',
@@ -70,7 +72,6 @@ const asks = {
   ],
 } as const;
 
-/** Starts a state's deadline. */
 const start = (id: 'settle' | 'doubt' | 'reply' | 'hold', dueAt: (of: TurnContext) => number) =>
   ({
     type: 'startActivity',
@@ -78,7 +79,7 @@ const start = (id: 'settle' | 'doubt' | 'reply' | 'hold', dueAt: (of: TurnContex
       deadline(`deadline.${id}`, dueAt(context), id),
   }) as const;
 
-/** Decides whose turn it is: what the user and the model say, and what interrupts them. */
+/** Decides whose turn it is: what the user and the model are saying, and what interrupts them. */
 export const turnMachine = turnSetup.createMachine({
   id: 'turn',
   type: 'parallel',
@@ -188,7 +189,7 @@ export const turnMachine = turnSetup.createMachine({
       },
       states: {
         none: { entry: assign({ doubted: null }) },
-        // The model's speech is paused: the user speaks.
+        // The model's speech is paused because the user is speaking.
         speaking: {
           entry: [
             assign(({ context, event }) => ({ doubtBy: event.at + context.doubtMs })),
@@ -213,7 +214,7 @@ export const turnMachine = turnSetup.createMachine({
             'speech.stopped': 'late',
           },
         },
-        // The model's speech is paused: the user has become silent, and the words are not known.
+        // The model's speech is paused: the user has stopped speaking, and the words are not known yet.
         ended: {
           entry: [
             assign(({ context, event }) => ({ doubtBy: event.at + context.falseInterruptionMs })),
@@ -237,14 +238,14 @@ export const turnMachine = turnSetup.createMachine({
             'speech.stopped': 'late',
           },
         },
-        // The model's speech continues, or has ended: words that arrive now may still interrupt.
+        // The model's speech continues or has ended; words that arrive now may still interrupt it.
         late: {
           on: {
             'user.worded': [
               { guard: 'interrupts', target: 'none', actions: breaksOff },
               { guard: 'listens', target: 'none' },
             ],
-            // Another person speaks over the echo.
+            // Another person is speaking over the echo.
             'user.sounded': { guard: 'isVoice', target: 'none', actions: breaksOff },
           },
         },
@@ -328,7 +329,7 @@ export const turnMachine = turnSetup.createMachine({
       },
       states: {
         silent: { on: { 'model.working': 'working' } },
-        // The model reports that it works on a response.
+        // The model reports that it is working on a response.
         working: { on: { 'model.idle': 'silent' } },
       },
     },
@@ -371,7 +372,7 @@ export const turnMachine = turnSetup.createMachine({
             },
           },
         },
-        // The model's calls may extend the telling beyond one response.
+        // Because of the model's calls, the delivery of an offer may take more than one response.
         begun: {
           on: {
             choose: [
@@ -428,7 +429,7 @@ export const turnMachine = turnSetup.createMachine({
             actions: releases,
           },
         ],
-        // The session forgets the turn with the connection.
+        // When the connection is lost, the session forgets the turn.
         'responses.lost': '.free',
       },
       states: {
@@ -443,7 +444,7 @@ export const turnMachine = turnSetup.createMachine({
           },
         },
         taken: { always: { guard: 'onlyToolWorks', target: 'holding' } },
-        // Only a tool works: the lead agent keeps the floor for a while.
+        // Only a tool is working: the lead agent keeps the floor for a while.
         holding: {
           entry: [
             assign(({ context, event }) => ({ holdBy: event.at + context.holdsFloorMs })),
@@ -458,7 +459,7 @@ export const turnMachine = turnSetup.createMachine({
             ],
           },
         },
-        // The tool has worked for long: due deliveries may be spoken.
+        // The tool has been working for a long time, so due deliveries may be spoken.
         yielded: {
           on: {
             ...claims,
@@ -487,7 +488,7 @@ export const turnMachine = turnSetup.createMachine({
           { target: '.expected', actions: ['expectReply', assign({ isOwed: false })] },
         ],
         'call.answered': [
-          // The telling of an offer continues by itself.
+          // The delivery of an offer continues on its own.
           {
             guard: ({ context, event }) =>
               !event.respond ||
@@ -527,7 +528,7 @@ export const turnMachine = turnSetup.createMachine({
             },
           },
         },
-        // The model is about to answer by itself.
+        // The model is about to answer on its own.
         expected: {
           entry: [
             assign(({ context, event }) => ({ replyBy: event.at + context.replyTimeoutMs })),
@@ -556,7 +557,7 @@ export const turnMachine = turnSetup.createMachine({
             'reply.moved': { target: 'due', actions: 'expectReply' },
           },
         },
-        // The model stayed silent.
+        // The model has stayed silent.
         overdue: {
           on: {
             choose: asks,
@@ -567,18 +568,19 @@ export const turnMachine = turnSetup.createMachine({
         due: {
           on: {
             choose: asks,
-            // The reply became due before the model had read the conversation: the current response gives it.
+            // The reply became due before the model had read the conversation, so the current response contains the
+            // reply.
             'request.read': { guard: 'isReplying', target: 'asked' },
           },
         },
-        // The reply was requested, and nothing is said yet.
+        // The reply has been requested, but nothing has been said yet.
         asked: {
           on: {
             'model.spoke': { guard: 'answers', target: 'none', actions: 'noteAnswer' },
             'request.ended': [
               { guard: ({ event }) => event.continuesAs !== null, target: 'expected' },
               { guard: 'isCalledOff', target: 'calledOff' },
-              // The model has spoken about these words, and was reminded of the rest: it has nothing to add.
+              // The model has already responded to these words and was reminded of the rest, so it has nothing to add.
               { guard: and(['answersWords', 'hasAnswered', 'isDone']), target: 'none' },
               { guard: and(['mayAskAgain', 'answersWords']), target: 'expected' },
               { guard: 'mayAskAgain', target: 'due' },
@@ -589,8 +591,8 @@ export const turnMachine = turnSetup.createMachine({
             'client.left': 'none',
           },
         },
-        // The reply was cancelled before its first word. If the user then says nothing to the lead agent (a cough, an
-        // answer to a question), their earlier words are still owed a reply.
+        // The reply was cancelled before its first word. If the user then says nothing that is meant for the lead agent
+        // (a cough, an answer to a question), a reply to their earlier words is still owed.
         calledOff: {
           always: [
             { guard: and([stateIn({ user: 'silent' }), 'mayAskAgain']), target: 'due' },
@@ -610,32 +612,32 @@ export const turnMachine = turnSetup.createMachine({
 /** A snapshot of `turnMachine`. */
 export type TurnSnapshot = SnapshotFrom<typeof turnMachine>;
 
-/** Returns whether the user speaks, or the words and the addressee of their last utterance are not known yet. */
+/** Returns whether the user is speaking, or the words and the addressee of their last utterance are not known yet. */
 export function userHasFloor(snapshot: TurnSnapshot): boolean {
   return !snapshot.matches({ user: 'silent' });
 }
 
-/** Returns whether a response is in progress, or the model works on one. */
+/** Returns whether a response is in progress or the model is working on one. */
 export function modelIsBusy(snapshot: TurnSnapshot): boolean {
   return snapshot.context.responses.length > 0 || snapshot.matches({ model: 'working' });
 }
 
-/** Returns whether the model is about to reply without a request, or should be. */
+/** Returns whether the model is about to reply without a request, or should be about to. */
 export function replyIsExpected(snapshot: TurnSnapshot): boolean {
   return snapshot.matches({ reply: 'expected' }) || snapshot.matches({ reply: 'overdue' });
 }
 
-/** Returns whether a reply was requested or is about to come without a request, and nothing is said yet. */
+/** Returns whether a reply has been requested or is about to come without a request, and nothing has been said yet. */
 export function replyIsComing(snapshot: TurnSnapshot): boolean {
   return replyIsExpected(snapshot) || snapshot.matches({ reply: 'asked' });
 }
 
-/** Returns whether a reply is due or about to be. */
+/** Returns whether a reply is due or about to become due. */
 export function replyIsWanted(snapshot: TurnSnapshot): boolean {
   return !snapshot.matches({ reply: 'none' });
 }
 
-/** Returns whether the model's speech is paused, because the user may be interrupting it. */
+/** Returns whether the model's speech is paused because the user may be interrupting it. */
 export function isInDoubt(snapshot: TurnSnapshot): boolean {
   return snapshot.matches({ doubt: 'speaking' }) || snapshot.matches({ doubt: 'ended' });
 }

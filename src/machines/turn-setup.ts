@@ -1,6 +1,6 @@
-// The parts of the turn's chart: the facts, its context, its effects, its guards and its actions.
+// The parts of the turn's statechart: the facts, the context, the effects, the guards and the actions.
 //
-// Owns:     the meaning of each fact, the guards' comparisons, and the arithmetic of responses and calls.
+// Owns:     the meaning of each fact, the comparisons in the guards, and the bookkeeping of responses and calls.
 // Does not: decide when an action applies (turn-machine.ts).
 
 import { and, assign, not, or, setup, stateIn } from 'xstate';
@@ -8,67 +8,67 @@ import { activities, effect, type Deadline, type EffectsOf, type Stamped } from 
 
 /** A turn's options and time limits. */
 export interface TurnInput {
-  /** Whether an offer waits until the model is free; otherwise, it is refused while a party speaks. */
+  /** Whether an offer waits until the model is free; otherwise, it is refused while a party is speaking. */
   readonly keepsOffers: boolean;
   /**
-   * The treatment of the floor while only a tool works: it stays taken; the session learns that the model waits; or the
-   * turn is considered ended.
+   * How the floor is treated while only a tool is working: it remains taken, the session is informed that the model is
+   * waiting, or the turn is considered over.
    */
   readonly whileToolWorks: 'keeps_floor' | 'waits' | 'ends_turn';
-  /** Whether the model answers the words that it hears without a request. */
+  /** Whether the model answers the words that it hears without being asked. */
   readonly answersWords: boolean;
-  /** Whether the model also answers its calls' results without a request. */
+  /** Whether the model also answers the results of its calls without being asked. */
   readonly answersResults: boolean;
   readonly holdsFloorMs: number;
   readonly settleTimeoutMs: number;
   readonly replyTimeoutMs: number;
-  /** How often the model is asked for one reply. @defaultValue 3 */
+  /** How often the model is asked for the same reply. @defaultValue 3 */
   readonly maxAsked?: number;
-  /** The maximum doubt while the user speaks, in milliseconds. */
+  /** How long a doubt may last while the user is speaking, in milliseconds. */
   readonly doubtMs: number;
-  /** The maximum doubt after the user has become silent, in milliseconds. */
+  /** How long a doubt may last after the user has stopped speaking, in milliseconds. */
   readonly falseInterruptionMs: number;
 }
 
 /** A current response of the model. */
 export interface TurnResponse {
-  /** The key of its request; null if the model started the response by itself. */
+  /** The key of the response's request; null if the model started the response on its own. */
   readonly key: string | null;
-  /** Null if the response was requested and has not started. */
+  /** Null if the response was requested but has not started. */
   readonly id: string | null;
   readonly says: 'reply' | 'offer';
-  /** The session has requested its cancellation. */
+  /** Whether the session has requested that the response be cancelled. */
   readonly isCancelled: boolean;
 }
 
-/** A call whose result the model receives at once. */
+/** A call whose result the model receives as soon as the call ends. */
 export interface AwaitedCall {
   readonly callId: string;
   /** The response that made the call. */
   readonly responseId: string;
-  /** The kind of that response; `delegation`: a task that the model handed over, whose calls are not known yet. */
+  /** The kind of that response; `delegation`: a task that the model has handed over, whose calls are not known yet. */
   readonly of: 'reply' | 'offer' | 'delegation';
 }
 
 export interface TurnContext extends Required<TurnInput> {
-  /** The utterances that have ended, but whose words or addressee are not known yet. */
+  /** The utterances that have ended but whose words or addressee are not known yet. */
   readonly unknown: readonly string[];
-  /** The user's current or last utterance. */
+  /** The user's current or latest utterance. */
   readonly newest: string;
-  /** The utterance in doubt. */
+  /** The utterance that is in doubt. */
   readonly doubted: string | null;
   readonly responses: readonly TurnResponse[];
   readonly calls: readonly AwaitedCall[];
-  /** The number of requested replies, from which each key is formed. */
+  /** The number of replies requested so far, from which each key is formed. */
   readonly replies: number;
   readonly offer: { readonly generation: number; readonly key: string } | null;
   /** The model has spoken or acted since the user started to speak. */
   readonly hasAnswered: boolean;
   /** A reply was cut off for an urgent delivery. */
   readonly isOwed: boolean;
-  /** The responses in progress when a result arrived: their speech does not answer it. */
+  /** The responses that were in progress when a result arrived; their speech is not an answer to the result. */
   readonly before: readonly string[];
-  /** The number of requests since the last cause of a reply. */
+  /** The number of requests since a reply last became owed. */
   readonly asked: number;
   readonly settleBy: number;
   readonly doubtBy: number;
@@ -76,16 +76,16 @@ export interface TurnContext extends Required<TurnInput> {
   readonly holdBy: number;
 }
 
-/** The facts at the time of an event, which the chart cannot look up. */
+/** Facts at the time of an event, which the chart cannot look up. */
 export interface TurnNow extends Stamped {
-  /** The model is connected and says no filler, so it can be asked. */
+  /** The model is connected and is not saying a filler, so it can be asked. */
   readonly isFree: boolean;
 }
 
-/** The meaning of the words for the paused speech. */
+/** How the user's words affect the paused speech. */
 export type WordsRead = 'interrupts' | 'listens';
 
-/** The source of an utterance, as its audio shows before its words: the model (`echo`), or a person. */
+/** The source of an utterance as suggested by its audio, before its words are known: the model (`echo`) or a person. */
 export type SoundRead = 'echo' | 'voice';
 
 /** A fact about a spoken turn. */
@@ -96,21 +96,21 @@ export type TurnFact =
   | { readonly type: 'user.ended'; readonly utteranceId: string }
   /** The words and their addressee are known, or there are none. */
   | { readonly type: 'user.understood'; readonly utteranceId: string }
-  /** The client has left: the user neither speaks nor listens. */
+  /** The client has left, so the user neither speaks nor listens. */
   | { readonly type: 'client.left' }
-  /** The connection that would have reported the words is gone. */
+  /** The connection that would have reported the words is lost. */
   | { readonly type: 'user.lost' }
   | { readonly type: 'deadline.settle'; readonly dueAt: number }
   // The doubt
-  /** The user speaks while the model is heard or about to be. */
+  /** The user is speaking while the model can be heard or is about to be heard. */
   | { readonly type: 'user.overlaps'; readonly utteranceId: string; readonly canPause: boolean }
   | { readonly type: 'user.worded'; readonly utteranceId: string; readonly reading: WordsRead }
   | { readonly type: 'user.sounded'; readonly utteranceId: string; readonly reading: SoundRead }
   /** The speech has stopped for another reason. */
   | { readonly type: 'speech.stopped' }
-  /** The model has stopped by itself: it heard an interruption. */
+  /** The model has stopped on its own because it heard an interruption. */
   | { readonly type: 'model.stopped' }
-  /** The words of the utterance will not come. */
+  /** The words of the utterance will never arrive. */
   | { readonly type: 'doubt.lost' }
   | { readonly type: 'deadline.doubt'; readonly dueAt: number }
   // The model
@@ -118,14 +118,14 @@ export type TurnFact =
   /** The model started a response without a request. */
   | { readonly type: 'response.began'; readonly responseId: string }
   | { readonly type: 'response.ended'; readonly responseId: string }
-  /** The model starts to read the conversation for the requested response. */
+  /** The model starts to read the conversation in order to give the requested response. */
   | { readonly type: 'request.read' }
   /**
    * The requested response is over. `continuesAs`: the model continues with an answer that is not known yet. `done`:
-   * the response ended by itself. @defaultValue false
+   * the response ended on its own. @defaultValue false
    */
   | { readonly type: 'request.ended'; readonly continuesAs: string | null; readonly done?: boolean }
-  /** `responseId` is null for all responses. */
+  /** `responseId` is null if all responses were cancelled. */
   | { readonly type: 'response.cancelled'; readonly responseId: string | null }
   | { readonly type: 'responses.lost' }
   | { readonly type: 'model.working' }
@@ -133,7 +133,7 @@ export type TurnFact =
   | ({ readonly type: 'call.made' } & AwaitedCall)
   /** `respond`: the model should answer the result. */
   | { readonly type: 'call.answered'; readonly callId: string; readonly respond: boolean }
-  /** The model no longer waits for the result. */
+  /** The model is no longer waiting for the result. */
   | { readonly type: 'call.dropped'; readonly callId: string }
   | { readonly type: 'calls.lost' }
   // Offers of the outbox
@@ -142,23 +142,23 @@ export type TurnFact =
   // The floor
   /** The lead agent is about to speak. */
   | { readonly type: 'floor.taken' }
-  /** An urgent item waits. */
+  /** An urgent item is waiting. */
   | { readonly type: 'urgent.waits' }
   | { readonly type: 'deadline.hold'; readonly dueAt: number }
   // Replies
   | { readonly type: 'reply.wanted' }
   /** The user's words were addressed to the lead agent. `typed`: the voice model has not heard them. */
   | { readonly type: 'reply.toWords'; readonly typed: boolean }
-  /** The model's earlier speech does not answer what the user starts to say. */
+  /** The model's earlier speech is not an answer to what the user is starting to say. */
   | { readonly type: 'user.spoke' }
-  /** The model speaks or acts without a request, which counts as the reply. */
+  /** The model is speaking or acting without a request, which counts as the reply. */
   | { readonly type: 'model.spoke'; readonly responseId: string | null }
-  /** The requested reply failed, and the session had not cancelled it. */
+  /** The requested reply failed, but was not cancelled by the session. */
   | { readonly type: 'reply.failed' }
   | { readonly type: 'reply.cutOff' }
-  /** The urgent item is over: a reply that it cut off is due. */
+  /** The urgent item is over, so a reply that it cut off is due. */
   | { readonly type: 'urgent.over' }
-  /** Another model leads, which does not answer the history without a request. */
+  /** Another model has taken over, which does not answer the history without a request. */
   | { readonly type: 'reply.moved'; readonly wasReplying: boolean }
   | { readonly type: 'reply.forgotten' }
   | { readonly type: 'deadline.reply'; readonly dueAt: number };
@@ -170,34 +170,34 @@ const effects = {
   /** Makes sure that the current utterance ends: `user.ended` follows. */
   watchSpeech: effect<object>(),
   unwatchSpeech: effect<object>(),
-  /** The wait for the words of these utterances is over. */
+  /** The words of these utterances are no longer awaited. */
   settled: effect<{ readonly utteranceIds: readonly string[] }>(),
   /** Stops the speech so that it can continue; `resume` or `breakOff` follows, unless the speech stops in another way. */
   pause: effect<object>(),
   resume: effect<object>(),
-  /** Stops the speech for good: the user has interrupted. */
+  /** Stops the speech for good, because the user has interrupted it. */
   breakOff: effect<object>(),
   /** Requests a reply with this key. */
   reply: effect<{ readonly key: string }>(),
-  /** Requests that the model delivers the offer, or continues it. */
+  /** Requests that the model deliver the offer or continue it. */
   tell: effect<{ readonly generation: number; readonly key: string }>(),
-  /** Refuses an offer that arrived while a party speaks. */
+  /** Refuses an offer that arrived while a party was speaking. */
   refuse: effect<{ readonly generation: number }>(),
-  /** A reply replaces an offer that had started. */
+  /** A reply has replaced an offer that had started. */
   brokenOff: effect<{ readonly generation: number }>(),
-  /** Reminds the model of the owed reply that was cut off. */
+  /** Reminds the model of the owed reply, which was cut off. */
   remind: effect<object>(),
-  /** A reply has become overdue: a request may be possible now. */
+  /** A reply has become overdue, so it may be possible to request it now. */
   overdue: effect<object>(),
-  /** The lead agent gave no reply to any of the requests. */
+  /** The lead agent has not replied to any of the requests. */
   unanswered: effect<object>(),
   /** The lead agent takes the floor. */
   take: effect<object>(),
-  /** The model waits for a tool, and a due delivery may be spoken. */
+  /** The model is waiting for a tool, and a due delivery may be spoken. */
   wait: effect<object>(),
   /** The lead agent's turn is over. */
   release: effect<object>(),
-  /** Neither party speaks or is about to. */
+  /** Neither party is speaking or about to speak. */
   rest: effect<object>(),
 };
 
@@ -264,7 +264,7 @@ export const turnSetup = setup({
     endsTurn: ({ context }) => context.whileToolWorks === 'ends_turn',
     answersResults: ({ context }) => context.answersResults,
     hasAnswered: ({ context }) => context.hasAnswered,
-    /** Speech that was in progress when a result arrived does not answer it. */
+    /** Speech that was in progress when a result arrived is not an answer to the result. */
     answers: ({ context, event }) =>
       event.type === 'model.spoke' &&
       (event.responseId === null || !context.before.includes(event.responseId)),
@@ -283,13 +283,13 @@ export const turnSetup = setup({
     isVoice: isRead('voice'),
     interrupts: isRead('interrupts'),
     listens: isRead('listens'),
-    /** No party speaks or is about to, and the model can be asked. */
+    /** No party is speaking or about to speak, and the model can be asked. */
     isOpen: and(['isFree', 'hasNoResponse', stateIn({ model: 'silent', user: 'silent' })]),
     isQuiet: and(['isOpen', 'hasNoCall']),
     mayReply: and(['isQuiet', or([stateIn({ reply: 'due' }), stateIn({ reply: 'overdue' })])]),
     mayTell: and(['isOpen', 'hasNoCallOfOffer', not(stateIn({ offer: 'none' })), not('mayReply')]),
     rests: and(['isQuiet', stateIn({ offer: 'none', reply: 'none' })]),
-    /** A tool is the only reason against a response. */
+    /** A tool is the only reason not to request a response. */
     onlyToolWorks: and([
       'isOpen',
       not('keepsFloor'),

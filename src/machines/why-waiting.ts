@@ -1,13 +1,14 @@
-// Determines why each part of a session waits, from its machines' states alone.
+// Determines why each part of a session is waiting, using only the states of its machines.
 //
-// Owns:     the causes, and their sentences.
-// Does not: read a clock, or know words, models and transports.
+// Owns:     the causes and the sentences that describe them.
+// Does not: read a clock, or know about words, models and transports.
 //
 // Invariants
-//   WHY-WAITING-1. Each part that has not ended (the session, and each question, delivery, call of the lead agent,
-//       subagent, schedule, service and source) waits for exactly one cause, in every state that the machines can reach together.
-//   WHY-WAITING-2. A cause is true: when the named event happens, the wait changes or ends. If the named causes happen
-//       one after the other, the wait ends.
+//   WHY-WAITING-1. Each part that has not ended waits for exactly one cause, in every combination of states that the
+//       machines can reach. The parts are the session and each question, delivery, call of the lead agent, subagent,
+//       schedule, service and source.
+//   WHY-WAITING-2. A cause is true: when the event that it names happens, the wait changes or ends. When the named
+//       causes happen one after the other, the wait ends.
 
 import type { BatchSnapshot } from './batch-machine.ts';
 import type { ClientCallSnapshot } from './client-call-machine.ts';
@@ -25,7 +26,7 @@ import { askOf, requestIdOf, sleepsUntil } from './subagent-setup.ts';
 import { runOf, type ToolCallSnapshot } from './tool-call-machine.ts';
 import { counted, duration, inTime, listed, ordinal } from './wait-words.ts';
 
-/** A snapshot, or its persisted form. */
+/** A snapshot or its persisted form. */
 type StateOf<S extends { readonly value: unknown; readonly context: unknown }> = Pick<
   S,
   'value' | 'context'
@@ -35,25 +36,25 @@ type StateOf<S extends { readonly value: unknown; readonly context: unknown }> =
 export interface WorkOf {
   /** The subagent that assigned the task; null if the lead agent or a program did. */
   readonly parentId: string | null;
-  /** The call that assigned the task; null if there was none. */
+  /** The call that assigned the task; null if there is none. */
   readonly callId: string | null;
   /** The third-party agent that does the work through a relay. @defaultValue null: a model does the work */
   readonly relay?: string | null;
-  /** The engine that makes the subagent's model calls as jobs. @defaultValue null: the process makes them */
+  /** The engine that runs the subagent's model calls as jobs. @defaultValue null: the process makes the calls */
   readonly engine?: string | null;
-  /** The tools of the step's calls, and the engine that runs each as a job. @defaultValue not known */
+  /** The tools that the step calls, and the engine that runs each of them as a job. @defaultValue not known */
   readonly tools?: ReadonlyMap<string, { readonly toolName: string; readonly engine?: string }>;
-  /** The called tools of which it is unknown whether they ran. @defaultValue none */
+  /** The called tools for which it is unknown whether they ran. @defaultValue none */
   readonly inDoubt?: readonly string[];
-  /** Since when the subagent has been in its current activity, in milliseconds since 1970. @defaultValue not known */
+  /** The time at which the subagent's current activity started, in milliseconds since 1970. @defaultValue not known */
   readonly since?: number;
 }
 
-/** A service: its machine, its sources' machines, and the subagent that examines its event. */
+/** A service: its machine, its sources' machines, and the subagent that is examining its event. */
 export interface ServiceWork {
-  /** Null if the service has ended, although its sources may not have. */
+  /** Null if the service has ended; its sources may still be running. */
   readonly state: StateOf<ServiceSnapshot> | null;
-  /** The subagent that examines the current event; null if there is none yet. */
+  /** The subagent that is examining the current event; null if there is none yet. */
   readonly worker: string | null;
   /** By name. Ended sources may be absent. */
   readonly sources: ReadonlyMap<string, StateOf<EventSourceSnapshot>>;
@@ -61,7 +62,7 @@ export interface ServiceWork {
 
 /** The states of the machines of one session, or of a program's subagents, at one moment. */
 export interface WaitingState {
-  /** Now, in milliseconds since 1970. */
+  /** The current time, in milliseconds since 1970. */
   readonly at: number;
   /** Null, like `interaction` and `outbox`, if the subagents work for a program, in a process or on an engine. */
   readonly session: StateOf<SessionSnapshot> | null;
@@ -71,15 +72,15 @@ export interface WaitingState {
   readonly questions: ReadonlyMap<string, StateOf<QuestionSnapshot>>;
   /** By id. Ended subagents may be absent. */
   readonly subagents: ReadonlyMap<string, StateOf<SubagentSnapshot>>;
-  /** The lead agent's calls by id. Ended calls may be absent. @defaultValue none is known */
+  /** The lead agent's calls, by id. Ended calls may be absent. @defaultValue none is known */
   readonly calls?: ReadonlyMap<string, StateOf<ToolCallSnapshot>>;
-  /** The calls that clients carry out, by their id. Ended calls may be absent. @defaultValue none */
+  /** The calls that clients execute, by id. Ended calls may be absent. @defaultValue none */
   readonly clientCalls?: ReadonlyMap<string, StateOf<ClientCallSnapshot>>;
   /** By key. Ended schedules may be absent. @defaultValue none */
   readonly schedules?: ReadonlyMap<string, StateOf<ScheduleSnapshot>>;
   /** The ways over the channels, by delivery. Ended ways may be absent. @defaultValue none */
   readonly ways?: ReadonlyMap<string, StateOf<ReachSnapshot>>;
-  /** The calls whose results are reported together, by batch id. @defaultValue none */
+  /** The batches of calls whose results are reported together, by batch id. @defaultValue none */
   readonly batches?: ReadonlyMap<string, StateOf<BatchSnapshot>>;
   /** By the id of the subagent. @defaultValue nothing is known */
   readonly work?: ReadonlyMap<string, WorkOf>;
@@ -87,34 +88,34 @@ export interface WaitingState {
   readonly services?: ReadonlyMap<string, ServiceWork>;
   /** The identities that may answer a question, by its request id. @defaultValue everyone may */
   readonly answerableBy?: ReadonlyMap<string, readonly string[]>;
-  /** Whether the session is hibernated: no process has it. @defaultValue false */
+  /** Whether the session is hibernated, so that no process has it. @defaultValue false */
   readonly isAsleep?: boolean;
-  /** The number of the session's subagents that may run at once, if known. */
+  /** How many of the session's subagents may run at once, if known. */
   readonly runSlots?: number;
-  /** The lead agent's model calls that failed since it last answered. @defaultValue none */
+  /** The lead agent's model calls that have failed since it last answered. @defaultValue none */
   readonly lead?: {
     readonly failed: number;
     /** The code of the last failure. */
     readonly code: string;
-    /** The maximum number of calls, the next of which is made at `retryAt`; null if no further call is made. */
+    /** The maximum number of calls; the next call is made at `retryAt`, which is null if no further call is made. */
     readonly attempts: number | null;
     readonly retryAt: number | null;
   };
-  /** Since when the user speaks, the model works, audio plays and no client is attached, as far as known. */
+  /** When, if known, the user started to speak, the model to work and audio to play, and the last client detached. */
   readonly since?: Partial<Record<'user' | 'model' | 'playout' | 'client', number>>;
 }
 
-/** The event that ends a wait, or leads to its next cause. */
+/** The event that ends a wait or leads to its next cause. */
 export type WaitCause =
-  /** A process loads the session, because it is used or one of its times has come. */
+  /** A process loads the session because it is used or because one of its times is due. */
   | 'wake'
-  /** The session, or the service, is started. */
+  /** The session or the service is started. */
   | 'start'
   /** The transport is connected. */
   | 'connection'
-  /** The connection, a source, or an event's invocation is retried, at `until`. */
+  /** The connection, a source, or an event's invocation is retried at `until`. */
   | 'retry'
-  /** Another attempt is requested: the voice provider refuses the connection. */
+  /** Another attempt is requested, after the voice provider has refused the connection. */
   | 'refusal'
   /** Another agent leads. */
   | 'transfer'
@@ -124,39 +125,39 @@ export type WaitCause =
   | 'client'
   /** The user stops speaking. */
   | 'user_silence'
-  /** The words of the user are known. */
+  /** The user's words are known. */
   | 'user_words'
-  /** The lead agent has said all that it has to say now. */
+  /** The lead agent has said everything that it has to say now. */
   | 'model_silence'
-  /** The lead agent's tool answers. */
+  /** The lead agent's tool returns. */
   | 'lead_tool'
   /** The audio has left the speaker. */
   | 'playout'
-  /** The user says something: nothing else is pending. */
+  /** The user says something; nothing else is pending. */
   | 'user'
-  /** The delivery or question `on` is over, and all others before it. */
+  /** The delivery or question `on` is over, and so are all others before it. */
   | 'turn'
-  /** The question is granted the floor. */
+  /** The question receives the floor. */
   | 'floor'
-  /** The pause is over, at `until`. */
+  /** The pause ends at `until`. */
   | 'pause'
-  /** The lead agent starts to say the delivery. */
+  /** The lead agent starts to deliver the item. */
   | 'telling'
   /** The user has heard the delivery. */
   | 'hearing'
-  /** A client acknowledges the delivery, which was told. */
+  /** A client acknowledges the delivery, which has been spoken in full. */
   | 'acknowledgement'
   /** A client shows the delivery, and the user reads or dismisses it. */
   | 'screen'
-  /** The user says something, or a client attaches: all attempts have failed. */
+  /** All attempts have failed, so the user has to say something or a client has to attach. */
   | 'new_attempt'
   /** The user answers. */
   | 'answer'
-  /** The time that the user requested is over, at `until`. */
+  /** The time that the user asked for ends at `until`. */
   | 'reminder'
   /** The subagent is prepared. */
   | 'preparation'
-  /** A run slot is free. `on` holds one, if none of the session's slots is left. */
+  /** A run slot becomes free. `on` is a subagent that holds one, if all of the session's slots are taken. */
   | 'run_slot'
   /** The subagent's model answers. */
   | 'model'
@@ -164,11 +165,11 @@ export type WaitCause =
   | 'agent'
   /** A worker of the engine runs the step. */
   | 'job'
-  /** A client of the user carries out the call `on`, or takes it. */
+  /** One of the user's clients executes the call `on`, or claims it. */
   | 'client_call'
-  /** The tools of the step have answered. */
+  /** The tools of the step have returned. */
   | 'tools'
-  /** The children for which the subagent waits have ended. */
+  /** The children that the subagent is waiting for have ended. */
   | 'children'
   /** The agent that assigned the task answers. */
   | 'task_giver'
@@ -176,26 +177,26 @@ export type WaitCause =
   | 'validation'
   /** The work for the call or the event is accepted or refused. */
   | 'admission'
-  /** The subagent of the call, or of the event, ends. */
+  /** The subagent for the call or the event ends. */
   | 'result'
-  /** The calls of the same request end, such as `on`: their results are reported together. */
+  /** The calls of the same request, such as `on`, end; their results are reported together. */
   | 'siblings'
-  /** The lead agent has answered the request: no more calls follow for it. */
+  /** The lead agent has answered the request, so no more calls follow for it. */
   | 'lead_reply'
-  /** An event comes from outside. */
+  /** An event arrives from outside. */
   | 'event'
   /** The time of the schedule, or the time until which the subagent sleeps, comes at `until`. */
   | 'time'
   /** A channel of `reach` has sent the delivery, or has failed. */
   | 'channel'
-  /** The source reports that it runs. */
+  /** The source reports that it is running. */
   | 'source'
-  /** The source has freed its resources, or is abandoned at `until`. */
+  /** The source has released its resources, or is abandoned at `until`. */
   | 'release';
 
 /** Why something waits. */
 export interface Wait {
-  /** The kind of actor that waits. */
+  /** The kind of actor that is waiting. */
   readonly of:
     | 'session'
     | 'question'
@@ -212,41 +213,40 @@ export interface Wait {
   readonly id: string;
   /** The cause of the wait. */
   readonly cause: WaitCause;
-  /** The id of the part that it waits for; null if that part has no id. */
+  /** The id of the part that is waited for; null if it has no id. */
   readonly on: string | null;
-  /** When the wait ends without an action, in milliseconds since 1970; null for never, or if unknown. */
+  /** When the wait ends if nothing else happens, in milliseconds since 1970; null for never or if unknown. */
   readonly until: number | null;
-  /** The identities that may answer; null if everyone may, or no answer is expected. */
+  /** The identities that may answer; null if everyone may answer or no answer is expected. */
   readonly by: readonly string[] | null;
-  /** One sentence in English, without words from users or models. */
+  /** One sentence in English, which contains no words from users or models. */
   readonly sentence: string;
-  /** The wait of the part that it waits for. */
+  /** Why the part that is waited for is itself waiting. */
   readonly because: Wait | null;
 }
 
-/** A wait without its subject. */
+/** A wait without the part that is waiting. */
 type Why = Pick<Wait, 'cause' | 'sentence'> &
   Partial<Pick<Wait, 'on' | 'until' | 'by' | 'because'>>;
 
-/** The state of a session. */
 type OfSession = WaitingState & {
   readonly [Part in 'session' | 'interaction' | 'outbox']: NonNullable<WaitingState[Part]>;
 };
 
 /**
  * Returns why the session, its questions, its deliveries, the lead agent's calls, the subagents, the schedules, the
- * services and their sources wait: one wait for each part that has not ended, in this order. Pure: the same states give
- * the same waits.
+ * services and their sources are waiting. There is one wait for each part that has not ended, in this order. The
+ * function is pure: the same states always give the same waits.
  */
 export function whyWaiting(state: WaitingState): readonly Wait[] {
   if (!isOfSession(state)) return [...subagentWaits(state, new Map()).values()];
-  // The session has ended, and so have all waits.
+  // The session has ended, and so have all its waits.
   if (state.session.value.connection === 'closed') return [];
   const deliveries = deliveryWaits(state);
   const questions = questionWaits(state, deliveries);
   const subagents = subagentWaits(state, questions);
   const calls = new Map(workingCalls(state, subagents));
-  // Working calls hold results back, and a held result's call waits like the result.
+  // Working calls hold results back, and the call of a held result waits for the same cause as the result.
   for (const held of heldBack(state, deliveries, calls, subagents)) deliveries.set(held.id, held);
   for (const told of settledCalls(state, deliveries)) calls.set(told.id, told);
   return [
@@ -267,7 +267,7 @@ function wait(of: Wait['of'], id: string, why: Why): Wait {
   return { of, id, on: null, until: null, by: null, because: null, ...why };
 }
 
-/** Returns the same wait for another part. */
+/** Returns the same wait, but for another part. */
 function sameAs({ cause, on, until, by, sentence, because }: Wait): Why {
   return { cause, on, until, by, sentence, because };
 }
@@ -301,7 +301,7 @@ function quietSentence({ lead }: OfSession): string {
   return `the lead agent's model call failed${times} (${lead.code}), and is not made again: ${next}`;
 }
 
-/** Returns what the lead agent waits for while it has its turn. */
+/** Returns what the lead agent is waiting for while it is its turn. */
 function leadWhy({ at, lead }: OfSession, forHow: string): Why {
   const cause = 'model_silence';
   if (!lead?.attempts || lead.retryAt === null)
@@ -317,7 +317,7 @@ function leadWhy({ at, lead }: OfSession, forHow: string): Why {
   return { cause, until: retryAt, sentence };
 }
 
-/** Returns why the outbox may not speak; null if it may. In the order of `gateIsOpen`. */
+/** Returns why the outbox may not speak; null if it may. The reasons are in the order of `gateIsOpen`. */
 function gateWhy(state: OfSession): Why | null {
   const { session, since = {} } = state;
   const { connection, client, user, model, playout } = session.value;
@@ -446,7 +446,7 @@ const isSending = (value: ReachSnapshot['value'] | undefined): boolean =>
 
 type Waits = ReadonlyMap<string, Wait>;
 
-/** Yields why results that are reported together with others wait. */
+/** Yields why results that are reported together with others are waiting. */
 function* heldBack(
   state: OfSession,
   deliveries: Waits,
@@ -479,7 +479,7 @@ function* heldBack(
   }
 }
 
-/** Returns why the next delivery is not spoken. */
+/** Returns why the next delivery is not being spoken. */
 function firstWhy(state: OfSession): Why {
   const gate = gateWhy(state);
   if (gate) return gate;
@@ -576,7 +576,7 @@ const AT_CLIENT: Readonly<Partial<Record<ClientCallSnapshot['value'], string>>> 
   left: 'the page that carries it out has lost its connection: in doubt',
 };
 
-/** Returns why one of these calls waits for a client of the user; null: none of them does. */
+/** Returns why one of these calls is waiting for one of the user's clients; null if none of them is. */
 function clientCallWhy(
   state: WaitingState,
   subagentId: string | null,
@@ -600,7 +600,7 @@ function* scheduleWaits(state: OfSession): Generator<Wait, void> {
   }
 }
 
-/** Yields why the lead agent's calls without a result wait. */
+/** Yields why the lead agent's calls without a result are waiting. */
 function* workingCalls(
   state: OfSession,
   subagents: Waits,
@@ -637,7 +637,7 @@ function* workingCalls(
     }
 }
 
-/** Yields why calls with a result wait: the user has not received it. */
+/** Yields why calls with a result are waiting: the user has not received the result. */
 function* settledCalls({ calls = new Map() }: OfSession, deliveries: Waits): Generator<Wait, void> {
   for (const [id, { value }] of calls) {
     if (value !== 'settled') continue;
@@ -663,7 +663,7 @@ function subagentWaits(
   for (const [id, { parentId, callId }] of state.work ?? [])
     if (parentId !== null && callId !== null) children.set(`${parentId} ${callId}`, id);
 
-  /** Returns the wait of a subagent; a parent's wait contains the wait of its child. */
+  /** Returns the wait of a subagent; a parent's wait contains its child's wait. */
   function waitOf(id: string): Wait | null {
     const known = waits.get(id);
     const subagent = state.subagents.get(id);
@@ -733,14 +733,14 @@ function subagentWaits(
   return waits;
 }
 
-/** Yields why the session's services wait, each followed by its sources. */
+/** Yields why the session's services are waiting, each followed by its sources. */
 function* serviceWaits(state: OfSession, subagents: Waits): Generator<Wait, void> {
   const asleep = state.isAsleep === true ? sessionWhy(state) : null;
   for (const [name, { state: of, worker, sources }] of state.services ?? []) {
     const ofSources = [...sources].map(([source, each]) =>
       wait('source', `${name}/${source}`, asleep ?? sourceWhy(state, each)),
     );
-    // Without a running source no event arrives.
+    // Without a running source, no event can arrive.
     const stuck = ofSources.some(({ cause }) => cause === 'event') ? null : (ofSources[0] ?? null);
     const looked = worker === null ? null : (subagents.get(worker) ?? null);
     if (of) yield wait('service', name, asleep ?? serviceWhy(state, of, worker, looked, stuck));
@@ -833,7 +833,7 @@ function slotWhy({ at, subagents, runSlots, work }: WaitingState): Why {
   };
 }
 
-/** Returns why a subagent that has a run slot waits. */
+/** Returns why a subagent that has a run slot is waiting. */
 function runningWhy(
   at: number,
   part: string,

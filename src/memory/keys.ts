@@ -1,5 +1,5 @@
 // The keys of working memory: `subagent/<id>/report/part-1`. A key that starts with a namespace is absolute in every
-// operation; every other key is relative to the caller's namespace.
+// operation. Every other key is relative to the caller's namespace.
 //
 // Invariants
 //   KEYS-1. A key has the same meaning in every operation.
@@ -26,7 +26,7 @@ interface Refused {
 
 export type ReadKey<T> = { readonly ok: true; readonly key: T } | Refused;
 
-/** Returns the namespace in which the owner writes: `session/<id>` or `subagent/<id>`. The id is URL-encoded. */
+/** Returns the namespace that the owner writes to: `session/<id>` or `subagent/<id>`. The id is URL-encoded. */
 export function namespaceOf({ sessionId, path }: MemoryOwner): string {
   const id = path.at(-1);
   return id === undefined
@@ -34,7 +34,7 @@ export function namespaceOf({ sessionId, path }: MemoryOwner): string {
     : `subagent/${encodeURIComponent(id)}`;
 }
 
-/** Parses an entry's key from a caller. */
+/** Parses the key of an entry from a caller. */
 export function readKey(owner: MemoryOwner, key: string): ReadKey<MemoryKey> {
   const checked = segmentsOf(key);
   if (!checked.ok) return checked;
@@ -72,7 +72,7 @@ function segmentsOf(key: string): Segments {
       segment !== '' && segment !== '.' && segment !== '..' && segment.trim() === segment,
   );
   if (!isPath) return refuse(key, 'a path such as report/part-1, without empty segments');
-  // An agent could not write a key with invisible characters again.
+  // An agent could not write a key that contains invisible characters again.
   if (/[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u.test(key))
     return refuse(key, 'a key without control characters');
   return { ok: true, segments };

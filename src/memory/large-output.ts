@@ -1,14 +1,15 @@
-// Stores an output that is too large for one read in working memory, and replaces it with an excerpt that states the
-// size and how to read the rest. The replacement is plain JSON; nothing is cut without a mark.
+// Stores an output that is too large for one read in working memory. The output is replaced with an excerpt that states
+// the size and how to read the rest. The replacement is plain JSON, and everything that is cut is marked as such.
 //
-// Owns:     the form of the replacement, and the mark on the tool that reads stored outputs.
+// Owns:     the form of the replacement, and the marker on the tool that reads stored outputs.
 // Does not: decide which outputs are too large for a reader (its callers do).
 //
 // Invariants
-//   LARGE-OUTPUT-1. The replacement of a large output is JSON of at most `maxInlineBytes`, with the mark `truncated`.
-//   LARGE-OUTPUT-2. The replacement names a reference only if the memory has confirmed the write.
-//   LARGE-OUTPUT-3. If the memory refuses or fails, the replacement loses the reference, but keeps the beginning of the
-//   output.
+//   LARGE-OUTPUT-1. The replacement of a large output is JSON of at most `maxInlineBytes` and is marked with
+//       `truncated`.
+//   LARGE-OUTPUT-2. The replacement contains a reference only if the memory has confirmed the write.
+//   LARGE-OUTPUT-3. If the memory refuses the write or fails, the replacement has no reference but still has the
+//   beginning of the output.
 
 import type { JSONValue } from 'ai';
 import { messageOf } from '../values/errors.ts';
@@ -19,30 +20,30 @@ import type { LargeOutput } from '../actors/contracts/outcome.ts';
 import { raceAbort } from '../values/race-abort.ts';
 
 export interface LargeOutputOptions {
-  /** Stores the output; without a memory the output is only truncated. */
+  /** Stores the output. Without a memory, the output is only truncated. */
   readonly memory?: WorkingMemory | undefined;
   readonly owner: MemoryOwner;
-  /** The key of the output in the owner's namespace. */
+  /** The output's key in the owner's namespace. */
   readonly key: string;
-  /** The size above which an output is large, in bytes of UTF-8 (of the text or the JSON). At least 1024. */
+  /** The size above which an output counts as large, in bytes of UTF-8 (of the text or the JSON). At least 1024. */
   readonly maxInlineBytes: number;
-  /** The reader's tool that reads working memory; null if there is none. */
+  /** The name of the reader's tool that reads working memory, or null if there is none. */
   readonly readWith?: string | null | undefined;
   /** Aborts when the caller stops waiting for the memory. */
   readonly signal?: AbortSignal | undefined;
-  /** Receives the memory's errors. */
+  /** Receives errors from the memory. */
   readonly report?: ((error: unknown, where: string) => void) | undefined;
 }
 
-/** Marks the tool that reads entries, so that a hint can name the tool. */
+/** Marks the tool that reads entries, so that a hint can name that tool. */
 export const READS_MEMORY: unique symbol = Symbol.for('offstage.readsMemory');
 
-/** The size of the excerpt: enough to recognise the output. */
+/** The size of the excerpt. It is enough to recognise the output. */
 const EXCERPT_BYTES = 4096;
 const MAX_REASON_CHARS = 200;
 
 /**
- * Returns the value, or its replacement if the value is too large. Never rejects; resolves as soon as the memory
+ * Returns the value, or its replacement if the value is too large. Never rejects. Resolves as soon as the memory
  * answers or the signal aborts. `value` must be JSON.
  */
 export async function keepLargeOutput(
@@ -63,7 +64,7 @@ function textOf(value: JSONValue): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-/** Returns the replacement of this text: an excerpt, and a reference to the whole `value`. Never rejects. */
+/** Returns the replacement for this text: an excerpt, and a reference to the whole `value`. Never rejects. */
 export async function largeOutput(
   value: JSONValue,
   text: string,
@@ -83,7 +84,7 @@ export async function largeOutput(
   return { ...frame, excerpt: excerptOf(text, Math.max(0, wanted)) };
 }
 
-/** Returns whether the value is a replacement of a large output. */
+/** Returns whether the value is the replacement of a large output. */
 export function isLargeOutput(value: unknown): value is LargeOutput {
   try {
     return (
@@ -123,16 +124,16 @@ function notKept(reason: string): string {
   return `The rest could not be kept: ${clip(reason, MAX_REASON_CHARS)}`;
 }
 
-/** Cuts the text so that its JSON fits. */
+/** Cuts the text so that its JSON fits the limit. */
 function excerptOf(text: string, maxBytes: number): string {
   let excerpt = head(text, maxBytes);
-  // The quotes are already counted; escapes within the text make it longer.
+  // The quotes are already counted, but escapes in the text make it longer.
   while (excerpt !== '' && byteLength(JSON.stringify(excerpt)) - 2 > maxBytes)
     excerpt = head(excerpt, Math.floor(excerpt.length * 0.75));
   return excerpt;
 }
 
-/** Returns the name of the tool that reads entries; null if the toolset has none. */
+/** Returns the name of the tool that reads entries, or null if the toolset has none. */
 export function memoryReaderIn(tools: Readonly<Record<string, unknown>>): string | null {
   const found = Object.entries(tools).find(
     ([name, held]) =>

@@ -1,21 +1,21 @@
-// Turns any result into a short text for speech: whole sentences from its beginning, without markup. It only selects; a
-// summary from the agent is better.
+// Turns any result into a short text for speech: whole sentences from its beginning, without markup. It only selects
+// sentences. A summary that the agent writes is better.
 
 import type { JSONValue } from 'ai';
 import { head } from '../values/clip.ts';
 
 const DEFAULT_CHARS = 400;
-/** The number of characters read, since the spoken text comes from the beginning. */
+/** The number of characters that are read. The spoken text comes from the beginning. */
 const READ_CHARS = 8000;
 
-/** The properties that usually contain an object's subject. */
+/** The properties that usually contain the subject of an object. */
 const TELLING = ['summary', 'answer', 'message', 'title', 'headline', 'description'];
 
-/** Returns at most `maxChars` characters, without line breaks; empty only if the result is empty. @defaultValue 400 */
+/** Returns at most `maxChars` characters without line breaks; empty only if the result is empty. @defaultValue 400 */
 export function speakable(result: JSONValue, maxChars = DEFAULT_CHARS): string {
   if (typeof result !== 'string') return described(result, maxChars);
   const words = withoutMarkup(head(result, READ_CHARS));
-  // Code or a table alone is not worth hearing.
+  // Code or a table alone is not worth reading aloud.
   if (words === '' && result.trim() !== '')
     return sentences(`A text with ${counted(result.trim().split('\n').length, 'line')}.`, maxChars);
   return sentences(words, maxChars);
@@ -38,14 +38,14 @@ function counted(count: number, what: string): string {
   return `${count} ${what}${count === 1 ? '' : 's'}`;
 }
 
-/** Returns the text that a person would read aloud from this Markdown. */
+/** Returns the text that a person would read aloud from this Markdown text. */
 function withoutMarkup(text: string): string {
   return (
     text
       .replace(/^(```|~~~)[\s\S]*?(^\1|$(?![\s\S]))/gm, ' ')
       .replace(/!?\[([^[\]\n]*)\]\([^)[\n]*\)/g, '$1')
       .replace(/^[ \t]*\|.*\|[ \t\r]*$/gm, ' ')
-      // A heading or a list item ends like a sentence.
+      // A heading or a list item ends like a sentence does.
       .replace(/^[ \t]*(?:#{1,6}|[-*+•]|\d+[.)])[ \t](.*)$/gm, (_, rest: string) => {
         const line = rest.trim();
         return /[.!?:;…]$/.test(line) || line === '' ? line : `${line}.`;
@@ -62,7 +62,7 @@ function withoutMarkup(text: string): string {
 function sentences(text: string, maxChars: number): string {
   if (text.length <= maxChars) return text;
   const room = text.slice(0, maxChars);
-  // A whole sentence of at least a third of the length is better than more words that break off.
+  // A whole sentence is better than more text that breaks off, if it has at least a third of the length.
   const end = Math.max(...['. ', '! ', '? ', '。'].map((mark) => room.lastIndexOf(mark)));
   if (end >= maxChars / 3) return room.slice(0, end + 1);
   const word = room.slice(0, maxChars - 1);

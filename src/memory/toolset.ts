@@ -1,11 +1,11 @@
-// Working memory as tools: for a lead agent, for subagents, and for any AI SDK agent.
+// Working memory as tools for a lead agent, for subagents and for any AI SDK agent.
 //
-// Owns:     the schemas of these tools, and their results, cut to the size of one answer.
-// Does not: decide permissions (the memory does), or who the owner is (the caller does).
+// Owns:     the schemas of these tools, and their results, which are cut to the size of one answer.
+// Does not: decide permissions (the memory does) or who the owner is (the caller does).
 //
 // Invariants
-//   TOOLSET-3. A result reports `saved: true` only if the entry was saved; a refusal is `{ saved: false, error }`.
-//   TOOLSET-4. The result of a read is at most `pageBytes` of JSON, and states how much remains.
+//   TOOLSET-3. A result has `saved: true` only if the entry was saved. A refusal is `{ saved: false, error }`.
+//   TOOLSET-4. The result of a read is at most `pageBytes` of JSON and states how much remains.
 
 import { tool, zodSchema } from 'ai';
 import { z } from 'zod';
@@ -35,18 +35,18 @@ export type WorkingMemoryTool =
 
 /** The options of `createWorkingMemoryToolset`. */
 export interface WorkingMemoryToolsetOptions {
-  /** The memory that the tools read and write. */
+  /** The memory that the tools read from and write to. */
   readonly memory: WorkingMemory;
   /**
-   * The owner of the memory in calls that come from neither a session nor a subagent. Inside one, Offstage determines
-   * the owner.
+   * The owner of the memory for calls that come from neither a session nor a subagent. In a session or a subagent,
+   * Offstage determines the owner.
    */
   readonly owner?: MemoryOwner;
   /** The maximum size of one read, in bytes of JSON in UTF-8. @defaultValue 16384 */
   readonly pageBytes?: number;
 }
 
-/** Name and version, for a toolset registry. */
+/** The name and version for a toolset registry. */
 export const WORKING_MEMORY_TOOLSET = { name: 'working-memory', version: '0.1.0' } as const;
 
 const DEFAULT_PAGE_BYTES = 16_384;
@@ -93,8 +93,8 @@ const optionsSchema = z.strictObject({
 
 /**
  * Creates plain AI SDK tools: `save_to_working_memory`, `get_from_working_memory`, `delete_from_working_memory`,
- * `list_working_memory`, `search_working_memory`. An agent saves in its own namespace, and reads other agents' entries
- * by their full path.
+ * `list_working_memory`, `search_working_memory`. An agent saves in its own namespace and reads the entries of other
+ * agents by their full path.
  * @throws {ConfigurationError} when `pageBytes` is not a whole number ≥ 1024.
  */
 export function createWorkingMemoryToolset(
@@ -122,7 +122,7 @@ export function createWorkingMemoryToolset(
           'Keep a text for later, and for the other agents of this conversation: notes, large results. ' +
           'Returns { saved: true, key } with the full path, or { saved: false, error }.',
         inputSchema: zodSchema(saveInput),
-        // RockBot calls this argument `ttl_minutes`; models with RockBot's prompts use that name.
+        // RockBot calls this argument `ttl_minutes`; models that have RockBot's prompts use that name.
         execute: async ({ ttl_minutes: written, ttlMinutes = written, ...entry }, call) => {
           const ttlMs = ttlMinutes === undefined ? undefined : ttlMinutes * MINUTE_MS;
           const answer = await memory.save(ownerOf(call), { ...entry, ttlMs });
@@ -223,7 +223,7 @@ function isoTime(at: number): string {
   return new Date(at).toISOString();
 }
 
-/** Returns the agent that made this call, from the options of `execute`; null outside Offstage. */
+/** Returns the agent that made this call, from the options of `execute`, or null outside Offstage. */
 export function memoryOwnerOf(options: unknown): MemoryOwner | null {
   const caller = callerOf(options as object | undefined);
   return caller ? { sessionId: caller.sessionId, path: pathOf(caller) } : null;
@@ -240,7 +240,7 @@ function pathOf({ subagentId, parentId, service }: Caller): readonly string[] {
   return path;
 }
 
-/** Reserved for the fields that accompany a page or a list. */
+/** Reserved for the fields that accompany a page or a list, in bytes. */
 const FRAME_BYTES = 120;
 
 const LEAST_BYTES = 64;
@@ -248,16 +248,16 @@ const LEAST_BYTES = 64;
 export interface Page {
   readonly text: string;
   readonly offset: number;
-  /** The offset of the next page; null after the last page. */
+  /** The offset of the next page, or null after the last page. */
   readonly nextOffset: number | null;
   readonly totalChars: number;
 }
 
-/** Returns the longest text from `offset` on that fits in addition to `frame`. */
+/** Returns the longest text from `offset` that fits in addition to `frame`. */
 export function pageOf(text: string, offset: number, pageBytes: number, frame: object): Page {
   const room = Math.max(LEAST_BYTES, pageBytes - FRAME_BYTES - jsonBytes(frame));
   let page = head(text.slice(offset, offset + room), room);
-  // JSON escapes lengthen the text by an amount that depends on the text.
+  // JSON escapes lengthen the text by an amount that depends on its characters.
   while (jsonBytes(page) > room) page = head(page, Math.floor(page.length / 2));
   const end = offset + page.length;
   return {
@@ -268,7 +268,7 @@ export function pageOf(text: string, offset: number, pageBytes: number, frame: o
   };
 }
 
-/** Returns as many items as fit, from the first on. */
+/** Returns as many items as fit, starting with the first. */
 export function fitting<T>(items: readonly T[], pageBytes: number): T[] {
   const fit: T[] = [];
   let bytes = FRAME_BYTES;

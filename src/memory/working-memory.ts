@@ -1,16 +1,17 @@
 // Working memory that lasts until the process ends.
 //
-// Owns:     the entries by session and namespace, their limits, size and expiry; the permissions; the full-text search,
-//           which reads one entry per turn of the event loop, so that a search over megabytes does not delay audio.
-// Does not: know the subagents: each caller states its place in the tree.
+// Owns:     the entries by session and namespace; their limits, size and expiry; the permissions; and the full-text
+//           search. The search reads one entry per turn of the event loop, so that a search over megabytes does not
+//           delay audio.
+// Does not: know the subagents. Each caller states its place in the tree.
 //
 // Invariants
-//   WORKING-MEMORY-1. A session cannot read, change or count another session's entries (P8).
+//   WORKING-MEMORY-1. A session cannot read, change or count the entries of another session (P8).
 //   WORKING-MEMORY-4. A refused operation changes nothing.
-//   WORKING-MEMORY-5. Only the owner of a namespace writes to it or deletes from it.
-//   ENTRY-TABLE-2. No reader sees an expired entry, and it no longer counts against the limits.
-//   ENTRY-TABLE-3. A namespace has at most `maxEntries` entries, and the bytes of an entry, a session and the table
-//       stay within their limits; nothing is evicted to make room.
+//   WORKING-MEMORY-5. Only the owner of a namespace can write to it or delete from it.
+//   ENTRY-TABLE-2. No reader sees an expired entry, and an expired entry does not count against the limits.
+//   ENTRY-TABLE-3. A namespace has at most `maxEntries` entries, and the bytes of each entry, each session and the
+//       whole table stay within their limits. Nothing is evicted to make room.
 
 import type { JSONValue } from 'ai';
 import { byteLength, asJson } from '../values/json.ts';
@@ -33,7 +34,7 @@ import { z } from 'zod';
 
 const HOUR_MS = 3_600_000;
 
-/** The limits of working memory: lifetime, number and size of the entries. */
+/** The limits of working memory: the lifetime, number and size of the entries. */
 export interface WorkingMemoryLimits {
   /** The default lifetime of a subagent's entry, in milliseconds. @defaultValue 14400000, 4 hours */
   readonly subagentTtlMs: number;
@@ -41,13 +42,13 @@ export interface WorkingMemoryLimits {
   readonly sessionTtlMs: number;
   /** The maximum lifetime of an entry, in milliseconds. @defaultValue 604800000, a week */
   readonly maxTtlMs: number;
-  /** The maximum number of entries in one namespace; an existing key can always be overwritten. @defaultValue 50 */
+  /** The maximum number of entries in one namespace. An existing key can always be overwritten. @defaultValue 50 */
   readonly maxEntries: number;
   /** The maximum size of one entry, in bytes of UTF-8. @defaultValue 1048576 */
   readonly maxEntryBytes: number;
-  /** The maximum size of one session's entries, with keys and labels, in bytes. @defaultValue 16777216 */
+  /** The maximum size of the entries of one session, with keys and labels, in bytes. @defaultValue 16777216 */
   readonly maxSessionBytes: number;
-  /** The maximum size of all sessions together, in bytes. @defaultValue 67108864 */
+  /** The maximum size of the entries of all sessions together, in bytes. @defaultValue 67108864 */
   readonly maxTotalBytes: number;
 }
 
@@ -85,9 +86,9 @@ function checkedWorkingMemoryLimits(partial: Partial<WorkingMemoryLimits>): Work
   return limits;
 }
 
-/** The options of `workingMemory`: limits, and a source of time. */
+/** The options of `workingMemory`: the limits and a source of time. */
 export interface WorkingMemoryOptions extends Partial<WorkingMemoryLimits> {
-  /** The source of time: the environment of the runtime that uses this memory. */
+  /** The source of time. By default, this is the environment of the runtime that uses this memory. */
   readonly environment: Pick<Environment, 'clock' | 'scheduler'>;
 }
 
@@ -151,7 +152,7 @@ class InMemoryWorkingMemory implements WorkingMemory {
 
   async delete(owner: MemoryOwner, key: string) {
     const found = this.#find(owner, key);
-    // The caller cannot see the entry; an error that names the owner would reveal too much.
+    // The caller cannot see the entry, and an error that names the owner would reveal too much.
     if (!found.ok) return found;
     const { namespace } = found.at;
     const notOwned = notOwner(owner, namespace, 'deletes');
@@ -206,7 +207,7 @@ class InMemoryWorkingMemory implements WorkingMemory {
     return { ok: true, at: read.key, entry };
   }
 
-  /** Returns the entries that the owner may read and the filter accepts: the owner's first, then the rest, each by key. */
+  /** Returns the entries that the owner may read and the filter accepts: the owner's first, then others, by key. */
   #select(
     owner: MemoryOwner,
     { prefix, category, tags = [], limit }: MemoryFilter,
@@ -232,7 +233,7 @@ class InMemoryWorkingMemory implements WorkingMemory {
     return { ok: true, entries };
   }
 
-  /** Returns the time, after deleting expired entries. */
+  /** Returns the time after it has deleted the expired entries. */
   #now(): number {
     const now = this.#environment.clock.now();
     this.#table.expire(now);
@@ -247,7 +248,7 @@ function notOwner(owner: MemoryOwner, namespace: string, what: string): MemoryRe
     : refused('NOT_OWNER', `Expected ${what} in ${own}/, got ${namespace}/: others are read only`);
 }
 
-/** Returns whether the owner may see an entry: for two relatives, one path is a prefix of the other. */
+/** Returns whether the owner may see an entry: the path of one of them must be a prefix of the other's. */
 function isFamily(owner: MemoryOwner, { path }: Namespace): boolean {
   const shorter = Math.min(path.length, owner.path.length);
   return path.slice(0, shorter).every((step, index) => step === owner.path[index]);
@@ -277,7 +278,7 @@ function isSame(a: string, b: string): boolean {
   return a.trim().toLowerCase() === b.toLowerCase();
 }
 
-/** The maximum number of searched characters per entry. */
+/** The maximum number of characters to search per entry. */
 const MAX_SEARCHED_CHARS = 32_768;
 
 const EXCERPT_CHARS = 240;
@@ -290,7 +291,7 @@ interface FoundEntry {
   readonly excerpt: string;
 }
 
-/** Returns the entries that contain a word of the query, the best first; of equals, the newest first. */
+/** Returns the entries that contain a word of the query, best match first. Of equal matches, the newest comes first. */
 async function searchEntries(
   entries: readonly KeptEntry[],
   query: string,
@@ -346,7 +347,7 @@ type CheckedEntry =
     }
   | { readonly ok: false; readonly message: string };
 
-/** Checks a new entry, but not its key. */
+/** Checks a new entry except for its key. */
 function checkEntry({ value, ttlMs, category, tags }: NewMemoryEntry): CheckedEntry {
   const labels = labelsSchema.safeParse({ ttlMs, category, tags });
   if (!labels.success) return { ok: false, message: z.prettifyError(labels.error) };
@@ -366,20 +367,20 @@ function checkEntry({ value, ttlMs, category, tags }: NewMemoryEntry): CheckedEn
   };
 }
 
-/** An entry with its bookkeeping. */
+/** An entry and its bookkeeping. */
 interface KeptEntry extends MemoryEntryInfo {
   readonly text: string;
   readonly isText: boolean;
   /** The number of bytes that count against the limits. */
   readonly weight: number;
-  /** Subagents outside the owner's family that may read the entry. */
+  /** Subagents outside the owner's family that may also read the entry. */
   readonly sharedWith: Set<string>;
 }
 
 /** A namespace exists as long as it has entries. */
 interface Namespace {
   readonly name: string;
-  /** The owner's place in the tree. */
+  /** The place of the owner in the tree. */
   readonly path: readonly string[];
   readonly entries: Map<string, KeptEntry>;
 }
@@ -395,7 +396,7 @@ interface Place {
   readonly path: readonly string[];
 }
 
-/** The entries by session and namespace, with their counts and bytes. */
+/** The entries by session and namespace, with the number of entries and their bytes. */
 class EntryTable {
   readonly #limits: WorkingMemoryLimits;
   readonly #sessions = new Map<string, SessionMemory>();
@@ -415,7 +416,7 @@ class EntryTable {
     return [...(this.#sessions.get(sessionId)?.namespaces.values() ?? [])];
   }
 
-  /** Returns why this entry does not fit; null if it fits. It replaces an entry with the same key. */
+  /** Returns why this entry does not fit, or null if it fits. The entry replaces an entry with the same key. */
   noRoom({ sessionId, namespace }: Place, kept: KeptEntry): MemoryRefusal | null {
     const { maxEntries, maxEntryBytes, maxSessionBytes, maxTotalBytes } = this.#limits;
     if (kept.bytes > maxEntryBytes)
@@ -438,7 +439,7 @@ class EntryTable {
         'MEMORY_FULL',
         `The session holds ${session} bytes of at most ${maxSessionBytes} (maxSessionBytes)`,
       );
-    // The message must not reveal other sessions' usage.
+    // The message must not reveal other sessions' memory usage.
     if (this.#bytes + growth > maxTotalBytes)
       return refused('MEMORY_FULL', `Working memory is full (maxTotalBytes: ${maxTotalBytes})`);
     return null;

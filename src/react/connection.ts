@@ -1,4 +1,4 @@
-// The parts of `offstage/react` for the connection state and for failures. They have no styles.
+// The parts of `offstage/react` that show the connection state and failures. They have no styles.
 
 'use client';
 
@@ -12,13 +12,13 @@ import { ourTime, scheduler, useServerTime, useSession } from './hooks.ts';
 export interface ConnectionStatusProps {
   /** The session's client. */
   readonly client: SessionClient;
-  /** Moves the voice to this page; the button appears while another client owns the voice. @defaultValue no button */
+  /** Moves the voice to this page. The button appears while another client has the voice. @defaultValue no button */
   readonly onTakeVoice?: () => void;
   /** The texts. @defaultValue English */
   readonly labels?: {
     readonly retry?: string;
     readonly takeVoice?: string;
-    /** The lead agent's name in the texts. @defaultValue 'The assistant' */
+    /** The lead agent's name as it appears in the texts. @defaultValue 'The assistant' */
     readonly agent?: string;
   };
 }
@@ -28,7 +28,7 @@ export function ConnectionStatus(props: ConnectionStatusProps): ReactElement {
   const { client, onTakeVoice, labels = {} } = props;
   const { status, connection } = useSession(client);
   const isWaiting = status.state === 'waiting';
-  // `retryAt` is a time on this machine's clock, not the server's.
+  // `retryAt` is a time on this machine's clock and not on the server's.
   const now = useServerTime(ourTime, isWaiting);
   const seconds = Math.ceil(Math.max(0, (status.retryAt ?? 0) - now) / 1000);
   const isElsewhere =
@@ -57,7 +57,7 @@ export interface AlertsProps {
   readonly forMs?: number;
   /** The texts. @defaultValue English */
   readonly labels?: {
-    /** The session has ended; `reason` comes from the server. */
+    /** The session has ended. `reason` comes from the server. */
     readonly closed?: (reason: string) => string;
     readonly unanswered?: string;
     /** A crash interrupted a call, so its outcome is unknown. */
@@ -66,8 +66,8 @@ export interface AlertsProps {
 }
 
 /**
- * Shows alerts: an unanswered utterance, a call with an unknown outcome, an error, the end of the session. The server
- * sends errors and calls with an unknown outcome only if the `share` option of `serve` lists these events.
+ * Shows alerts: an utterance without an answer, a call with an unknown outcome, an error, or the end of the session.
+ * The server sends errors and calls with an unknown outcome only if the `share` option of `serve` lists these events.
  */
 export function Alerts({ client, forMs = 8_000, labels = {} }: AlertsProps): ReactElement {
   const { status } = useSession(client);
@@ -118,7 +118,7 @@ const sessions: Readonly<
   closed: ['bad', 'The session is over'],
 };
 
-/** The codes of a server's refusal of the whole client. */
+/** The codes with which a server refuses the whole client. */
 const refusals: Readonly<Record<string, (typeof sessions)['created']>> = {
   UNAUTHORIZED: ['bad', 'Not admitted'],
   HOST_REFUSED: ['bad', 'The server is not served under this name'],

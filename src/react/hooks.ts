@@ -1,13 +1,14 @@
-// The hooks of `offstage/react`: parts of a session's state, and the connection that a component opens.
+// The hooks of `offstage/react`: the parts of a session's state, and the connection that a component opens.
 //
-// Owns:     the connection of `useSession(options)`, from mount to unmount.
-// Does not: copy the state: `client.store` has the state.
+// Owns:     the connection of `useSession(options)` from mount to unmount.
+// Does not: copy the state. The state is in `client.store`.
 //
 // Invariants
-//   REACT-1. A hook returns the same object until the selected part changes, so that other components do not render again.
-//   REACT-2. On a server, an empty session is rendered and no connection opened; the first render of a hydration does the
-//            same.
-//   REACT-3. A component that StrictMode mounts twice opens one connection.
+//   REACT-1. A hook returns the same object until the selected part changes, so that components do not render
+//       unnecessarily.
+//   REACT-2. On a server, an empty session is rendered and no connection is opened. The first render of a hydration
+//            does the same.
+//   REACT-3. A component that StrictMode mounts twice opens only one connection.
 
 'use client';
 
@@ -27,7 +28,7 @@ import { emptySessionState } from '../actors/contracts/session-views.ts';
 import type { SpeakerStatus } from '../client/speaker.ts';
 import type { Subscription, WatchableValue } from '../client/watchable.ts';
 
-/** A source of a session's state: a client, or a session in this process. */
+/** A source of the state of a session: a client, or a session in this process. */
 export interface SessionSource {
   readonly store: {
     getSnapshot(): { readonly context: SessionState };
@@ -35,17 +36,17 @@ export interface SessionSource {
   };
 }
 
-/** The result of `useSession`. */
+/** The value that `useSession` returns. */
 export interface UsedSession {
-  /** Null on a server, and until the component is mounted. */
+  /** Null on a server and until the component is mounted. */
   readonly client: SessionClient | null;
-  /** The client's connection to its server. */
+  /** The state of the client's connection to its server. */
   readonly status: ClientStatus;
-  /** The session's connection to its model. */
+  /** The state of the session's connection to its model. */
   readonly connection: SessionState['connection'];
-  /** The party that is speaking now. */
+  /** Who is speaking now. */
   readonly floor: SessionState['floor'];
-  /** The lead agent that talks with the user. */
+  /** The lead agent that is talking with the user. */
   readonly agent: SessionState['agent'];
 }
 
@@ -66,9 +67,10 @@ const noAnswers: ReadonlyMap<string, number> = new Map();
 const noSpeaker: SpeakerStatus = Object.freeze({ state: 'off' });
 
 /**
- * Connects to a session while the component is mounted; a client that is passed in is used and left open. A change of
- * `url`, `session`, `transport` or a text `token` reconnects; other changed options take effect on the next mount.
- * `handle`: the handlers of tools with `runsAt: 'client'`, by the name of the tool, as for `client.handle`; the latest one is called.
+ * Connects to a session while the component is mounted. A client that is passed in is used and stays open. A change of
+ * `url`, `session`, `transport` or a string `token` reconnects. Other changed options take effect on the next mount.
+ * `handle`: the handlers of tools with `runsAt: 'client'`, by tool name, as for `client.handle`. The handler from the
+ * latest render is called.
  */
 export function useSession(
   connection: SessionClient | ConnectOptions,
@@ -86,7 +88,7 @@ export function useSession(
   );
 }
 
-/** Returns the transcript, ordered by time. */
+/** Returns the transcript ordered by time. */
 export function useTranscript(source: SessionSource | null): readonly TranscriptItem[] {
   return useSelected(source, ({ transcript }) => transcript);
 }
@@ -96,7 +98,7 @@ export function useQuestions(source: SessionSource | null): readonly QuestionVie
   return useSelected(source, ({ questions }) => questions);
 }
 
-/** Returns the subagents; `parentId` forms a tree. */
+/** Returns the subagents. Their `parentId` values form a tree. */
 export function useSubagents(source: SessionSource | null): readonly SubagentView[] {
   return useSelected(source, ({ subagents }) => subagents);
 }
@@ -106,24 +108,24 @@ export function useDeliveries(source: SessionSource | null): readonly DeliveryVi
   return useSelected(source, ({ deliveries }) => deliveries);
 }
 
-/** Returns the microphone's state. Its level, which changes many times a second, is `client.microphone.level`. */
+/** Returns the microphone's state. Its level changes many times a second and is in `client.microphone.level`. */
 export function useMicrophone(client: SessionClient | null): MicrophoneStatus {
   return useValue(client?.microphone.status, noMicrophone);
 }
 
-/** Returns the speaker's state. `blocked`: the page must start the speaker in a click handler. */
+/** Returns the speaker's state. `blocked`: the page must start the speaker from a click handler. */
 export function useSpeaker(client: SessionClient | null): SpeakerStatus {
   return useValue(client?.speaker.status, noSpeaker);
 }
 
-/** Returns the questions that this client has answered, with the server's time. */
+/** Returns the questions that this client has answered, with the server's time of each answer. */
 export function useAnswered(client: SessionClient | null): ReadonlyMap<string, number> {
   return useValue(client?.answered, noAnswers);
 }
 
 /**
- * Returns the server's time in milliseconds since 1970, the clock for all times in a session's state. The value changes
- * each second while `isRunning`; it is 0 on a server and in the first render.
+ * Returns the server's time in milliseconds since 1970. All times in a session's state use this clock. The value
+ * changes every second while `isRunning` is true. It is 0 on a server and in the first render.
  */
 export function useServerTime(client: Pick<SessionClient, 'serverNow'>, isRunning = true): number {
   const [now, setNow] = useState(0);
@@ -228,7 +230,7 @@ function useConnection(given: SessionClient | ConnectOptions): SessionClient | n
     function withLatest(first: ConnectOptions): ConnectOptions {
       if (typeof first.token !== 'function') return first;
       const firstToken = first.token;
-      // A component's inline function differs on each render.
+      // An inline function in a component differs on each render.
       const token = (): ReturnType<typeof firstToken> => {
         const now = latest.current;
         return 'token' in now && typeof now.token === 'function' ? now.token() : firstToken();
@@ -240,7 +242,7 @@ function useConnection(given: SessionClient | ConnectOptions): SessionClient | n
   return own?.key === key ? own.client : null;
 }
 
-/** Reconnects if the key of the options changes. */
+/** Reconnects when the key of the options changes. */
 function keyOf({ url, session, transport, token }: ConnectOptions): string {
   return JSON.stringify([
     String(url),

@@ -1,6 +1,6 @@
-// The browser interfaces that the parts use. The package is compiled without browser types.
+// The browser interfaces that the parts need. The package is compiled without browser types.
 
-/** A page element. Without browser types, React's own element type has no members. */
+/** A page element. Without browser types, React's element type has no members. */
 export type PageElement = HTMLElement & {
   scrollTop: number;
   readonly scrollHeight: number;
@@ -23,7 +23,7 @@ export interface PageKey {
 
 type OnKey = (event: PageKey) => void;
 
-/** Globals of a page that Node.js lacks. */
+/** Globals of a page that do not exist in Node.js. */
 export const page = globalThis as {
   readonly document?: { readonly activeElement: unknown; readonly body: unknown };
   readonly ResizeObserver?: new (changed: () => void) => {
@@ -34,7 +34,7 @@ export const page = globalThis as {
   removeEventListener?(type: string, listener: OnKey): void;
 };
 
-/** Returns whether a key press is meant for the page: not in a field, and without a modifier key. */
+/** Returns whether a key press is meant for the page: it is not in a field and has no modifier key. */
 export function isForPage({ repeat, ctrlKey, metaKey, altKey, target }: PageKey): boolean {
   return !repeat && !ctrlKey && !metaKey && !altKey && !isIn(target, 'input, textarea, select');
 }
@@ -44,6 +44,6 @@ export function isIn(target: unknown, selector: string): boolean {
   return Boolean(closest?.call(target, selector));
 }
 
-/** Returns the value of the field that sent an event. */
+/** Returns the value of the field that dispatched an event. */
 export const valueIn = (event: { readonly target: unknown }): string =>
   (event.target as { readonly value: string }).value;

@@ -1,12 +1,14 @@
-// The parts of `offstage/react` for subagents' questions: a card, and the list of open questions, in asking order. The
-// parts have no styles: `data-` attributes are for the app's style sheet. User and model texts are shown as text, never
-// as markup.
+// The parts of `offstage/react` for subagents' questions: a card, and the list of open questions in the order in which
+// they are asked. The parts have no styles. `data-` attributes are for the app's style sheet. Text from users and
+// models is shown as text, never as markup.
 //
 // Invariants
-//   REACT-PARTS-1. A card shows nothing as done before the session confirms it: an answer is pending until its receipt.
-//   REACT-PARTS-2. A card whose question ends keeps the focus, and passes it to the list when the card disappears.
-//   REACT-PARTS-3. A card whose question has not been asked yet, or is for another user, has no enabled button, and
-//                  states why.
+//   REACT-PARTS-1. A card shows nothing as done before the session confirms it: an answer is pending until its receipt
+//       arrives.
+//   REACT-PARTS-2. A card whose question ends keeps the focus, and passes the focus to the list when the card
+//       disappears.
+//   REACT-PARTS-3. A card has no enabled button, and states why, if its question has not been asked yet or is for
+//                  another user.
 
 'use client';
 
@@ -28,7 +30,7 @@ import { scheduler, useServerTime } from './hooks.ts';
 import { isForPage, page, valueIn, type PageElement, type PageKey } from './page.ts';
 import { clockTime, humanName, ordinal, type Timed } from './words.ts';
 
-/** A card's texts; each is English by default. */
+/** The texts of a card. Each is English by default. */
 export interface QuestionLabels {
   /** The button that approves. @defaultValue 'Approve' */
   readonly approve?: string;
@@ -45,15 +47,15 @@ export interface QuestionLabels {
   readonly pending?: string;
   /** The heading of an approval's call. */
   readonly approval?: string;
-  /** The status of an unfinished question; `place` is its position in the queue. */
+  /** The status of an unfinished question. `place` is its position in the queue. */
   readonly turn?: (question: QuestionView, place: number) => string;
   readonly timeLeft?: string;
-  /** The note on a question that another user has to answer. */
+  /** The note on a question that only another user can answer. */
   readonly others?: string;
-  /** Shown instead of the remaining time while the clock is paused. */
+  /** Shown instead of the remaining time while the countdown is paused. */
   readonly clockWaits?: string;
   readonly refused?: (reason: string) => string;
-  /** The note on a question that was asked again; `times` is 2 or more. */
+  /** The note on a question that was asked more than once. `times` is 2 or more. */
   readonly again?: (times: number) => string;
   readonly ended?: (question: QuestionView) => string;
 }
@@ -62,15 +64,16 @@ export interface QuestionLabels {
 export interface QuestionCardProps {
   /** The question to show. */
   readonly question: QuestionView;
-  /** With its `status`, the card in a voice session tells the user that an answer can be spoken. */
+  /** If its `status` is passed, the card in a voice session tells the user that an answer can be spoken. */
   readonly client: Pick<SessionClient, 'answer' | 'questionShown'> &
     Partial<Timed & Pick<SessionClient, 'status'>>;
   /** The question's position in the queue. @defaultValue 1 */
   readonly place?: number;
-  /** Whether the buttons show the digits 1 to 9. @defaultValue false */
+  /** Whether the buttons show the digits 1 to 9 as shortcuts. @defaultValue false */
   readonly shortcuts?: boolean;
   /**
-   * The user of this page, such as `status.user` of `useSession`: the card names the author of another user's answer.
+   * The user of this page, such as `status.user` of `useSession`. If another user has answered, the card names that
+   * user.
    * @defaultValue no names are shown
    */
   readonly user?: string | null;
@@ -102,7 +105,7 @@ const isLasting = ({ lasts, ...question }: QuestionView): boolean =>
 const isAsked = ({ state }: QuestionView): boolean => state === 'presenting' || state === 'open';
 const isForOthers = ({ mayAnswer }: QuestionView): boolean => mayAnswer === false;
 
-/** One way to answer. */
+/** One of the ways to answer. */
 interface Choice {
   readonly id: string;
   readonly label: string;
@@ -211,7 +214,7 @@ export function QuestionCard(props: QuestionCardProps): ReactElement {
         {
           type: 'button',
           disabled: !active,
-          // `disabled` would lose the focus.
+          // `disabled` would make the button lose the focus.
           'aria-disabled': isPending,
           onClick: () => void answer(given),
         },
@@ -333,7 +336,7 @@ function endOf({ state, answer, answeredBy }: QuestionView, user: string | null)
   return `${ends.answered}${by}: ${answer}`;
 }
 
-/** A call's arguments, one per line. */
+/** The arguments of a call, one per line. */
 function Call({ input }: { readonly input: unknown }): ReactElement {
   const text = (value: unknown): string =>
     visible(typeof value === 'string' ? value : (JSON.stringify(value) ?? ''));
@@ -347,7 +350,7 @@ function Call({ input }: { readonly input: unknown }): ReactElement {
   return h('dl', { 'data-part': 'call' }, lines);
 }
 
-/** The remaining time for an answer. A separate component, so that only this text is rendered each second. */
+/** The time that remains for an answer. A separate component, so that only this text is rendered every second. */
 function Clock(props: {
   readonly question: QuestionView;
   readonly client: Timed;
@@ -387,15 +390,16 @@ export interface QuestionListProps extends Pick<
 > {
   /** The questions to show. */
   readonly questions: readonly QuestionView[];
-  /** How long an ended question stays visible, in milliseconds. @defaultValue 5000 */
+  /** How long a question stays visible after it has ended, in milliseconds. @defaultValue 5000 */
   readonly lingerMs?: number;
   /** The cards' texts. @defaultValue English */
   readonly labels?: QuestionLabels & { readonly questions?: string };
 }
 
 /**
- * Lists the open questions: first the one that is being asked, then the queued ones, then the approvals that last. An
- * ended question stays visible for `lingerMs`, with its answer. With `shortcuts`, the digits 1 to 9 press the first question's buttons.
+ * Lists the open questions: first the one that is being asked, then the queued ones, then the approvals that last. A
+ * question that has ended stays visible with its answer for `lingerMs`. With `shortcuts`, the digits 1 to 9 press the
+ * buttons of the first question.
  */
 export function QuestionList(props: QuestionListProps): ReactElement {
   const { questions, lingerMs = LINGER_MS, labels = {}, ...card } = props;

@@ -1,5 +1,5 @@
-// The parts of `offstage/react` for subagents' tasks and results. They have no styles, and show user and model texts as
-// text.
+// The parts of `offstage/react` for subagents' tasks and results. They have no styles, and they show text from users
+// and models as text.
 
 'use client';
 
@@ -12,7 +12,7 @@ import { Elapsed, humanName, type Timed } from './words.ts';
 export interface SubagentListProps {
   /** The subagents to show. */
   readonly subagents: readonly SubagentView[];
-  /** With a client, each task shows its time, and a running task has a cancel button. */
+  /** If a client is passed, each task shows its time and a running task has a cancel button. */
   readonly client?: Pick<SessionClient, 'cancel'> & Partial<Timed>;
   /** The number of ended tasks to show, latest first. @defaultValue all */
   readonly maxEnded?: number;
@@ -38,7 +38,7 @@ const states: Readonly<Record<SubagentView['state'], string>> = {
   cancelled: 'cancelled',
 };
 
-/** Lists the subagents' tasks and their current activity. */
+/** Lists the tasks of subagents and their current activity. */
 export function SubagentList(props: SubagentListProps): ReactElement {
   const { subagents, client, maxEnded = Number.POSITIVE_INFINITY, labels = {} } = props;
   const ended = subagents
@@ -88,12 +88,12 @@ function Task(props: {
           type: 'button',
           'data-part': 'cancel',
           title: cancel,
-          // Titles distinguish two tasks of one kind.
+          // Titles distinguish two tasks of the same kind.
           'aria-label': `${cancel}: ${title}`,
           'aria-disabled': isStopping,
           onClick: () => {
             if (isStopping) return;
-            // The button stays disabled until the subagent has ended, or the cancellation fails.
+            // The button stays disabled until the subagent ends or the cancellation fails.
             setStopping(true);
             client.cancel(id, 'the user pressed the button').catch(() => setStopping(false));
           },
@@ -107,9 +107,9 @@ function Task(props: {
 export interface DeliveryListProps {
   /** The deliveries to show. */
   readonly deliveries: readonly DeliveryView[];
-  /** The client that acknowledges what was shown or dismissed. */
+  /** The client that reports deliveries as shown or dismissed. */
   readonly client: Pick<SessionClient, 'shown' | 'dismiss'>;
-  /** A subagent's title names its result. @defaultValue each delivery's label */
+  /** The title of a subagent names its result. @defaultValue the label of each delivery */
   readonly subagents?: readonly SubagentView[];
   /** The number of deliveries to show, latest first. @defaultValue 8 */
   readonly max?: number;
@@ -123,8 +123,8 @@ export interface DeliveryListProps {
 }
 
 /**
- * Lists the results and notices. The text of a delivery that waits to be said is hidden, because the session will say
- * it; a button shows the text instead. A delivery that could not be said is shown, and reported as shown.
+ * Lists the results and notices. If a delivery is waiting to be spoken, its text is hidden, because the session will
+ * say it. A button shows the text instead. A delivery that could not be spoken is shown, and it is reported as shown.
  */
 export function DeliveryList(props: DeliveryListProps): ReactElement {
   const { deliveries, client, subagents = [], max = 8, labels = {} } = props;

@@ -1,7 +1,7 @@
-// The part of `offstage/react` for the transcript. It has no styles, and shows user and model texts as text.
+// The part of `offstage/react` for the transcript. It has no styles, and it shows text from users and models as text.
 //
 // Invariants
-//   TRANSCRIPT-PART-1. The box stays scrolled to its end when words arrive or its size changes, unless the user has
+//   TRANSCRIPT-PART-1. The box stays scrolled to its end when text arrives or its size changes, unless the user has
 //       scrolled away.
 
 'use client';
@@ -17,13 +17,13 @@ import { useAnswered, useQuestions, useSubagents } from './hooks.ts';
 import { page, type PageElement } from './page.ts';
 import { humanName } from './words.ts';
 
-/** A line between utterances, for example that a subagent has started. */
+/** A line between utterances, for example to say that a subagent has started. */
 export interface TranscriptNote {
   /** The note's id. */
   readonly id: string;
-  /** The note's words. */
+  /** The text of the note. */
   readonly text: string;
-  /** The time that determines the line's position, in milliseconds since 1970. */
+  /** The time that the line is sorted by, in milliseconds since 1970. */
   readonly at: number;
 }
 
@@ -35,8 +35,8 @@ export interface TranscriptNotesLabels {
 }
 
 /**
- * Returns lines for events without words: a subagent has started or ended, or a button of this page has answered a
- * question.
+ * Returns lines for events that have no utterance: a subagent has started or ended, or a button on this page has
+ * answered a question.
  */
 export function useTranscriptNotes(
   client: SessionClient | null,
@@ -82,18 +82,18 @@ export interface TranscriptProps {
   /** The lines to show. */
   readonly items: readonly TranscriptItem[];
   /**
-   * The user of this page, such as `status.user` of `useSession`: other users' words show the speaker's name.
-   * @defaultValue all users' words have the name `labels.user`
+   * The user of this page, such as `status.user` of `useSession`. Utterances of other users show the speaker's name.
+   * @defaultValue all utterances of users have the name `labels.user`
    */
   readonly user?: string | null;
   /** Lines between utterances. @defaultValue none */
   readonly notes?: readonly TranscriptNote[];
   /**
-   * For a user who reads: interrupted speech keeps all words that were shown. Otherwise, words that were not heard
-   * disappear. @defaultValue false
+   * For a user who reads: interrupted speech keeps the whole text that was shown. Otherwise, text that was not heard
+   * disappears. @defaultValue false
    */
   readonly keepsWords?: boolean;
-  /** Adds a button to the last interrupted line, which calls this function. */
+  /** Adds a button that calls this function to the last interrupted line. */
   readonly onRepeat?: (item: TranscriptItem) => void;
   /** The transcript's texts. @defaultValue English */
   readonly labels?: {
@@ -104,10 +104,10 @@ export interface TranscriptProps {
   };
 }
 
-/** The transcript follows new words while it is scrolled to within this distance of its end. */
+/** The transcript follows new text while it is scrolled to within this distance of its end. */
 const NEAR_END_PX = 120;
 
-/** The transcript of the conversation. A screen reader reads each line once it is complete. */
+/** Shows the transcript of the conversation. A screen reader reads each line when the line is complete. */
 export function Transcript(props: TranscriptProps): ReactElement {
   const { items, notes = [], keepsWords = false, onRepeat, labels = {}, user: me = null } = props;
   const box = useRef<PageElement>(null);

@@ -1,5 +1,5 @@
-// The parts of `offstage/react` for speaking and typing: a talk button, a choice of talk modes, a text field. They have
-// no styles.
+// The parts of `offstage/react` for speaking and typing: a talk button, a choice of talk modes and a text field. They
+// have no styles.
 
 'use client';
 
@@ -16,7 +16,7 @@ import { isForPage, isIn, page, valueIn, type PageElement, type PageKey } from '
 export interface TalkButtonProps {
   /** The session's client. */
   readonly client: SessionClient;
-  /** Called by the button while the microphone is off. @defaultValue starts the microphone */
+  /** Called when the button is pressed while the microphone is off. @defaultValue starts the microphone */
   readonly onStart?: () => void;
   /** The button's content. @defaultValue its label */
   readonly children?: ReactNode;
@@ -30,9 +30,9 @@ export interface TalkButtonProps {
 }
 
 /**
- * The microphone as one button: it starts the microphone, mutes an open one, and with push to talk is held with a
- * pointer or key. `aria-pressed` is true while the server hears the user; the style property `--level` contains the
- * voice level, 0 to 1.
+ * The microphone as one button. It starts the microphone and mutes an open one. With push to talk, it is held with a
+ * pointer or a key. `aria-pressed` is true while the server hears the user. The style property `--level` contains the
+ * voice level from 0 to 1.
  */
 export function TalkButton({
   client,
@@ -108,14 +108,14 @@ function toggleMute({ microphone }: SessionClient): void {
   else microphone.mute();
 }
 
-/** Adds keys for the whole page, except in fields: Space is held to talk, or mutes; `m` mutes. */
+/** Adds keys for the whole page, except in fields: Space is held to talk, or mutes the microphone; `m` mutes it. */
 export function useTalkKeys(client: SessionClient | null): void {
   useEffect(() => {
     if (!client) return undefined;
     const { microphone } = client;
     const down = (event: PageKey): void => {
       if (!isForPage(event) || microphone.status.get().state !== 'on') return;
-      // Space also presses a focused button.
+      // Space would also press a focused button.
       if (event.code === 'Space' && !isIn(event.target, 'button, a, summary')) {
         event.preventDefault();
         if (microphone.status.get().mode === 'push') microphone.hold();
@@ -125,7 +125,7 @@ export function useTalkKeys(client: SessionClient | null): void {
     const up = ({ code }: PageKey): void => {
       if (code === 'Space') microphone.release();
     };
-    // The page does not notice that a key is released while another window has the focus.
+    // The page does not notice when a key is released while another window has the focus.
     const away = (): void => microphone.release();
     page.addEventListener?.('keydown', down);
     page.addEventListener?.('keyup', up);
@@ -144,7 +144,7 @@ export interface TalkModesProps {
   readonly client: SessionClient;
   /** Called when the user has chosen a talk mode. */
   readonly onMode?: (mode: MicrophoneStatus['mode']) => void;
-  /** The texts of the choice. @defaultValue English */
+  /** The texts of the talk modes. @defaultValue English */
   readonly labels?: {
     readonly modes?: string;
     readonly open?: string;
@@ -154,7 +154,8 @@ export interface TalkModesProps {
 }
 
 /**
- * Lets the user choose between an open microphone and push to talk, and mute. Renders nothing while the microphone is off.
+ * Lets the user choose between an open microphone and push to talk, and mute the microphone. Renders nothing while the
+ * microphone is off.
  */
 export function TalkModes({ client, onMode, labels = {} }: TalkModesProps): ReactElement | null {
   const { state, mode, isMuted } = useMicrophone(client);
@@ -194,7 +195,7 @@ export function TalkModes({ client, onMode, labels = {} }: TalkModesProps): Reac
   );
 }
 
-/** Tells the user what to do now: speak, allow the microphone, or type. */
+/** Tells the user what to do next: speak, allow the microphone, or type. */
 export function TalkHint({ client }: { readonly client: SessionClient }): ReactElement {
   const { status } = useSession(client);
   const { state, isMuted, mode } = useMicrophone(client);
@@ -237,7 +238,7 @@ export interface MessageFieldProps {
   readonly client: Pick<SessionClient, 'send'>;
   /** Called with the user's text instead of `client.send`. */
   readonly onSend?: (text: string) => Promise<unknown>;
-  /** Whether the field initially has the focus. @defaultValue false */
+  /** Whether the field has the focus at first. @defaultValue false */
   readonly autoFocus?: boolean;
   /** The key that moves the focus from the page to the field, such as `/`. @defaultValue none */
   readonly shortcut?: string;
@@ -252,8 +253,8 @@ export interface MessageFieldProps {
 }
 
 /**
- * A text field for words to the lead agent. Escape leaves the field; a text that could not be sent reappears, with the
- * reason.
+ * A text field for messages to the lead agent. Escape leaves the field. A text that could not be sent reappears with
+ * the reason.
  */
 export function MessageField(props: MessageFieldProps): ReactElement {
   const { client, onSend, autoFocus = false, shortcut, children, labels = {} } = props;

@@ -1,4 +1,4 @@
-// Names and numbers as users read them: the parts show no internal names, and no number without its unit.
+// Names and numbers as users read them. The parts show no internal names and no number without its unit.
 
 import { createElement, type ReactElement } from 'react';
 import { useServerTime } from './hooks.ts';
@@ -30,7 +30,7 @@ export interface Timed {
   serverNow(): number;
 }
 
-/** The time from `from` until `to`, or until now. A separate component, so that only this text is rendered each second. */
+/** The time from `from` to `to`, or to now. A separate component, so that only this text is rendered every second. */
 export function Elapsed(props: {
   readonly client: Timed;
   readonly from: number;

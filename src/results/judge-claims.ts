@@ -1,8 +1,8 @@
-// Has a report's claims checked a second time, by a model or a program of the app. A judge works in every language; it
-// can add objections to those of the ledger, but never remove one.
+// Has the claims of a report checked a second time, by a model or a program of the app. A judge works in every
+// language. It can add objections to those of the ledger but never remove one.
 //
 // Invariants
-//   JUDGE-CLAIMS-1. A judge that fails or times out changes nothing, and its error is reported.
+//   JUDGE-CLAIMS-1. If a judge fails or times out, the verification stays the same and the judge's error is reported.
 
 import type { LanguageModel } from 'ai';
 import { z } from 'zod';
@@ -20,17 +20,17 @@ import type { ClaimVerification, LedgerEntry, Outcome } from '../actors/contract
 import { NoteMarks } from '../actors/notes/note-marks.ts';
 import { note, sentence, type Note } from '../actors/notes/note.ts';
 
-/** The verdict of a judge. */
+/** The verdict that a judge returns. */
 export interface ClaimVerdict {
   /** Sentences of the report that claim a side effect which no successful call can have caused. */
   readonly unverified: readonly string[];
-  /** Whether the report ends before announced work. */
+  /** Whether the report ends before work that it announces. */
   readonly incomplete?: boolean;
 }
 
 /**
- * Reads a report and the calls that ran; may reject. `signal` aborts when the runtime stops waiting. In a session,
- * `calls` records the usage of the judge's model calls.
+ * Reads a report and the calls that ran. May reject. `signal` aborts when the runtime stops waiting. In a session,
+ * `calls` records the usage of the model calls that the judge makes.
  */
 export type ClaimJudge = (
   report: Pick<Outcome, 'text' | 'toolLedger'>,
@@ -41,7 +41,7 @@ export type ClaimJudge = (
 export interface JudgingOptions {
   readonly judge: ClaimJudge;
   readonly calls?: ModelCalls | undefined;
-  /** The time limit of the judge, in milliseconds. @defaultValue 10000 */
+  /** The judge's time limit, in milliseconds. @defaultValue 10000 */
   readonly timeoutMs?: number;
   readonly environment: Pick<Environment, 'scheduler'>;
   /** Receives the judge's error. */
@@ -52,7 +52,7 @@ const DEFAULT_TIMEOUT_MS = 10_000;
 const MAX_ADDED = 10;
 const MAX_CLAIM_CHARS = 300;
 
-/** Returns the verification, with the judge's findings. Never rejects. */
+/** Returns the verification together with the judge's findings. Never rejects. */
 export async function judgeClaims(
   report: Pick<Outcome, 'text' | 'toolLedger'>,
   verification: ClaimVerification,
@@ -117,7 +117,7 @@ const judgeSchema = z.strictObject({
 });
 
 /**
- * Creates a judge that asks a model once. The judge rejects if the model call fails or gives no verdict.
+ * Creates a judge that asks a model once per report. The judge rejects if the model call fails or returns no verdict.
  * @throws {ConfigurationError} `INVALID_OPTION`
  */
 export function modelClaimJudge(options: {
@@ -144,7 +144,7 @@ export function modelClaimJudge(options: {
   };
 }
 
-/** Quotes the report and the log, so that the model cannot take their text for instructions. */
+/** Quotes the report and the log, so that the model cannot mistake their text for instructions. */
 function caseOf(text: string, toolLedger: readonly LedgerEntry[]): Note {
   const calls = toolLedger.map(({ toolName, input, status, output }) => ({
     toolName,

@@ -1,15 +1,15 @@
-// Prepares subagents' results for their readers: stores large outputs in working memory, checks claims, records the
-// details of a failed run for a developer, and briefs later subagents on earlier work.
+// Prepares the results of subagents for their readers. It stores large outputs in working memory, checks claims,
+// records the details of a failed run for a developer, and briefs later subagents on earlier work.
 //
-// Owns:     a scope's options for these steps, the order in which they complete an outcome, and their time limit.
-// Does not: know the subagents (its callers pass the facts about each one), or decide whether a run succeeded (its
+// Owns:     the options of a scope for these steps, the order in which they process an outcome, and their time limit.
+// Does not: know the subagents (its callers pass the facts about each one) or decide whether a run succeeded (its
 // machine does).
 //
 // Invariants
-//   SETTLE-OUTCOME-1. The result is always an outcome with the same status; if a step fails, its error is reported and
+//   SETTLE-OUTCOME-1. The result is always an outcome with the same status. If a step fails, its error is reported and
 //       its part is missing.
-//   SETTLE-OUTCOME-2. Without a judge, and with nothing to store, `settle` returns synchronously.
-//   SETTLE-OUTCOME-3. Each part of an outcome that a model reads has at most `maxInlineBytes`.
+//   SETTLE-OUTCOME-2. Without a judge and with nothing to store, `settle` returns synchronously.
+//   SETTLE-OUTCOME-3. Every part of an outcome that a model reads has at most `maxInlineBytes`.
 
 import type { JSONValue } from 'ai';
 import { z } from 'zod';
@@ -65,11 +65,11 @@ export interface OutcomeOptions {
   /** Stores large outputs, results and failure details. Without a memory, they are truncated and marked as truncated. */
   readonly workingMemory?: WorkingMemory;
   /**
-   * The size in bytes of UTF-8 above which a value is stored in working memory; the model then reads an excerpt, and
-   * how to read the rest. At least 1024. @defaultValue 32768 with a working memory, 262144 without
+   * The size in bytes of UTF-8 above which a value is stored in working memory. The model then receives an excerpt and
+   * is told how to read the rest. At least 1024. @defaultValue 32768 with a working memory, 262144 without
    */
   readonly maxInlineBytes?: number;
-  /** Checks a result's claims in addition to the runtime's rules: `modelClaimJudge(…)`. */
+  /** Checks the claims of a result in addition to the runtime's rules: `modelClaimJudge(…)`. */
   readonly claimJudge?: ClaimJudge;
 }
 
@@ -80,7 +80,7 @@ export const outcomeChecks = {
   claimJudge: aFunction.optional(),
 } satisfies ChecksOf<OutcomeOptions>;
 
-/** Separates these options from the rest. */
+/** Separates these options from all others. */
 export function splitOutcomeOptions<T extends OutcomeOptions>(
   options: T,
 ): [OutcomeOptions, Omit<T, keyof OutcomeOptions>] {
@@ -90,12 +90,12 @@ export function splitOutcomeOptions<T extends OutcomeOptions>(
 
 const DEFAULT_MAX_INLINE_BYTES = 32_768;
 
-/** Tools by name, as the app's author defined them. */
+/** The tools by name, as the app's author defined them. */
 type Tools = Readonly<Record<string, unknown>>;
 
-/** The facts about an ended subagent that its record does not contain. */
+/** The facts about an ended subagent that are not in its record. */
 export interface EndedWork {
-  /** The subagent's place in working memory. */
+  /** The place of the subagent in working memory. */
   readonly owner: MemoryOwner;
   readonly startedAt: number;
   readonly tools: Tools;
@@ -110,13 +110,13 @@ export interface NewWork {
   readonly task: SubagentTask;
   /** The agent that assigns the task. */
   readonly giver: MemoryOwner;
-  /** The subagent's tools, as the app's author defined them. */
+  /** The tools of the subagent, as the app's author defined them. */
   readonly tools: Tools;
-  /** The user's words that led to the subagent; null if the user did not ask for it. */
+  /** The user's utterance that led to the subagent, or null if the user did not ask for it. */
   readonly request: string | null;
   /** The earlier subagents that `giver` can see, oldest first. */
   readonly ended: readonly EndedSubagent[];
-  /** Writes the notes for the subagent. */
+  /** Writes the notes that the subagent receives. */
   readonly notes: NoteWriter;
 }
 
@@ -157,13 +157,13 @@ export class OutcomeProcessor {
     return isLargeValue(value, this.#maxInlineBytes);
   }
 
-  /** Returns a tool's return value as it is stored and read. Never rejects. */
+  /** Returns a tool's return value in the form in which it is stored and read. Never rejects. */
   async keepLarge(
     owner: MemoryOwner,
     tools: Tools,
     { callId, toolName, part, value }: Omit<ReturnedValue, 'signal'>,
   ): Promise<JSONValue> {
-    // The tool reads working memory: storing its output would lead to endless reads.
+    // The tool reads working memory, and storing its output would lead to endless reads.
     if (memoryReaderIn({ [toolName]: tools[toolName] }) !== null) return value;
     const { environment, report } = this.#host;
     return inTime(
@@ -181,7 +181,7 @@ export class OutcomeProcessor {
     );
   }
 
-  /** Returns the outcome as others read it, synchronously or as a promise. The promise never rejects. */
+  /** Returns the outcome as others read it, either synchronously or as a promise. The promise never rejects. */
   settle(
     { definition, task }: SubagentHandle,
     { owner, startedAt, tools, readerTools, progress }: EndedWork,
@@ -213,8 +213,8 @@ export class OutcomeProcessor {
   }
 
   /**
-   * Describes the `inputs` in these arguments that `giver` cannot read; null if `giver` can read all of them, or the
-   * memory failed.
+   * Describes the `inputs` in these arguments that `giver` cannot read. Returns null if `giver` can read all of them or
+   * if the memory failed.
    */
   async missingInputs(
     args: Readonly<Record<string, unknown>>,
@@ -233,7 +233,7 @@ export class OutcomeProcessor {
   }
 
   /**
-   * Adds the earlier work to the briefing. If the memory fails, only the inputs and keys are missing.
+   * Adds the earlier work to the briefing. If the memory fails, only the inputs and the keys are missing.
    * @throws {ConfigurationError} `INPUT_NOT_FOUND`.
    */
   async withLineage(briefing: Briefing, work: NewWork): Promise<Briefing> {
@@ -242,7 +242,7 @@ export class OutcomeProcessor {
     const reader = memoryReaderIn(tools) === null ? undefined : memory;
     const orElse = <T>(instead: T) => {
       return (error: unknown): T => {
-        // If an input does not exist, `giver` must correct the call.
+        // If an input does not exist, `giver` must correct its call.
         if (error instanceof ConfigurationError) throw error;
         this.#host.report(error, 'working memory');
         return instead;
@@ -276,17 +276,17 @@ function outputKey(toolName: string, callId: string, part: ReturnedValue['part']
 
 /** The facts about an ended run. */
 export interface EndedRun extends RunFacts {
-  /** The subagent's place in working memory. */
+  /** The place of the subagent in working memory. */
   readonly owner: MemoryOwner;
-  /** The run's tools, as the app's author defined them; they may declare `effects`. */
+  /** The run's tools, as the app's author defined them. They may declare `effects`. */
   readonly tools: Readonly<Record<string, unknown>>;
-  /** The reader's tool that reads working memory; null if there is none. */
+  /** The name of the reader's tool that reads working memory, or null if there is none. */
   readonly readWith: string | null;
 }
 
 export interface OutcomeSettings {
   readonly memory?: WorkingMemory | undefined;
-  /** The size above which a part is stored in working memory. */
+  /** The size above which a part is stored in working memory, in bytes of UTF-8. */
   readonly maxInlineBytes: number;
   readonly judge?: ClaimJudge | undefined;
   readonly calls?: ModelCalls | undefined;
@@ -294,7 +294,7 @@ export interface OutcomeSettings {
   readonly report: (error: unknown, where: string) => void;
 }
 
-/** The key in a subagent's namespace under which the runtime stores the subagent's result. */
+/** The key of the subagent's result in the subagent's namespace. The runtime stores the result there. */
 const RESULT_KEY = 'final-result';
 const PARTIAL_KEY = 'partial-result';
 const FAILURE_KEY = 'failure-details';
@@ -333,7 +333,7 @@ async function settle(
   }, memoryTime(environment));
 }
 
-/** Adds the judge's usage. */
+/** Adds the usage of the judge. */
 function withUsage(outcome: Outcome, more: Usage): Outcome {
   const isNothing = more.totalTokens === 0 && more.cost === undefined;
   return isNothing ? outcome : { ...outcome, usage: addUsage(outcome.usage, more) };
@@ -343,7 +343,7 @@ function verified(outcome: Outcome, { tools }: EndedRun): Outcome {
   return withVerification(outcome, verifyClaims(outcome, effectsOf(tools)));
 }
 
-/** Adds the verification; without claims, returns the outcome unchanged. */
+/** Adds the verification. If there are no claims, returns the outcome unchanged. */
 function withVerification(outcome: Outcome, verification: ClaimVerification): Outcome {
   const { claims, incomplete } = verification;
   return claims.length === 0 && !incomplete ? outcome : { ...outcome, verification };
@@ -382,7 +382,7 @@ async function withBoundedResult(outcome: Outcome, keeping: Keeping): Promise<Ou
   const given = outcome.summary;
   const own = given !== undefined && isTooLong(given) ? speakable(given) : given;
   if (!isOutputLarge && !isTextLarge) return own === given ? outcome : { ...outcome, summary: own };
-  // For structured output, the text is the output itself or its summary; the larger of the two is stored.
+  // For structured output, the text is the output itself or its summary. The larger of the two is stored.
   const large = isOutputLarge
     ? await largeOutput(output, whole, { ...keeping, key: RESULT_KEY })
     : await largeOutput(text, text, { ...keeping, key: RESULT_KEY });
@@ -424,7 +424,7 @@ async function withKeptDetails(outcome: Outcome, keeping: Keeping): Promise<Outc
   return outcome;
 }
 
-/** Adds the keys that the subagent saved, so that other agents can continue its work. */
+/** Adds the keys that the subagent has saved, so that other agents can continue its work. */
 async function withNotes(outcome: Outcome, keeping: Keeping): Promise<Outcome> {
   const { memory, owner, report, signal } = keeping;
   if (!memory) return outcome;
@@ -439,7 +439,7 @@ async function withNotes(outcome: Outcome, keeping: Keeping): Promise<Outcome> {
   }
 }
 
-/** The facts about a run that its outcome does not contain. */
+/** The facts about a run that are not in its outcome. */
 export interface RunFacts {
   readonly description: string;
   readonly startedAt: number;
@@ -498,7 +498,7 @@ function lastTool({ toolName, input, status, calledAt, settledAt }: LedgerEntry)
   };
 }
 
-/** The time limit for the app's memory: facts, and working memory. */
+/** The time limit for the app's memory, for both facts and working memory. */
 const MEMORY_TIMEOUT_MS = 5000;
 
 /** Returns the time limit of a memory read or write. A later answer is ignored, and the error is reported. */

@@ -1,15 +1,16 @@
-// Briefs a new subagent on the earlier work in its conversation: collects its inputs from working memory, the records
-// of earlier subagents and the user's request, and writes them as a block of the prompt.
+// Briefs a new subagent on the earlier work in its conversation. It collects the subagent's inputs from working memory,
+// the records of earlier subagents and the user's request, and writes them as a block of the prompt.
 //
 // Invariants
-//   PRIOR-WORK-4. The block is never longer than the budget, whatever it contains.
-//   PRIOR-WORK-5. Inputs come before results; results are sorted by relevance to the task. Failed results are listed,
-//       never included in full; results that do not fit are listed with a hint on how to read them.
-//   PRIOR-WORK-6. Other agents' text is data: only the runtime's lines start at the margin.
-//   LIN-1. The new subagent can read every key that the block names. Keys that the task's giver can read are shared with
-//       the subagent; other keys are not named, nor is any key if the subagent has no tool that reads working memory.
-//   LIN-2. Inputs that the task's giver cannot read are refused, each with a list of similar keys: before the spawn if
-//       a tool spawns the subagent, otherwise before its first step.
+//   PRIOR-WORK-4. The block is never longer than the budget, whatever its content.
+//   PRIOR-WORK-5. Inputs come before results, and results are sorted by their relevance to the task. Failed results are
+//       listed but never included in full. Results that do not fit are listed with a hint on how to read them.
+//   PRIOR-WORK-6. The text of other agents is data: only the runtime's own lines start at the margin.
+//   LIN-1. The new subagent can read every key that the block names. Keys that the task's giver can read are shared
+//       with the subagent. Other keys are not named. If the subagent has no tool that reads working memory, no key is
+//       named.
+//   LIN-2. Inputs that the task's giver cannot read are refused, and for each one, similar keys are listed. They are
+//       refused before the spawn if a tool spawns the subagent, and otherwise before its first step.
 
 import type { ModelMessage } from 'ai';
 import type { Outcome } from '../actors/contracts/outcome.ts';
@@ -23,7 +24,7 @@ import { countWords, relevance } from '../values/bm25.ts';
 import { head, indented } from '../values/clip.ts';
 import { ConfigurationError } from '../values/errors.ts';
 
-/** An input that the new subagent was given. */
+/** An input that was given to the new subagent. */
 export interface PriorInput {
   /** The input's name: a key of working memory, or another name. */
   readonly key: string;
@@ -36,21 +37,21 @@ export interface PriorResult {
   readonly name: string;
   readonly task: string;
   readonly status: Outcome['status'];
-  /** The result; empty unless completed. */
+  /** The result. It is empty unless the subagent completed. */
   readonly text: string;
   /** The reason why the subagent did not complete. */
   readonly error?: string;
-  /** The key that stores the whole result, if any. */
+  /** The key under which the whole result is stored, if any. */
   readonly reference?: string | null;
-  /** The keys that the subagent saved in working memory and the reader can read. */
+  /** The keys that the subagent has saved in working memory and that the reader can read. */
   readonly saved?: readonly string[];
   /** Milliseconds since 1970. */
   readonly endedAt: number;
 }
 
-/** A conversation's earlier work, for a new subagent. */
+/** The earlier work of a conversation, for a new subagent. */
 export interface PriorWork {
-  /** The user's words that led to the subagent; null if the user did not ask for it. */
+  /** The user's utterance that led to the subagent, or null if the user did not ask for it. */
   readonly request: string | null;
   readonly inputs: readonly PriorInput[];
   readonly results: readonly PriorResult[];
@@ -68,11 +69,11 @@ const MAX_REQUEST_CHARS = 2000;
 const MAX_LINE_CHARS = 240;
 const MAX_KEYS = 10;
 const MAX_RANKED_CHARS = 8000;
-/** A shorter excerpt would be useless. */
+/** A shorter excerpt would not be useful. */
 const LEAST_CHARS = 400;
 
 /**
- * Returns the block for the prompt of a subagent with this task; empty if there is no earlier work.
+ * Returns the block for the prompt of a subagent with this task. The block is empty if there is no earlier work.
  * @param budgetChars the maximum length of the block, in characters. @defaultValue 24000
  */
 export function priorWorkSection(
@@ -122,18 +123,18 @@ class Block {
     return this.#text;
   }
 
-  /** The free characters, excluding the pending heading and a line break. */
+  /** The number of free characters, not counting the pending heading and a line break. */
   get room(): number {
     const due = this.#heading === null ? 0 : this.#heading.length + 1;
     return this.#budgetChars - this.#text.length - due - 2;
   }
 
-  /** Sets a heading, which is written only when a line follows. */
+  /** Sets a heading that is written only when a line follows. */
   begin(heading: string): void {
     this.#heading = heading;
   }
 
-  /** Adds a line; returns false if the line does not fit in addition to `kept` reserved characters. */
+  /** Adds a line. Returns false if the line does not fit in addition to `kept` reserved characters. */
   add(line: string, kept = 0): boolean {
     if (line.length + kept > this.room) return false;
     const before = this.#text === '' ? '' : this.#heading === null ? '\n' : '\n\n';
@@ -165,7 +166,7 @@ function addInput(block: Block, canRead: boolean, key: string, text: string, kep
   else block.add(`${title}\n  ${head(indented(head(text, room)), room)}${rest}`, kept);
 }
 
-/** Sorts the results by relevance, and equally relevant ones from newest to oldest. */
+/** Sorts the results by relevance. Equally relevant results are sorted from newest to oldest. */
 function ranked(results: readonly PriorResult[], task: string): readonly PriorResult[] {
   const counted = results.map(({ name, task: done, text }) =>
     countWords(`${name} ${done} ${head(text, MAX_RANKED_CHARS)}`),
@@ -191,7 +192,7 @@ function lineOf(result: PriorResult): string {
   return `${head(titleOf(result), MAX_LINE_CHARS)}: ${how}${savedBy(result, '; ')}`;
 }
 
-/** Lists the keys that the subagent saved. */
+/** Lists the keys that the subagent has saved. */
 function savedBy({ saved = [], reference }: PriorResult, before: string): string {
   const keys = saved.filter((key) => key !== reference);
   if (keys.length === 0) return '';
@@ -216,7 +217,7 @@ export interface EndedSubagent {
 const MAX_RESULTS = 50;
 const MAX_INPUTS = 20;
 
-/** Returns the results of those of the latest fifty subagents that have ended. */
+/** Returns the results of those subagents among the latest fifty that have ended. */
 export function priorResults(ended: readonly EndedSubagent[]): PriorResult[] {
   return ended.slice(-MAX_RESULTS).flatMap(({ id, name, task, outcome, endedAt }) => {
     if (!outcome || endedAt === null) return [];
@@ -229,7 +230,7 @@ export function priorResults(ended: readonly EndedSubagent[]): PriorResult[] {
   });
 }
 
-/** Returns the keys in a task's `inputs` argument: a list, or a list as JSON text. */
+/** Returns the keys in the `inputs` argument of a task: a list, or a list as JSON text. */
 export function inputKeys({ inputs }: Readonly<Record<string, unknown>>): string[] {
   const list = typeof inputs === 'string' ? parsedList(inputs) : inputs;
   if (!Array.isArray(list)) return [];
@@ -237,9 +238,9 @@ export function inputKeys({ inputs }: Readonly<Record<string, unknown>>): string
 }
 
 /**
- * Reads the inputs with the giver's permissions, and shares them with the new subagent.
- * @throws {ConfigurationError} `INPUT_NOT_FOUND` if an input does not exist, or the giver may not see it; then nothing
- *   is shared (LIN-2).
+ * Reads the inputs with the giver's permissions and shares them with the new subagent.
+ * @throws {ConfigurationError} `INPUT_NOT_FOUND` if an input does not exist or the giver may not see it. Nothing is
+ *   shared in this case (LIN-2).
  */
 export async function handOver(
   keys: readonly string[],
@@ -254,7 +255,7 @@ export async function handOver(
   return inputs;
 }
 
-/** Describes which of these keys `giver` cannot read, each with similar keys (LIN-2); null if `giver` can read all of them. */
+/** Describes which of these keys `giver` cannot read, each with similar keys (LIN-2); null if it can read all. */
 export async function missingInputs(
   keys: readonly string[],
   giver: MemoryOwner,
@@ -299,7 +300,7 @@ async function notFound(
 
 const MAX_SHOWN_CHARS = 200;
 
-/** Returns the keys that are most similar to this one, by their last segments; the best first. */
+/** Returns the keys that are most similar to this one, compared by their last segments. The best match comes first. */
 function keysLike(key: string, known: readonly string[]): readonly string[] {
   const name = (path: string): string =>
     head(path.slice(path.lastIndexOf('/') + 1), 64).toLowerCase();
@@ -318,8 +319,8 @@ function keysLike(key: string, known: readonly string[]): readonly string[] {
 }
 
 /**
- * Returns the results, each with only the keys that the new subagent can read: those that the giver can read, which are
- * then shared with the subagent (LIN-1). Without `memory`, no key is named.
+ * Returns the results, each with only the keys that the new subagent can read. These are the keys that the giver can
+ * read, and they are then shared with the subagent (LIN-1). Without `memory`, no key is named.
  */
 export async function readable(
   results: readonly PriorResult[],
@@ -345,7 +346,7 @@ export async function readable(
   );
 }
 
-/** Returns the briefing with the quoted block before the task: other agents' text is never a system message (P8). */
+/** Returns the briefing with the quoted block before the task. Text of other agents is never a system message (P8). */
 export function withPriorWork(briefing: Briefing, section: string, notes: NoteWriter): Briefing {
   if (section === '') return briefing;
   const at = briefing.messages.length - 1;

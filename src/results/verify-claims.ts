@@ -1,16 +1,17 @@
-// Compares the actions that a subagent's report claims with the calls that the runtime observed.
+// Compares the actions that a subagent's report claims to the calls that the runtime observed.
 //
-// The check finds claimed side effects in English, and only in the reporter's statements about itself: reports are full
-// of other people's actions, quotations and drafts. A report that ends before announced work ("Now let me save the
-// results.") means that the subagent was cut off, or ended its turn too early.
+// The check finds claimed side effects in English, and only in the reporter's statements about itself, because reports
+// are full of other people's actions, quotations and drafts. A report that ends before the work it announces ("Now let
+// me save the results.") means that the subagent was cut off or ended its turn too early.
 //
-// Owns:     the comparison of the report's claims with the calls in the ledger; the words for side effects.
-// Does not: understand the report: a judge model can, in every language, and may add objections (judge-claims.ts).
+// Owns:     the comparison of the report's claims to the calls in the ledger, and the words for side effects.
+// Does not: understand the report. A judge model can do that in every language, and it may add objections
+//           (judge-claims.ts).
 //
 // Invariants
-//   FIND-CLAIMS-1. A doubtful statement is not a claim: a description of data must not accuse a subagent.
-//   VERIFY-CLAIMS-2. A claim is unverified only if no successful call can have caused it: a tool whose effects are neither
-//       declared nor clear from its name may have any effect.
+//   FIND-CLAIMS-1. A doubtful statement is not a claim, because a description of data must not accuse a subagent.
+//   VERIFY-CLAIMS-2. A claim is unverified only if no successful call can have caused it. A tool whose effects are
+//       neither declared nor clear from its name may have any effect.
 //   VERIFY-CLAIMS-3. A call that failed, was denied or was not run has no effect.
 
 import type {
@@ -25,7 +26,7 @@ import { ownValue } from '../values/own-value.ts';
 /** The side effects of tools, by name: `{ send_mail: ['email.sent'], look_up: [] }`. Absent if not declared. */
 export type DeclaredEffects = Readonly<Record<string, readonly string[] | undefined>>;
 
-/** The runtime's own tools have no outside effects. */
+/** The runtime's own tools have no external effects. */
 const OWN: DeclaredEffects = {
   ask_user: [],
   complete_task: [],
@@ -34,8 +35,8 @@ const OWN: DeclaredEffects = {
 };
 
 /**
- * Checks a report's claims of side effects against the tool ledger. Deterministic, English only and conservative: a
- * description of data is not a claim.
+ * Checks a report's claims of side effects against the ledger of tool calls. The check is deterministic, conservative
+ * and English only: a description of data is not a claim.
  */
 export function verifyClaims(
   { text, toolLedger }: Pick<Outcome, 'text' | 'toolLedger'>,
@@ -43,7 +44,7 @@ export function verifyClaims(
 ): ClaimVerification {
   const effects = { ...OWN, ...declared };
   const hasLooked = toolLedger.some(succeeded);
-  // "Your flight has been booked" may quote a tool's result.
+  // "Your flight has been booked" may be a quotation of a tool's result.
   const claims = findClaims(text).filter((claim) => !claim.passive || !hasLooked);
   const unverified = claims.flatMap((claim): UnverifiedClaim[] => {
     const fitting = toolLedger.filter((entry) => canHaveDone(entry, claim, effects));
@@ -81,7 +82,7 @@ function canHaveDone({ toolName }: LedgerEntry, claim: Claim, effects: DeclaredE
     return declared.some((effect) => {
       const { word, noun } = declaredEffect(effect);
       const kinds = effectVerb(word)?.kinds;
-      // Only the tool's author uses this verb, so the noun decides.
+      // Only the tool's author uses this verb, so the noun determines the effect.
       return kinds ? kinds.some((kind) => verb.kinds.includes(kind)) : words.includes(noun);
     });
   const nature = toolNature(toolName);
@@ -89,7 +90,7 @@ function canHaveDone({ toolName }: LedgerEntry, claim: Claim, effects: DeclaredE
   return (
     nature.unclear ||
     verb.kinds.some((kind) => nature.kinds.has(kind)) ||
-    // A call of `create_invoice` may also have sent the invoice.
+    // A call of `create_invoice` may have sent the invoice as well.
     nature.words.some((word) => word.length > 3 && words.includes(word))
   );
 }
@@ -109,7 +110,7 @@ function succeeded({ status, output }: LedgerEntry): boolean {
   return !REFUSING.some((name) => told[name] === false);
 }
 
-/** The coarse kind of a side effect; a verb may have two kinds. */
+/** The general kind of a side effect. A verb may have two kinds. */
 type EffectKind = 'send' | 'write' | 'book' | 'delete';
 
 interface EffectVerb {
@@ -117,7 +118,7 @@ interface EffectVerb {
   /** Prefixes of words in tool names that indicate this effect. */
   readonly stems: readonly string[];
   /**
-   * Whether the verb claims an effect only with an object outside the report: a report also "adds" a number, or
+   * Whether the verb claims an effect only if its object is outside the report. A report also "adds" a number or
    * "updates" a plan.
    */
   readonly needsThing: boolean;
@@ -178,7 +179,7 @@ const verbs = new Map<string, EffectVerb>(
   ),
 );
 
-/** A pattern of all words that claim an effect. */
+/** A pattern that matches all words that claim an effect. */
 const CLAIMING = [...verbs.keys()].toSorted((a, b) => b.length - a.length).join('|');
 
 /** Returns the effect that this past-tense verb claims. */
@@ -186,7 +187,7 @@ function effectVerb(past: string): EffectVerb | undefined {
   return verbs.get(past.toLowerCase());
 }
 
-/** Objects outside a report: creating one of these is a side effect, creating a list is not. */
+/** Objects outside a report. To create one of these is a side effect, to create a list is not. */
 const THINGS: ReadonlySet<string> = new Set(
   (
     'account accounts alarm appointment appointments basket board booking bookings branch calendar cart channel ' +
@@ -204,7 +205,7 @@ const READING = new Set(
   ).split(' '),
 );
 
-/** Verbs that may do anything: a tool name with such a verb is unclear. */
+/** Verbs that may have any effect. The effects of a tool whose name has such a verb are unclear. */
 const ANYTHING = new Set(
   (
     'run execute exec call invoke perform do make use http post put patch api request curl browser computer shell bash ' +
@@ -212,12 +213,12 @@ const ANYTHING = new Set(
   ).split(' '),
 );
 
-/** The side effects that a tool's name indicates. */
+/** The side effects that the name of a tool indicates. */
 interface ToolNature {
   readonly words: readonly string[];
   /** The tool only reads. */
   readonly reads: boolean;
-  /** The name does not indicate the effects. */
+  /** The name does not show the effects. */
   readonly unclear: boolean;
   readonly kinds: ReadonlySet<EffectKind>;
 }
@@ -233,23 +234,23 @@ function toolNature(toolName: string): ToolNature {
     for (const verb of verbs.values())
       if (verb.stems.some((stem) => word.startsWith(stem)))
         for (const kind of verb.kinds) kinds.add(kind);
-  // The verb is the first or the last word: `search_orders`, `order_status`.
+  // The verb is the first or the last word of the name: `search_orders`, `order_status`.
   const reads = READING.has(words[0] ?? '') || READING.has(words.at(-1) ?? '');
   const unclear = words.some((word) => ANYTHING.has(word)) || kinds.size === 0;
   return { words, reads: reads && !words.some((word) => ANYTHING.has(word)), unclear, kinds };
 }
 
-/** Splits a declared effect such as `email.sent`; its last part is the verb of a claim. */
+/** Splits a declared effect such as `email.sent`. Its last part is the verb of a claim. */
 function declaredEffect(effect: string): { readonly word: string; readonly noun: string } {
   const parts = effect.toLowerCase().split(/[.:/\s]+/);
   return { word: parts.at(-1) ?? '', noun: parts.at(-2) ?? '' };
 }
 
 interface Claim {
-  /** The original sentence; at most 300 characters. */
+  /** The original sentence, at most 300 characters of it. */
   readonly text: string;
   readonly verb: EffectVerb;
-  /** The words after the verb, in lower case: the object of the action. */
+  /** The words after the verb in lower case, which name the object of the action. */
   readonly words: readonly string[];
   /** Whether the claim is in the passive: "has been sent". */
   readonly passive: boolean;
@@ -265,7 +266,7 @@ const ADVERBS = '(?:(?:now|also|just|already|then|successfully|finally|since|bot
 const OBJECT = '(?= (?:the|an?|your|it|them|this|that|these|those|all|both|two|three|\\d+)\\b)';
 
 const firstPerson = new RegExp(`\\b(?:I|we)(?:['’]ve| have)? ${ADVERBS}${VERB}\\b`, 'i');
-/** "I found a flight and booked it": no other subject may come in between. */
+/** "I found a flight and booked it": no other subject may stand in between. */
 const coordinated = new RegExp(
   `\\bI(?:['’]ve| have)? \\w+(?:(?! that\\b| who\\b| which\\b| he\\b| she\\b| they\\b| it (?:was|is|has)\\b)[^;:])*? and ${ADVERBS}${VERB}${OBJECT}`,
   'i',
@@ -275,7 +276,7 @@ const elliptical = new RegExp(
   `^(?:(?:all )?(?:done|finished|ok(?:ay)?|success|great)[.!:,;—–-]* +)?${ADVERBS}${VERB}${OBJECT}`,
   'i',
 );
-/** "Your flight has been booked", "The mail was successfully sent"; "was sent" alone also occurs in data. */
+/** "Your flight has been booked", "The mail was successfully sent". A plain "was sent" also occurs in data. */
 const passive = new RegExp(
   `\\byour (?:[\\w-]+ ){1,5}?(?:has|have) been ${ADVERBS}${VERB}\\b` +
     `|\\b(?:has|have|was|were|been) (?:been )?successfully (?<verb2>${CLAIMING})\\b`,
@@ -287,7 +288,7 @@ const hypothetical =
 const nothing =
   /^ (?:(?:nothing|no|none|neither|money|time|you|attention|up to|by|about)\b|\$|€|£|[\d.]+ ?%)/i;
 
-/** Returns a report's claims in order; at most ten. */
+/** Returns the claims of a report in order, at most ten. */
 function findClaims(text: string): Claim[] {
   const all = sentencesIn(ownWords(head(text, MAX_READ_CHARS)));
   const claims: Claim[] = [];
@@ -325,7 +326,7 @@ function claimIn(sentence: string, isOutermost: boolean): Claim | null {
 const quotedSpeech =
   /^(?!(?:done|result|results|summary|status|note|update|answer|ok|okay|report|final answer|actions?(?: taken)?)\b)[\p{L}\p{N} .'’_-]{1,40}: (?:I|we)\b/iu;
 
-/** Returns the text without code, quotations and letters, which are not the reporter's statements. */
+/** Returns the text without code, quotations and letters, because these are not statements of the reporter. */
 function ownWords(text: string): string {
   const plain = text
     .replace(/```[\s\S]*?(?:```|$)|`[^`\n]*`/g, ' … ')
@@ -337,7 +338,7 @@ function ownWords(text: string): string {
 const SALUTATION = /^[ \t*]*(?:dear|hi|hello|hey)\b.{0,61}$/i;
 const SIGN_OFF = /^[ \t]*(?:best|kind|warm|regards|sincerely|cheers|thanks|yours)\b/i;
 
-/** Removes letters, each from its salutation to the line after the sign-off, or to the end. */
+/** Removes letters. A letter extends from its salutation to the line after the sign-off, or to the end of the text. */
 function withoutLetters(lines: readonly string[]): readonly string[] {
   const kept: string[] = [];
   for (let index = 0; index < lines.length; index += 1) {
@@ -354,7 +355,7 @@ function withoutLetters(lines: readonly string[]): readonly string[] {
 
 interface Sentence {
   readonly sentence: string;
-  /** Whether the sentence is part of a list or a table. */
+  /** Whether the sentence belongs to a list or a table. */
   readonly isItem: boolean;
 }
 
@@ -379,11 +380,11 @@ const announcement = new RegExp(
   'i',
 );
 
-/** An offer, or a promise that depends on another party, is a complete ending. */
+/** An offer is a complete ending, and so is a promise that depends on someone else. */
 const depends =
   /\b(?:if|once|when|whenever|unless|until|as soon as|after you|upon|would you|let you know|let me know)\b|\?$/i;
 
-/** Returns whether the last sentence only announces the next action. */
+/** Returns whether the last sentence announces only the next action. */
 export function isUnfinished(text: string): boolean {
   const said = ownWords(text.slice(-MAX_READ_CHARS)).trimEnd();
   const last = said

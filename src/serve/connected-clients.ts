@@ -1,15 +1,16 @@
-// A server's clients, over a WebSocket or a stream: each request becomes an identity or a refusal, and a client is
-// identified by a name that it keeps over all its connections.
+// The clients of a server, connected by a WebSocket or a stream. Each request becomes an identity or a refusal. A
+// client has the same name on all its connections.
 //
-// Owns:     the clients, the streams by name, and each user's places and rates over all connections.
-// Does not: accept sockets, or find a client's session (`serve.ts` does both in Node.js, `offstage/cloudflare` in a
+// Owns:     the clients, the streams by name, and each user's places and rates across all connections.
+// Does not: accept sockets or find a client's session (`serve.ts` does both in Node.js, `offstage/cloudflare` in a
 //           Durable Object).
 //
 // Invariants
-//   SERVE-1. The server admits no client with an untrusted Host or Origin, or without an identity from `authorize`.
-//   SERVE-2. No client message can make a handler throw, or end the process.
-//   SERVE-4. A user's places and rates count from the start of a connection, before any frame, and over all sessions. A
-//       rate is remembered until it is full again, so that reconnecting gains nothing.
+//   SERVE-1. The server admits no client that has an untrusted Host or Origin, or that receives no identity from
+//       `authorize`.
+//   SERVE-2. No message from a client can make a handler throw or end the process.
+//   SERVE-4. A user's places and rates count from the start of a connection, before any frame, and across all sessions.
+//       A rate is remembered until its bucket is full again, so that a client gains nothing by reconnecting.
 
 import { bearerToken, offeredProtocols, protocolToken } from '../adapters/listen/access.ts';
 import {
@@ -47,7 +48,8 @@ const RETRY_AFTER_S = '5';
 type Bye = Extract<ServerFrame, { type: 'bye' }>;
 
 /**
- * The first and last frame to a client without an identity. A browser hides the status of a failed upgrade from the page.
+ * The first and last frame that is sent to a client without an identity. A browser does not show the page the status of
+ * a failed upgrade.
  */
 export const unauthorized = {
   type: 'bye',
@@ -56,22 +58,22 @@ export const unauthorized = {
   retry: false,
 } as const satisfies Bye;
 
-/** A user's clients and rates. */
+/** The clients and rates of a user. */
 interface User extends UserRates {
   readonly clients: Set<ServedClient>;
-  /** Cancels the pending removal of this record, because the user has connected again. */
+  /** Cancels the pending removal of this record because the user has connected again. */
   stay: () => void;
 }
 
-/** The server that owns the clients. */
+/** The server to which the clients belong. */
 export interface ConnectedClientsOptions {
-  /** The server's name in errors. */
+  /** The server's name in error messages. */
   readonly name: string;
   readonly reachable: Reachable;
   greeted(client: ServedClient, hello: HelloFrame): void;
 }
 
-/** The decision on an upgrade. `expel`: the socket is opened, so that the client receives the reason as a frame. */
+/** The decision about an upgrade. `expel`: the socket is opened so that the client receives the reason as a frame. */
 export type Admission =
   | { readonly type: 'open'; readonly identity: ServedIdentity }
   | { readonly type: 'expel'; readonly bye: Bye }
@@ -84,7 +86,7 @@ export class ConnectedClients implements ClientOwner {
   readonly clients = new Set<ServedClient>();
   readonly #options: CheckedServe;
   readonly #server: ConnectedClientsOptions;
-  /** The stream clients by name, which receive POSTs. */
+  /** The clients with a stream, by name. They receive the POSTs. */
   readonly #streams = new Map<string, ServedClient>();
   readonly #users = new Map<string, User>();
   readonly #reportUnserved;
@@ -109,8 +111,8 @@ export class ConnectedClients implements ClientOwner {
   }
 
   /**
-   * Rejects an upgrade with an untrusted Host or Origin; null if both are trusted. A page can learn the reason only
-   * over an open socket.
+   * Rejects an upgrade that has an untrusted Host or Origin. Returns null if both are trusted. A page can learn the
+   * reason only over an open socket.
    */
   unserved(host: string, origin: string | null): Admission | null {
     const unserved = unservedOf({ host, origin }, this.#server.reachable);
@@ -119,7 +121,7 @@ export class ConnectedClients implements ClientOwner {
     return { type: 'expel', bye: { type: 'bye', ...unserved, retry: false } };
   }
 
-  /** Decides on an upgrade whose Host and Origin are trusted. */
+  /** Decides about an upgrade whose Host and Origin are trusted. */
   async admit(headers: Headers, url: URL): Promise<Admission> {
     const offered = { 'sec-websocket-protocol': headers.get('sec-websocket-protocol') ?? '' };
     if (!offeredProtocols(offered).includes(SUBPROTOCOL))
@@ -172,7 +174,7 @@ export class ConnectedClients implements ClientOwner {
     return user;
   }
 
-  /** SERVE-4. Forgets a user whose last client has left, once the rates are full again. */
+  /** SERVE-4. Removes a user whose last client has left, once the rates are full again. */
   #forgetLater(name: string, user: User): void {
     user.stay();
     if (user.clients.size > 0) return;
@@ -183,7 +185,7 @@ export class ConnectedClients implements ClientOwner {
     user.stay = this.environment.scheduler.schedule(forget, fullAfterMs, { isBackground: true });
   }
 
-  /** Disconnects all clients, which may connect again. */
+  /** Disconnects all clients, which may then reconnect. */
   close(): void {
     this.#isClosed = true;
     for (const client of this.clients)
@@ -296,7 +298,7 @@ export class ConnectedClients implements ClientOwner {
   }
 }
 
-/** The key contains user and session, so that a client cannot use the name of another user's or session's stream. */
+/** The key contains the user and the session, so that a client cannot use another user's or session's stream name. */
 function streamKey({ user, sessionId }: ServedIdentity, client: string): string {
   return JSON.stringify([user, sessionId, client]);
 }
@@ -305,7 +307,7 @@ function refuse(status: number, message: string): Admission {
   return { type: 'refuse', status, message };
 }
 
-/** Decodes a subprotocol's token from base64url; null if there is no valid token. */
+/** Decodes the token in a subprotocol from base64url. Returns null if there is no valid token. */
 function tokenOf(encoded: string | null): string | null {
   if (encoded === null || encoded.length > MAX_TOKEN_CHARS) return null;
   const token = Buffer.from(encoded, 'base64url').toString('utf8');
@@ -320,15 +322,15 @@ function afterOf(query: URLSearchParams): object | null {
 interface OpenedStream {
   readonly response: Response;
   readonly channel: Channel;
-  /** Calls back when the client has gone. */
+  /** Calls back when the client has disconnected. */
   whenClosed(callback: () => void): void;
 }
 
 const encoder = new TextEncoder();
 
 /**
- * Opens a client's stream of server-sent events: each frame is one `data:` line. `maxQueuedBytes`: the number of bytes
- * that the stream queues for a client; further bytes also count as unsent.
+ * Opens a client's stream of server-sent events. Each frame is one `data:` line. `maxQueuedBytes`: the number of bytes
+ * that the stream queues for a client. Further bytes also count as unsent.
  */
 function openStream(maxQueuedBytes: number): OpenedStream {
   const queueBytes = 2 * maxQueuedBytes;
@@ -356,7 +358,7 @@ function openStream(maxQueuedBytes: number): OpenedStream {
       headers: {
         'content-type': 'text/event-stream; charset=utf-8',
         'cache-control': 'no-store, no-transform',
-        // Proxies otherwise buffer small responses.
+        // Proxies would otherwise buffer small responses.
         'x-accel-buffering': 'no',
       },
     }),

@@ -1,5 +1,5 @@
-// The entry `offstage/serve`: sessions over the network for pages and programs with `offstage/client`, and complete
-// local apps.
+// The entry `offstage/serve`: serves sessions over the network to pages and programs with `offstage/client`, and
+// complete apps on one machine.
 
 export { serve, type OffstageServer } from './serve.ts';
 export { serveLocally, type LocalServer, type ServeLocallyOptions } from './serve-locally.ts';

@@ -1,4 +1,4 @@
-// The options of `serve`, with their checks and defaults.
+// The options of `serve`, their checks and their defaults.
 
 import { z } from 'zod';
 import { identity } from '../actors/contracts/identity.ts';
@@ -36,17 +36,18 @@ export type ServedSession = Pick<
 > &
   Partial<Pick<VoiceSession, 'audioIn' | 'audioOut' | 'playout'>>;
 
-/** A client's identity, as `authorize` returns it. */
+/** The identity of a client, as `authorize` returns it. */
 export interface ServedIdentity {
   /** The session that the client may enter. */
   readonly sessionId: string;
-  /** The `by` value of the client's answers, words and acknowledgements. */
+  /** The `by` value of the client's answers, messages and acknowledgements. */
   readonly user: string;
-  /** A watcher may only read the session; an operator is a user who may also raise budgets. */
+  /** A watcher may only read the session. An operator is a user who may also raise budgets. */
   readonly role: ClientRole;
   /**
-   * Whether this client represents the session's user: content that it shows or plays counts as shown or heard, the session
-   * listens to its microphone, and the user counts as present while it is connected. Always false for a watcher.
+   * Whether this client represents the session's user. If it does, content that it shows or plays counts as shown or
+   * heard, the session listens to its microphone, and the user counts as present while it is connected. Always false
+   * for a watcher.
    * @defaultValue true for the role `user` only
    */
   readonly hears?: boolean;
@@ -54,9 +55,9 @@ export interface ServedIdentity {
 
 /** A client's request. */
 export interface AuthorizeRequest {
-  /** The token passed to `connect`; null if there is none. An app can instead read its cookie from `headers`. */
+  /** The token that was passed to `connect`, or null. An app can read its cookie from `headers` instead. */
   readonly token: string | null;
-  /** The session that the client requests. This value is untrusted: the app must check it. */
+  /** The session that the client requests. This value is untrusted, so the app must check it. */
   readonly sessionId: string | null;
   /** The request headers. */
   readonly headers: Headers;
@@ -66,42 +67,43 @@ export interface AuthorizeRequest {
   readonly transport: 'websocket' | 'stream';
 }
 
-/** The limits per client, per user and for all clients together. */
+/** The limits per client, per user, and for all clients together. */
 export interface ServeLimits {
   /** The maximum number of connected clients. @defaultValue 2000 */
   readonly clients: number;
   /**
-   * The maximum number of connected clients per `user`, over all sessions of this server; the server rejects further
-   * ones (`TOO_MANY_CLIENTS`, 429). Raise it in an app where many people share one `user`. @defaultValue 20
+   * The maximum number of connected clients per `user`, across all sessions of this server. The server rejects further
+   * clients (`TOO_MANY_CLIENTS`, 429). Raise this limit in an app where many people share one `user`. @defaultValue 20
    */
   readonly clientsPerUser: number;
   /**
-   * The maximum number of open streams per `user`; a further stream ends the oldest (`TOO_MANY_STREAMS`), whose client
-   * may reconnect. A browser opens at most six connections to an HTTP/1.1 server, streams included: behind HTTP/2,
-   * raise it to `clientsPerUser`.
+   * The maximum number of open streams per `user`. A further stream ends the oldest one (`TOO_MANY_STREAMS`), whose
+   * client may reconnect. A browser opens at most six connections to an HTTP/1.1 server, including streams. Behind
+   * HTTP/2, raise this limit to `clientsPerUser`.
    * @defaultValue 5
    */
   readonly streamsPerUser: number;
   /** The maximum size of a client frame or a POST, in bytes. @defaultValue 65_536 */
   readonly maxMessageBytes: number;
-  /** The rate of frames from one user, over all clients. @defaultValue { burst: 150, perSecond: 30 } */
+  /** The rate of frames from all clients of one user. @defaultValue { burst: 150, perSecond: 30 } */
   readonly messages: ServeRate;
   /**
-   * How often one user's clients may receive the state or missed frames, after `hello` and `resync`. A client that requests
-   * them more often is disconnected with `RATE_LIMITED`, and may reconnect. @defaultValue { burst: 40, perSecond: 1 }
+   * How often the clients of one user may receive the state or missed frames, after `hello` and `resync`. A client that
+   * requests them more often is disconnected with `RATE_LIMITED` and may reconnect. @defaultValue { burst: 40,
+   * perSecond: 1 }
    */
   readonly welcomes: ServeRate;
   /**
-   * The rate of invalid frames from one client; above it, the client is cut off. @defaultValue { burst: 20, perSecond:
-   * 0.2 }
+   * The rate of invalid frames from one client. A client that exceeds it is disconnected. @defaultValue { burst: 20,
+   * perSecond: 0.2 }
    */
   readonly mistakes: ServeRate;
   /**
-   * The rate limit of one client's audio, in seconds of audio. A client sends up to 10 s at once when it reconnects.
+   * The rate limit of one client's audio, in seconds of audio. A client that reconnects sends up to 10 s at once.
    * @defaultValue { burst: 12, perSecond: 1.25 }
    */
   readonly soundSeconds: ServeRate;
-  /** The maximum number of unsent bytes per client; above it, the client is cut off. @defaultValue 1_048_576 */
+  /** The maximum number of unsent bytes per client; above it, the client is disconnected. @defaultValue 1_048_576 */
   readonly maxUnsentBytes: number;
   /** The number of unsent bytes above which the server drops audio. @defaultValue 262_144 */
   readonly maxUnsentSoundBytes: number;
@@ -110,8 +112,9 @@ export interface ServeLimits {
   /** The longest interval between two frames to a client, in milliseconds. @defaultValue 15_000 */
   readonly aliveMs: number;
   /**
-   * How long a session stays ready after its clients have disconnected, in milliseconds: a client that reconnects
-   * receives the missed frames instead of the whole state, and the receipts of earlier commands. @defaultValue 30_000
+   * How long a session stays ready after its clients have disconnected, in milliseconds. A client that reconnects in
+   * this time receives the missed frames instead of the whole state, and the receipts for earlier commands.
+   * @defaultValue 30_000
    */
   readonly resumeMs: number;
   /** The size of earlier frames that are kept for reconnecting clients, in bytes. @defaultValue 262_144 */
@@ -123,37 +126,38 @@ export interface ServeOptions<S extends ServedSession = ServedSession> {
   /** The pool of sessions; each session is kept awake while a client is connected. Specify either `pool` or `session`. */
   readonly pool?: SessionPool<S & PooledSession>;
   /**
-   * Returns the session with this id, or null if there is none. `serve` starts it if necessary: a text session at once,
-   * a voice session with the first client that can hear it or that writes. Specify either `session` or `pool`.
+   * Returns the session with this id, or null if there is none. `serve` starts the session if necessary: a text session
+   * immediately, a voice session with the first client that can hear it or that sends a message. Specify either
+   * `session` or `pool`.
    */
   readonly session?: (sessionId: string) => S | null | Promise<S | null>;
-  /** Returns a client's identity and session; null refuses the client. */
+  /** Returns a client's identity and session, or null to refuse the client. */
   readonly authorize: (
     request: AuthorizeRequest,
   ) => ServedIdentity | null | Promise<ServedIdentity | null>;
   /** The handler's path. @defaultValue '/offstage' */
   readonly path?: string;
   /**
-   * The web origins that may connect, such as `https://app.example.com`; `*` allows any.
+   * The web origins that may connect, such as `https://app.example.com`. `*` allows any origin.
    * @defaultValue pages on localhost
    */
   readonly origins?: readonly string[];
-  /** The accepted host names in `Host`; `*` allows any. @defaultValue localhost, and the hosts in `origins` */
+  /** The host names accepted in `Host`; `*` allows any. @defaultValue localhost, and the hosts in `origins` */
   readonly hosts?: readonly string[];
   /**
-   * Returns the URL (`http:`, `https:`, `ws:` or `wss:`) of `serve` on the node that has the session; the client
-   * connects there with its token. The first call, before the session is opened, has `holder` null; if it returns null,
-   * this node opens the session. The second call is made if a shared journal reports that another process holds the
-   * session: `holder` is that process (`address` as given to its `postgresJournal`), and returning null lets clients
-   * wait until the session is free (`SESSION_ELSEWHERE`). @defaultValue null
+   * Returns the URL (`http:`, `https:`, `ws:` or `wss:`) of `serve` on the node that has the session. The client then
+   * connects to that node with its token. In the first call, before the session is opened, `holder` is null. If the
+   * call returns null, this node opens the session. A second call is made if a shared journal reports that another
+   * process holds the session: `holder` is that process (the `address` that was passed to its `postgresJournal`). If
+   * this call returns null, clients wait until the session is free (`SESSION_ELSEWHERE`). @defaultValue null
    */
   readonly locate?: (
     sessionId: string,
     holder: ScopeHolder | null,
   ) => string | null | Promise<string | null>;
   /**
-   * Additional events to share with clients. By default, events about tools, services and memory stay on the server,
-   * and so do the subagents' tool ledgers (`subagent.ended` shares them).
+   * Additional events that are shared with clients. By default, events about tools, services and memory stay on the
+   * server. So do the tool ledgers of subagents (`subagent.ended` shares them).
    * @defaultValue none
    */
   readonly share?: readonly SessionEvent['type'][];
@@ -161,7 +165,7 @@ export interface ServeOptions<S extends ServedSession = ServedSession> {
   readonly limits?: Partial<ServeLimits>;
   /** Time and randomness. @defaultValue the process's */
   readonly environment?: Environment;
-  /** Called with errors that no client receives, and with each client that is cut off. */
+  /** Called with errors that no client receives, and with each client that is disconnected. */
   readonly onError?: (error: unknown, where: string) => void;
 }
 
@@ -183,7 +187,7 @@ export const defaultServeLimits: ServeLimits = {
   resumeBytes: 262_144,
 };
 
-/** Events that the store or a page needs, and that contain no app secrets. */
+/** Events that the store or a page needs and that contain no secrets of the app. */
 const SHARED = [
   'connection.changed',
   'session.ended',
@@ -253,7 +257,7 @@ const origin = z
     'expected an origin such as https://app.example.com, without a path, or *',
   );
 
-/** The client options that every session host has. */
+/** The client options that every session host needs. */
 export type ClientOptions = Pick<
   ServeOptions,
   'authorize' | 'path' | 'origins' | 'hosts' | 'share' | 'limits' | 'onError'
@@ -280,7 +284,7 @@ const optionsSchema = z.strictObject({
   environment: z.looseObject({ clock: z.unknown(), scheduler: z.unknown() }).optional(),
 } satisfies ChecksOf<ServeOptions>);
 
-/** The checked options, with defaults filled in. */
+/** The checked options with defaults filled in. */
 export interface CheckedServe extends ClientOptions {
   readonly path: string;
   readonly limits: ServeLimits;
@@ -303,7 +307,7 @@ export function checkedServe<S extends ServedSession>(
   return { ...options, ...withDefaults(options, environment ?? nodeEnvironment()) };
 }
 
-/** The client options, with defaults filled in. */
+/** The client options with defaults filled in. */
 export function withDefaults(options: ClientOptions, environment: Environment): CheckedServe {
   const { authorize, path = '/offstage', origins, hosts, limits, share = [], onError } = options;
   return {

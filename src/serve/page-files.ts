@@ -1,5 +1,5 @@
-// A page's files, served to a browser without a build: the page's folder, and the modules of installed packages that
-// its scripts import by name. TypeScript is sent with its types stripped, as Node.js runs it.
+// The files of a page, served to a browser without a build: the page's folder, and the modules of installed packages
+// that its scripts import by name. TypeScript is sent with its types stripped, in the form that Node.js runs.
 //
 //   /            → index.html, with an import map       /a/b.ts → the file in the folder
 //   /modules/…   → JavaScript of the named packages
@@ -7,9 +7,10 @@
 // Does not: bundle, or transform anything else. An app with a bundler serves the bundler's output instead.
 //
 // Invariants
-//   PAGE-FILES-1. Only files of known types in the folder, and JavaScript of packages that the app has named, are read.
-//       A path is refused if it has a name that starts with a dot, leaves the folder or is percent-encoded.
-//   PAGE-FILES-2. The page runs no other script: the policy allows the import map by its hash.
+//   PAGE-FILES-1. The only files that are read are those of known types in the folder, and JavaScript of packages that
+//       the app has named. A path is refused if it contains a name that starts with a dot, if it leads out of the
+//       folder, or if it is percent-encoded.
+//   PAGE-FILES-2. The page runs no other script: the policy allows the import map by the map's hash.
 
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, statSync } from 'node:fs';
@@ -21,21 +22,22 @@ import { propertiesOf } from '../values/json.ts';
 import { contentSecurityPolicy } from '../adapters/listen/page-headers.ts';
 import { ConfigurationError } from '../values/errors.ts';
 
-/** A page without a build. */
+/** A page that needs no build. */
 export interface PageFiles {
   /** The folder with `index.html` and the other files that the page loads. */
   readonly folder: string | URL;
   /**
-   * Maps the names that the page's scripts import to modules of installed packages, such as `{ react: 'preact/compat' }`.
-   * The package's browser variant (`exports`) is used, which must be an ES module; names that it imports must be listed
-   * too. All JavaScript in these packages becomes readable. `offstage/client` is always included.
+   * Maps the names that the page's scripts import to modules of installed packages, such as `{ react: 'preact/compat'
+   * }`. The browser variant of the package (`exports`) is used. It must be an ES module, and the names that it imports
+   * must be listed too. All JavaScript in these packages becomes readable. `offstage/client` is always included.
    * @defaultValue {}
    */
   readonly modules?: Readonly<Record<string, string>>;
 }
 
 /**
- * Everything that may precede the content of `head`, whose tags a page may omit. Source: HTML, "13.1.2.4 Optional tags".
+ * Everything that may precede the content of `head`. A page may omit the tags of `head`. Source: HTML, "13.1.2.4
+ * Optional tags".
  */
 const START_OF_HEAD =
   /^\uFEFF?\s*(?:<!doctype[^<>]*>\s*|<!--[\s\S]*?-->\s*)*(?:<html(?:\s[^<>]*)?>\s*(?:<!--[\s\S]*?-->\s*)*)?(?:<head(?:\s[^<>]*)?>)?/i;
@@ -66,7 +68,7 @@ const types: Readonly<Record<string, string>> = {
 };
 
 const OURS = 'offstage';
-/** The relative path is the same in the sources and in the build. */
+/** The relative path is the same in the sources and in the build output. */
 const ourFolder = fileURLToPath(new URL('../..', import.meta.url));
 const isSource = import.meta.url.endsWith('.ts');
 const conditions = new Set(['browser', 'module', 'import', 'default']);
@@ -103,7 +105,7 @@ export class PageReader {
     });
   }
 
-  /** Returns the file for this path; null if there is none. */
+  /** Returns the file for this path, or null if there is none. */
   read(path: string): PageFile | null {
     const file = this.#find(path.endsWith('/') ? `${path}index.html` : path);
     if (file === null) return null;
@@ -124,7 +126,7 @@ export class PageReader {
     return fileIn(this.#folder, path.slice(1));
   }
 
-  /** Returns the URL for a module of an installed package, as a browser requests it. */
+  /** Returns the URL that a browser requests for a module of an installed package. */
   #addressOf(module: string): string {
     const [, name = '', subpath = ''] =
       /^((?:@[\w-]+\/)?[\w-]+)((?:\/[\w.-]+)*)$/.exec(module) ?? [];
@@ -147,7 +149,8 @@ export class PageReader {
 }
 
 /**
- *   PAGE-FILES-1. A name that ends with `.js` also matches the `.ts` file, because TypeScript sources import such names.
+ *   PAGE-FILES-1. A name that ends with `.js` also matches the `.ts` file, because TypeScript sources import these
+ *       names.
  */
 function fileIn(folder: string, name: string): string | null {
   if (!/^(?:[\w@-][\w.@-]*\/)*[\w@-][\w.@-]*$/.test(name)) return null;
@@ -176,7 +179,7 @@ interface Manifest {
   readonly main?: string;
 }
 
-/** Returns a subpath's file under browser conditions; undefined if the package does not export it. */
+/** Returns the file of a subpath under browser conditions, or undefined if the package does not export the subpath. */
 function exported({ exports, module, main }: Manifest, subpath: string): string | undefined {
   if (exports === undefined) return subpath === '.' ? (module ?? main ?? 'index.js') : subpath;
   const isTable =
@@ -189,7 +192,7 @@ function exported({ exports, module, main }: Manifest, subpath: string): string 
 
 let strip: typeof nodeModule.stripTypeScriptTypes | undefined;
 
-/** Strips the types. Node.js's one experimental warning is suppressed, because a user who runs TypeScript has seen it. */
+/** Strips the types. Node.js's one experimental warning is suppressed, because the user has already seen it. */
 function withoutTypes(source: string): string {
   // A named import would fail in runtimes without this function.
   strip ??= (createRequire(import.meta.url)('node:module') as typeof nodeModule)

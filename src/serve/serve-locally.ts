@@ -1,16 +1,17 @@
-// Serves an app on one machine with one call: its session, its page, and a link that gives access.
+// Serves an app on one machine with one call: its session, its page and a link that gives access.
 //
 //   http://127.0.0.1:8080/#token      /offstage → serve       `POST /order` → a route of the app       / → the page
 //                                     /inspect → the inspector, if the app enables it
 //
 // Owns:     the server, its port, its token, and the page's headers.
-// Does not: listen beyond 127.0.0.1. An app for other machines runs its own server with `serve`.
+// Does not: listen on any address except 127.0.0.1. An app for other machines runs its own server and uses `serve`.
 //
 // Invariants
-//   LOCAL-1. A request without the token can read only the page's files. The token is in the link's fragment, which
-//       browsers do not send, so that it appears in no log.
+//   LOCAL-1. A request without the token can read only the files of the page. The token is in the fragment of the link.
+//       Browsers do not send the fragment, so the token appears in no log.
 //   LOCAL-2. A request with an untrusted Host is refused (DNS rebinding).
-//   LOCAL-3. Only the owner can read the token's file; a token that others could read or write is replaced.
+//   LOCAL-3. Only the owner can read the file with the token. If others could read or write the file, its token is
+//       replaced.
 
 import { once } from 'node:events';
 import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs';
@@ -37,7 +38,7 @@ import type { ServedSession, ServeOptions } from './options.ts';
 import { PageReader, type PageFiles } from './page-files.ts';
 import { serve } from './serve.ts';
 
-/** A server's page handler, such as Vite's middlewares. */
+/** A server's handler for the page, such as Vite's middlewares. */
 export type PageHandler = (
   request: IncomingMessage,
   response: ServerResponse,
@@ -45,8 +46,8 @@ export type PageHandler = (
 ) => void;
 
 /**
- * Handles an additional request of the page. `body` is the posted JSON or null. A `Response` is sent unchanged, any
- * other result as JSON.
+ * Handles an additional request of the page. `body` is the posted JSON, or null. If the result is a `Response`, it is
+ * sent unchanged. Any other result is sent as JSON.
  */
 export type PageRoute = (body: unknown) => unknown;
 
@@ -58,24 +59,24 @@ export interface ServeLocallyOptions<S extends ServedSession = ServedSession> ex
   /** The session that the link gives access to. */
   readonly session: S;
   /**
-   * The page: a folder, or a function that returns a request handler, such as a bundler's; the function receives the
-   * server, to add its sockets.
+   * The page: a folder, or a function that returns a request handler, such as that of a bundler. The function receives
+   * the server so that it can add its sockets.
    */
   readonly page: PageFiles | ((server: Server) => PageHandler | Promise<PageHandler>);
   /** Additional requests of the page, by method and path, such as `POST /order`. @defaultValue {} */
   readonly routes?: Readonly<Record<string, PageRoute>>;
-  /** The first port to try, then the next free one; 0 selects any port. @defaultValue 3000 */
+  /** The first port to try. If it is taken, the next free one is used; 0 selects any free port. @defaultValue 3000 */
   readonly port?: number;
-  /** The `by` value for everything that users of the link do. @defaultValue 'user' */
+  /** The `by` value for everything that the users of the link do. @defaultValue 'user' */
   readonly user?: string;
   /**
-   * The file that stores the token, so that a link stays valid after a restart. If others could read or write the file,
+   * The file that stores the token, so that the link stays valid after a restart. If others can read or write the file,
    * the token is replaced. @defaultValue a new link on each start
    */
   readonly tokenFile?: string;
   /**
-   * Serves the `offstage/inspector` page under `/inspect` to clients with the token: it shows this journal's sessions
-   * with their words, forks them, and acts in the session as `user`. @defaultValue no inspector
+   * Serves the page of `offstage/inspector` under `/inspect` to clients with the token. The page shows the text of this
+   * journal's sessions, can fork the sessions, and acts in the session as `user`. @defaultValue no inspector
    */
   readonly inspector?: { readonly journal: Journal };
 }
@@ -84,13 +85,13 @@ export interface ServeLocallyOptions<S extends ServedSession = ServedSession> ex
 export interface LocalServer {
   /** The port that the server listens on. */
   readonly port: number;
-  /** The link to open; its fragment contains the token. */
+  /** The link to open. Its fragment contains the token. */
   readonly url: string;
   /** The token that a client must present. */
   readonly token: string;
-  /** The link to the inspector; null if there is none. */
+  /** The link to the inspector, or null. */
   readonly inspectorUrl: string | null;
-  /** Ends all connections; clients may reconnect. The session stays open. Safe to call twice. */
+  /** Closes all connections. Clients may reconnect. The session stays open. Safe to call twice. */
   close(): Promise<void>;
 }
 
@@ -100,7 +101,7 @@ const DEFAULT_PORT = 3_000;
 const PORTS_TO_TRY = 20;
 const MAX_BODY_BYTES = 65_536;
 const BODY_TIMEOUT_MS = 10_000;
-/** How long the page's handler may take to take over a socket. */
+/** How long the page's handler may take to handle a socket. */
 const UPGRADE_TIMEOUT_MS = 10_000;
 
 const optionsSchema = z.strictObject({
@@ -130,7 +131,7 @@ const optionsSchema = z.strictObject({
       readonly journal: Journal;
     }>)
     .optional(),
-  // Options for `serve`, which validates them.
+  // Options that are passed to `serve`, which validates them.
   path: z.unknown().optional(),
   share: z.unknown().optional(),
   limits: z.unknown().optional(),
@@ -141,8 +142,9 @@ const optionsSchema = z.strictObject({
 } satisfies ChecksOf<ServeLocallyOptions>);
 
 /**
- * Serves a session and its page on this machine. The link gives access.
- * @throws {ConfigurationError} `INVALID_OPTION`; `NO_FREE_PORT`; `MISSING_DEPENDENCY` for a module of the page
+ * Serves a session and its page on this machine. The link in the result gives access.
+ * @throws {ConfigurationError} `INVALID_OPTION`; `NO_FREE_PORT`; `MISSING_DEPENDENCY` if a module of the page is
+ * missing
  */
 export async function serveLocally<S extends ServedSession>(
   options: ServeLocallyOptions<S>,
@@ -176,7 +178,7 @@ export async function serveLocally<S extends ServedSession>(
   http.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     if (web.upgrade(request, socket, head)) return;
     socket.on('error', () => socket.destroy());
-    // Without another listener, no handler would ever answer the socket.
+    // Without another listener, no handler would ever respond to the socket.
     if (http.listenerCount('upgrade') === 1) socket.destroy();
     else
       scheduler.schedule(() => {
@@ -186,7 +188,7 @@ export async function serveLocally<S extends ServedSession>(
   const handler = typeof page === 'function' ? await page(http) : null;
 
   async function inspectorOf(journal: Journal): Promise<InspectorPage> {
-    // Imported on demand: an app without an inspector does not load it.
+    // Imported on demand, so that an app without an inspector does not load it.
     const { inspector: pageOf } = await import('../inspector/index.ts');
     return pageOf({
       journal,
@@ -280,7 +282,7 @@ const headersOfAll = {
   'permissions-policy': 'microphone=(self), camera=(), geolocation=()',
 };
 
-/** Resolves with the port: the requested one, or the first free one after it. */
+/** Resolves with the port: the requested port, or the first free port after it. */
 async function listen(http: Server, wanted: number): Promise<number> {
   const last = wanted === 0 ? 0 : Math.min(wanted + PORTS_TO_TRY, 65_535);
   for (let port = wanted; port <= last; port++) {
@@ -301,9 +303,9 @@ async function listen(http: Server, wanted: number): Promise<number> {
 
 function keptToken(file: string, newToken: () => string): string {
   const stats = statSync(file, { throwIfNoEntry: false });
-  // Reading a pipe would not end, and a device must not be written to.
+  // Reading from a pipe would not end, and a device must not be written to.
   if (stats?.isFile() === false) throw unkept(file, new Error('expected a regular file'));
-  // Windows lacks these modes. Source: nodejs.org, "File modes" (2026).
+  // Windows does not have these modes. Source: nodejs.org, "File modes" (2026).
   const isOwn = stats && (process.platform === 'win32' || (stats.mode & 0o077) === 0);
   try {
     const token = readFileSync(file, 'utf8').trim();
@@ -314,7 +316,7 @@ function keptToken(file: string, newToken: () => string): string {
   const token = newToken();
   try {
     writeFileSync(file, `${token}\n`, { mode: 0o600 });
-    // LOCAL-3: writing an existing file keeps its mode.
+    // LOCAL-3: writing to an existing file keeps the file's mode.
     chmodSync(file, 0o600);
   } catch (cause) {
     throw unkept(file, cause);

@@ -1,13 +1,13 @@
-// Serves sessions to pages and programs over the network: one handler for `node:http`, Express, Hono and Next.js, behind the
-// guard that all listeners share.
+// Serves sessions to pages and programs over the network: one handler for `node:http`, Express, Hono and Next.js,
+// behind a guard that all listeners share.
 //
 //   upgrade ─▶ guard ─▶ authorize ─┐                    ┌─▶ locate: another node
 //                                  ├─▶ client ─▶ hello ─┤
 //   fetch ───▶ host, origin ─▶ authorize                └─▶ hub of the session ─▶ whole state, frames
 //
 // Owns:     the sockets, and the sessions' hubs.
-// Does not: track clients (`connected-clients.ts`), execute commands (`session-hub.ts`), store sessions (the pool
-//           does), or listen (the app does).
+// Does not: track clients (`connected-clients.ts`), execute commands (`session-hub.ts`), store sessions (the pool does)
+//           or listen (the app does).
 //
 // Invariants
 //   SERVE-3. `serve` ignores upgrades and requests for other paths.
@@ -35,29 +35,29 @@ import { SessionHub } from './session-hub.ts';
 
 /** The handler for clients that `serve` returns. */
 export interface OffstageServer {
-  /** The number of connected clients, and of sessions in use for them. */
+  /** The number of connected clients, and the number of sessions in use for them. */
   readonly size: { readonly clients: number; readonly sessions: number };
   /**
-   * Handles a client request that is not a WebSocket, in Hono, Next.js and other frameworks with web requests. Never
+   * Handles a client's request that is not a WebSocket, in Hono, Next.js and other frameworks with web requests. Never
    * rejects.
    */
   readonly fetch: (request: Request) => Promise<Response>;
   /**
-   * Like `fetch`, for `node:http`, Express, Fastify and Koa. Any other path calls `next`; without `next`, it is
-   * answered with 404.
+   * Like `fetch`, for `node:http`, Express, Fastify and Koa. A request for any other path calls `next`, or is answered
+   * with 404 if there is no `next`.
    */
   readonly handle: (request: IncomingMessage, response: ServerResponse, next?: () => void) => void;
   /**
-   * Handles a server's `upgrade` event; requires the package `ws`. Returns false for another path, which another
-   * listener must then handle.
+   * Handles the `upgrade` event of a server. Requires the package `ws`. Returns false for another path. Another
+   * listener must then handle the upgrade.
    */
   readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => boolean;
-  /** Ends all connections; clients may reconnect. Resolves once the sockets are closed. */
+  /** Closes all connections. Clients may reconnect. Resolves when the sockets are closed. */
   close(): Promise<void>;
 }
 
 /**
- * Serves sessions to clients of `offstage/client`.
+ * Serves sessions to clients that use `offstage/client`.
  * @throws {ConfigurationError} `INVALID_OPTION`
  */
 export function serve<S extends ServedSession>(options: ServeOptions<S>): OffstageServer {
@@ -67,7 +67,7 @@ export function serve<S extends ServedSession>(options: ServeOptions<S>): Offsta
 /** The error codes of a pool that is shutting down. */
 const LEAVING: ReadonlySet<unknown> = new Set(['POOL_DRAINING', 'POOL_CLOSED']);
 
-/** The time to send the last frames before the sockets are closed. */
+/** The time allowed for the last frames before the sockets are closed. */
 const CLOSE_GRACE_MS = 1_000;
 
 class Server implements OffstageServer {
@@ -77,7 +77,7 @@ class Server implements OffstageServer {
   readonly #guard: Promise<Guard>;
   readonly #connected: ConnectedClients;
   readonly #hubs = new Map<string, Promise<SessionHub>>();
-  /** The hubs of the pool's sessions, each with a promise that settles when the session is back in the pool. */
+  /** The hubs of the pool's sessions. Each has a promise that settles when its session is back in the pool. */
   readonly #uses = new Map<SessionHub, Promise<void>>();
   #closed: Promise<void> | null = null;
 
@@ -88,7 +88,7 @@ class Server implements OffstageServer {
       name: 'serve',
       environment,
       maxClients: limits.clients,
-      // The verdict checks Host and Origin, and refuses over an open socket, so that a page learns the reason.
+      // The verdict checks Host and Origin and refuses over an open socket, so that the page learns the reason.
       isHost: () => true,
       isOrigin: () => true,
       onError: (error) => options.onError(error, 'serve: upgrade'),
@@ -106,7 +106,7 @@ class Server implements OffstageServer {
     });
     this.fetch = this.#connected.web.fetch;
     this.handle = this.#connected.web.handle;
-    // Without `ws` only streams work; `upgrade` then responds with 501.
+    // Without `ws`, only streams work, and `upgrade` responds with 501.
     this.#guard.catch(() => undefined);
   }
 
@@ -157,7 +157,7 @@ class Server implements OffstageServer {
   #opened(socket: WebSocket, identity: ServedIdentity): void {
     const client = this.#connected.opened(new SocketChannel(socket), identity);
     socket.on('message', (data: Buffer, isBinary: boolean) => {
-      // `binaryType` is unset, so `ws` delivers Buffers.
+      // `binaryType` is not set, so `ws` delivers Buffers.
       if (isBinary) client.receivedSound(data);
       else client.received(data.toString('utf8'));
     });
@@ -193,7 +193,7 @@ class Server implements OffstageServer {
     else client.bye('SESSION_UNKNOWN', 'There is no such session');
   }
 
-  /** Redirects a client to the process that holds the session. @throws all other errors unchanged */
+  /** Redirects a client to the process that holds the session. @throws all other errors, unchanged */
   async #elsewhere(client: ServedClient, error: unknown): Promise<void> {
     if (codeOf(error) !== 'SCOPE_IN_USE') throw error;
     const { sessionId } = client.identity;
@@ -215,11 +215,11 @@ class Server implements OffstageServer {
     );
   }
 
-  /** Returns a session's hub; null if there is no such session. */
+  /** Returns the hub of a session, or null if there is no such session. */
   async #hub(sessionId: string): Promise<SessionHub | null> {
     const known = await this.#hubs.get(sessionId)?.catch(() => null);
     if (known && !known.isOver) return known;
-    // Another client may have opened the hub meanwhile.
+    // Another client may have opened the hub in the meantime.
     const opening = this.#hubs.get(sessionId) ?? this.#open(sessionId);
     return opening.catch((error: unknown) => {
       if (codeOf(error) === 'SESSION_UNKNOWN') return null;
@@ -264,20 +264,21 @@ class Server implements OffstageServer {
         const hub = await opened(session);
         this.#uses.set(hub, leaves);
         resolve(hub);
-        // Before a deployment, the hub finishes its current work; its clients then reconnect to another process.
+        // Before a deployment, the hub finishes its current work. Its clients then reconnect to another process.
         const leave = (): void => void hub.idle().then(() => closing(hub));
         if (draining.aborted) leave();
         else draining.addEventListener('abort', leave);
         await over;
         this.#uses.delete(hub);
-        // The signal lives as long as the pool: a remaining listener would keep the hub and its session in memory.
+        // The signal lives as long as the pool, so a listener that is not removed would keep the hub and its session in
+        // memory.
         draining.removeEventListener('abort', leave);
       }).catch(reject);
     });
   }
 
   /**
-   * Uses a session from the pool, which keeps it awake until the hub ends. If the pool is full, hubs without clients
+   * Uses a session from the pool. The pool keeps it awake until the hub ends. If the pool is full, hubs without clients
    * are ended first.
    */
   async #use(

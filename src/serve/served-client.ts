@@ -1,16 +1,17 @@
-// One client of a served session: validates its frames and limits the frames sent to it. Frames that concern the
-// session are passed to the hub.
+// One client of a served session. Validates its frames, and limits the frames that are sent to it. Frames that concern
+// the session are passed to the hub.
 //
-// Owns:     one client's rates, its unsent bytes, its audio packets, its end. A user's clients share the user's rates.
-// Does not: know the socket (a channel does), or execute commands (`session-hub.ts`).
+// Owns:     the rates of one client, its unsent bytes, its audio packets, and its end. The clients of a user share the
+//           user's rates.
+// Does not: know the socket (a channel does) or execute commands (`session-hub.ts`).
 //
 // Invariants
-//   SERVED-CLIENT-1. No client message causes a throw. An invalid frame, or a frame above the rate, is refused; a
-//       client with too many mistakes is cut off.
-//   SERVED-CLIENT-2. A client that does not read is cut off (`TOO_SLOW`) before its unsent bytes exceed the limit by
-//       more than one frame. Audio is dropped earlier, state never.
+//   SERVED-CLIENT-1. No message from a client causes an exception. A frame that is invalid or exceeds the rate is
+//       refused. A client with too many mistakes is disconnected.
+//   SERVED-CLIENT-2. A client that does not read is disconnected (`TOO_SLOW`) before its unsent bytes exceed the limit
+//       by more than one frame. Audio is dropped earlier, but state is never dropped.
 //   SERVED-CLIENT-3. After a dropped packet, the rest of the item's audio is dropped too, so that the client never
-//       plays across a gap.
+//       plays audio with a gap.
 
 import type { Environment } from '../actors/ports/environment.ts';
 import {
@@ -29,7 +30,7 @@ import type { AudioFrame } from '../voice/audio/audio-frame.ts';
 import type { ServedIdentity, ServeLimits } from './options.ts';
 import { TokenBucket } from './token-bucket.ts';
 
-/** A frame's text, which several clients share; it is encoded once, if a channel needs bytes. */
+/** The text of a frame that several clients share. It is encoded only once, if a channel needs bytes. */
 export class FrameText {
   readonly text: string;
   #bytes: Uint8Array<ArrayBuffer> | null = null;
@@ -43,10 +44,10 @@ export class FrameText {
   }
 }
 
-/** The connection to one client. `close` first sends pending frames, `cut` does not. */
+/** The connection to a client. `close` sends the pending frames first, `cut` does not. */
 export interface Channel {
   readonly kind: 'websocket' | 'stream';
-  /** The number of written bytes that the channel has not sent, as far as it knows. */
+  /** The number of written bytes that the channel has not sent yet, as far as it knows. */
   readonly unsentBytes: number;
   text(frame: FrameText): void;
   sound?(packet: Uint8Array): void;
@@ -54,7 +55,7 @@ export interface Channel {
   cut(code: number, reason: string): void;
 }
 
-/** The hub's interface for its clients. */
+/** The interface that the hub has for its clients. */
 export interface ClientHub {
   command(client: ServedClient, frame: CommandFrame | CallFrame): void;
   notice(client: ServedClient, frame: NoticeFrame): void;
@@ -62,19 +63,19 @@ export interface ClientHub {
   left(client: ServedClient): void;
 }
 
-/** One user's rates, over all connections. */
+/** The rates of one user, across all connections. */
 export interface UserRates {
   readonly messages: TokenBucket;
   readonly welcomes: TokenBucket;
 }
 
-/** The server's interface for its clients. */
+/** The interface that the server has for its clients. */
 export interface ClientOwner {
   readonly environment: Environment;
   readonly limits: ServeLimits;
   /** The rates that all clients of a user share. */
   ratesOf(user: string): UserRates;
-  /** Called with a client's first frame. */
+  /** Called with the first frame of a client. */
   greeted(client: ServedClient, hello: HelloFrame): void;
   gone(client: ServedClient): void;
   cutOff(client: ServedClient, code: string, message: string): void;
@@ -93,7 +94,7 @@ const MAX_EARLY_FRAMES = 128;
 export class ServedClient {
   readonly channel: Channel;
   readonly identity: ServedIdentity;
-  /** The client's name over all its connections; null until its `hello`. */
+  /** The client's name on all its connections; null until its `hello` arrives. */
   clientId: string | null = null;
   readonly #owner: ClientOwner;
   readonly #rates: UserRates;
@@ -136,12 +137,12 @@ export class ServedClient {
     return hears && !this.isWatcher;
   }
 
-  /** Whether the client has sent `hello` and waits for its session. */
+  /** Whether the client has sent `hello` and is waiting for its session. */
   get isWaiting(): boolean {
     return this.clientId !== null && this.#hub === null && !this.#isGone;
   }
 
-  /** Whether the client may receive the state once more; otherwise it is disconnected. */
+  /** Whether the client may receive the state once more. If not, it is disconnected. */
   takesWelcome(): boolean {
     if (this.#rates.welcomes.take()) return true;
     const { burst, perSecond } = this.#owner.limits.welcomes;
@@ -150,13 +151,13 @@ export class ServedClient {
     return false;
   }
 
-  /** Restores a client whose connection has outlived its server's memory. */
+  /** Restores a client whose connection still exists although the server's memory was lost. */
   restored(clientId: string): void {
     this.#cancelDeadline();
     this.clientId = clientId;
   }
 
-  /** The session is open: the hub receives the frames that arrived earlier. */
+  /** The session is open, so the hub receives the frames that arrived earlier. */
   joined(hub: ClientHub): void {
     this.#hub = hub;
     const early = this.#early;
@@ -164,7 +165,7 @@ export class ServedClient {
     for (const frame of early) this.#pass(frame);
   }
 
-  /** The session sleeps, and the connection stays open. */
+  /** The session sleeps while the connection stays open. */
   parked(): void {
     this.#hub = null;
   }
@@ -248,7 +249,7 @@ export class ServedClient {
     channel.sound(encodeSound({ ref: itemId === undefined ? 0 : this.#refOf(itemId), samples }));
   }
 
-  /** Ends the connection with the reason. */
+  /** Ends the connection and states the reason. */
   bye(
     code: string,
     message: string,
@@ -261,7 +262,7 @@ export class ServedClient {
     this.channel.close(retry ? GOING_AWAY : POLICY, code);
   }
 
-  /** Ends the connection because of a client's fault. */
+  /** Ends the connection because the client has made a mistake. */
   cutOff(code: string, message: string): void {
     if (this.#isGone) return;
     this.send({ type: 'bye', code, message, retry: false });

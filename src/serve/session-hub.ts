@@ -1,28 +1,29 @@
-// Connects a session to its clients: all clients see everything, users may act, and one client at a time owns the voice.
+// Connects a session to its clients: all clients see everything, users may act, and one client at a time has the voice.
 //
 //   session.events ─▶ shared? ─▶ patch of the view ─▶ one frame for all ─▶ each client
 //
 // Owns:     the session's frames and their numbers, the frames kept for reconnecting clients, the command receipts, the
 //           voice owner.
-// Does not: determine a client's identity (`authorize`), or limit its frames (`served-client.ts`).
+// Does not: determine a client's identity (`authorize` does) or limit its frames (`served-client.ts`).
 //
 // Invariants
-//   SESSION-HUB-1. A client receives the whole state and then each frame once, in order; a client that reconnects within
-//       `resumeMs` receives the missed frames instead.
-//   SESSION-HUB-2. A frame is created once for all clients that may answer the same questions, and contains only changes.
-//   SESSION-HUB-6. A client learns whether it may answer a question; only an operator learns who else may.
-//   SESSION-HUB-7. A client's acknowledgements count for the session's user only if the client `hears` for the user. From
-//       other clients, the hub accepts two acknowledgements: that the client shows a question whose named identities
-//       include it, and that it answers one.
-//   SESSION-HUB-3. A command with the id of an earlier command of the same client is not executed again: the client
-//       receives the earlier receipt. A watcher's commands are not executed.
-//   SESSION-HUB-4. Audio and playout reports of clients that do not own the voice never reach the session. When the voice
-//       moves, one client detaches from the session and another attaches.
-//   SESSION-HUB-8. Only a client that `hears` for the user of a call gets the call, its arguments and its claim. The
-//       journal has no client's secret.
-//   SESSION-HUB-5. The session is in use while a client is connected, and for `resumeMs` after the last one has left. On a
-//       host where connections outlive memory, the clients of a text session do not keep it in use: when the session is
-//       unloaded its clients are parked, and the next hub sends each of them the whole state.
+//   SESSION-HUB-1. A client receives the whole state and then each frame once, in order. A client that reconnects
+//       within `resumeMs` receives the missed frames instead of the state.
+//   SESSION-HUB-2. A frame is created once for all clients that may answer the same questions, and it contains only
+//       changes.
+//   SESSION-HUB-6. A client learns whether it may answer a question. Only an operator learns who else may.
+//   SESSION-HUB-7. A client's acknowledgements count for the session's user only if the client `hears` for that user.
+//       From other clients, the hub accepts only two acknowledgements: that the client shows a question whose named
+//       identities include the client's, and that it answers such a question.
+//   SESSION-HUB-3. If a command has the id of an earlier command from the same client, it is not executed again. The
+//       client receives the earlier receipt. Commands from a watcher are not executed.
+//   SESSION-HUB-4. Audio and playout reports from clients that do not have the voice never reach the session. When the
+//       voice moves, one client detaches from the session and another attaches.
+//   SESSION-HUB-8. A call, its arguments and its claim are sent only to a client that `hears` for the user of the call.
+//       The journal contains no client's secret.
+//   SESSION-HUB-5. The session is in use while a client is connected, and then for `resumeMs` after the last client has
+//       left. On a host where connections outlive memory, the clients of a text session do not keep it in use. When the
+//       session is unloaded, its clients are parked. The next hub then sends each of them the whole state.
 
 import type { Subscription } from 'rxjs';
 import {
@@ -51,24 +52,24 @@ import { resampleFrames } from '../voice/audio/frame-operators.ts';
 import type { CheckedServe, ServedIdentity, ServedSession } from './options.ts';
 import { FrameText, type ClientHub, type ServedClient } from './served-client.ts';
 
-/** Changes are collected for this time: a frame for each model word would consist mostly of overhead. */
+/** Changes are collected for this time, because a frame for each word of the model would consist mostly of overhead. */
 const BATCH_MS = 10;
-/** The number of receipts kept per client. */
+/** The number of receipts that are kept per client. */
 const MAX_RECEIPTS = 256;
 
-/** A client's state that outlives its connections. */
+/** The state of a client that outlives its connections. */
 interface Visitor {
   readonly memory: string;
-  /** The receipts by command id; null while a command is being executed. */
+  /** The receipts by command id. The value is null while a command is being executed. */
   readonly receipts: Map<number, ServerFrame | null>;
   client: ServedClient | null;
   forget: () => void;
 }
 
 export interface HubOptions {
-  /** Whether connections outlive the session's memory (SESSION-HUB-5). @defaultValue false */
+  /** Whether connections outlive the memory of the session (SESSION-HUB-5). @defaultValue false */
   readonly parks?: boolean;
-  /** Called once, when the hub no longer needs the session. */
+  /** Called once when the hub no longer needs the session. */
   ended(): void;
 }
 
@@ -82,12 +83,12 @@ export class SessionHub implements ClientHub {
   readonly #subscriptions: Subscription[] = [];
   readonly #visitors = new Map<string, Visitor>();
   readonly #clients = new Set<ServedClient>();
-  /** The clients that were sent a call. */
+  /** The clients that have received a call. */
   readonly #offered = new WeakSet<ServedClient>();
   readonly #listening = new Map<ServedClient, () => void>();
-  /** The clients that can play audio; the last one owns the voice. */
+  /** The clients that can play audio. The last one has the voice. */
   readonly #speakers: ServedClient[] = [];
-  /** The views that every client has and that may still change. */
+  /** The views that every client has received and that may still change. */
   readonly #views = new Map<string, object>();
   readonly #kept: { readonly seq: number; readonly frame: SharedText }[] = [];
   #keptBytes = 0;
@@ -100,7 +101,7 @@ export class SessionHub implements ClientHub {
   #started: Promise<void> | null = null;
   #cancelAlive: () => void = () => undefined;
   #cancelLinger: () => void = () => undefined;
-  /** Why the hub has ended; null while it runs. */
+  /** Why the hub has ended; null while it is running. */
   #over: Farewell | null = null;
 
   constructor(session: ServedSession, options: CheckedServe, { parks = false, ended }: HubOptions) {
@@ -131,7 +132,7 @@ export class SessionHub implements ClientHub {
     return this.#over !== null;
   }
 
-  /** Whether no client is connected; the hub is then kept for reconnecting clients. */
+  /** Whether no client is connected. In that case, the hub is kept for reconnecting clients. */
   get isUnused(): boolean {
     return this.#clients.size === 0;
   }
@@ -140,7 +141,7 @@ export class SessionHub implements ClientHub {
     return this.#session.audioOut !== undefined;
   }
 
-  /** Starts a text session. A voice session starts with its first client, so that its greeting is heard. */
+  /** Starts a text session. A voice session starts with its first client, so that the greeting is heard. */
   async open(): Promise<void> {
     if (!this.hasVoice) await this.#start();
   }
@@ -150,7 +151,7 @@ export class SessionHub implements ClientHub {
     if (!client.takesWelcome()) return;
     const name = nameOf(client);
     const known = this.#visitors.get(name);
-    // A connection that the client has lost may look open at the server.
+    // A connection that the client has lost may still look open to the server.
     known?.client?.bye('REPLACED', 'The client has connected again');
     known?.forget();
     const memory = this.#options.environment.ids.next('m');
@@ -171,7 +172,7 @@ export class SessionHub implements ClientHub {
     if (client.hears && !client.isGone) this.#listening.set(client, this.#listen());
     this.#offer(client);
     client.joined(this);
-    // The client was too slow for the missed frames, and was cut off before the hub had its connection.
+    // The client was too slow for the missed frames and was disconnected before the hub had its connection.
     if (client.isGone) this.left(client);
   }
 
@@ -189,7 +190,7 @@ export class SessionHub implements ClientHub {
     const execution = this.#receiptOf(client, frame).then((receipt) => {
       this.#executing.delete(execution);
       visitor.receipts.set(frame.id, receipt);
-      // The changes that a command causes are sent before its receipt.
+      // The changes that a command makes are sent before its receipt.
       this.#flush();
       visitor.client?.send(receipt);
     });
@@ -203,7 +204,7 @@ export class SessionHub implements ClientHub {
 
   /** Resolves when the session is idle and no command is being executed. */
   async idle(): Promise<void> {
-    // `idle` rejects if the session has not started or has ended.
+    // `idle` rejects if the session has not started yet or has ended.
     await this.#session.idle().catch(ignore);
     await this.commandsDone();
   }
@@ -223,7 +224,7 @@ export class SessionHub implements ClientHub {
           this.#session.playout?.next({ itemId: frame.itemId, playedMs: frame.playedMs });
         return;
       case 'microphone':
-        // The client itself tracks the rate of its audio.
+        // The client itself keeps track of the rate of its audio.
         return;
     }
   }
@@ -285,7 +286,7 @@ export class SessionHub implements ClientHub {
       const by = { by: client.identity.user };
       if (!client.hears && !this.#counts(frame))
         return { type: 'receipt', id, ok: true, value: null };
-      // A client that answers a question with a button has shown it.
+      // A client that answers a question with a button must have shown it.
       if (!client.hears && frame.type === 'answer')
         this.#session.questionShown(frame.requestId, by);
       const value =
@@ -296,7 +297,7 @@ export class SessionHub implements ClientHub {
     } catch (error) {
       if (isA(error, OffstageError))
         return { type: 'receipt', id, ok: false, code: codeOf(error), message: messageOf(error) };
-      // The client does not receive the message of an unknown error, which may contain secrets.
+      // The client does not receive the message of an unknown error, because the message may contain secrets.
       this.#options.onError(error, `serve: ${frame.type} of ${client.identity.user}`);
       return { type: 'receipt', id, ok: false, code: 'INTERNAL', message: 'The server failed' };
     }
@@ -313,7 +314,7 @@ export class SessionHub implements ClientHub {
     return clientCalls.answer(callId, by, error === undefined ? { output } : { error });
   }
 
-  /** Sends a client the calls that it may carry out, or has (SESSION-HUB-8). */
+  /** Sends a client the calls that it may claim or has already claimed (SESSION-HUB-8). */
   #offer(client: ServedClient): void {
     if (!client.hears) return;
     const own = callerNameOf(client);
@@ -330,17 +331,17 @@ export class SessionHub implements ClientHub {
     client.send({ type: 'calls', calls });
   }
 
-  /** Whether a command counts although its client does not hear for the user (SESSION-HUB-7). */
+  /** Whether a command counts even though its client does not hear for the user (SESSION-HUB-7). */
   #counts(frame: CommandFrame | CallFrame): boolean {
     if (frame.type !== 'question.shown') return frame.type !== 'shown';
     const { questions } = this.#session.store.getSnapshot().context;
-    // The session itself ignores identities that may not answer.
+    // The session itself ignores identities that are not allowed to answer.
     return questions.some(
       ({ requestId, answerableBy }) => requestId === frame.requestId && answerableBy !== undefined,
     );
   }
 
-  /** Starts the session once; after a failure, another attempt is allowed. */
+  /** Starts the session once. After a failure, another attempt is allowed. */
   #start(): Promise<void> {
     this.#started ??= Promise.resolve(this.#session.start()).catch((error: unknown) => {
       this.#started = null;
@@ -349,7 +350,7 @@ export class SessionHub implements ClientHub {
     return this.#started;
   }
 
-  /** Attaches a text session's client as a reader. A voice session attaches the client that owns its voice. */
+  /** Attaches the client of a text session as a reader. A voice session attaches the client that has its voice. */
   #listen(): () => void {
     const session = this.#session;
     try {
@@ -413,14 +414,14 @@ export class SessionHub implements ClientHub {
       for (const client of this.#clients) this.#offer(client);
     if (!this.#options.shared.has(event.type)) return;
     this.#pending.push(this.#wireEvent(event));
-    // Interrupted speech must stop at once.
+    // Interrupted speech must stop immediately.
     if (event.type === 'playout.clear') return this.#flush();
     if (this.#isFlushDue) return;
     this.#isFlushDue = true;
     this.#options.environment.scheduler.schedule(() => this.#flush(), BATCH_MS);
   }
 
-  /** Returns the event for clients: a view's change, if they have the view (SESSION-HUB-2). */
+  /** Returns the event for clients: only a view's change if they already have the view (SESSION-HUB-2). */
   #wireEvent(event: SessionEvent): WireEvent {
     const shared =
       event.type === 'subagent.changed'
@@ -431,13 +432,13 @@ export class SessionHub implements ClientHub {
     const { of, id, view, isOver } = changed;
     const key = `${of} ${id}`;
     const before = this.#views.get(key);
-    // Clients keep finished views for a limited time, which differs between them.
+    // Clients keep finished views only for a limited time, which differs from client to client.
     if (isOver) this.#views.delete(key);
     else this.#views.set(key, view);
     return before ? { type: 'patch', of, id, ...patchOf(before, view) } : shared;
   }
 
-  /** Removes the details of a subagent's work: tool inputs and outputs, and diagnostics. */
+  /** Removes the details of a subagent's work: the inputs and outputs of tools, and diagnostics. */
   #forClients(view: SubagentView): SubagentView {
     if (view.outcome === null || this.#options.shared.has('subagent.ended')) return view;
     const { diagnostics: _, verification: __, notes: ___, ...outcome } = view.outcome;
@@ -461,7 +462,7 @@ export class SessionHub implements ClientHub {
     for (const client of this.#clients) client.write(text.for(client.identity));
   }
 
-  /** An event that JSON cannot express (such as a BigInt in the app's data) is omitted. */
+  /** An event that cannot be expressed in JSON (such as a BigInt in the app's data) is omitted. */
   #encoded(frame: Extract<ServerFrame, { type: 'events' }>): FrameText {
     try {
       return new FrameText(JSON.stringify(frame));
@@ -479,7 +480,7 @@ export class SessionHub implements ClientHub {
       this.#keptBytes -= this.#kept.shift()?.frame.bytes ?? this.#keptBytes;
   }
 
-  /** Sends the frames after `seq`; returns false if some of them are no longer kept. */
+  /** Sends the frames that follow `seq`. Returns false if some of them are no longer kept. */
   #resume(client: ServedClient, seq: number): boolean {
     const oldest = this.#kept[0]?.seq ?? this.#seq + 1;
     if (seq > this.#seq || seq + 1 < oldest) return false;
@@ -490,7 +491,7 @@ export class SessionHub implements ClientHub {
     return true;
   }
 
-  /** Sends the whole state. Clients that arrive at the same time share its text. */
+  /** Sends the whole state. Clients that arrive at the same time share the text of the state. */
   #welcome(client: ServedClient): void {
     const { sessionId, user, role } = client.identity;
     const head = {
@@ -557,7 +558,7 @@ export class SessionHub implements ClientHub {
   }
 
   #sessionEnded(): void {
-    // Checks the state instead of an event, because the session may have left before this hub subscribed.
+    // Checks the state instead of waiting for an event, because the session may have left before this hub subscribed.
     const { connection } = this.#session.store.getSnapshot().context;
     if (connection !== 'suspended') this.#end(ENDED);
     else this.#end(SUSPENDED, this.#parks ? (client) => client.parked() : farewell);
@@ -593,7 +594,7 @@ function eventFor(event: WireEvent, show: Show): WireEvent {
   return event.type === 'question.changed' ? { ...event, question: show(event.question) } : event;
 }
 
-/** A text that clients share, in one form per group of readers that may answer the same questions. */
+/** A text that clients share. It has one form per group of readers that may answer the same questions. */
 class SharedText {
   readonly #questions: readonly QuestionView[];
   readonly #make: (show: Show) => FrameText;
@@ -617,7 +618,7 @@ class SharedText {
     return text;
   }
 
-  /** Readers with the same key receive the same text. */
+  /** Readers that have the same key receive the same text. */
   #formOf({ user, role }: Reader): string {
     if (role === 'watcher') return this.#questions.length > 0 ? role : '';
     const may = this.#questions.flatMap((question) =>
@@ -639,14 +640,14 @@ function farewell(client: ServedClient, [code, message, retry]: Farewell): void 
 
 function ignore(): void {}
 
-/** A visitor's name contains the user, so that a client cannot take the name of another user's client. */
+/** A visitor's name contains the user, so that a client cannot take the name of a client that another user has. */
 function nameOf({ identity, clientId }: ServedClient): string {
   return JSON.stringify([identity.user, clientId]);
 }
 
-/** The name under which the session knows the client that has a call. */
+/** The name that the session uses for the client that has a call. */
 function callerNameOf(client: ServedClient): string {
-  // A client of another user has another name, whatever the hash.
+  // Clients of different users have different names, whatever the hash.
   return `${client.identity.user} ${hashOf(client.clientId ?? '')}`;
 }
 

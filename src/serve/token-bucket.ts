@@ -1,4 +1,4 @@
-// The rate of a client or user: a burst, and a number of tokens per second.
+// Limits the rate of a client or user: a burst, and a number of tokens per second.
 
 import type { Clock } from '../actors/ports/environment.ts';
 
@@ -6,7 +6,7 @@ import type { Clock } from '../actors/ports/environment.ts';
 export interface ServeRate {
   /** The maximum amount that may be taken at once. */
   readonly burst: number;
-  /** The number of tokens added per second, up to `burst`. */
+  /** The number of tokens that are added per second, up to `burst`. */
   readonly perSecond: number;
 }
 
@@ -23,12 +23,12 @@ export class TokenBucket {
     this.#filledAt = clock.now();
   }
 
-  /** The time from empty to full. */
+  /** The time that the bucket needs to become full, from empty. */
   get fillMs(): number {
     return (1_000 * this.#rate.burst) / this.#rate.perSecond;
   }
 
-  /** Takes `amount` if the bucket contains it; otherwise takes nothing and returns false. */
+  /** Takes `amount` if the bucket contains that much. Otherwise takes nothing and returns false. */
   take(amount = 1): boolean {
     const now = this.#clock.now();
     const { burst, perSecond } = this.#rate;

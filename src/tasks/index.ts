@@ -1,4 +1,4 @@
-// The entry `offstage/tasks`: rules for external agents' tasks: concurrency, threads by topic, locks, caps.
+// The entry `offstage/tasks`: rules for the tasks of external agents: concurrency, threads by topic, locks and caps.
 
 export { taskManager } from './task-manager.ts';
 export type { TaskManager, TaskStats } from './task-manager.ts';

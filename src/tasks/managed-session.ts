@@ -1,9 +1,9 @@
-// One task's session with its agent, under a manager's rules: it counts the task's usage, stops the task at its caps,
-// repeats the prompt after an empty answer, and asks the user the agent's questions.
+// The session of one task with its agent, under a manager's rules. It counts the usage of the task, stops the task at
+// its caps, repeats the prompt after an empty answer, and passes the agent's questions to the user.
 //
 // Invariants
-//   MANAGED-1. A cap ends the turn once, as `limit`, whatever the agent answers to the stop.
-//   MANAGED-2. A repeated prompt contains the reason for the repetition.
+//   MANAGED-1. A cap ends the turn once, as `limit`, whatever the agent answers to the request to stop.
+//   MANAGED-2. A repeated prompt states why it was repeated.
 
 import type { Clock } from '../actors/ports/environment.ts';
 import type {
@@ -18,22 +18,22 @@ import type {
 import { OffstageError } from '../values/errors.ts';
 import type { TaskCaps, TaskManagerOptions } from './task-options.ts';
 
-/** A task's usage, over all its connections. */
+/** The usage of a task across all its connections. */
 export interface Used {
   timeMs: number;
   tokens: number;
   cost: number;
-  /** The relay, and the id under which it keeps the folder. */
+  /** The relay, and the id that it stores the folder under. */
   relay: Relay;
   owner: string;
 }
 
-/** The options with which a session is opened. */
+/** The options that a session is opened with. */
 export interface Target {
-  /** The id under which the relay keeps its folder. */
+  /** The id that the relay stores the folder under. */
   readonly owner: string;
   readonly resume: string | undefined;
-  /** The owner of a new session if `resume` fails; null if a failure is an error. */
+  /** The owner of a new session that is opened if `resume` fails; null if a failure is an error. */
   readonly fresh: string | null;
 }
 
@@ -66,12 +66,12 @@ export class ManagedSession implements RelaySession {
   readonly #options: ManagedSessionOptions;
   #inner: RelaySession | null = null;
   #turn: RelayPrompt | null = null;
-  /** The words since the last tool or question; `#hasWords`: whether the turn had any words. */
+  /** The text since the last tool call or question; `#hasWords`: whether the turn had any text. */
   #words = '';
   #hasWords = false;
   #retries = 0;
   #questions = 0;
-  /** The open question that the agent asked in words. */
+  /** The open question that the agent asked in its text. */
   #asked: string | null = null;
   readonly #open = new Set<string>();
   #since: number | null = null;
@@ -103,7 +103,7 @@ export class ManagedSession implements RelaySession {
     try {
       this.#inner = await begin(owner, resume);
     } catch (error) {
-      // The thread is lost: the task starts a new session.
+      // The thread is lost, so the task starts a new session.
       if (fresh === null || start.signal.aborted) throw error;
       used.owner = fresh;
       this.#inner = await begin(fresh, undefined);
@@ -156,7 +156,7 @@ export class ManagedSession implements RelaySession {
     if (!inner) return 'idle';
     const wasRunning = this.#turn !== null && this.#asked === null && !this.#isClosed;
     this.#rest();
-    // The thread continues after this task, and must not be left in the middle of a turn.
+    // The thread continues after this task, so it must not be left in the middle of a turn.
     const isStopped =
       wasRunning && why === 'ended' && this.#options.used.owner !== this.#options.start.subagentId;
     if (isStopped) {
@@ -335,7 +335,7 @@ export class ManagedSession implements RelaySession {
     if (this.#turn && !this.#isOver) this.interrupt();
   }
 
-  /** Starts the task's time. */
+  /** Starts the clock of the task. */
   #work(): void {
     const { caps, clock, used, start } = this.#options;
     if (this.#since !== null) return;
@@ -352,7 +352,7 @@ export class ManagedSession implements RelaySession {
     );
   }
 
-  /** Pauses the task's time: the user is being asked, or no turn is running. */
+  /** Pauses the clock of the task, because the user is being asked or no turn is running. */
   #rest(): void {
     this.#cancelTimer?.();
     this.#cancelTimer = null;
@@ -366,12 +366,12 @@ function amountOf(given: unknown): number {
   return typeof given === 'number' && given > 0 ? given : 0;
 }
 
-/** Returns a session's id for the journal: with the owner of its folder, if that is another subagent. */
+/** Returns a session's id for the journal, with the owner of its folder if that is another subagent. */
 function writeSessionId(owner: string, subagentId: string, sessionId: string): string {
   return `${owner === subagentId ? '' : encodeURIComponent(owner)}/${sessionId}`;
 }
 
-/** Reads an id from `writeSessionId`. `owner`: the owner of the folder; null for the subagent itself. */
+/** Parses an id from `writeSessionId`. `owner`: the owner of the folder, or null if it is the subagent itself. */
 export function readSessionId(written: string): {
   readonly owner: string | null;
   sessionId: string;

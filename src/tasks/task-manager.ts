@@ -1,13 +1,14 @@
-// Rules for an external agent's tasks, on top of any relay: concurrency, order, continued conversations, costs, and
+// Rules for the tasks of an external agent, on top of any relay: concurrency, order, continued conversations, costs and
 // empty answers. A manager is itself a relay: `defineSubagent({ relay: tasks.relay })`.
 //
-// Owns:     the threads (conversations that later tasks continue), and each task's usage.
-// Does not: write to the journal. After a restart, subagents resume their sessions; threads between tasks are lost.
+// Owns:     the threads (conversations that later tasks continue), and the usage of each task.
+// Does not: write to the journal. After a restart, subagents resume their sessions, but threads between tasks are lost.
 //
 // Invariants
-//   TASK-MANAGER-1. A thread belongs to one session: no other session's task sees its conversation or its folder.
-//   TASK-MANAGER-2. Only a completed task creates or renews a thread; a failed or cancelled task leaves threads unchanged.
-//   TASK-MANAGER-3. A task's slot and locks are freed once its agent has been released.
+//   TASK-MANAGER-1. A thread belongs to one session: no task of another session sees its conversation or its folder.
+//   TASK-MANAGER-2. Only a completed task creates or renews a thread. A failed or cancelled task leaves threads
+//       unchanged.
+//   TASK-MANAGER-3. The slot and the locks of a task are freed after its agent has been released.
 
 import type { Clock } from '../actors/ports/environment.ts';
 import type {
@@ -29,39 +30,39 @@ import {
 } from './task-options.ts';
 import { TaskQueue } from './task-queue.ts';
 
-/** A conversation that the topic's next task continues. */
+/** A conversation that the next task of its topic continues. */
 export interface TaskThread {
-  /** The topic of the thread. */
+  /** The thread's topic. */
   readonly topic: string;
-  /** The agent's most recently completed session. */
+  /** The last session that the agent completed. */
   readonly sessionId: string;
-  /** The number of the thread's tasks. */
+  /** The number of tasks in the thread. */
   readonly tasks: number;
 }
 
-/** A manager's current tasks. */
+/** The current tasks of a manager. */
 export interface TaskStats {
   /** The number of running tasks. */
   readonly running: number;
   /** The number of waiting tasks. */
   readonly waiting: number;
-  /** The threads with tasks. */
+  /** The threads and their tasks. */
   readonly threads: readonly TaskThread[];
 }
 
-/** A relay that runs another relay's tasks under rules: topics, locks, limits and queues. */
+/** A relay that runs the tasks of another relay under rules: topics, locks, limits and queues. */
 export interface TaskManager {
-  /** For `defineSubagent({ relay })`. */
+  /** Pass it to `defineSubagent({ relay })`. */
   readonly relay: Relay;
-  /** Returns the current numbers of tasks. */
+  /** Returns the numbers of current tasks. */
   stats(): TaskStats;
 }
 
-/** A thread with its location. */
+/** A thread and its location. */
 interface Thread extends TaskThread {
   readonly scope: object;
   readonly relay: Relay;
-  /** The id under which the relay keeps the folder. */
+  /** The id that the relay stores the folder under. */
   readonly owner: string;
 }
 
@@ -81,7 +82,7 @@ class Manager implements TaskManager {
   readonly options: TaskManagerOptions;
   readonly clock: Clock;
   readonly #queue: TaskQueue;
-  /** Ordered by their last use, the oldest first. */
+  /** Ordered by last use, oldest first. */
   #threads: Thread[] = [];
   readonly #expiries = new Map<Thread, () => void>();
   readonly #used = new Map<string, Used>();
@@ -202,7 +203,7 @@ class Manager implements TaskManager {
     return used;
   }
 
-  /** Returns where a task starts: in its previous session, in its thread's session, or in a new one. */
+  /** Returns where a task starts: in its previous session, in the session of its thread, or in a new one. */
   #targetOf({ resume, subagentId }: RelayStart, thread: Thread | null, used: Used): Target {
     if (resume !== undefined) {
       const known = readSessionId(resume);
@@ -219,7 +220,7 @@ class Manager implements TaskManager {
   async #release(given: Released): Promise<RelayRelease> {
     const { inner, why, completed, start, used, topic, thread, relay } = given;
     const { task, subagentId, scheduler } = start;
-    // A suspended task resumes, and keeps its usage.
+    // A suspended task resumes and keeps its usage.
     if (why === 'ended') this.#used.delete(subagentId);
     const isReusable = completed || used.owner !== subagentId;
     if (why === 'suspended' || task === undefined || topic === null || !isReusable)

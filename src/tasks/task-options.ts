@@ -1,33 +1,34 @@
-// A task manager's options, and their checks.
+// The options of a task manager and their checks.
 
 import { z } from 'zod';
 import type { Clock } from '../actors/ports/environment.ts';
 import type { Relay, RelayTask } from '../actors/ports/relay.ts';
 import { aFunction, anObject, type ChecksOf } from '../values/checks.ts';
 
-/** A task's limits. A task that reaches a limit is stopped, and fails with `RELAY_LIMIT`. */
+/** A task's limits. A task that reaches a limit is stopped and fails with `RELAY_LIMIT`. */
 export interface TaskCaps {
-  /** Working time in milliseconds, excluding the time in the queue and the time in which the user is asked. */
+  /** Working time in milliseconds, not counting the time in the queue and the time in which the user is being asked. */
   readonly timeMs?: number;
-  /** Tokens that the agent reports. */
+  /** The tokens that the agent reports. */
   readonly tokens?: number;
-  /** Costs in the unit of `price`, or of the costs that the agent reports. */
+  /** The costs, in the unit of `price` or of the costs that the agent reports. */
   readonly cost?: number;
 }
 
 /** The rules for one task. */
 export interface TaskPlan {
   /**
-   * Tasks of one topic run one after the other, in one conversation with the agent. If absent, the task has its own
-   * conversation.
+   * Tasks of the same topic run one after the other in one conversation with the agent. If it is absent, the task has
+   * its own conversation.
    */
   readonly topic?: string;
   /**
-   * The resources that the task writes, such as `calendar`: tasks that write the same resource run one after the other.
+   * The resources that the task writes to, such as `calendar`. Tasks that write to the same resource run one after the
+   * other.
    * @defaultValue []
    */
   readonly writes?: readonly string[];
-  /** Another agent, folder or environment for this task; its capabilities must be the same. */
+  /** Another agent, folder or environment for this task. Its capabilities must be the same. */
   readonly relay?: Relay;
   /** @defaultValue the manager's caps */
   readonly caps?: TaskCaps;
@@ -35,36 +36,36 @@ export interface TaskPlan {
 
 /** The options of `taskManager`. */
 export interface TaskManagerOptions {
-  /** The agent that does the tasks. */
+  /** The agent that performs the tasks. */
   readonly relay: Relay;
   /**
-   * Returns a task's rules; called again when the task is resumed. `latestTopic` is the topic of the session's previous
-   * task, until its thread expires. @defaultValue no topics or locks
+   * Returns the rules for a task. It is called again when the task is resumed. `latestTopic` is the topic of the
+   * session's previous task, until its thread expires. @defaultValue no topics or locks
    */
   readonly plan?: (task: RelayTask, latestTopic?: string) => TaskPlan;
   /** @defaultValue 10 */
   readonly maxRunning?: number;
-  /** The maximum time in the queue, in milliseconds; after that, the task fails. @defaultValue no limit */
+  /** The maximum time in the queue, in milliseconds. A task that waits longer fails. @defaultValue no limit */
   readonly queueTimeoutMs?: number;
   /** How long a thread is kept after its last task, in milliseconds. @defaultValue 600000 */
   readonly threadTtlMs?: number;
-  /** The maximum number of threads; the least recently used ones are dropped. @defaultValue 100 */
+  /** The maximum number of threads. The least recently used ones are dropped. @defaultValue 100 */
   readonly maxThreads?: number;
-  /** How often the prompt is repeated after an empty answer. @defaultValue 1 */
+  /** The number of times that the prompt is repeated after an empty answer. @defaultValue 1 */
   readonly emptyRetries?: number;
   /**
-   * Returns the question for the user in the words that ended a turn, or null. The user is asked, and the answer is the
-   * next prompt. @defaultValue none: the words are a result
+   * Returns the question for the user if the text that ended a turn contains one, or null. The user is then asked, and
+   * the answer becomes the next prompt. @defaultValue none: the text is a result
    */
   readonly questionIn?: (words: string) => string | null;
   /** @defaultValue none */
   readonly caps?: TaskCaps;
-  /** Returns the price of tokens. @defaultValue the costs that the agent reports */
+  /** Returns the price of a number of tokens. @defaultValue the costs that the agent reports */
   readonly price?: (used: {
     readonly inputTokens: number;
     readonly outputTokens: number;
   }) => number;
-  /** @defaultValue the time of the system */
+  /** @defaultValue the system time */
   readonly clock?: Clock;
 }
 

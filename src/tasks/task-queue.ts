@@ -1,24 +1,25 @@
-// The order in which a manager's tasks run: at most `maxRunning` at a time, and one at a time per topic or written resource.
+// The order in which a manager's tasks run. At most `maxRunning` tasks run at a time, and only one at a time per topic
+// or written resource.
 //
-// Owns:     the running and waiting tasks, and the running tasks' locks.
-// Does not: know a task's work.
+// Owns:     the running and the waiting tasks, and the locks of the running tasks.
+// Does not: know what a task does.
 //
 // Invariants
-//   TASK-QUEUE-1. A task starts when its slot and all its locks are free together: it holds no lock while it waits for
-//       another, so that tasks cannot deadlock.
-//   TASK-QUEUE-2. A later task does not receive a lock that a waiting task needs: no task waits forever.
+//   TASK-QUEUE-1. A task starts when its slot and all its locks are free at the same time. It holds no lock while it
+//       waits for another, so tasks cannot deadlock.
+//   TASK-QUEUE-2. A later task never receives a lock that a waiting task needs, so no task waits forever.
 
 import type { Scheduler } from '../actors/ports/environment.ts';
 import { CapacityError } from '../values/errors.ts';
 
-/** The resources that a task needs to run. */
+/** The resources that a task needs in order to run. */
 export interface TaskNeeds {
   readonly topic: string | null;
-  /** The resources that the task writes. */
+  /** The resources that the task writes to. */
   readonly writes: readonly string[];
 }
 
-/** The conditions of a wait. */
+/** The options of a wait. */
 export interface TaskWait {
   readonly signal: AbortSignal;
   readonly scheduler: Scheduler;
@@ -28,7 +29,7 @@ export interface TaskWait {
   waits?(before: number): void;
 }
 
-/** The awaited resource when a task's time was over: a slot, or a lock. */
+/** What the task was waiting for when its time was over: a slot or a lock. */
 export type TaskWaitStage = 'semaphore' | 'lock';
 
 /** A task has waited too long in the queue. */
@@ -76,8 +77,9 @@ export class TaskQueue {
   }
 
   /**
-   * Waits until the task may run. Returns the function that frees its slot and locks; repeated calls have no effect.
-   * @throws {TaskQueueTimeoutError} `TASK_QUEUE_TIMEOUT`; the signal's reason if it aborts.
+   * Waits until the task may run. Returns the function that frees the task's slot and locks. Repeated calls have no
+   * effect.
+   * @throws {TaskQueueTimeoutError} `TASK_QUEUE_TIMEOUT`; if the signal aborts, its reason.
    */
   async acquire({ topic, writes }: TaskNeeds, wait: TaskWait): Promise<() => void> {
     const { signal, scheduler, timeoutMs } = wait;

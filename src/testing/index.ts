@@ -1,4 +1,4 @@
-// Test helpers for programs built on Offstage; Offstage's own tests use them too.
+// Test helpers for programs that are built on Offstage. Offstage's own tests use them too.
 
 export * from './check/index.ts';
 export { ConformanceError } from './conformance/conformance-error.ts';

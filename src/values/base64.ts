@@ -1,13 +1,13 @@
-// Base64 in any JavaScript host. Node's `Buffer` is more than ten times as fast for an audio frame, so these functions
-// use it if it exists.
+// Base64 for any JavaScript host. Node's `Buffer` is more than ten times as fast for an audio frame, so these functions
+// use it where it exists.
 //
 // BASE64-1. `fromBase64(toBase64(bytes))` returns the same bytes.
-// BASE64-2. `fromBase64` also accepts the URL-safe alphabet, and text without padding.
-// BASE64-3. Every host returns the same bytes, and refuses the same texts.
+// BASE64-2. `fromBase64` also accepts the URL-safe alphabet and text without padding.
+// BASE64-3. Every host returns the same bytes and rejects the same texts.
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
 const PAD = 61;
-/** Marks a character that is not a digit. No digit has this bit, so a bitwise OR of several digits preserves it. */
+/** Marks a non-base64 character. No digit has this bit set, so a bitwise OR of several digits preserves it. */
 const NO_DIGIT = 64;
 
 const codes = Uint8Array.from(ALPHABET, (letter) => letter.charCodeAt(0));
@@ -26,7 +26,7 @@ export function toBase64(bytes: Uint8Array): string {
   const text = new Uint8Array(4 * Math.ceil(bytes.length / 3));
   let to = 0;
   for (let from = 0; from < bytes.length; from += 3) {
-    // A byte beyond the end is 0.
+    // A byte beyond the end counts as 0.
     const three = (at(bytes, from) << 16) | (at(bytes, from + 1) << 8) | at(bytes, from + 2);
     text[to++] = at(codes, three >> 18);
     text[to++] = at(codes, (three >> 12) & 63);
@@ -38,19 +38,19 @@ export function toBase64(bytes: Uint8Array): string {
   return new TextDecoder().decode(text);
 }
 
-/** Returns the number of bytes that the text encodes, from its length and padding alone. */
+/** Returns the number of bytes that the text encodes, based only on its length and padding. */
 export function base64ByteLength(text: string): number {
   return Math.floor((digitsIn(text) * 3) / 4);
 }
 
-/** Decodes base64; null if the text contains a character that is not a base64 digit. */
+/** Decodes base64; returns null if the text contains a character that is not a base64 digit. */
 export function fromBase64(text: string): Uint8Array<ArrayBuffer> | null {
   const length = digitsIn(text);
-  // A single leftover digit does not encode a whole byte: the text was cut off.
+  // A single leftover digit does not encode a whole byte, so the text has been cut off.
   if (length % 4 === 1) return null;
   const bytes = new Uint8Array(base64ByteLength(text));
   if (native) {
-    // Node.js skips invalid characters, and therefore writes fewer bytes.
+    // Node.js skips invalid characters and therefore writes fewer bytes.
     const written = native.from(bytes.buffer).write(text, 'base64');
     return written === bytes.length ? bytes : null;
   }
@@ -78,7 +78,7 @@ function digitsIn(text: string): number {
   return text.charCodeAt(text.length - 2) === PAD ? text.length - 2 : text.length - 1;
 }
 
-/** Returns the byte at this index; 0 beyond the end. */
+/** Returns the byte at this index, or 0 beyond the end. */
 function at(bytes: Uint8Array, index: number): number {
   return bytes[index] ?? 0;
 }

@@ -1,5 +1,5 @@
-// Ranks texts by the words of a query: Okapi BM25, for a few hundred texts that each query scans. Adapters index larger
-// sets of texts.
+// Ranks texts by the words of a query: Okapi BM25, for a few hundred texts, all of which each query scans. Adapters
+// index larger collections of texts.
 
 /** The words of one text, with their counts. */
 export interface WordCounts {
@@ -11,7 +11,7 @@ export interface WordCounts {
 const SATURATION = 1.2;
 const LENGTH_WEIGHT = 0.75;
 
-/** Splits a text in any script into words: in lower case, without accents, and without a plural s. */
+/** Splits a text in any script into words, in lower case, without accents, and without a plural s. */
 export function wordsOf(text: string): string[] {
   const plain = text
     .normalize('NFKD')
@@ -28,7 +28,7 @@ export function countWords(text: string): WordCounts {
   return { counts, length: words.length };
 }
 
-/** Scores how well each text matches the query, in the order of the texts; 0 for a text with none of the words. */
+/** Scores how well each text matches the query, in the order of the texts; 0 if a text contains none of the words. */
 export function relevance(texts: readonly WordCounts[], query: string): number[] {
   const meanLength = texts.reduce((sum, { length }) => sum + length, 0) / texts.length || 1;
   const terms = [...new Set(wordsOf(query))].map((word) => {

@@ -1,5 +1,5 @@
 // Checks options and arguments of the public API with zod. TypeScript checks most of them at compile time; these checks
-// cover callers without types, and JSON. `plain-checks.ts` has the checks that need no schema.
+// cover untyped callers and JSON. `plain-checks.ts` contains the checks that need no schema.
 
 import { z } from 'zod';
 import { CapacityError, ConfigurationError, messageOf } from './errors.ts';
@@ -15,7 +15,7 @@ if (typeof z.looseObject !== 'function')
 
 /**
  * Parses `value` with `schema`.
- * @param where the function and the argument, such as `answer(requestId, answer)`, with which the message begins.
+ * @param where the function and the argument, such as `answer(requestId, answer)`, with which the message starts.
  * @param code the error's code. @defaultValue 'INVALID_OPTION'
  * @throws {ConfigurationError} that names each wrong property, its value and what was expected.
  */
@@ -31,7 +31,7 @@ export function check<Schema extends z.ZodType>(
 }
 
 /**
- * Like `check`, for options that contain secrets: the message shows no value.
+ * Like `check`, but for options that contain secrets: the message does not show any values.
  * @throws {ConfigurationError}
  */
 export function checkUnshown<Schema extends z.ZodType>(
@@ -50,7 +50,7 @@ export function checkUnshown<Schema extends z.ZodType>(
   throw new ConfigurationError('INVALID_OPTION', `${where}: ${why}`);
 }
 
-/** The maximum length of a text that a caller passes at once, in UTF-16 code units: a message, an answer or a notice. */
+/** The maximum length of a message, answer or notice that a caller passes in one call, in UTF-16 code units. */
 const LONGEST_TEXT_CHARS = 100_000;
 
 /** @throws {CapacityError} `TEXT_TOO_LONG` */
@@ -71,13 +71,13 @@ export const aFunction = z.custom<(...given: never[]) => unknown>(
   { error: 'expected a function' },
 );
 
-/** Checks for an object with at least these methods, such as a journal or a runtime. */
+/** Checks for an object that has at least these methods, such as a journal or a runtime. */
 export function anObject(what: string, ...methods: readonly string[]): z.ZodType {
   const fits = objectWith(what, ...methods);
   return z.custom((value) => fits(value, true) === null, { error: `expected ${what}` });
 }
 
-/** The name that an app gives a session, or a program's service. The journal stores the entries under this name. */
+/** The name that an app gives to a session or a service. The journal stores the entries under this name. */
 export const scopeName = z
   .string()
   .min(1)
@@ -97,7 +97,7 @@ function parse<Schema extends z.ZodType>(schema: Schema, value: unknown): Parsed
       why: error.issues.map((issue) => described(issue, value, schema)).join('; '),
     };
   } catch (cause) {
-    // A getter or a Proxy threw, or the nesting overflowed the stack.
+    // A getter or a Proxy threw an error, or the nesting overflowed the stack.
     return { success: false, why: `the value cannot be read: ${messageOf(cause)}` };
   }
 }
@@ -110,7 +110,7 @@ function described(issue: z.core.$ZodIssue, value: unknown, schema: z.ZodType): 
   return `${path === '' ? '' : `\`${path}\`: `}${issue.message}, got ${got}`;
 }
 
-/** Returns the options in a schema at this path; none if the schema does not list them. */
+/** Returns the options that a schema lists at this path; none if the schema does not list any. */
 function optionsAt(schema: z.ZodType, path: readonly PropertyKey[]): readonly string[] {
   let at: unknown = schema;
   for (const key of [...path, null]) {

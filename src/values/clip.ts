@@ -1,6 +1,6 @@
-// Cuts texts that are too long, and marks the cut for the reader; indents texts from outside.
+// Cuts texts that are too long and marks the cut for the reader; indents texts from outside.
 
-/** Returns `text`, or at most its first `maxChars` characters and a mark that states how much is missing. */
+/** Returns `text`; if it is too long, its first `maxChars` characters and a marker that states how much is missing. */
 export function clip(text: string, maxChars: number): string {
   if (text.length <= maxChars) return text;
   const kept = head(text, maxChars);
@@ -14,14 +14,14 @@ export function head(text: string, maxChars: number): string {
   return text.slice(0, splitsPair ? maxChars - 1 : maxChars);
 }
 
-/** Returns the mark for this number of removed characters. */
+/** Returns the marker for this number of removed characters. */
 export function cutMark(chars: number): string {
   return `[… ${chars} more characters]`;
 }
 
 /**
- * Indents all lines but the first of a text from outside, so that no line can pass for a heading, another speaker or
- * another entry.
+ * Indents all lines except the first of a text from outside, so that no line can be mistaken for a heading, another
+ * speaker or another entry.
  */
 export function indented(text: string): string {
   return text.trim().replace(/\r?\n|\r|[\u2028\u2029]/g, '\n  ');

@@ -1,12 +1,12 @@
-// A model's reasoning, with the ids and signatures of its parts, which later requests return to the provider. Thinking
-// models refuse a history that contains a call without its reasoning.
+// A model's reasoning, with the ids and signatures of its parts, which later requests send back to the provider.
+// Thinking models reject a history that contains a call without its reasoning.
 //
 // Owns:     the stored form of these parts, and how they are read from an AI SDK stream.
 // Does not: store the words and the calls.
 //
 // Invariants
 //   PROVIDER-ECHO-1. Parts are stored unchanged, in the order of the response. Metadata that is not JSON is dropped.
-//   PROVIDER-ECHO-2. A response without reasoning, custom parts and provider metadata has no echo.
+//   PROVIDER-ECHO-2. A response that has no reasoning, custom parts or provider metadata has no echo.
 
 import type {
   AssistantContent,
@@ -32,11 +32,11 @@ export type EchoPart =
   | OwnPart
   /** A range of characters in the response's text. */
   | ({ readonly type: 'text'; readonly from: number; to: number } & OfProvider)
-  /** The call that owns the echo. */
+  /** The call that the echo belongs to. */
   | ({ readonly type: 'tool-call' } & OfProvider);
 
 export interface Echo {
-  /** The provider that wrote the parts (`providerOf`). No other provider reads the echo. */
+  /** The provider that wrote the parts (see `providerOf`). The echo is not sent to any other provider. */
   readonly provider: string;
   /** In response order. */
   readonly parts: readonly EchoPart[];
@@ -76,10 +76,10 @@ export function providerOf(model: LanguageModel): string {
   return slash < 0 ? provider : `${provider}/${id.slice(0, slash)}`;
 }
 
-/** Caches sizes, because a conversation counts its characters at each change. */
+/** Caches the sizes, because the characters of a conversation are counted at each change. */
 const lengths = new WeakMap<Echo, number>();
 
-/** Returns the number of characters that an echo adds to a conversation. */
+/** Returns how many characters an echo adds to a conversation. */
 export function echoChars(echo: Echo | undefined): number {
   if (echo === undefined) return 0;
   const chars = lengths.get(echo) ?? JSON.stringify(echo.parts).length;
@@ -119,7 +119,7 @@ export class EchoReader {
       this.#parts.push({ type: 'custom', kind: part.kind, ...optionsOf(part.providerMetadata) });
     else if (part.type === 'tool-call')
       this.#parts.push({ type: 'tool-call', ...optionsOf(part.providerMetadata) });
-    // A reasoning signature may arrive in a part without text; the last signature is complete.
+    // A reasoning signature may arrive in a part without text; the last signature is the complete one.
     if ('id' in part && 'providerMetadata' in part && part.providerMetadata !== undefined) {
       const open = this.#open.get(`${part.type.slice(0, part.type.lastIndexOf('-'))} ${part.id}`);
       if (open) Object.assign(open, optionsOf(part.providerMetadata));

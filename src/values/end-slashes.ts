@@ -1,4 +1,4 @@
-/** Returns a URL without its trailing slashes. The look-behind keeps the search linear. */
+/** Returns a URL without its trailing slashes. The lookbehind keeps the search linear. */
 export function withoutEndSlashes(address: string): string {
   return address.replace(/(?<!\/)\/+$/, '');
 }

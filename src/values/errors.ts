@@ -1,5 +1,5 @@
-// The errors that Offstage throws. A failure of a subagent is data (`Outcome`); a thrown error calls for action, and
-// its class says who must act. The message names the value, and what was expected instead.
+// The errors that Offstage throws. A subagent's failure is data (`Outcome`); a thrown error calls for action, and its
+// class tells who has to act. The message names the value and states what was expected instead.
 
 interface OffstageErrorOptions {
   /** The error that caused this one. @defaultValue none */
@@ -11,19 +11,21 @@ export class OffstageError extends Error {
   /** The stable code; `docs/errors.md` lists all codes. */
   readonly code: string;
   constructor(code: string, message: string, options: OffstageErrorOptions = {}) {
-    // Untyped callers may pass null: creating an error must not throw another one.
+    // Untyped callers may pass null, and creating an error must not throw another one.
     super(message, options?.cause === undefined ? undefined : { cause: options.cause });
     this.name = new.target.name;
     this.code = code;
   }
 }
 
-/** The programmer must act: an option, a definition or a call is wrong. Thrown at construction. */
+/** The programmer has to act: an option, a definition or a call is wrong. Thrown at construction. */
 export class ConfigurationError extends OffstageError {}
 
-/** The author of an adapter must act: the other side sent a message that violates its protocol. The message is in `raw`. */
+/**
+ * The adapter's author has to act: the other side sent a message that violates its protocol. The message is in `raw`.
+ */
 export class ProtocolError extends OffstageError {
-  /** The refused message, unchanged. */
+  /** The rejected message, unchanged. */
   readonly raw: unknown;
   constructor(
     code: string,
@@ -35,10 +37,10 @@ export class ProtocolError extends OffstageError {
   }
 }
 
-/** The caller must act: wait, or reduce the load. The message names the limit. */
+/** The caller has to act: wait, or reduce the load. The message names the limit. */
 export class CapacityError extends OffstageError {}
 
-/** An outside system could not do what was requested; `retryable`: a later attempt may succeed. */
+/** An outside system could not do what was requested; `retryable` is true if a later attempt may succeed. */
 export class RetryableError extends OffstageError {
   /** Whether the same call may succeed later. */
   readonly retryable: boolean;
@@ -63,9 +65,11 @@ export class ProviderError extends RetryableError {
   }
 }
 
-/** No action is needed: the work was stopped on purpose. `reason` says who stopped it. Never logged as a failure. */
+/**
+ * No action is needed: the work was stopped intentionally. `reason` states by whom. It is never logged as a failure.
+ */
 export class CancelledError extends OffstageError {
-  /** A description of why the work was stopped. */
+  /** Why the work was stopped, in words. */
   readonly reason: string;
   constructor(reason: string, options: OffstageErrorOptions = {}) {
     super('CANCELLED', `Cancelled: ${reason}`, options);
@@ -74,8 +78,8 @@ export class CancelledError extends OffstageError {
 }
 
 /**
- * An operation took longer than its limit. Offstage does not throw this error: it is the `reason` of an `AbortSignal`,
- * or reported when the runtime stops waiting for a callback.
+ * An operation took longer than its limit. Offstage does not throw this error. It is the `reason` of an `AbortSignal`,
+ * or is reported when the runtime stops waiting for a callback.
  */
 export class TimeoutError extends OffstageError {
   constructor(message: string, options: OffstageErrorOptions & { readonly code?: string } = {}) {
@@ -83,10 +87,10 @@ export class TimeoutError extends OffstageError {
   }
 }
 
-// Tools, hooks and models may throw anything: a revoked Proxy, an object whose getters throw, an error from another
-// realm. The functions below read such a value, and never throw.
+// Tools, hooks and models may throw anything, such as a revoked Proxy, an object whose getters throw, or an error from
+// another realm. The functions below can read such a value without throwing.
 
-/** The maximum number of characters from a thrown value in its message. */
+/** The maximum number of characters that a message takes from a thrown value. */
 const MAX_MESSAGE_CHARS = 16_000;
 
 const UNREADABLE = 'a value that cannot be read was thrown';
@@ -100,14 +104,14 @@ export function messageOf(thrown: unknown): string {
 }
 
 /**
- * Returns the stable code of an `OffstageError`, `fallback` for any other thrown value. Never throws.
+ * Returns the stable code of an `OffstageError`, and `fallback` for any other thrown value. Never throws.
  * @defaultValue 'INTERNAL'
  */
 export function codeOf(thrown: unknown, fallback = 'INTERNAL'): string {
   return isA(thrown, OffstageError) ? thrown.code : fallback;
 }
 
-/** Like `instanceof`, but never throws: an unreadable value is an instance of nothing. */
+/** Like `instanceof`, but never throws: a value that cannot be read is not an instance of anything. */
 export function isA<T>(
   thrown: unknown,
   type: abstract new (...parameters: never[]) => T,
@@ -119,7 +123,7 @@ export function isA<T>(
   }
 }
 
-/** Returns whether the value is an error, of this or another realm. Never throws. */
+/** Returns whether the value is an error of this realm or of another one. Never throws. */
 export function isError(thrown: unknown): thrown is Error {
   try {
     return thrown instanceof Error || Object.prototype.toString.call(thrown) === '[object Error]';
@@ -129,8 +133,8 @@ export function isError(thrown: unknown): thrown is Error {
 }
 
 /**
- * Makes a caller's error listener safe to call: anything that it throws or rejects with is dropped, since no other
- * listener is left.
+ * Makes a caller's error listener safe to call. If the listener itself throws or rejects, that error is dropped,
+ * because there is no other listener to report it to.
  */
 export function quietly<Told extends readonly unknown[]>(
   onError: ((...told: Told) => unknown) | undefined,
@@ -144,7 +148,7 @@ export function quietly<Told extends readonly unknown[]>(
 
 /**
  * Handles the rejection of a promise that a caller's code returned unexpectedly. Not every promise is an instance of
- * `Promise`: other libraries and other realms have their own classes.
+ * `Promise`: other libraries and other realms have their own promise classes.
  */
 export function handleRejection(returned: unknown, rejected: (error: unknown) => void): void {
   if (typeof returned !== 'object' || returned === null || !('then' in returned)) return;
@@ -155,7 +159,7 @@ function textOf(thrown: unknown): string {
   if (typeof thrown === 'string') return thrown;
   try {
     if (isError(thrown)) {
-      // The author of the error may have put any value into `message` and `name`.
+      // The author of the error may have assigned any value to `message` and `name`.
       const { message, name }: { message: unknown; name: unknown } = thrown;
       if (typeof message === 'string') return message;
       return `${typeof name === 'string' ? name : 'Error'} without a message`;
@@ -167,7 +171,7 @@ function textOf(thrown: unknown): string {
   }
 }
 
-/** Formats a value that has no JSON: cyclic, too deep, a BigInt, or with a getter that throws. */
+/** Formats a value that JSON cannot represent: a cycle, deep nesting, a BigInt, or a getter that throws. */
 function textOfUnserializable(thrown: unknown): string {
   try {
     const text: unknown = String(thrown);

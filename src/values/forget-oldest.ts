@@ -1,4 +1,4 @@
-/** Deletes the oldest entries of a map or set until at most `max` are left. */
+/** Deletes the oldest entries of a map or set until at most `max` entries are left. */
 export function forgetOldest(
   kept: Pick<Set<unknown>, 'size' | 'keys' | 'delete'>,
   max: number,

@@ -1,24 +1,24 @@
-// Recognises JSON, and measures its size.
+// Recognises JSON values and measures their size.
 
 import type { JSONValue, ProviderMetadata } from 'ai';
 import { isA, messageOf } from './errors.ts';
 import { shown } from './plain-checks.ts';
 
 /**
- * The maximum nesting of objects and arrays. Journals, schemas and the AI SDK process JSON recursively, so a value with
- * thousands of levels overflows the stack. Checks of input refuse deeper values.
+ * The maximum nesting depth of objects and arrays. Journals, schemas and the AI SDK process JSON recursively, so a
+ * value with thousands of levels would overflow the stack. Input checks reject values that are nested more deeply.
  */
 export const MAX_DEPTH = 200;
 
-/** The reason given for a value that is nested too deeply. */
+/** The reason that is reported for a value that is nested too deeply. */
 export const TOO_DEEP = `it is nested deeper than ${MAX_DEPTH} levels`;
 
-/** Returns whether the value survives a round trip through a journal, and is not nested too deeply. */
+/** Returns whether the value survives a round trip through a journal and is not nested too deeply. */
 export function isJson(value: unknown): value is JSONValue {
   try {
     return isJsonWithin(value, 0);
   } catch {
-    // A getter or a Proxy threw.
+    // A getter or a Proxy threw an error.
     return false;
   }
 }
@@ -31,7 +31,7 @@ function isJsonWithin(value: unknown, depth: number): boolean {
   if (Array.isArray(value)) return value.every((held) => isJsonWithin(held, depth + 1));
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype !== Object.prototype && prototype !== null) return false;
-  // A key whose value is undefined is the same as a missing key.
+  // A key whose value is undefined is equivalent to a missing key.
   return Object.values(value).every((held) => held === undefined || isJsonWithin(held, depth + 1));
 }
 
@@ -41,7 +41,8 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
 
 /**
  * Returns the value if it is an object, otherwise an empty object. The history contains a call's arguments in this
- * form: models sometimes write other values, and providers refuse every later request that repeats one.
+ * form, because models sometimes write other values, and providers reject every later request that repeats such a
+ * value.
  */
 export function propertiesOf(value: unknown): Readonly<Record<string, unknown>> {
   return isRecord(value) ? value : {};
@@ -70,8 +71,8 @@ export type AsJson =
 type Replacer = (this: Record<string, unknown>, key: string, value: unknown) => unknown;
 
 /**
- * Serialises and parses a value like `JSON.stringify`: applies `toJSON`, and turns undefined into null. Fails for big
- * integers, cycles, a function or a symbol as the whole value, more than 200 levels of nesting, and objects whose
+ * Serialises and parses a value like `JSON.stringify` does: applies `toJSON`, and turns undefined into null. Fails for
+ * big integers, cycles, a function or symbol as the whole value, more than 200 levels of nesting, and objects whose
  * content JSON would lose, such as a `Map`, a stream or a `Response`.
  */
 export function asJson(value: unknown, replacer?: Replacer): AsJson {
@@ -85,19 +86,20 @@ export function asJson(value: unknown, replacer?: Replacer): AsJson {
     if (isTooDeep(written)) return { ok: false, message: TOO_DEEP };
     return { ok: true, value: written, text };
   } catch (error) {
-    // The depth at which the stack overflows depends on the caller, so an overflow means too deep.
+    // The depth at which the stack overflows depends on the caller, so any overflow means that the value is nested too
+    // deeply.
     return { ok: false, message: isA(error, RangeError) ? TOO_DEEP : messageOf(error) };
   }
 }
 
-/** Returns whether an object without properties has its content elsewhere. */
+/** Returns whether an object that has no properties stores its content elsewhere. */
 function holdsMore(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false;
   return (
     Symbol.iterator in value ||
     Symbol.asyncIterator in value ||
     ('then' in value && typeof value.then === 'function') ||
-    // A response, a request, a blob.
+    // A response, a request or a blob.
     ('arrayBuffer' in value && typeof value.arrayBuffer === 'function') ||
     value instanceof ArrayBuffer
   );
@@ -106,13 +108,13 @@ function holdsMore(value: unknown): boolean {
 const MAX_BYTES_PER_CHARACTER = 3;
 const encoder = new TextEncoder();
 
-/** Returns whether the text has more than `maxBytes` bytes in UTF-8. */
+/** Returns whether the text is longer than `maxBytes` bytes in UTF-8. */
 export function isLongerThan(text: string, maxBytes: number): boolean {
-  // Only a long text needs a byte count.
+  // The bytes have to be counted only for a long text.
   return text.length * MAX_BYTES_PER_CHARACTER > maxBytes && byteLength(text) > maxBytes;
 }
 
-/** The length of the text in bytes of UTF-8. */
+/** The length of the text in UTF-8 bytes. */
 export function byteLength(text: string): number {
   return encoder.encode(text).length;
 }

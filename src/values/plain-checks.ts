@@ -1,36 +1,38 @@
-// Checks of options and arguments that need no schema library, and the texts of their errors. Code that runs in any
-// host (`offstage/voice`, the life of a subagent) uses only these checks.
+// Checks of options and arguments that need no schema library, and their error messages. Code that runs in any host
+// (`offstage/voice`, the life of a subagent) uses only these checks.
 //
-// PLAIN-CHECKS-1. The messages and codes equal those of `check` in `checks.ts`.
+// PLAIN-CHECKS-1. The messages and codes are the same as those of `check` in `checks.ts`.
 
 import { secretRemover } from './secrets.ts';
 import { ConfigurationError, messageOf } from './errors.ts';
 
-// A package manager only warns about an old Node.js, and a browser does not check.
+// A package manager only warns about an old version of Node.js, and a browser does not check at all.
 if (typeof Promise.withResolvers !== 'function')
   throw new ConfigurationError(
     'UNSUPPORTED_RUNTIME',
     `Expected Node.js 22.13 or newer, or a browser of 2024, got ${runtimeName()}`,
   );
 
-/** The maximum number of characters of a wrong value in an error message. */
+/** How many characters of a wrong value an error message contains at most. */
 const MAX_SHOWN_CHARS = 80;
 const MAX_LOOKED_AT_CHARS = 2000;
-/** The maximum number of unknown options in one message. The given object may have a million keys. */
+/** How many unknown options one message names at most. The object passed in may have a million keys. */
 const MAX_UNKNOWN_KEYS = 5;
 
 const withoutSecrets = secretRemover([]);
 
-/** Returns a description of the expected value; null if the given value fits. `isGiven` is false for a missing option. */
+/**
+ * Returns a description of the expected value; null if the value is valid. `isGiven`: whether the option was passed.
+ */
 export type OptionCheck = (value: unknown, isGiven: boolean) => string | null;
 
 /** One check per option of `Options`. A missing check, or a check for an unknown option, does not compile. */
 export type OptionChecks<Options> = { readonly [Option in keyof Required<Options>]: OptionCheck };
 
 /**
- * Checks the options in one object, and reads each one once.
- * @param where the function, with which the message begins.
- * @throws {ConfigurationError} `INVALID_OPTION` with each wrong or unknown option.
+ * Checks the options in one object and reads each of them only once.
+ * @param where the function, with which the message starts.
+ * @throws {ConfigurationError} `INVALID_OPTION`, whose message lists each wrong or unknown option.
  */
 export function checkOptions<Options extends object>(
   where: string,
@@ -66,22 +68,22 @@ function readOptions<Options extends object>(
     else if (isGiven) read[name] = value;
   }
   const unknown: string[] = [];
-  // Inherited names count too: an instance of a class is not an options object.
+  // Inherited names count as well, because an instance of a class is not an options object.
   for (const name in given) if (!Object.hasOwn(checks, name)) unknown.push(name);
   if (unknown.length > 0) problems.push(unknownOptions(unknown, known));
   return [read, problems];
 }
 
-/** Accepts a missing option, or undefined. */
+/** Accepts an option that is missing or undefined. */
 export function optional(check: OptionCheck): OptionCheck {
   return (value, isGiven) => (value === undefined ? null : check(value, isGiven));
 }
 
-/** Accepts any value, which a later check validates; the option must be present. */
+/** Accepts any value, which a later check validates; the option must not be missing. */
 export const anyValue: OptionCheck = (_value, isGiven) =>
   isGiven ? null : 'Invalid input: expected nonoptional, received undefined';
 
-/** Checks for an object with at least these methods, such as an Observable. */
+/** Checks for an object that has at least these methods, such as an Observable. */
 export function objectWith(what: string, ...methods: readonly string[]): OptionCheck {
   return (value) =>
     typeof value === 'object' &&
@@ -94,7 +96,7 @@ export function objectWith(what: string, ...methods: readonly string[]): OptionC
       : `expected ${what}`;
 }
 
-/** Checks for a finite number above `least` and at most `most`. */
+/** Checks for a finite number greater than `least` and at most `most`. */
 export function numberAbove(least: number, most: number): OptionCheck {
   return (value) => {
     if (typeof value !== 'number' || !Number.isFinite(value)) return expected('number', value);
@@ -125,7 +127,7 @@ function typeName(value: unknown): string {
   return typeof made === 'function' ? made.name : 'object';
 }
 
-/** Names the unknown options, at most five, each with a suggestion. */
+/** Names at most five of the unknown options, each with a suggestion. */
 export function unknownOptions(
   names: readonly string[],
   known: readonly string[],
@@ -140,7 +142,7 @@ export function unknownOptions(
   return [...told, ...(more > 0 ? [`and ${more} more`] : [])].join('; ');
 }
 
-/** Returns `; did you mean …?`, the list of all options, or nothing. */
+/** Returns `; did you mean …?`, the list of all options, or an empty string. */
 function meant(key: string, known: readonly string[]): string {
   const near = nearest(key, known);
   if (near !== null) return `; did you mean \`${near}\`?`;
@@ -148,7 +150,9 @@ function meant(key: string, known: readonly string[]): string {
   return `; expected ${known.map((name) => `\`${name}\``).join(', ')}`;
 }
 
-/** Returns the known name that was probably meant: equal except for case, or a few letters away; null if there is none. */
+/**
+ * Returns the known name that was probably meant, which differs only in case or in a few letters; null if none does.
+ */
 export function nearest(key: string, known: readonly string[]): string | null {
   const plain = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]|ms$/g, '');
   const wanted = plain(key);
@@ -163,7 +167,7 @@ export function nearest(key: string, known: readonly string[]): string | null {
 
 const MAX_COMPARED_CHARS = 64;
 
-/** Counts the letters to insert, delete or replace (Levenshtein distance). */
+/** Counts the letters that have to be inserted, deleted or replaced (Levenshtein distance). */
 function edits(one: string, other: string): number {
   const [from, to] = [one.slice(0, MAX_COMPARED_CHARS), other.slice(0, MAX_COMPARED_CHARS)];
   let row = Array.from({ length: to.length + 1 }, (_, index) => index);
@@ -183,7 +187,7 @@ function edits(one: string, other: string): number {
 }
 
 /**
- * Checks that the options are an object, and not a promise of one, before any option is read.
+ * Checks that the options are an object rather than a promise of one, before any option is read.
  * @param example the correct code, such as `new TextSession({ model, agents: [agent] })`.
  * @throws {ConfigurationError} `INVALID_OPTION`
  */
@@ -211,9 +215,9 @@ export function notAnObject(value: unknown): string | null {
 }
 
 /**
- * Returns a shallow copy of the options that a caller gave. Each option is read once: an unreadable option is refused
- * here, and later reads cannot throw or return another value.
- * @param where the function, with which the message begins.
+ * Returns a shallow copy of the options that a caller passed. Each option is read only once: an option that cannot be
+ * read is rejected here, and later reads cannot throw or return a different value.
+ * @param where the function, with which the message starts.
  * @throws {ConfigurationError} `INVALID_OPTION` if the value is not an object or cannot be read.
  */
 export function readable<Options extends object>(where: string, options: Options): Options {
@@ -229,8 +233,8 @@ export function readable<Options extends object>(where: string, options: Options
 }
 
 /**
- * Formats a value for an error message, briefly and on one line. Names the class if the JSON would say little:
- * `Float32Array(480)`, `Map {}`. Never throws.
+ * Formats a value for an error message, briefly and on one line. Names the class if JSON would say little about the
+ * value: `Float32Array(480)`, `Map {}`. Never throws.
  */
 export function shown(value: unknown): string {
   try {
@@ -242,7 +246,7 @@ export function shown(value: unknown): string {
             : typeof value === 'string'
               ? JSON.stringify(value)
               : undefined) ?? String(value));
-    // Secrets are removed before the text is cut: half of a credential no longer matches a pattern.
+    // Secrets are removed before the text is cut, because half a credential would no longer match a pattern.
     const clean = withoutSecrets(text.slice(0, MAX_LOOKED_AT_CHARS));
     return clean.length > MAX_SHOWN_CHARS ? `${clean.slice(0, MAX_SHOWN_CHARS)}…` : clean;
   } catch {
@@ -286,7 +290,7 @@ export function isPromiseLike(value: unknown): value is PromiseLike<unknown> {
   return 'then' in value && typeof value.then === 'function';
 }
 
-/** Applies `change`, synchronously if the value is not a promise. */
+/** Applies `change`, synchronously unless the value is a promise. */
 export function changed<T, U>(value: MaybePromise<T>, change: (value: T) => U): MaybePromise<U> {
   return isPromiseLike(value) ? Promise.resolve(value).then(change) : change(value);
 }

@@ -1,4 +1,4 @@
-// Races work against an abort signal, and against time.
+// Races work against an abort signal and against a time limit.
 //
 // Invariants
 //   RACE-ABORT-1. The race rejects with `signal.reason` as soon as the signal aborts, whatever the work does.
@@ -6,7 +6,8 @@
 //   RACE-ABORT-3. A late rejection of the work is handled.
 
 /**
- * Returns the result of `work`, unless `signal` aborts first. The work itself continues; pass `signal` to the work to stop it.
+ * Returns the result of `work`, unless `signal` aborts first. The work itself continues; pass `signal` to the work to
+ * stop it as well.
  * @throws the error of `work`, or `signal.reason`.
  */
 export function raceAbort<T>(work: T | PromiseLike<T>, signal: AbortSignal): Promise<T> {
@@ -32,7 +33,7 @@ export function raceAbort<T>(work: T | PromiseLike<T>, signal: AbortSignal): Pro
 export interface TimeLimit {
   readonly timeoutMs: number;
   readonly scheduler: { schedule(task: () => void, delayMs: number): () => void };
-  /** Creates the error for work that exceeds the time limit. */
+  /** Creates the error for work that has exceeded the time limit. */
   readonly late: () => Error;
 }
 
@@ -51,7 +52,8 @@ export async function inTime<T>(
 }
 
 /**
- * Like `inTime`, for work that may ignore its signal: returns the result of `work`, unless the time limit passes.
+ * Like `inTime`, but for work that may ignore its signal: returns the result of `work`, unless the time limit is
+ * exceeded first.
  * @throws the error of `work`, or `late()`.
  */
 export function raceTime<T>(

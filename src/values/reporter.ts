@@ -1,19 +1,19 @@
-// Reports errors that no caller waits for: to the app's listener, to the channel `offstage:error` of
-// `node:diagnostics_channel`, and, in development without a listener, to the terminal, one line per error.
+// Reports errors that no caller is waiting for: to the app's listener, to the channel `offstage:error` of
+// `node:diagnostics_channel` and, during development without a listener, to the terminal, one line per error.
 //
 // Invariants
-//   REPORT-1. The error of a listener that throws or rejects is dropped.
-//   REPORT-2. The terminal shows each line once, and nothing in production, in tests, or with `OFFSTAGE_LOG=off`.
+//   REPORT-1. If a listener throws or rejects, its error is dropped.
+//   REPORT-2. The terminal shows each line once, and shows nothing in production, in tests, or with `OFFSTAGE_LOG=off`.
 
 import { codeOf, messageOf, quietly } from './errors.ts';
 import { withoutHidden } from './visible.ts';
 
-/** A message of the channel `offstage:error`. */
+/** A message on the channel `offstage:error`. */
 interface ReportedError {
   readonly error: unknown;
   /** The error's code, as in docs/errors.md, or `INTERNAL`. */
   readonly code: string;
-  /** The reporting part of the runtime, such as `transport` or `onToolCall`. */
+  /** The part of the runtime that reports the error, such as `transport` or `onToolCall`. */
   readonly where: string;
 }
 
@@ -28,7 +28,7 @@ interface Diagnostics {
 
 const MAX_SHOWN = 100;
 
-// A lookup instead of an import, since runtimes without Node's modules have no such channel.
+// The channel is looked up rather than imported, because runtimes without Node's modules do not have it.
 const diagnostics: Diagnostics | undefined = globalThis.process?.getBuiltinModule?.(
   'node:diagnostics_channel',
 );
@@ -52,7 +52,7 @@ export function reporter<Told extends readonly [error: unknown, where?: string]>
   };
 }
 
-/** Writes an error to the terminal in development, if the app has no listener (REPORT-2). */
+/** Writes an error to the terminal during development if the app has no listener (REPORT-2). */
 export function inTerminal(error: unknown, where: string): void {
   const { NODE_ENV: mode, OFFSTAGE_LOG: log } = globalThis.process?.env ?? {
     NODE_ENV: 'production',

@@ -1,15 +1,16 @@
 // Finds credentials in texts by their shape and by property names, and removes them.
 //
 // Invariants
-//   SHAPES-1. A credential has a shape: a prefix, a length and an alphabet. Speech has none of these: "basic economy"
-//             and "the bearer of bad news" stay (`test/support/innocent-speech.ts`).
+//   SHAPES-1. A credential has a shape: a prefix, a length and an alphabet. Speech has none of these, so "basic
+//             economy" and "the bearer of bad news" are left alone (`test/support/innocent-speech.ts`).
 //   SHAPES-2. A credential is found in every escaped form: JSON's `\u0041` or `\/`, at any depth of JSON within JSON,
 //             and a URL's `%2F`.
 //   SHAPES-3. Property names match in any case style: camel, snake, kebab, dotted, and with acronyms (`DBPassword`).
-//   SHAPES-4. The time grows linearly with the text. A pattern that may fail matches the whole run of characters, and
-//             `is` judges the run; otherwise every start within the run would scan the rest of the run.
+//   SHAPES-4. The running time grows linearly with the length of the text. A pattern that may fail matches the whole
+//             run of characters, and `is` then judges the run. Otherwise, the rest of the run would be scanned from
+//             every position in it.
 
-/** Shorter values stay: `local`, the key of a server on this machine, is not a secret, and may be part of a word. */
+/** Shorter values stay: `local`, the key of a server on this machine, is not a secret and may be part of a word. */
 const SHORTEST_SECRET = 8;
 
 /**
@@ -25,8 +26,8 @@ interface Shape {
 /** SHAPES-1 */
 const SHAPES: readonly (RegExp | Shape)[] = [
   /-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g,
-  // The value after an authentication scheme: any value if `authorization` precedes it; otherwise one with letters and
-  // digits, or a long one that is not a plain word.
+  // The value after an authentication scheme: any value if `authorization` precedes it; otherwise a value with letters
+  // and digits, or a long value that is not a plain word.
   {
     pattern:
       /(?<=\bauthorization\\*["']?\s{0,9}[:=]\s{0,9}\\*["']?(?:bearer|basic|token)\s{1,9})[^\s"'\\,]+/gi,
@@ -41,14 +42,14 @@ const SHAPES: readonly (RegExp | Shape)[] = [
     pattern: /(?<=\b(?:bearer|BEARER)\s{1,9})(?=[\w.~+/-]*[a-z][A-Z])[\w.~+/-]{24,}=*/g,
     needs: ['bearer'],
   },
-  // Parts joined by dots, as in a signed token: `Bearer abc.def`. In prose, a space follows a dot.
+  // Parts joined by dots, as in a signed token: `Bearer abc.def`. In prose, a dot is followed by a space.
   { pattern: /(?<=\bBearer\s{1,9})[\w~+/-]{3,}(?:\.[\w~+/-]{3,})+=*/g, needs: ['bearer'] },
   {
     pattern: /(?<=\bbasic\s{1,9})[\w+/-]{6,}={0,2}/gi,
     needs: ['basic'],
     is: ([found]) => isUserAndPassword(found),
   },
-  // OpenAI, Anthropic, Stripe; also in the masked form of error messages (`sk-ab***yz`).
+  // OpenAI, Anthropic, Stripe; also in the masked form used in error messages (`sk-ab***yz`).
   {
     pattern: /\b(?:sk|ek|rk)-[\w*.…-]{4,}/g,
     is: ([found = '']) =>
@@ -79,7 +80,7 @@ const SHAPES: readonly (RegExp | Shape)[] = [
   /\bwhsec_[\w+/-]{8,}={0,2}/g,
   // A JSON Web Token
   { pattern: /\beyJ[\w.-]{8,}/g, is: ([found]) => hasWebToken(found) },
-  // In a URL: a user's password, and parameters by name.
+  // In a URL: a user's password, and parameters with these names.
   { pattern: /(?<=:\/\/[^\s/:@?#]{0,64}:)[^\s/@?#]+(?=@)/g, needs: ['://'] },
   { pattern: /(?<=:\/\/)(?=[\w-]*\d)(?=[\w-]*[a-z])[\w-]{20,}(?=@)/gi, needs: ['://'] },
   {
@@ -87,13 +88,13 @@ const SHAPES: readonly (RegExp | Shape)[] = [
       /(?<=[?&](?:access_?token|api[_-]?key|password|passwd|pwd|secret|signature)=)[^&\s"'#\\]{6,}/gi,
     needs: ['='],
   },
-  // These names also have innocent values: `?key=restaurants`, `&token=nextpage`.
+  // These names also occur with innocent values: `?key=restaurants`, `&token=nextpage`.
   {
     pattern:
       /(?<=[?&](?:auth|key|sig|token)=)(?:(?=[^&\s"'#\\]*\d)[^&\s"'#\\]{6,}|[^&\s"'#\\]{24,})/gi,
     needs: ['='],
   },
-  // The value after a secret's name: with a digit; in a line of an environment file, any value.
+  // The value after a secret's name: a value with a digit or, in a line of an environment file, any value.
   {
     pattern:
       /(?=[^\s"'\\,;}&])(?<=(?:api[_-]?key|password|passwd|pwd|secret|token|passwort|kennwort|contraseña|mot de passe)\\*["']?\s{0,9}[:=]\s{0,9}\\*["']?)[^\s"'\\,;}&]{6,}/gi,
@@ -105,7 +106,7 @@ const SHAPES: readonly (RegExp | Shape)[] = [
       /(?<=\b(?:[A-Z][A-Z\d]*_)*(?:API_?KEY|ACCESS_KEY|SECRET_KEY|PASSWORD|PASSWD|SECRET|TOKEN)=["']?)[^\s"'\\]{4,}/g,
     needs: ['='],
   },
-  // A JSON property within a text: any value. Both quotes have the same number of backslashes.
+  // A JSON property within a text: any value. Both quotes are preceded by the same number of backslashes.
   {
     pattern:
       /(?<=(?<!\\)\2"([\w.-]{0,80}(?:key|password|passwd|pwd|passphrase|secret|token|authorization|cookie|credentials))\2"\s{0,9}:\s{0,9}(\\*)")(?:(?!(?<!\\)\2").){1,4000}/gis,
@@ -135,7 +136,7 @@ export const SECRET_NAMES: readonly string[] = [
   'token',
 ];
 
-/** Builds one expression for all names, because it tests every property of every event. */
+/** Builds one expression for all names, because it is tested against every property of every event. */
 export function nameMatcher(names: readonly string[]): (name: string) => boolean {
   if (names.length === 0) return () => false;
   const loose = names.map((name) =>
@@ -149,16 +150,16 @@ export function nameMatcher(names: readonly string[]): (name: string) => boolean
 
 const listed = nameMatcher(SECRET_NAMES);
 
-/** Returns whether the property holds a credential: its name is one of `SECRET_NAMES`, or ends like a credential's. */
+/** Returns whether the property's name is one of `SECRET_NAMES` or ends like the name of a credential. */
 export function isSecretName(name: string): boolean {
   return listed(name) || endsAsSecret(name);
 }
 
-/** The last words of names of credentials: `openaiApiKey`, `x-api-key`, `DB_PASSWORD`. */
+/** The last words in the names of credentials: `openaiApiKey`, `x-api-key`, `DB_PASSWORD`. */
 const SECRET_TAIL =
   /(?:^|_)(?:(?:api|access|secret|private|signing|encryption)_?key|password|passwd|pwd|passphrase|secret|(?:access|refresh|session|id|auth|api|bearer|bot|client|ephemeral)_?token)$|api_?key$/;
 
-/** Returns whether the name ends like a credential's, in camel, snake or kebab case. */
+/** Returns whether the name, in camel, snake or kebab case, ends like the name of a credential. */
 function endsAsSecret(name: string): boolean {
   if (name.length > 100) return false;
   const words = name
@@ -173,8 +174,8 @@ export const REDACTED = '[redacted]';
 export type TakeOut = (text: string) => string;
 
 /**
- * Returns a function that removes every occurrence of these secrets, and everything that looks like a key. Secrets with
- * fewer than eight characters stay.
+ * Returns a function that removes every occurrence of these secrets and everything that looks like a key. Secrets with
+ * fewer than eight characters are not removed.
  */
 export function secretRemover(
   secrets: readonly (string | RegExp)[],
@@ -183,10 +184,11 @@ export function secretRemover(
   const texts = secrets.filter((secret) => typeof secret === 'string');
   const known = texts
     .filter(({ length }) => length >= SHORTEST_SECRET)
-    // Includes the secret in JSON escapes, and in JSON within JSON.
+    // Also covers the secret in JSON escapes, and in JSON within JSON.
     .flatMap((secret) => [secret, quoted(secret), quoted(quoted(secret))])
     .flatMap(inPieces)
-    // Longer secrets come first: removing a shorter one that is part of a longer one would leave the rest of it.
+    // Longer secrets come first: removing a shorter secret that is part of a longer one would leave the rest of the
+    // longer one in the text.
     .toSorted((a, b) => b.length - a.length);
   const shapes: readonly Shape[] = [
     ...Array.from(new Set(known), (secret) => ({ pattern: exactly(secret) })),
@@ -197,7 +199,7 @@ export function secretRemover(
     const plain = unescaped(text);
     let clean = plain ? without(text, plain, shapes, replacement) : text;
     for (const { pattern, is } of tried(shapes, clean))
-      // A function, because `$&` in a replacement string has a special meaning.
+      // A function is used because `$&` has a special meaning in a replacement string.
       clean = clean.replace(pattern, (...found: readonly string[]) =>
         !is || is(found) ? replacement : (found[0] ?? ''),
       );
@@ -205,7 +207,7 @@ export function secretRemover(
   };
 }
 
-/** The length of the longest text that is searched for as one pattern: engines refuse patterns of 100,000 characters. */
+/** The maximum length of a text that is searched for as one pattern: engines reject patterns of 100,000 characters. */
 const MAX_PATTERN_CHARS = 4096;
 
 /** Splits a secret into pieces of similar length, each of which is removed separately. */
@@ -217,22 +219,22 @@ function inPieces(secret: string): readonly string[] {
   );
 }
 
-/** A text after its escapes are removed. `at`: the index in the escaped text of each character, and of the end. */
+/** A text without its escapes. `at`: the index of each character, and of the end, in the escaped text. */
 interface Plain {
   readonly text: string;
   readonly at: readonly number[];
 }
 
 /**
- * The escapes of JSON, at any depth, and of URLs: those for the characters in credentials and their names, and those
- * for white space, whose letter would otherwise join the credential that follows (`\nghp_…`).
+ * The escapes of JSON, at any depth, and of URLs. They cover the characters in credentials and their names, as well as
+ * white space, whose escape letter would otherwise join the credential that follows (`\nghp_…`).
  */
 const ESCAPE = /(?<!\\)\\+(?:u00([2-7][\da-f])|([/bfnrt]))|%([2-7][\da-f])/gi;
 
-/** The number of times that a text is unescaped, for escapes within escapes such as `%252F` and `%5Cu0041`. */
+/** How often a text is unescaped, to handle escapes within escapes such as `%252F` and `%5Cu0041`. */
 const ESCAPED_TIMES = 3;
 
-/** SHAPES-2. Removes a text's escapes; null if it has none. */
+/** SHAPES-2. Removes the escapes from a text; null if it contains none. */
 function unescaped(text: string): Plain | null {
   let plain = unescapedOnce(text);
   for (let times = 1; plain && times < ESCAPED_TIMES; times += 1) {
@@ -266,7 +268,7 @@ function unescapedOnce(text: string): Plain | null {
   return { text: plain, at };
 }
 
-/** Removes the secrets that appear in the text's unescaped form. */
+/** Removes the secrets that appear in the unescaped form of the text. */
 function without(
   text: string,
   plain: Plain,
@@ -295,12 +297,12 @@ function tried(shapes: readonly Shape[], text: string): readonly Shape[] {
   return shapes.filter(({ needs }) => !needs || needs.some((need) => lower.includes(need)));
 }
 
-/** Returns the text in the form that JSON writes between quotes. */
+/** Returns the text as JSON writes it between quotes. */
 function quoted(text: string): string {
   return JSON.stringify(text).slice(1, -1);
 }
 
-/** Returns whether the dot-separated parts of the text include a JSON Web Token. */
+/** Returns whether the dot-separated parts of the text contain a JSON Web Token. */
 function hasWebToken(text = ''): boolean {
   const parts = text.split('.');
   return parts.some(

@@ -1,4 +1,4 @@
-// Finds the ends of sentences, in any script.
+// Finds the ends of sentences in any script.
 
 /** Returns whether the text ends with a complete sentence. */
 export function endsSentence(text: string): boolean {

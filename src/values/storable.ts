@@ -1,32 +1,33 @@
-// Makes values from models, providers, tools and users storable: every database and every wire format preserves the
-// texts, and JSON can represent the values.
+// Makes values from models, providers, tools and users storable, so that every database and every wire format preserves
+// the texts and JSON can represent the values.
 //
 // A commit unit's mailbox applies `storable` to each event, so that memory and journal agree. Code that accepts ids from
 // outside applies `storableId` first, so that the id is the same in the event, in the actor's name and in the answer.
 //
 // Invariants
-//   STORE-1. The result of `storableText` contains neither the character 0 nor half of a surrogate pair.
-//   STORE-2. `storable` and `storableId` are pure and idempotent. A value that needs no change is returned as is, not copied.
-//   STORE-3. Two different ids stay different (up to a 64-bit hash for ids that are too long).
+//   STORE-1. The result of `storableText` contains no null character and no half of a surrogate pair.
+//   STORE-2. `storable` and `storableId` are pure and idempotent. A value that needs no change is returned itself and
+//       not copied.
+//   STORE-3. Two different ids stay different (except for collisions of a 64-bit hash for ids that are too long).
 
 import { head } from './clip.ts';
 
-/** Longer ids are shortened. Providers' ids have some 30 to 60 characters. */
+/** Longer ids are shortened. Most ids from providers have 30 to 60 characters. */
 const MAX_ID_CHARS = 256;
-/** `JSON.stringify` is recursive, and overflows the stack at some 5,000 levels. */
+/** `JSON.stringify` is recursive and overflows the stack at about 5,000 levels. */
 const MAX_DEPTH = 1000;
 
 const REPLACEMENT = '\uFFFD';
 const TOO_DEEP = '[nested too deeply]';
 const CIRCULAR = '[circular]';
 
-/** Returns the text with U+FFFD for each character 0 and each half of a surrogate pair (STORE-1). */
+/** Returns the text with U+FFFD in place of each null character and each half of a surrogate pair (STORE-1). */
 export function storableText(text: string): string {
   if (isStorable(text)) return text;
   return text.toWellFormed().replaceAll('\0', REPLACEMENT);
 }
 
-/** Returns an id of at most 256 characters: equal for equal ids, and different for different ids (STORE-3). */
+/** Returns an id of at most 256 characters, equal for equal ids and different for different ids (STORE-3). */
 export function storableId(id: string): string {
   const text = isStorable(id)
     ? id
@@ -39,19 +40,19 @@ export function storableId(id: string): string {
 }
 
 /**
- * Returns the value with storable texts and keys at any depth; a `bigint` becomes a string. A placeholder text replaces
- * objects below level 1,000, and circular references.
+ * Returns the value with storable texts and keys at any depth; a `bigint` becomes a string. Objects below level 1,000
+ * and circular references are replaced by a placeholder text.
  */
 export function storable<T>(value: T): T {
   return isMade(value, []) ? value : (made(value, []) as T);
 }
 
-/** Returns whether the text contains neither the character 0 nor half of a surrogate pair. */
+/** Returns whether the text contains no null character and no half of a surrogate pair. */
 export function isStorable(text: string): boolean {
   return text.isWellFormed() && !text.includes('\0');
 }
 
-/** Returns whether `made` would return the value itself, as it does for almost all values; makes no copy to find out. */
+/** Returns, without making a copy, whether `made` would return the value itself, as it does for almost all values. */
 function isMade(value: unknown, within: object[]): boolean {
   if (typeof value === 'string') return isStorable(value);
   if (typeof value === 'bigint') return false;
@@ -76,7 +77,7 @@ function made(value: unknown, within: object[]): unknown {
   if (typeof value === 'bigint') return String(value);
   if (typeof value !== 'object' || value === null) return value;
   const isArray = Array.isArray(value);
-  // Dates and similar objects define their own JSON.
+  // Dates and similar objects define their own JSON form.
   if (!isArray && !isPlain(value)) return value;
   if (within.includes(value)) return CIRCULAR;
   if (within.length >= MAX_DEPTH) return TOO_DEEP;
@@ -105,7 +106,7 @@ function madeObject(object: object, within: object[]): object {
     isChanged ||= name !== key || !Object.is(to, value);
     return [name, to] as const;
   });
-  // Not by assignment: a property may have the name `__proto__`.
+  // The property is not assigned, because its name may be `__proto__`.
   return isChanged ? Object.fromEntries(copy) : object;
 }
 
@@ -122,7 +123,7 @@ export function hashOf(text: string): string {
   return hash.toString(16).padStart(16, '0');
 }
 
-/** Returns 14 letters and digits: two 32-bit FNV-1a hashes, one from each end. Much faster than `hashOf`. */
+/** Returns 14 letters and digits: two 32-bit FNV-1a hashes, one from each end. It is much faster than `hashOf`. */
 export function shortHashOf(text: string): string {
   let one = 0x811c9dc5;
   let other = 0x811c9dc5 ^ text.length;

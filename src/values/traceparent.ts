@@ -1,19 +1,19 @@
 // Reads the W3C Trace Context headers that remote callers send.
 
-/** The parent span of remote work, in the form of W3C Trace Context. */
+/** The parent span of work that is done remotely, in the form of W3C Trace Context. */
 export interface TraceContext {
   /** The W3C `traceparent` header. */
   readonly traceparent: string;
-  /** The tracing systems' own entries, unchanged. @defaultValue none */
+  /** Entries of the tracing systems themselves, unchanged. @defaultValue none */
   readonly tracestate?: string;
 }
 
-/** The length of the longest header that is read. A later version may have more fields. */
+/** The maximum length of a header that is read. A later version of the header may have more fields. */
 const MAX_CHARS = 512;
 const FORM =
   /^(?<version>(?!ff)[0-9a-f]{2})-(?<trace>(?!0{32})[0-9a-f]{32})-(?<span>(?!0{16})[0-9a-f]{16})-(?<flags>[0-9a-f]{2})(?<more>-.*)?$/;
 
-/** Returns the `traceparent` in version 00; undefined for an invalid one, which the standard requires readers to ignore. */
+/** Returns the `traceparent` in version 00; undefined if invalid, as the standard says to ignore invalid headers. */
 export function readTraceparent(given: unknown): string | undefined {
   if (typeof given !== 'string' || given.length > MAX_CHARS) return undefined;
   const { version, trace, span, flags = '', more } = FORM.exec(given)?.groups ?? {};
@@ -23,7 +23,7 @@ export function readTraceparent(given: unknown): string | undefined {
   return `00-${trace}-${span}-0${sampled}`;
 }
 
-/** Returns the valid headers of a trace context; undefined without a valid `traceparent`. */
+/** Returns the valid headers of a trace context; undefined if there is no valid `traceparent`. */
 export function readTraceContext(given: unknown): TraceContext | undefined {
   if (typeof given !== 'object' || given === null) return undefined;
   const { traceparent: own, tracestate } = given as Readonly<Record<string, unknown>>;

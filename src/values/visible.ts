@@ -1,4 +1,5 @@
-// Shows hidden characters: a character that screens do not draw, or draw elsewhere, is written as a code such as \u202e.
+// Makes hidden characters visible: a character that screens do not draw, or draw in a different place, is written as a
+// code such as \u202e.
 
 /**
  * Control characters except line ends and tabs, format characters (zero-width, direction, tags), fillers, and variation
@@ -7,12 +8,12 @@
 const HIDDEN =
   /\r(?!\n)|(?![\n\r\t])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Variation_Selector}\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0]/u;
 
-/** Hidden characters that are kept: those in emoji, and joiners between letters of scripts that need them. */
+/** Hidden characters that are left unchanged: those in emoji, and joiners between letters of scripts that need them. */
 const JOINING =
   /(?<=\p{Extended_Pictographic})\ufe0f|(?<=[\p{Extended_Pictographic}\p{Emoji_Modifier}\ufe0f])\u200d(?=\p{Extended_Pictographic})|(?<=[\p{scx=Arab}\p{scx=Beng}\p{scx=Deva}\p{scx=Mlym}\p{scx=Sinh}\p{scx=Taml}])[\u200c\u200d](?=[\p{scx=Arab}\p{scx=Beng}\p{scx=Deva}\p{scx=Mlym}\p{scx=Sinh}\p{scx=Taml}])/u;
 
 const SIGNS = new RegExp(`(${JOINING.source})|${HIDDEN.source}`, 'gu');
-/** A word, or a JSON escape before it. */
+/** A word, or a JSON escape that precedes it. */
 const WORD = /\\(?:u[\da-f]{4}|.)|[\p{L}\p{M}\p{N}]+/gu;
 const LATIN = /\p{Script=Latin}/u;
 /** Letters of other scripts that look like Latin letters. */
@@ -33,7 +34,7 @@ export function withoutHidden(text: string): string {
   return text.replace(SIGNS, (sign, joining?: string) => joining ?? escapes(sign));
 }
 
-/** Like `withoutHidden`; also writes look-alike letters as codes if the word has Latin letters. */
+/** Like `withoutHidden`, but also writes look-alike letters as codes if the word contains Latin letters. */
 export function visible(text: string): string {
   if (PLAIN.test(text)) return text;
   return withoutHidden(
@@ -41,7 +42,7 @@ export function visible(text: string): string {
   );
 }
 
-/** Returns a call's arguments on one line for a person: `to: "Ada", sum: 7`. */
+/** Returns a call's arguments on one line, for a person to read: `to: "Ada", sum: 7`. */
 export function argumentsText(input: unknown): string {
   if (typeof input !== 'object' || input === null || Array.isArray(input))
     return visible(JSON.stringify(input) ?? '');

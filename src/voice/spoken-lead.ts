@@ -1,6 +1,6 @@
-// The lead of a voice session: a voice model behind a transport. Audio goes in and out as streams, and the client
-// reports the audio that it has played. A transport brings this lead (`Transport.lead`), so that a program without a
-// transport does not load the voice code; the public class `VoiceSession` imports only its types.
+// The lead of a voice session, which is a voice model behind a transport. Audio enters and leaves as streams, and the
+// client reports the audio that it has played. A transport provides this lead (`Transport.lead`), so that a program
+// without a transport does not load the voice code; the public class `VoiceSession` imports only its types.
 
 import type { LanguageModel } from 'ai';
 import { Subject, type Observer } from 'rxjs';
@@ -32,26 +32,28 @@ import { withVoice } from './voiced/with-voice.ts';
 
 /** Speech options: when results are spoken, when they count as heard, and how the session reconnects. */
 export interface VoiceOptions {
-  /** The silence required before an unprompted delivery is spoken, in milliseconds. @defaultValue 300 */
+  /** How long silence must last before an unprompted delivery is spoken, in milliseconds. @defaultValue 300 */
   readonly quietMs: number;
   /**
-   * The silence required after a question before another delivery is spoken, in milliseconds; urgent deliveries do not
-   * wait. The user has this time to answer. It ends when the user speaks or the question is answered. @defaultValue 3000
+   * How long silence must last after a question before another delivery is spoken, in milliseconds; urgent deliveries
+   * do not wait. During this time the user can answer. The wait ends early if the user speaks or the question is
+   * answered.
+   * @defaultValue 3000
    */
   readonly answerMs: number;
-  /** The fraction of the audio that must be played for it to count as heard, 0 to 1. @defaultValue 0.9 */
+  /** The fraction of the audio that must be played to count as heard, from 0 to 1. @defaultValue 0.9 */
   readonly heardFraction: number;
-  /** The time without any played audio after which an attempt fails, in milliseconds. @defaultValue 15000 */
+  /** How long an attempt may go without any played audio before it fails, in milliseconds. @defaultValue 15000 */
   readonly offerTimeoutMs: number;
-  /** The time after which an attempt that has not been played to its end fails, in milliseconds. @defaultValue 120000 */
+  /** How long an attempt may take to be played to its end before it fails, in milliseconds. @defaultValue 120000 */
   readonly playTimeoutMs: number;
-  /** The number of failed attempts after which a delivery remains as a card on the screen. @defaultValue 3 */
+  /** The number of failed attempts after which a delivery is left as a card on the screen. @defaultValue 3 */
   readonly maxAttempts: number;
-  /** The time allowed for a transcript after the utterance, in milliseconds. @defaultValue 5000 */
+  /** How long the transcript may take after the utterance, in milliseconds. @defaultValue 5000 */
   readonly settleTimeoutMs: number;
   /**
-   * The number of consecutive failed reconnects after which the session rests: subagents continue, results and
-   * questions wait, and the pauses grow from `maxReconnectDelayMs` to ten times as much. A session that was never
+   * The number of consecutive failed reconnects after which the session rests. Its subagents then continue, results and
+   * questions wait, and the pauses grow from `maxReconnectDelayMs` to ten times as much. A session that has never been
    * connected ends instead.
    * @defaultValue 5
    */
@@ -60,53 +62,56 @@ export interface VoiceOptions {
   readonly reconnectDelayMs: number;
   /** The maximum reconnect delay, in milliseconds. @defaultValue 30000 */
   readonly maxReconnectDelayMs: number;
-  /** The time allowed for the client's playout report after a stop, in milliseconds. @defaultValue 300 */
+  /** How long the client's playout report may take after a stop, in milliseconds. @defaultValue 300 */
   readonly clearReportMs: number;
   /**
-   * The time after an utterance during which stopped speech can continue, in milliseconds. The user's voice stops the
-   * lead agent's speech at once. If the utterance proves to be a noise or a backchannel ("mm-hm"), or its words are
-   * still unknown after this time, the speech continues from where it was heard. 0: any user audio is an interruption.
+   * How long after an utterance stopped speech can still be continued, in milliseconds. When the user speaks, the lead
+   * agent's speech stops at once. If the utterance turns out to be a noise or a backchannel ("mm-hm"), or its words are
+   * still unknown after this time, the speech continues from the point up to which it was heard. With 0, any user audio
+   * is an interruption.
    * @defaultValue 2000
    */
   readonly falseInterruptionMs: number;
   /**
-   * The length above which an utterance over the lead agent's speech is an interruption, in milliseconds.
+   * An utterance over the lead agent's speech that is longer than this is an interruption, in milliseconds.
    * @defaultValue 1000
    */
   readonly backchannelMs: number;
   /**
-   * The length above which the session ends an utterance (such as a television's), in milliseconds, at least 1000. The
-   * words recognised so far count as the whole utterance. Audio that follows directly does not take the floor until
-   * there have been three seconds of quiet. If a transport splits a long utterance (local voice does after 15 s), the
-   * pieces count together. @defaultValue 60000
+   * The session ends an utterance that is longer than this (such as a television's), in milliseconds, at least 1000.
+   * The words recognised so far are then treated as the whole utterance. Audio that follows directly does not take the
+   * floor until it has been quiet for three seconds. If a transport splits a long utterance (local voice does so after
+   * 15 s), the pieces are counted together. @defaultValue 60000
    */
   readonly maxUtteranceMs: number;
-  /** The time without activity after which a response fails, in milliseconds. @defaultValue 30000 */
+  /** How long a response may go without activity before it fails, in milliseconds. @defaultValue 30000 */
   readonly responseTimeoutMs: number;
   /**
-   * The time in milliseconds after which a model that responds by itself is asked to speak, if it has stayed silent
-   * after words addressed to it or after a tool result. @defaultValue 5000
+   * How long, in milliseconds, a model that responds on its own may stay silent after words addressed to it, or after a
+   * tool result, before it is asked to speak. @defaultValue 5000
    */
   readonly replyTimeoutMs: number;
-  /** The time allowed for a connection to become ready, in milliseconds. @defaultValue 30000 */
+  /** How long a connection may take to become ready, in milliseconds. @defaultValue 30000 */
   readonly connectTimeoutMs: number;
   /**
-   * The time allowed for an agent to become ready to lead, in milliseconds; at most 45000. After that, the agent does
-   * not take the lead. @defaultValue 30000
+   * How long an agent may take to become ready to lead, in milliseconds; at most 45000. After that, the agent does not
+   * become the lead agent. @defaultValue 30000
    */
   readonly transferTimeoutMs: number;
   /**
-   * How much user audio is kept while no model can hear it, in milliseconds: while the connection is lost or not ready,
-   * or the lead agent changes. The newest audio is kept. @defaultValue 10000
+   * How much user audio is kept while no model can hear it, in milliseconds. This is the case while the connection is
+   * lost or not ready, or the lead agent is being replaced. The newest audio is kept. @defaultValue 10000
    */
   readonly keptAudioMs: number;
   /**
-   * The silence after which a heard, unanswered question is asked again in its short form ("Economy, Premium, or
-   * Van?"), in milliseconds; null: never. The session repeats it at most twice; then the question stays on the screen
-   * until it expires. Silence while a tool of the lead agent works is not counted. @defaultValue 15000
+   * How long silence must last before a question that was heard but not answered is asked again in its short form
+   * ("Economy, Premium, or Van?"), in milliseconds; null for never. The session repeats it at most twice; after that,
+   * the question stays on the screen until it expires. Silence does not count while a tool of the lead agent is
+   * working.
+   * @defaultValue 15000
    */
   readonly nudgeAfterMs: number | null;
-  /** The silence after which the session reports `user.away`, in milliseconds; null: never. @defaultValue 15000 */
+  /** The length of silence before `user.away` is reported, in milliseconds; null for never. @defaultValue 15000 */
   readonly awayAfterMs: number | null;
 }
 
@@ -142,29 +147,32 @@ export interface VoiceSessionOptions extends SessionOptions {
   /** Settings for listening and speaking. @defaultValue the defaults of `VoiceOptions` */
   readonly voice?: Partial<VoiceOptions>;
   /**
-   * A sound that plays while the user waits for a reply or a tool and no one speaks, such as
-   * `{ loop: workingSound() }`. Its frames have no `itemId`. It stops as soon as someone speaks. @defaultValue none
+   * A sound that plays while the user is waiting for a reply or a tool and no one is speaking, such as `{ loop:
+   * workingSound() }`. Its frames have no `itemId`. It stops as soon as anyone speaks. @defaultValue none
    */
   readonly thinkingSound?: ThinkingSoundOptions;
   /**
-   * A short phrase that fills a long silence of the lead agent, such as `{ afterMs: 1500 }`: while the agent waits for
-   * a tool, and before the agent replies if a voice of the session says the phrase. The phrase is neither a reply nor a
-   * delivery, the user's voice ends it, and the transcript marks it with `filler: true`. Without a voice
-   * (`filler.voice`, or a transport made with `withVoice`), the model says it if the transport has `speaksOutOfBand`.
+   * A short phrase that fills a long silence of the lead agent, such as `{ afterMs: 1500 }`. It is said while the agent
+   * is waiting for a tool, and also before the agent replies if a voice of the session says the phrase. The phrase is
+   * neither a reply nor a delivery, it stops when the user speaks, and the transcript marks it with `filler: true`.
+   * Without a voice (`filler.voice`, or a transport created with `withVoice`), the model says the phrase if the
+   * transport has `speaksOutOfBand`.
    * @defaultValue none
    */
   readonly filler?: FillerOptions;
   /**
-   * The words that acknowledge an answer to a question while the result is not ready: "Premium. One moment.". The
-   * acknowledgement is not a delivery, the user's voice ends it, and the transcript marks it with `filler: true`. A
-   * model that responds by itself and cannot speak out of band may acknowledge in other words. `false`: none.
+   * The words that acknowledge an answer to a question before the result is ready: "Premium. One moment.". The
+   * acknowledgement is not a delivery, it stops when the user speaks, and the transcript marks it with `filler: true`.
+   * A model that responds on its own and cannot speak out of band may use other words for the acknowledgement. `false`:
+   * none.
    * @defaultValue on
    */
   readonly acknowledgement?: AcknowledgementOptions | false;
   /**
-   * The model that chooses the tools for a voice model that delegates without naming a tool, in one short step per
-   * delegation. It is needed only with such a transport, unless each agent has at most one tool with exactly one
-   * required string parameter: that tool receives the user's words. @defaultValue `model`
+   * The model that chooses the tools when a voice model delegates without naming a tool, in one short step per
+   * delegation. It is needed only with such a transport, and only if an agent has several tools, or a tool that does
+   * not have exactly one required string parameter; otherwise, the agent's only tool receives the user's words.
+   * @defaultValue `model`
    */
   readonly delegationModel?: LanguageModel;
 }
@@ -185,7 +193,7 @@ const sessionSchema = z.strictObject({
 /** The error codes for invalid client input. */
 const INVALID = { audioIn: 'INVALID_AUDIO', playout: 'INVALID_PLAYOUT_REPORT' } as const;
 type Input = keyof typeof INVALID;
-/** The number of different mistakes whose first occurrence is reported at once. */
+/** The number of different mistakes that are reported immediately when they first occur. */
 const MAX_KINDS_OF_MISTAKES = 10;
 
 const milliseconds = z.number().min(0);
@@ -223,15 +231,15 @@ const voiceSchema = z
 
 const playoutReport = z.object({ itemId: z.string(), playedMs: milliseconds });
 
-/** A client's report of played audio. */
+/** A client's report of how much audio has been played. */
 export interface PlayoutReport {
   /** The `itemId` of the frames that were played. */
   readonly itemId: string;
-  /** The played duration of this item from its start, in milliseconds. */
+  /** How much of this item has been played, measured from its start, in milliseconds. */
   readonly playedMs: number;
 }
 
-/** The lead that a transport brings, as the class `VoiceSession` uses it. */
+/** The lead that a transport provides, as seen by the class `VoiceSession`. */
 export interface SpokenLead {
   readonly leadsBy: 'voice';
   readonly open: typeof open;
@@ -268,8 +276,8 @@ function open(options: VoiceSessionOptions) {
     maxReconnects: voice.maxReconnects,
     connectTimeoutMs: voice.connectTimeoutMs,
     transferTimeoutMs: voice.transferTimeoutMs,
-    // Only a cancellable response can be interrupted: a model that cannot be cancelled would talk over an urgent
-    // delivery. If the model's memory cannot be truncated, a note states the heard part.
+    // Only a response that can be cancelled can be interrupted: a model that cannot be cancelled would talk over an
+    // urgent delivery. If the model's memory cannot be truncated, a note states which part was heard.
     canInterrupt: capabilities.cancelsResponses,
     acknowledgesCalls: !capabilities.defersToolResults,
     hasVoice: true,
@@ -286,12 +294,12 @@ function open(options: VoiceSessionOptions) {
 }
 
 /**
- * Validates client input: invalid input is dropped and reported, the first time at once and later at growing intervals,
- * with a count. Client input never makes the session throw.
+ * Validates client input. Invalid input is dropped and reported: immediately the first time, later at growing
+ * intervals, with a count. Client input never causes the session to throw.
  */
 function checkedStreams(core: SessionCore, lead: VoiceLead, sampleRateHz: number) {
   const dropped = { audioIn: 0, playout: 0 };
-  /** The reported mistakes; a repeated mistake is reported only when its count reaches a power of ten. */
+  /** The mistakes reported so far; a repeated mistake is reported only when its count reaches a power of ten. */
   const reported = new Set<string>();
   const drop = (where: Input, problem: string, raw: unknown): void => {
     dropped[where] += 1;
@@ -307,7 +315,7 @@ function checkedStreams(core: SessionCore, lead: VoiceLead, sampleRateHz: number
     microphone = new Subject();
     microphone.pipe(resampleFrames(sampleRateHz)).subscribe({
       next: (frame) => lead.userSpoke(frame),
-      // The following frames are resampled from a fresh state.
+      // The frames that follow are resampled from a fresh state.
       error: (error: unknown) => {
         listen();
         drop('audioIn', messageOf(error), null);
@@ -319,7 +327,8 @@ function checkedStreams(core: SessionCore, lead: VoiceLead, sampleRateHz: number
   const heard = (frame: AudioFrame): void => {
     const wasResampling = isResampling;
     isResampling = frame.sampleRateHz !== sampleRateHz;
-    // A frame at the target rate skips the resampler, unless the resampler still holds back earlier samples.
+    // A frame that already has the target rate skips the resampler, unless the resampler is still holding back earlier
+    // samples.
     if (isResampling || wasResampling) microphone.next(frame);
     else if (frame.samples.length > 0) lead.userSpoke(frame);
   };
@@ -347,7 +356,7 @@ function checkedStreams(core: SessionCore, lead: VoiceLead, sampleRateHz: number
   };
 }
 
-/** Returns the component that chooses a delegation's tools; undefined if the model names its tools. */
+/** Returns the component that chooses the tools for a delegation; undefined if the model names its tools. */
 function workOutOf(core: LeadSession, options: VoiceSessionOptions): WorkOut | undefined {
   const { transport, agents, delegationModel = options.model } = options;
   if (transport.capabilities.toolCalls !== 'delegation') return undefined;
@@ -379,7 +388,7 @@ function problemOf(frame: AudioFrame): string | null {
   return null;
 }
 
-/** Returns a hint about how to convert audio of this type to Int16 samples. */
+/** Returns a hint on how to convert audio of this type to Int16 samples. */
 function asSamples(sound: unknown): string {
   if (typeof sound === 'string')
     return '. If it is 16-bit PCM in base64: decodePcm16Base64(text) of offstage/voice';

@@ -1,10 +1,10 @@
-// The lead agent of a voice session: a voice model behind a transport. No other component asks the model to speak, so
-// two responses never collide.
+// The lead agent of a voice session, which is a voice model behind a transport. No other component asks the model to
+// speak, so two responses never collide.
 //
-// Owns:     the connections, the model's identity on them (its agent, its greeting, the instructions that it received),
-//           and the usage that they have reported.
-// Does not: decide who speaks next (turns), when an offer may be said (outbox) or to whom an utterance is addressed
-//           (session), run tools, or keep raw usage messages (`raw`), which may contain secrets.
+// Owns:     the connections, the model's identity on them (its agent, its greeting, and the instructions that it
+//           received), and the usage that they have reported.
+// Does not: decide who speaks next (turns), when an offer may be spoken (outbox) or to whom an utterance is addressed
+//           (session), run tools, or store raw usage messages (`raw`), which may contain secrets.
 
 import type { Observable } from 'rxjs';
 import type { Offer, Speaker, SpokenTo, ToolAnswer } from '../actors/session/lead/speaker.ts';
@@ -36,14 +36,14 @@ import { replay } from './output/replay.ts';
 import { shownNote } from './output/speech-prompts.ts';
 import { Turns, type TurnsOptions } from './turns/turns.ts';
 
-/** The time after which a session without any client reports `NOBODY_ATTACHED`, if something is due. */
+/** How long a session may have no client before it reports `NOBODY_ATTACHED`, if something is due. */
 const UNATTENDED_MS = 10_000;
 /** The minimum pause of a resting session, for an app that sets its reconnect delays to 0. */
 const MIN_REST_MS = 1000;
 
-/** If the provider closes twice with the same message within this time, this is reported as an error. */
+/** If the provider closes the connection twice with the same message within this time, this is reported as an error. */
 const SOON_MS = 60_000;
-/** The codes of a planned close, a restart, or a close without a frame: RFC 6455, 7.4.1, and IANA's registry. */
+/** The close codes of a planned close, a restart, or a close without a frame: RFC 6455, 7.4.1, and IANA's registry. */
 const QUIET_CODES: ReadonlySet<number> = new Set([1000, 1001, 1005, 1006, 1012]);
 
 export interface VoiceLeadOptions extends Omit<TurnsOptions, 'capabilities'> {
@@ -51,7 +51,6 @@ export interface VoiceLeadOptions extends Omit<TurnsOptions, 'capabilities'> {
   /** The delay after the first loss, in milliseconds; it doubles each time up to `maxReconnectDelayMs`. */
   readonly reconnectDelayMs: number;
   readonly maxReconnectDelayMs: number;
-  /** How much of the newest user audio is kept while no model can hear the user, in milliseconds. */
   readonly keptAudioMs: number;
   readonly connectTimeoutMs: number;
 }
@@ -64,14 +63,14 @@ export class VoiceLead implements Speaker, ConnectionOwner {
   #transferId = '';
   /** Whether the current lead agent has not said its greeting yet. */
   #owesGreeting = false;
-  /** Whether the process ended before a user utterance was answered. */
+  /** Whether the process ended before one of the user's utterances was answered. */
   #owesReply = false;
   /** How and when the provider last closed the connection. */
   #closing = { text: '', at: 0, isReported: false };
-  /** Whether a client has attached in this process. */
+  /** Whether a client has attached during this process. */
   #hasAttached = false;
   #hasWatched = false;
-  /** Ends the watch for clients; null while there is no watch. */
+  /** Stops watching for clients; null while nothing is watching. */
   #stopWatching: (() => void) | null = null;
 
   constructor(core: LeadSession, options: VoiceLeadOptions) {
@@ -107,7 +106,7 @@ export class VoiceLead implements Speaker, ConnectionOwner {
     this.#connections.connect(this.configuration);
   }
 
-  /** Connects now if the session rests after an outage, or its connection was refused. */
+  /** Connects now if the session is resting after an outage or its connection was refused. */
   reconnect(): void {
     const { unit } = this.#core;
     const { connection } = unit.session.snapshot.value;
@@ -211,7 +210,7 @@ export class VoiceLead implements Speaker, ConnectionOwner {
     } else this.#turns.overheard(utterance, to);
   }
 
-  /** Handles a client's arrival: the model greets the first client, and a reply that is still owed is requested. */
+  /** Handles a client's arrival: the model greets the first client, and any reply that is still owed is requested. */
   clientAttached(): void {
     this.#hasAttached = true;
     this.#stopWatching?.();
@@ -237,7 +236,7 @@ export class VoiceLead implements Speaker, ConnectionOwner {
     return this.#turns.isIdle;
   }
 
-  /** Returns the commands that give a new model the whole conversation. */
+  /** Returns the commands that pass the whole conversation to a new model. */
   history(): readonly TransportCommand[] {
     const { records, notes } = this.#core;
     return replay(records.conversation.toReplay(), this.#options.transport.capabilities, notes);
@@ -255,7 +254,7 @@ export class VoiceLead implements Speaker, ConnectionOwner {
     this.#watchForClients();
   }
 
-  /** Handles the switch to another connection: for another agent, or before the previous connection ends. */
+  /** Handles the switch to another connection, for another agent or because the previous one is about to end. */
   connectionReplaced(pending: readonly TransportCommand[]): void {
     this.#modelLost();
     // The messages that the model still needs are sent first, before any offer.
@@ -265,7 +264,7 @@ export class VoiceLead implements Speaker, ConnectionOwner {
     this.#turns.next();
   }
 
-  /** Handles the planned close of the connection in use, before the session continues on another one. */
+  /** Handles the planned close of the connection in use, after which the session continues on another one. */
   connectionRenewing(): void {
     this.#modelLost();
     this.#core.receive('session', { type: 'transport.renewing' });
@@ -283,7 +282,7 @@ export class VoiceLead implements Speaker, ConnectionOwner {
     const { transport, reconnectDelayMs, maxReconnectDelayMs } = this.#options;
     const message = `The connection to ${transport.name} was lost (${code ?? 'no code'}): ${reason}`;
     const { context, value } = unit.session.snapshot;
-    // The loss of a connection that never became ready is reported when the session rests.
+    // If a connection that never became ready is lost, this is reported when the session rests.
     if (retryable && value.connection === 'active' && code !== null && !QUIET_CODES.has(code))
       this.#closedByProvider(message);
     const jitter = host.environment.random.next();
@@ -302,7 +301,10 @@ export class VoiceLead implements Speaker, ConnectionOwner {
     });
   }
 
-  /** Reports once that the provider soon closes each connection, as Gemini does when the quota is exhausted. */
+  /**
+   * Reports once that the provider closes every connection soon after it opens, like Gemini when the quota is
+   * exhausted.
+   */
   #closedByProvider(message: string): void {
     const now = this.#core.host.environment.clock.now();
     const { text, at, isReported } = this.#closing;
@@ -355,7 +357,7 @@ export class VoiceLead implements Speaker, ConnectionOwner {
     };
   }
 
-  /** Handles the loss of a model. Audio whose words the lost model did not report is sent to the next model. */
+  /** Handles the loss of a model. Audio whose words it did not report is sent to the next model. */
   #modelLost(): void {
     const isHeardAgain = this.#connections.keepSentAudio(this.#turns.unheardMs);
     this.#turns.connectionLost(isHeardAgain);
@@ -372,7 +374,7 @@ export class VoiceLead implements Speaker, ConnectionOwner {
   }
 
   /**
-   * Reports once that something is due and no client has ever attached: deliveries wait for a client, so the user of an
+   * Reports once that something is due and no client has ever attached. Deliveries wait for a client, so the user of an
    * app that forgot `attach()` would hear only silence.
    */
   #watchForClients(): void {

@@ -1,5 +1,5 @@
-// Options that are valid alone, but do not work together or without another one. Each is refused at construction, with
-// the option, the value and the expectation; otherwise a session would start, and fail at a user's first request.
+// Options that are valid alone, but not together or without another option. The constructor refuses each with the
+// option, the value and the expectation. Otherwise a session would start and then fail at a user's first request.
 
 import { tool } from 'ai';
 import { describe, expect, test } from 'vitest';

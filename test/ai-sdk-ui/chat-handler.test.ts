@@ -1,4 +1,4 @@
-// A session in the official `useChat` with its stock transport: `chatHandler` behind `DefaultChatTransport`.
+// A session in the official `useChat` with its standard transport: `chatHandler` behind `DefaultChatTransport`.
 
 import { Chat } from '@ai-sdk/react';
 import { DefaultChatTransport } from 'ai';
@@ -27,7 +27,7 @@ function handlerOf(session: TextSession, more: Partial<ChatHandlerOptions> = {})
 
 function talkTo(handle: (request: Request) => Promise<Response>, { isHeld = true } = {}) {
   const chat: Chat<SessionMessage> = new Chat<SessionMessage>({
-    // Messages that answer no request arrive in a held request.
+    // Messages that do not answer a request arrive through a held request.
     onFinish: ({ isAbort }) => void (isAbort || !isHeld || chat.resumeStream()),
     transport: new DefaultChatTransport<SessionMessage>({
       api: URL_OF_CHAT,
@@ -127,7 +127,7 @@ test.each([
   },
 );
 
-test('runs no tool if its approval is denied', async () => {
+test('does not run a tool if its approval is denied', async () => {
   const ran: unknown[] = [];
   const mail = {
     script: steps(calls(['do_mail', { to: 'all' }]), say('It is over.')),
@@ -166,7 +166,7 @@ test('shows that another user has to answer a question, but not which user', asy
   expect(JSON.stringify(open)).not.toContain('the secret manager');
 });
 
-test('sends earlier words as separate messages, not as the reply', async () => {
+test('sends earlier replies as separate messages, not as part of the current reply', async () => {
   const session = closing(rideSession());
   await session.start();
   await session.sendText('hello');
@@ -181,7 +181,7 @@ test('sends earlier words as separate messages, not as the reply', async () => {
   ]);
 });
 
-test('does not count a delivery as shown if only an observer received it', async () => {
+test('does not count a delivery as shown if only an observer has received it', async () => {
   const session = closing(rideSession());
   const along = talkTo(chatHandler({ authorize: () => ({ session, user: 'root', hears: false }) }));
   await along.chat.sendMessage({ text: 'use book_ride' });
@@ -227,7 +227,7 @@ test.each([
   expect(errors).toEqual([]);
 });
 
-test("sends a refused client no details, and reports an app's failure only to the app", async () => {
+test("sends no details to a refused client, and reports an app's failure only to the app", async () => {
   const errors: unknown[] = [];
   const refused = chatHandler({ authorize: () => null });
   expect((await refused(post(words('hello')))).status).toBe(403);
@@ -242,7 +242,7 @@ test("sends a refused client no details, and reports an app's failure only to th
   expect(errors).toHaveLength(1);
 });
 
-test('drops the least recently used chat, which then receives everything again', async () => {
+test('drops the least recently used chat, which later receives everything again', async () => {
   const session = closing(rideSession());
   const handle = handlerOf(session, { maxChats: 1 });
   const sse = async (id: string, text?: string): Promise<string> => {
@@ -250,17 +250,17 @@ test('drops the least recently used chat, which then receives everything again',
     return (await handle(text === undefined ? request : post(words(text, id)))).text();
   };
   expect(await sse('c1', 'hello')).toContain('text-delta');
-  // The new chat shows its text and the reply; the older words are missing.
+  // The new chat shows its own text and the reply, but not the older messages.
   await sse('c2', 'good morning');
   expect(await sse('c1')).toContain('"hello"');
 });
 
-test('refuses invalid options by name', () => {
+test('refuses invalid options, and names them in the error', () => {
   expect(() => chatHandler({} as ChatHandlerOptions)).toThrow('`authorize`: expected a function');
   expect(() => chatHandler({ authorize: () => null, maxChats: 0 })).toThrow('`maxChats`');
 });
 
-test("CHAT-HANDLER-4: keeps a pool's session awake while a response is open, separately for each user, and wakes it again", async () => {
+test("CHAT-HANDLER-4: keeps a session awake while each user's response is open, and wakes it again", async () => {
   const environment = simulatedEnvironment();
   const runtime = createRuntime({ environment, journal: memoryJournal() });
   const model = scriptedModel({ otherwise: ({ user }) => ({ text: `You said: ${user}` }) });
@@ -303,7 +303,7 @@ describe('a held request', () => {
   const get = (signal?: AbortSignal, id = 'c1') =>
     new Request(`${URL_OF_CHAT}/${id}/stream`, { signal: signal ?? null });
 
-  test('CHAT-HANDLER-6: ends empty after `holdMs`, and the page repeats the request', async () => {
+  test('CHAT-HANDLER-6: ends empty after `holdMs`, so that the page repeats the request', async () => {
     const environment = simulatedEnvironment();
     const session = closing(rideSession());
     let asked = 0;
@@ -319,13 +319,13 @@ describe('a held request', () => {
     expect([chat.error, chat.messages]).toEqual([undefined, []]);
   });
 
-  test('CHAT-HANDLER-5: ends when the same user opens too many, and is not repeated', async () => {
+  test('CHAT-HANDLER-5: ends without being repeated if the same user opens too many requests', async () => {
     const session = closing(rideSession());
     const handle = handlerOf(session, { responsesPerUser: 2 });
     const gone = new AbortController();
     const held = ['c1', 'c2', 'c3'].map((id) => handle(get(gone.signal, id)));
     expect((await held[0])?.status).toBe(204);
-    // A sent message also replaces a held request.
+    // Sending a message also replaces a held request.
     const response = await handle(post(words('hello', 'c4')));
     expect((await held[1])?.status).toBe(204);
     expect(await response.text()).toContain('[DONE]');
@@ -353,7 +353,7 @@ test('CHAT-HANDLER-5: the handler refuses only the user with too many running re
   expect((await handle(post(words('more', 'c3')))).status).toBe(200);
 });
 
-test('CHAT-HANDLER-6: the handler sends headers at once for a slow reply, followed by keep-alive parts', async () => {
+test('CHAT-HANDLER-6: the handler sends headers immediately for a slow reply, and then keep-alive parts', async () => {
   const environment = simulatedEnvironment();
   const runtime = createRuntime({ environment, journal: memoryJournal() });
   const model = scriptedModel({
@@ -388,7 +388,7 @@ test("accepts a request with only the last message, as in the AI SDK's recipe fo
   expect(again.status).toBe(400);
 });
 
-test('reports an identity without the session id that a pool needs as an app error', async () => {
+test('reports an app error if an identity lacks the session id that a pool needs', async () => {
   const errors: unknown[] = [];
   const session = closing(rideSession());
   const handle = chatHandler({

@@ -97,7 +97,7 @@ test.each(['websocket', 'stream'] as const)(
   },
 );
 
-test('runs no tool whose approval is denied', async () => {
+test('does not run a tool whose approval is denied', async () => {
   const ran: unknown[] = [];
   const mail = {
     script: steps(calls(['do_mail', { to: 'all' }]), say('It is over.')),
@@ -121,7 +121,7 @@ test('runs no tool whose approval is denied', async () => {
   expect(ran).toEqual([]);
 });
 
-test('shows each message once after connection and server were lost in mid-question', async () => {
+test('shows each message once after the connection and the server are lost in mid-question', async () => {
   const session = await closing(rideSession());
   const first = await served({ session: () => session });
   const { chat, until, transport, ann } = talkTo(first);
@@ -139,13 +139,13 @@ test('shows each message once after connection and server were lost in mid-quest
   expect(await answered).toEqual({ accepted: true, by: 'ann' });
   const told = await until((messages) => textOf(messages.at(-1)!).includes('Told'));
   expect(told.map(({ id }) => id).slice(0, ids.length)).toEqual(ids);
-  // The client receives all views again, yet an unchanged message stays the same object.
+  // The client receives all views again, but an unchanged message remains the same object.
   expect(textOf(open[2]!)).toContain('Tools said');
   expect(told[2]).toBe(open[2]);
   expect(new Set(told.map(({ id }) => id)).size).toBe(told.length);
 });
 
-test("shows what another chat says and answers, but does not repeat the chat's own words", async () => {
+test("shows the messages and answers of another chat, but does not repeat the chat's own", async () => {
   const session = await closing(rideSession());
   const it = await served({ session: () => session });
   const [one, two] = [talkTo(it), talkTo(it)];
@@ -174,7 +174,7 @@ test("shows what another chat says and answers, but does not repeat the chat's o
   expect(one.chat.messages.filter(({ role }) => role === 'user')).toHaveLength(1);
 });
 
-test('ends without a reply after words that answer a question, and the chat is ready again', async () => {
+test('returns to ready without a reply after a message that answers a question', async () => {
   const session = await closing(rideSession());
   const { chat, until } = talkTo(await served({ session: () => session }));
   await chat.sendMessage({ text: 'use book_ride' });
@@ -243,7 +243,7 @@ test.each([
   expect(textOf(chat.messages.at(-1)!)).toBe('You said: hello again');
 });
 
-test('leaves reports of shown deliveries to the page, if configured', async () => {
+test('leaves it to the page to report shown deliveries, if so configured', async () => {
   const session = await closing(rideSession());
   const { chat, until, ann } = talkTo(await served({ session: () => session }), {
     shownBy: 'page',
@@ -258,7 +258,7 @@ test('leaves reports of shown deliveries to the page, if configured', async () =
   await until((messages) => questionsOf(messages)[0]?.state === 'open');
 });
 
-test('shows an observer everything, but accepts nothing from an observer', async () => {
+test('shows everything to an observer, but accepts nothing from one', async () => {
   const session = await closing(rideSession());
   const it = await served({ session: () => session });
   const [ann, eve] = [talkTo(it), talkTo(it, {}, { token: 'eve' })];
@@ -268,7 +268,7 @@ test('shows an observer everything, but accepts nothing from an observer', async
   expect(eve.chat.error).toMatchObject({ code: 'NOT_ALLOWED' });
 });
 
-test('ends a held stream and refuses words once the client is closed', async () => {
+test('ends a held stream and refuses messages once the client is closed', async () => {
   const session = await closing(rideSession());
   const { chat, ann, transport } = talkTo(await served({ session: () => session }));
   const held = transport.reconnectToStream({ chatId: 'c', abortSignal: undefined });
@@ -292,7 +292,7 @@ test.each([
   ).toThrow(expect.objectContaining({ code: 'INVALID_OPTION' }));
 });
 
-test('counts a result as shown when the page is visible', async () => {
+test('counts a result as shown only while the page is visible', async () => {
   const page = Object.assign(new EventTarget(), { visibilityState: 'hidden' });
   vi.stubGlobal('document', page);
   onTestFinished(() => void vi.unstubAllGlobals());
@@ -303,7 +303,7 @@ test('counts a result as shown when the page is visible', async () => {
   const [question] = questionsOf(
     await until((messages) => questionsOf(messages)[0]?.state === 'presenting'),
   );
-  // Earlier reports have reached the server before the receipt of this call.
+  // Earlier reports have reached the server before this call gets its receipt.
   await ann.it.cancel('none');
   expect(ann.state().questions[0]?.state).toBe('presenting');
   await ann.it.questionShown(question?.requestId ?? '');
@@ -342,7 +342,7 @@ test('delivers unprompted messages on a held stream to a chat that has only a tr
   expect(chat.error).toBeUndefined();
 });
 
-test('keeps words separate that repeat words from before the chat', async () => {
+test('keeps a message separate from an identical one sent before the chat was created', async () => {
   const session = await closing(rideSession());
   const it = await served({ session: () => session });
   const bob = it.client({ token: 'bob' });
@@ -354,7 +354,7 @@ test('keeps words separate that repeat words from before the chat', async () => 
   onTestFinished(() => chat.dispose());
   await chat.sendMessage({ text: 'hello' });
   await chat.resumeStream();
-  // The chat has not followed these words: they arrive as a part.
+  // The chat has not followed this text, so it arrives as a part.
   const [before] = ann.state().transcript;
   await expect
     .poll(() => chat.messages.find((each) => textOf(each) === '[data-transcript]')?.id)
@@ -362,7 +362,7 @@ test('keeps words separate that repeat words from before the chat', async () => 
   expect(chat.messages.filter(({ role }) => role === 'user')).toHaveLength(1);
 });
 
-test('stop() cancels no work, and later words still arrive', async () => {
+test('stop() cancels no work and does not affect later messages', async () => {
   const session = await closing(rideSession());
   const { chat, until } = talkTo(await served({ session: () => session }));
   const sent = chat.sendMessage({ parts: [{ type: 'text', text: 'hello' }] });
@@ -394,7 +394,7 @@ test('keeps an app message in its position', async () => {
   ]);
 });
 
-test("extends a reply's text on the screen, and never shortens it", async () => {
+test("extends a reply's text on the screen but never shortens it", async () => {
   const session = await closing(rideSession());
   const { chat } = talkTo(await served({ session: () => session }));
   const lengths: number[] = [];
@@ -417,7 +417,7 @@ test('refuses to follow a value that is not a function', async () => {
   );
 });
 
-test('connects once at the first use, so that server rendering opens no connection', async () => {
+test('does not connect before the first use, so that server rendering opens no connection', async () => {
   const session = await closing(rideSession());
   const host = await served({ session: () => session });
   let connections = 0;
@@ -433,7 +433,7 @@ test('connects once at the first use, so that server rendering opens no connecti
   expect([connections, textOf(chat.messages.at(-1)!)]).toEqual([1, 'You said: hello']);
 });
 
-test('refuses, at the first use, a function that returns no client', () => {
+test('throws at the first use if the function returns no client', () => {
   const transport = chatTransport(() => null as never);
   expect(() => transport.follow(() => undefined)).toThrow(
     expect.objectContaining({ code: 'INVALID_OPTION' }),

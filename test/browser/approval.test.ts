@@ -1,5 +1,5 @@
-// A tool that runs only if the user approves exactly this call: the user sees and hears the arguments, and answers by
-// voice or with the buttons of the card.
+// A tool that runs only if the user approves exactly this call. The user sees and hears the arguments, and answers by
+// voice or with the buttons on the card.
 
 import { describe, expect, test } from 'vitest';
 import { sayUntil } from './support/say-until.ts';
@@ -12,7 +12,7 @@ const open = theatreOfFile();
 const CALL = ['order', '1042', 'dollars', '640'];
 
 describe('a refund', () => {
-  test('P3: makes no refund if the user denies it by voice', async () => {
+  test('P3: makes no refund if the user denies the approval by voice', async () => {
     const stage = await open();
     const { watch } = stage;
     const tab = await stage.visit();
@@ -47,7 +47,7 @@ describe('a refund', () => {
     expect(troubles(stage, tab)).toEqual([]);
   });
 
-  test('P3: makes one refund if the user approves it by button', async () => {
+  test('P3: makes one refund if the user approves by button', async () => {
     const stage = await open();
     const { watch } = stage;
     const tab = await stage.visit({ width: 375, height: 740, colorScheme: 'dark' });
@@ -57,10 +57,10 @@ describe('a refund', () => {
     await card.locator('dl').waitFor();
     expect(await card.locator('dt, dd').allTextContents()).toEqual(CALL);
     expect(await overflowing(tab)).toEqual([]);
-    // The list names the work by the arguments, which the server does not send.
+    // The list names the task by its arguments, which the server does not send.
     const tasks = tab.page.getByRole('region', { name: 'Subagents' });
     await tasks.getByText('A refund of order 1042', { exact: true }).waitFor();
-    // A request about an order meanwhile does not approve the refund.
+    // A request about an order in the meantime does not approve the refund.
     await tab.type('where is my order?');
     await tab.caption('Order 1042, an oak desk, is being packed.').waitFor();
     await card.getByRole('button', { name: 'Yes', disabled: false }).dblclick();
@@ -71,7 +71,7 @@ describe('a refund', () => {
     expect(watch.state.questions.map(({ state, answer }) => ({ state, answer }))).toEqual([
       { state: 'answered', answer: 'Yes' },
     ]);
-    // A second refund asks no question.
+    // A second refund does not ask a question.
     await tab.type('please refund order 1042');
     await tab.caption('Order 1042 was refunded before.').waitFor();
     expect(watch.state.questions).toHaveLength(1);
@@ -79,7 +79,7 @@ describe('a refund', () => {
   });
 });
 
-test("P3: lets a third-party agent change its file after the user's spoken yes", async () => {
+test('P3: lets a third-party agent change its file after the user has said yes', async () => {
   const stage = await open();
   const { watch } = stage;
   const tab = await stage.visit();

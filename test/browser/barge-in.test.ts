@@ -1,4 +1,4 @@
-// The user interrupts the delivery of a result: the speech stops at once, the delivery waits, and it is repeated in the
+// The user interrupts the delivery of a result. The speech stops at once, the delivery waits, and it is repeated in the
 // next pause.
 
 import { describe, expect, test } from 'vitest';
@@ -8,7 +8,7 @@ import { theatreOfFile } from './support/theatre.ts';
 const open = theatreOfFile();
 
 describe('barge-in', () => {
-  test('P4, P5: stops an interrupted result at once, and plays it again later', async () => {
+  test('P4, P5: stops an interrupted result at once and plays it again later', async () => {
     const stage = await open();
     const { watch } = stage;
     const tab = await stage.visit();
@@ -33,7 +33,8 @@ describe('barge-in', () => {
     );
     await tab.untilSpeaker('is silent');
     expect(stateOfResult()).toMatchObject({ state: 'pending', attempts: 1 });
-    // The session counts no more as heard than the page played. Lowered speech resumes under another name.
+    // The session never counts more as heard than the page has played. Speech that was lowered resumes under another
+    // name.
     const playedOf = () =>
       tab.namesOf(cut.itemId).reduce((sum, name) => sum + Math.max(0, ...tab.playedMs(name)), 0);
     const playedMs = playedOf();
@@ -57,7 +58,7 @@ describe('barge-in', () => {
       () => stateOfResult()?.state === 'delivered' && stateOfResult(),
     );
     expect(stateOfResult()).toMatchObject({ grade: 'played', attempts: 2 });
-    // The lead agent first replies to the user, even if it misheard the user.
+    // The lead agent first replies to the user, even if it misheard them.
     const said = watch.state.transcript.map(({ text }) => text);
     const replied = watch.state.transcript.findIndex(
       ({ role, text, at }) => role === 'assistant' && text !== '' && at > words.at,
@@ -70,7 +71,7 @@ describe('barge-in', () => {
     );
     expect(told).toBeGreaterThan(replied);
 
-    // In another pause the result is not repeated a third time.
+    // In another pause, the result is not repeated a third time.
     await tab.type('thank you');
     await tab.caption(/welcome|pleasure|Any time/).waitFor();
     await watch.untilQuiet();
@@ -82,7 +83,7 @@ describe('barge-in', () => {
     expect(delivered).toHaveLength(1);
     expect(playedOf()).toBe(playedMs);
     expect(watch.state.transcript.filter(({ text }) => text.includes('is booked'))).toHaveLength(
-      // The first attempt was cut off before these words and contains none of them.
+      // The first attempt was cut off before these words, so it contains none of them.
       said.filter((text) => text.includes('is booked')).length,
     );
     expect(troubles(stage, tab)).toEqual([]);

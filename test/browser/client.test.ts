@@ -1,4 +1,4 @@
-// `offstage/client` in Chromium, under a strict Content-Security-Policy: a question with buttons, the microphone, the
+// `offstage/client` in Chromium under a strict Content-Security-Policy: a question with buttons, the microphone, the
 // speaker, and a lost connection.
 
 import { once } from 'node:events';
@@ -40,7 +40,7 @@ beforeEach(async () => {
 });
 afterAll(() => browser.close());
 
-/** Serves the page and a session; `client` is a global of the page. */
+/** Serves the page and a session; `client` is a global on the page. */
 async function open(
   session: ServedSession,
 ): Promise<{ readonly cut: () => void; readonly connect: () => Promise<void> }> {
@@ -114,7 +114,7 @@ test('runs a client tool in the page after a reload', async () => {
   await session.close();
 });
 
-test('answers a question in the page across a lost connection', async () => {
+test('delivers an answer that the page gives while the connection is lost', async () => {
   const session = rideSession();
   const { cut } = await open(session);
   await page.evaluate(() => client.send('use book_ride'));
@@ -139,7 +139,7 @@ test('answers a question in the page across a lost connection', async () => {
   await session.close();
 });
 
-test("sends the user's audio, and reports what the page has played", async () => {
+test("sends the user's audio and reports what the page has played", async () => {
   const talk = voiceTalk();
   onTestFinished(() => talk.close());
   const played: { itemId: string; playedMs: number }[] = [];

@@ -1,4 +1,4 @@
-// A button of the demo's page kills the server in the middle of a question; a restarted server resumes the session.
+// A button on the demo's page kills the server while a question is open, and a restarted server resumes the session.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => browser.close());
 
-/** Starts the program; resolves with the link that it prints. */
+/** Starts the program, and resolves with the link that it prints. */
 async function start(): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'offstage-demo-'));
   const env = { PATH: process.env['PATH'], HOME: process.env['HOME'], PORT: '0', KEPT: folder };
@@ -41,7 +41,7 @@ async function start(): Promise<string> {
   throw new Error(`Expected a link in: ${said}`);
 }
 
-test('restores the session and its open question on a server that was killed', async () => {
+test('restores the session and its open question after the server is killed', async () => {
   const link = await start();
   const page = await browser.newPage();
   onTestFinished(() => page.close());

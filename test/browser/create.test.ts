@@ -1,5 +1,5 @@
-// The projects of `offstage create`: the packed package creates them, and they run against it without a key and
-// without a network, with the npm packages of this repository.
+// The projects that `offstage create` creates: the packed package creates them, and they run against it without a key
+// or a network, with the npm packages of this repository.
 
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -14,7 +14,7 @@ import { launch } from './support/stage.ts';
 import { installPacked, tsc } from '../support/packed-package.ts';
 
 const run = promisify(execFile);
-/** The parent folder of all projects: Node.js and the compiler find the packages here. */
+/** The parent folder of all projects. Node.js and the compiler find the packages in it. */
 const house = mkdtempSync(join(tmpdir(), 'offstage-create-'));
 let browser: Browser;
 
@@ -28,18 +28,18 @@ afterAll(async () => {
 });
 
 interface Project {
-  /** Resolves with the printed text after `before`. */
+  /** Resolves with the text that is printed after `before`. */
   printed(before: string): Promise<string>;
   type(line: string): void;
 }
 
-/** Creates a project, checks its types, and starts it. */
+/** Creates a project, checks its types and starts it. */
 async function start(template: string): Promise<Project> {
   const command = join(house, 'node_modules', 'offstage', 'dist', 'cli', 'offstage.js');
   const folder = join(house, template);
   await run(process.execPath, [command, 'create', template, folder]);
   await run(process.execPath, [tsc], { cwd: folder });
-  // The same as `npm start`, except for the packages of the voice, which are already there.
+  // The same as `npm start`, except that the voice packages are already installed.
   const env = { PATH: process.env['PATH'], HOME: process.env['HOME'], PORT: '0' };
   const child = spawn(process.execPath, [`${template}.ts`], { cwd: folder, env });
   onTestFinished(async () => {
@@ -73,7 +73,7 @@ async function start(template: string): Promise<Project> {
   };
 }
 
-/** Opens the page of a project. */
+/** Opens a project's page. */
 async function visit(project: Project, prepare?: (page: Page) => Promise<void>): Promise<Page> {
   const address = (await project.printed('Open ')).trim();
   const page = await browser.newPage({ viewport: { width: 375, height: 700 } });
@@ -83,7 +83,7 @@ async function visit(project: Project, prepare?: (page: Page) => Promise<void>):
   return page;
 }
 
-test('terminal: accepts an answer in words', async () => {
+test('terminal: accepts a typed answer', async () => {
   const project = await start('terminal');
   await project.printed('SCRIPTED');
   project.type('Book me a ride to the airport.');
@@ -105,12 +105,12 @@ test('web: shows a question with buttons right after `create`', async () => {
   expect(problems).toEqual([]);
 });
 
-test('voice: starts work from speech, and accepts a button as the answer', async () => {
+test('voice: starts work on a spoken request and accepts a button press as the answer', async () => {
   const page = await visit(await start('voice'), plugInMicrophone);
   await page.getByRole('button', { name: 'Start talking' }).click();
   await page.getByRole('button', { name: 'Loudspeaker on, microphone on' }).waitFor();
   const button = page.getByRole('button', { name: 'Premium' });
-  // A real recogniser hears the words and sometimes makes errors.
+  // A real recogniser listens and sometimes makes errors.
   for (let tries = 0; tries < 4; tries += 1) {
     await sayInto(page, 'Book me a ride to the airport, please.');
     const isAsked = await button.waitFor({ timeout: 15_000 }).then(

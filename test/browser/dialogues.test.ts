@@ -1,6 +1,6 @@
-// Some of the dialogues in a real browser, with real speech and a room; `npm run dialogues:browser` plays all. The
-// recogniser may mishear, and a machine may be slow. In any case no delivery may be lost, repeated or left
-// unanswered, and correctly recognised words must take effect.
+// Some of the dialogues in a real browser, with real speech and in a room; `npm run dialogues:browser` plays all of
+// them. The recogniser may mishear, and a machine may be slow. Even then, no delivery may be lost, repeated or left
+// unanswered, and what was recognised correctly must take effect.
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { dialogues } from '../dialogues/corpus/index.ts';
@@ -9,7 +9,7 @@ import { playDialogue } from '../dialogues/play.ts';
 import { browserStages, type BrowserStages } from './support/dialogue-stage.ts';
 
 const names = ['a ride, asked and answered', 'a listening word into a result'];
-/** Faults of the session, independent of the recognised words. */
+/** Faults of the session that do not depend on what was recognised. */
 const always: ReadonlySet<Fault> = new Set(['told twice', 'lost', 'error']);
 
 let stages: BrowserStages;

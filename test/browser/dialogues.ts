@@ -1,5 +1,5 @@
-// `npm run dialogues:browser`: plays the dialogues in a real browser, in real time, with real speech; all of them take
-// an hour. Needs the built-in voice, and `CHROMIUM_PATH`. The audio of failed dialogues is stored in
+// `npm run dialogues:browser`: plays the dialogues in a real browser, in real time and with real speech, which takes an
+// hour for all of them. Needs the built-in voice and `CHROMIUM_PATH`. The audio of failed dialogues is saved in
 // test/dialogues/recordings.
 //
 //   --only WORDS    only the dialogues whose names contain these words
@@ -32,7 +32,7 @@ for (let repeat = 0; repeat < Number(values.repeats); repeat += 1)
     const verdict = judgeDialogue(dialogue, await playDialogue(stage, dialogue));
     if (verdict.faults.length > 0) await stage.keep?.();
     await stage.close();
-    // The recogniser may mishear: a dialogue counts if every line was recognised correctly.
+    // The recogniser may mishear, so a dialogue counts only if every line was recognised correctly.
     const isKnown = verdict.faults.length === 0 || !verdict.isHeardRight;
     const run = { dialogue, stage: 'browser', verdict, isKnown };
     runs.push(run);

@@ -20,7 +20,7 @@ describe('echo', () => {
     );
     await watch.untilQuiet();
     expect(result.attempts).toBe(1);
-    // The transcript has only the words that the user typed.
+    // The transcript contains only what the user typed.
     expect(
       watch.state.transcript.filter(({ role, text }) => role === 'user' && text !== ''),
     ).toHaveLength(1);

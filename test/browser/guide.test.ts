@@ -1,5 +1,5 @@
-// The three pages of the guide that begin with an empty folder: their files, copied as a reader copies them, run
-// against the packed package without a key and without a network.
+// The three pages of the guide that start with an empty folder. Their files, copied as a reader would copy them, run
+// against the packed package without a key or a network.
 
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -30,7 +30,7 @@ afterAll(async () => {
   rmSync(house, { recursive: true });
 });
 
-/** Writes the files of a page of the guide into a folder. */
+/** Writes the files from a page of the guide into a folder. */
 function folderOf(page: string): string {
   const folder = join(house, page);
   const text = readFileSync(join(root, 'docs/guide', `${page}.md`), 'utf8');
@@ -60,7 +60,7 @@ async function freePort(): Promise<string> {
 
 interface Program {
   readonly child: ChildProcess;
-  /** Resolves with the rest of the printed line after `before`. */
+  /** Resolves with the rest of the line that is printed after `before`. */
   printed(before: string): Promise<string>;
   end(signal: NodeJS.Signals): Promise<unknown>;
 }
@@ -107,7 +107,7 @@ async function visit(address: string, prepare?: (page: Page) => Promise<void>): 
   return page;
 }
 
-/** Repeats the request until the question is asked: a real recogniser hears it and sometimes makes errors. */
+/** Repeats the request until the question is asked, because a real recogniser listens and sometimes makes errors. */
 async function talkUntilAsked(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'Start talking' }).click();
   await page.getByRole('button', { name: 'Loudspeaker on, microphone on' }).waitFor();
@@ -133,7 +133,7 @@ test.each(['start-chat', 'start-voice', 'start-actors'])(
   },
 );
 
-test('serves a chat on this machine, and on a server that is killed during a question', async () => {
+test('serves a chat on this machine and on a server that is killed during a question', async () => {
   const folder = folderOf('start-chat');
   const local = await visit(await start(folder, 'local.ts').printed('Open '));
   await local.getByRole('button', { name: 'Send' }).click();
@@ -157,7 +157,7 @@ test('serves a chat on this machine, and on a server that is killed during a que
   expect(next.child.exitCode).toBe(0);
 });
 
-test('serves a voice agent on this machine, and on a server', async () => {
+test('serves a voice agent on this machine and on a server', async () => {
   const folder = folderOf('start-voice');
   const local = await visit(await start(folder, 'local.ts').printed('Open '), plugInMicrophone);
   await talkUntilAsked(local);
@@ -180,7 +180,7 @@ test('serves a voice agent on this machine, and on a server', async () => {
   expect(server.child.exitCode).toBe(0);
 });
 
-test("runs actors in the app's own machine in the terminal, and on a server that is killed during a question", async () => {
+test("runs actors in the app's own machine in the terminal and on a server killed during a question", async () => {
   const folder = folderOf('start-actors');
   const terminal = start(folder, 'terminal.ts');
   terminal.child.stdin?.end('by the river\n');

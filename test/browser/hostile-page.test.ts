@@ -1,5 +1,5 @@
-// The demo's page with a session of the test: an approval and a question with hostile words, in light and dark, wide
-// and narrow. Third-party words appear only as text, and axe reports nothing.
+// The demo's page with a session of the test's own: an approval and a question with hostile texts, in light and dark,
+// wide and narrow. Third-party text appears only as text, and axe reports no problems.
 
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => browser.close());
 
-test('shows hostile words of an approval and a question as text, accessible in light and dark', async () => {
+test('shows hostile text in an approval and a question as plain text, accessible in light and dark mode', async () => {
   const options = [
     { id: 'a', label: `A ${hostile}`, description: hostile },
     { id: 'b', label: 'B' },
@@ -87,7 +87,7 @@ test('shows hostile words of an approval and a question as text, accessible in l
     .toContain('active');
   await check('question');
 
-  // The questions are presented in turn; a button answers each.
+  // The questions are presented in turn, and each is answered with a button.
   for (let turn = 0; turn < 2; turn += 1) {
     await talk.speak(hostile);
     await cards.getByText(/is being asked|say it or press it/).waitFor();

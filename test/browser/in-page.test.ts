@@ -36,7 +36,7 @@ beforeEach(async () => {
 });
 afterAll(() => browser.close());
 
-test('imports no Node.js module in the bundle', () => {
+test('bundles no Node.js modules', () => {
   expect(builtIns).toEqual([]);
 });
 

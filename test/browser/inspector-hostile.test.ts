@@ -1,4 +1,4 @@
-// Third-party texts on the page of the inspector: none runs as code, and none hides or moves other content.
+// Third-party texts on the inspector's page: none runs as code, and none hides or moves other content.
 
 import type { Browser, Page } from 'playwright-core';
 import { createServer } from 'node:http';
@@ -28,9 +28,9 @@ const markup = [
 ].join(' ');
 const RTL = '\u202Egnp.exe\u2066';
 const hostile = `${markup} ${RTL} \uD800 ${'x'.repeat(1_000_000)}`;
-/** A user's message has a smaller limit. */
+/** A user's message has a lower limit. */
 const said = hostile.slice(0, 100_000);
-/** A name has a smaller limit, and no lone surrogates. */
+/** A name has a lower limit and contains no lone surrogates. */
 const named = `${markup} ${RTL}`.slice(0, 200);
 const inputTo = (to: string): object =>
   JSON.parse(`{"__proto__":{"a":1},"constructor":"x","to":${JSON.stringify(to)}}`) as object;
@@ -55,7 +55,7 @@ async function opened(url: string, width: number) {
   return { page, problems };
 }
 
-/** The effects of a text on the page: none, if it is only text. */
+/** What a text does to the page: nothing, if it is only text. */
 const madeIn = (page: Page): Promise<unknown> =>
   page.evaluate(() => ({
     ran: '__ran' in window,
@@ -68,7 +68,7 @@ const madeIn = (page: Page): Promise<unknown> =>
   }));
 const nothing = { ran: false, made: 0, isWide: false, turns: false, polluted: 0 };
 
-test('shows hostile names, words, questions, inputs, results, ids and event types as text', async () => {
+test('shows hostile names, messages, questions, inputs, results, ids and event types as plain text', async () => {
   const journal = memoryJournal({ keep: Infinity });
   const sessionId = named;
   const options = [{ id: 'one', label: markup, description: hostile }];
@@ -172,12 +172,12 @@ test('shows hostile names, words, questions, inputs, results, ids and event type
     const texts = seen.join('\n');
     expect(texts).toContain('<img src=x onerror=');
     expect(texts).toContain('\\u202egnp.exe');
-    // A machine of the app.
+    // One of the app's machines.
     await page.locator('#machines').focus();
     await page.keyboard.press('Home');
     await page.locator('#subject', { hasText: '<img src=x' }).waitFor();
     expect(await madeIn(page)).toEqual(nothing);
-    // A receipt with third-party words.
+    // A receipt that contains third-party text.
     await page.locator('#tree').focus();
     await page.keyboard.press('Home');
     await page.getByRole('button', { name: 'Latest' }).click();
@@ -192,7 +192,7 @@ test('shows hostile names, words, questions, inputs, results, ids and event type
   await session.close();
 }, 120_000);
 
-test('INSPECTOR-1: lets a page of another origin neither read an open inspector nor act in it', async () => {
+test('INSPECTOR-1: prevents a page of another origin from reading an open inspector or acting in it', async () => {
   const journal = memoryJournal();
   const session = rideSession({ sessionId: 'ses_1', runtime: createRuntime({ journal }) });
   await session.start();

@@ -1,5 +1,5 @@
-// A spoken conversation of the demo on the page of the inspector: live, with each of its buttons, and after SIGKILL
-// from its journal, with `offstage inspect`.
+// A spoken conversation with the demo on the inspector's page: live, with each of its buttons, and from its journal
+// with `offstage inspect` after SIGKILL.
 
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => browser.close());
 
-/** Starts a program. Resolves with its output once that matches. */
+/** Starts a program. Resolves with the program's output as soon as that matches. */
 async function started(
   args: readonly string[],
   env: NodeJS.ProcessEnv,
@@ -74,7 +74,7 @@ async function isClean(page: Page, name: string): Promise<void> {
   }
 }
 
-/** The names of all visible controls; the list of waits counts as one control, and so do the selectable answers. */
+/** The names of all visible controls. The list of waits counts as one control, and so do the selectable answers. */
 const controlsOf = (page: Page): Promise<string[]> =>
   page.evaluate(() =>
     [...document.querySelectorAll<HTMLElement>('button, input, select, textarea, a[href]')]
@@ -90,7 +90,7 @@ const controlsOf = (page: Page): Promise<string[]> =>
       }),
   );
 
-/** A page whose controls must all be used: the controls that were seen, and those that were used. */
+/** A page whose controls must all be used: records the controls that were seen and those that were used. */
 class Used {
   readonly page: Page;
   readonly #seen = new Set<string>();
@@ -108,7 +108,7 @@ class Used {
     for (const name of await controlsOf(this.page)) this.#seen.add(name);
   }
 
-  /** Scrolls to a row of the tree: the document contains only the rows in view. `nth` counts from 0. */
+  /** Scrolls to a row of the tree, because the document contains only the rows in view. `nth` counts from 0. */
   async row(name: RegExp, nth = 0): Promise<Locator> {
     const tree = this.page.locator('#tree');
     const look = async (): Promise<string | null> => {
@@ -165,13 +165,13 @@ class Used {
     this.#used.add(label);
   }
 
-  /** Records a control that was used by other means. */
+  /** Records that a control was used in another way. */
   did(name: string): void {
     this.#used.add(name);
   }
 }
 
-test('shows a spoken conversation and acts on it, with an identical view after the process was killed', async () => {
+test('shows a spoken conversation, acts on it and looks the same after the process is killed', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'offstage-inspected-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const { child, printed } = await started(
@@ -191,7 +191,7 @@ test('shows a spoken conversation and acts on it, with an identical view after t
   const { page, problems } = await looked(inside, 1280);
   const it = new Used(page);
   await page.getByRole('status').getByText('Connected: it may act').waitFor();
-  // A real recogniser hears the words and sometimes makes errors.
+  // A real recogniser listens and sometimes makes errors.
   for (let tries = 1; (await page.getByText(/^ride_booker/).count()) === 0; tries += 1) {
     if (tries > 4) throw new Error('Expected a ride to be booked');
     await tab.say('Book me a ride to the airport.');
@@ -252,7 +252,7 @@ test('shows a spoken conversation and acts on it, with an identical view after t
   await it.choose(new RegExp(`question ${refund}`));
   await it.press('Ask again from now on', '"accepted":true,"by":"you"');
 
-  // A second ride and a second refund: one is answered in words, the other is refused.
+  // A second ride and a second refund: one is answered by voice, and the other is refused.
   await say('book me a ride to the station');
   const second = await idOf('ride_booker', 1);
   await it.choose(new RegExp(`question ${second}`));
@@ -265,7 +265,7 @@ test('shows a spoken conversation and acts on it, with an identical view after t
   await it.press('Approve with these arguments', 'with changed arguments');
   await it.press('Decline', '"accepted":true,"by":"you"');
 
-  // Work that takes long.
+  // Work that takes a long time.
   await say('make me a sales report for last week');
   const report = await idOf('report_generator');
   await it.choose(new RegExp(`report_generator ${report}`));
@@ -282,7 +282,7 @@ test('shows a spoken conversation and acts on it, with an identical view after t
   await it.press('Cancel subagent', 'Receipt: true');
   await it.row(new RegExp(`report_generator ${unwanted}.*cancelled`));
 
-  // News that the session cannot deliver on this page: another page has the voice.
+  // News that the session cannot deliver on this page, because another page has the voice.
   const order = await fetch(new URL('/order', link), {
     method: 'POST',
     headers: { authorization: `Bearer ${new URL(link).hash.slice(1)}` },
@@ -369,7 +369,7 @@ test('shows a spoken conversation and acts on it, with an identical view after t
   await small.page.getByRole('status').getByText('Connected: it only looks').waitFor();
   await small.page.locator('#session').selectOption('voice_demo');
   expect(await small.page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThan(376);
-  // With the keyboard alone: Tab reaches each usable control, and the question is found in the tree.
+  // With the keyboard alone. Tab reaches each usable control, and the question is found in the tree.
   const reached = new Set<string>();
   await small.page.locator('#session').focus();
   for (let step = 0; step < 120; step += 1) {
@@ -399,7 +399,7 @@ test('shows a spoken conversation and acts on it, with an identical view after t
   await small.page.locator('#subject', { hasText: `question ${last}.q1` }).waitFor();
   await small.page.locator('#why', { hasNotText: /^$/ }).waitFor();
   expect(await small.page.locator('#actions').textContent()).toBe('');
-  // The page shows neither the words nor the buttons that need them.
+  // The page shows neither the texts nor the buttons that need them.
   const main = await small.page.locator('main').textContent();
   expect(main).not.toContain('museum');
   expect(main).not.toContain('By the way');

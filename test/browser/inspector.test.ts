@@ -23,7 +23,7 @@ import { violationsIn } from '../support/axe.ts';
 import { launch } from './support/stage.ts';
 import { apiError } from '../support/api-error.ts';
 
-/** A global of the page's script. */
+/** A global in the page's script. */
 declare const state: {
   readonly lanes: Map<string, readonly { readonly kind: string; readonly to: number | null }[]>;
 };
@@ -69,7 +69,7 @@ async function isClean(page: Page): Promise<void> {
 const choose = (page: Page, name: string | RegExp) =>
   page.getByRole('treeitem', { name }).first().click();
 
-test('shows a running session, acts on it, and steps through its history', async () => {
+test('shows a running session, acts on it and steps through its history', async () => {
   problems.length = 0;
   const journal = memoryJournal();
   const session = rideSession({ sessionId: 'ses_1', runtime: createRuntime({ journal }) });
@@ -110,7 +110,7 @@ test('shows a running session, acts on it, and steps through its history', async
   // Words are redacted.
   expect(await page.locator('main').innerHTML()).not.toContain('onerror');
 
-  // In the past the same question is open again, and the page offers no actions.
+  // At the earlier entry, the same question is open again, and the page offers no actions.
   const link = await page.getByRole('link', { name: 'Link to this entry' }).getAttribute('href');
   expect(link).toContain('entry=');
   await page.locator('#entries').focus();
@@ -135,7 +135,7 @@ test('shows a running session, acts on it, and steps through its history', async
   leave();
   await session.close();
 
-  // A fork from an entry, and the entry as a test.
+  // A fork from an entry, and the entry exported as a test.
   const copied = await opened({ journal, redact: false, forks: true });
   await copied.page.getByRole('status').getByText('Connected: it only looks').waitFor();
   await copied.page.getByRole('button', { name: 'First' }).click();
@@ -154,7 +154,7 @@ test('shows a running session, acts on it, and steps through its history', async
   const small = await opened({ journal, redact: false }, 375);
   await small.page.locator('#session').selectOption('ses_1');
   await small.page.getByRole('status').getByText('Connected: it only looks').waitFor();
-  // A hostile text stays text.
+  // A hostile text remains text.
   await small.page.getByRole('button', { name: 'First' }).click();
   const steps = Number((await small.page.locator('#of').textContent())?.slice(3));
   for (let n = 1; n < steps; n += 1) {
@@ -180,7 +180,7 @@ test('shows a running session, acts on it, and steps through its history', async
   expect(problems).toEqual([]);
 });
 
-test("shows a failure of the lead agent's model live in its lane and in the waiting reason, until the next response", async () => {
+test("shows a failure of the lead agent's model in its lane and waiting reason until the next response", async () => {
   problems.length = 0;
   const journal = memoryJournal();
   const environment = nodeEnvironment();
@@ -245,7 +245,7 @@ test("shows a failure of the lead agent's model live in its lane and in the wait
   answer();
   await why.filter({ hasText: 'all is quiet' }).waitFor();
   expect(await blocks('lead: model')).toEqual([['retried', true]]);
-  // An answered call no longer counts as work.
+  // A call that has been answered no longer counts as work.
   expect((await blocks('lead: tools')).map(([, isOver]) => isOver)).not.toContain(false);
   await page.getByRole('button', { name: 'Say as the user' }).waitFor();
   leave();
@@ -265,7 +265,7 @@ test('reports a missing secret, session or process', async () => {
   await session.start();
   await page.getByRole('treeitem', { name: 'ses_1' }).waitFor();
   expect(await page.getByText('Nothing has happened here yet').isVisible()).toBe(false);
-  // The latest entry is in view from the start; the document contains only visible rows.
+  // The latest entry is in view from the start, and the document contains only visible rows.
   const leave = session.attach();
   for (let said = 0; said < 12; said += 1) await session.sendText(`word ${said}`);
   await session.idle();
@@ -284,7 +284,7 @@ test('reports a missing secret, session or process', async () => {
   await session.close();
 });
 
-test('shows the receipt of each button: approve, refuse, each kind of message, raise budget, cancel, dismiss', async () => {
+test('shows a receipt for every button: approve, refuse, message kinds, raise budget, cancel, dismiss', async () => {
   problems.length = 0;
   const journal = memoryJournal();
   const paid = Promise.withResolvers<void>();
@@ -384,7 +384,7 @@ test('shows the receipt of each button: approve, refuse, each kind of message, r
   await session.close();
 });
 
-test("shows live charts of the app's machines, without running code in their names", async () => {
+test("shows live charts of the app's machines and does not run code in their names", async () => {
   problems.length = 0;
   const hostile = '<img src=x onerror="throw new Error(1)">';
   const order = createMachine({
@@ -406,7 +406,7 @@ test("shows live charts of the app's machines, without running code in their nam
     await page.getByRole('status').getByText('There is no session yet').waitFor();
     const actor = createActor(order, { id: hostile, inspect });
     actor.start();
-    // Without a session the page shows the first machine.
+    // Without a session, the page shows the first machine.
     await page.getByRole('treeitem', { name: /img src=x.* cart/ }).waitFor();
     const active = page.locator('svg .state[data-on] > text');
     await active.filter({ hasText: /^cart$/ }).waitFor();
@@ -466,7 +466,7 @@ test('shows 10,000 subagents and 100,000 entries in at most 2,000 nodes', async 
   expect(problems).toEqual([]);
 }, 240_000);
 
-/** A journal with the entries of many subagents, each with the same first entries. */
+/** A journal with the entries of many subagents, all of which start with the same entries. */
 async function manyEntries(subagents: number, each: number): Promise<Journal> {
   const journal = memoryJournal();
   const session = rideSession({ sessionId: 'ses_1', runtime: createRuntime({ journal }) });

@@ -9,7 +9,7 @@ import { theatreOfFile } from './support/theatre.ts';
 const open = theatreOfFile();
 
 describe('the page by keyboard alone', () => {
-  test('starts a session, asks a question, and accepts an answer on its card', async () => {
+  test('starts a session, asks a question and accepts an answer on its card', async () => {
     const stage = await open();
     const { watch } = stage;
     const tab = await stage.visit();
@@ -18,7 +18,7 @@ describe('the page by keyboard alone', () => {
     await tabTo(tab, 'Type instead');
     await keyboard.press('Enter');
     await tab.page.getByText('Connected', { exact: true }).waitFor();
-    // The field has the focus, because the pressed button is gone.
+    // The field has the focus, because the button that was pressed is gone.
     await keyboard.type('book me a ride to the airport');
     await keyboard.press('Enter');
 
@@ -28,7 +28,7 @@ describe('the page by keyboard alone', () => {
     await keyboard.press('Space');
     await watch.until('it is answered', ({ questions }) => questions[0]?.answer === 'Premium');
     await tab.page.getByText('Answered: Premium').waitFor();
-    // The answer was not spoken: the script gets a separate line for it.
+    // The answer was not spoken, so the script has a separate line for it.
     const script = tab.page.getByRole('log', { name: 'What was said' });
     await script.getByText('You answered the ride booker: Premium.').waitFor();
 
@@ -44,7 +44,7 @@ describe('the page by keyboard alone', () => {
       .toEqual({ isScrolled: true, isAtEnd: true });
     await tab.page.setViewportSize({ width: 1280, height: 800 });
 
-    // The digit keys answer too, wherever the focus is.
+    // The digit keys also answer, wherever the focus is.
     await keyboard.press('/');
     await keyboard.type('book me a table for two');
     await keyboard.press('Enter');
@@ -66,7 +66,7 @@ describe('the page on a screen of 375 px', () => {
     const tab = await stage.visit({ width: 375, height: 740 });
     await tab.button('Start talking').waitFor();
     expect(await overflowing(tab)).toEqual([]);
-    // One of the suggestions, pressed before the conversation has begun.
+    // One of the suggestions, pressed before the conversation has started.
     await tab.button(/^“Book me a ride to the airport and a table for two.”/).click();
     await tab.question('Which table for 2').getByText('2nd in line').waitFor();
     expect(await overflowing(tab)).toEqual([]);
@@ -78,7 +78,7 @@ describe('the page on a screen of 375 px', () => {
     await watch.until('a result is told', ({ deliveries }) =>
       deliveries.some(({ kind, state }) => kind === 'result' && state === 'playing'),
     );
-    // The text of a card leaves room for its button. Read both at once: the delivery takes only a few seconds.
+    // A card's text leaves room for its button. Both are read at once, because the delivery takes only a few seconds.
     const room = await tab.page.getByText('is being told').evaluate((words) => {
       const dismiss = words.closest('li')?.querySelector('button[aria-label^="Dismiss"]');
       if (!dismiss) return null;
@@ -92,13 +92,13 @@ describe('the page on a screen of 375 px', () => {
 });
 
 describe('the page in light and dark', () => {
-  test('gives the edge of each control a contrast of at least 3:1', async () => {
+  test('has a contrast of at least 3:1 at the edge of each control', async () => {
     const stage = await open();
     const tab = await stage.visit();
     await tab.button('Type instead').click();
     await tab.type('book me a ride to the airport');
     await tab.question('Which ride').getByRole('button', { name: 'Economy' }).waitFor();
-    // A focused field has another border.
+    // A field with the focus has a different border.
     await tab.page.locator(':focus').blur();
     for (const colorScheme of ['light', 'dark'] as const) {
       await tab.page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
@@ -116,7 +116,7 @@ describe('the page in light and dark', () => {
 });
 
 describe('the page of a typed conversation', () => {
-  test('plays no audio, and counts words on the screen as read, so that none is cut off or repeated', async () => {
+  test('plays no audio and counts displayed text as read, so that no text is cut off or repeated', async () => {
     const stage = await open();
     const { watch } = stage;
     const tab = await stage.visit();
@@ -151,7 +151,7 @@ describe('the page of a typed conversation', () => {
 });
 
 describe('the page without a valid link', () => {
-  test.each(['#not-the-token', ''])('refuses %j with a reason', async (fragment) => {
+  test.each(['#not-the-token', ''])('refuses %j and shows the reason', async (fragment) => {
     const stage = await open();
     const url = stage.demo.url.replace(/#.*$/, fragment);
     const tab = await stage.visit({ url });
@@ -163,7 +163,7 @@ describe('the page without a valid link', () => {
 });
 
 describe('the page without a microphone', () => {
-  test('lets a user type without a microphone, and answers by voice', async () => {
+  test('lets a user without a microphone type, and answers by voice', async () => {
     const stage = await open();
     const tab = await stage.visit({ microphone: 'refused' });
     await tab.startTalking();
@@ -177,7 +177,7 @@ describe('the page without a microphone', () => {
 });
 
 describe('push to talk', () => {
-  test('works by pointer and keys, with Space outside fields, and `m` mutes', async () => {
+  test('works with the pointer and the keyboard: Space talks outside fields, and `m` mutes', async () => {
     const stage = await open();
     const tab = await stage.visit();
     await tab.startTalking();
@@ -225,7 +225,7 @@ describe('push to talk', () => {
 });
 
 describe('the page in two tabs', () => {
-  test('shows everything in both tabs, and gives the voice to one at a time', async () => {
+  test('shows everything in both tabs but plays the voice in one tab at a time', async () => {
     const stage = await open();
     const { watch } = stage;
     const first = await stage.visit();
@@ -234,7 +234,7 @@ describe('the page in two tabs', () => {
     const second = await stage.visit({ beside: first });
     await second.startTalking();
     await first.page.getByText('The voice is in another tab').waitFor();
-    // The speech that was cut off in the first tab is silent there.
+    // The speech that was cut off in the first tab can no longer be heard there.
     await first.untilSpeaker('is silent');
 
     const packetsOfFirst = first.audioPackets;
@@ -249,7 +249,7 @@ describe('the page in two tabs', () => {
     await second.page.getByText('The voice is in another tab').waitFor();
     await second.type('tell me a joke');
     await first.untilSpeaker('sounds');
-    // The tab with the voice closes: the other one takes over.
+    // The tab that has the voice closes, and the other one takes over.
     await first.page.close();
     await second.page.getByText('Connected', { exact: true }).waitFor();
     await second.type('hello');
@@ -258,7 +258,7 @@ describe('the page in two tabs', () => {
   });
 });
 
-/** Presses Tab until the control of this name has the focus. */
+/** Presses Tab until the control with this name has the focus. */
 async function tabTo(tab: Tab, name: string | RegExp): Promise<void> {
   const seen: string[] = [];
   for (let presses = 0; presses < 40; presses += 1) {
@@ -280,7 +280,7 @@ async function tabTo(tab: Tab, name: string | RegExp): Promise<void> {
   throw new Error(`Expected Tab to reach ${String(name)}, it went through: ${seen.join(' | ')}`);
 }
 
-/** Returns the controls with a border, with its contrast against the background (WCAG 2, 1.4.11). */
+/** Returns each control that has a border, and the contrast of the border against the background (WCAG 2, 1.4.11). */
 function edgesOfControls(tab: Tab): Promise<{ name: string; contrast: number }[]> {
   return tab.page.evaluate(() => {
     const canvas = document.createElement('canvas').getContext('2d', { willReadFrequently: true });

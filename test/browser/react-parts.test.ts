@@ -1,4 +1,4 @@
-// A page of the components of `offstage/react`, in Chromium with React: keyboard, axe, light and dark.
+// A page made of the components in `offstage/react`, in Chromium with React: keyboard, axe, light and dark.
 
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
@@ -25,7 +25,7 @@ async function stage(session: TextSession) {
 const focused = (page: Page) =>
   page.evaluate(() => document.activeElement?.getAttribute('data-part') ?? null);
 
-test('renders queued questions, digit keys, results and notes in a whole page, accessible in light and dark', async () => {
+test('renders queued questions, digit keys, results and notes accessibly in light and dark mode', async () => {
   const pay = {
     script: steps(calls(['pay', { to: 'Ann', sum: 7 }]), say('Paid.')),
     config: { tools: { pay: simpleTool(() => 'paid', { needsApproval: true }) } },
@@ -33,7 +33,7 @@ test('renders queued questions, digit keys, results and notes in a whole page, a
   const { page, problems } = await stage(rideSession({ subagents: { pay } }));
   await page.addStyleTag({ content: '[data-part=transcript] { overflow: auto; min-height: 0 }' });
   const field = page.getByLabel('Message');
-  // `/` moves the focus to the field, Escape moves it away.
+  // `/` moves the focus to the field, and Escape moves it away.
   await page.keyboard.press('/');
   await page.keyboard.type('use book_ride');
   await page.keyboard.press('Enter');
@@ -53,7 +53,7 @@ test('renders queued questions, digit keys, results and notes in a whole page, a
   }
   expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(375);
 
-  // A digit in the field is text; outside the field it answers.
+  // A digit in the field is text; outside the field, it answers.
   await field.press('2');
   expect(await cards.getByText('Answered').count()).toBe(0);
   await field.fill('');
@@ -64,7 +64,7 @@ test('renders queued questions, digit keys, results and notes in a whole page, a
   await page.getByText('Answered: Premium').waitFor();
   const script = page.getByRole('log');
   await script.getByText(/^You answered the .*: Premium\.$/).waitFor();
-  // REACT-PARTS-2: the card keeps the focus, and passes it to the list.
+  // REACT-PARTS-2: the card keeps the focus until it passes it to the list.
   expect(await focused(page)).toBe('question-card');
   await page.getByText('Answered: Premium').waitFor({ state: 'detached' });
   expect(await focused(page)).toBe('questions');
@@ -129,7 +129,7 @@ test('lists an approval that lasts, with a button that takes it back', async () 
   expect(problems).toEqual([]);
 });
 
-test('returns unsent words with the reason, and shows the connection state', async () => {
+test('returns unsent text with the reason and shows the connection state', async () => {
   const { page, problems } = await stage(rideSession());
   const field = page.getByLabel('Message');
   await page.evaluate(() => bundled.seen.client?.close());
@@ -141,7 +141,7 @@ test('returns unsent words with the reason, and shows the connection state', asy
   expect(problems).toEqual([]);
 });
 
-test('keeps an interrupted line readable, and lets the user request it again', async () => {
+test('keeps an interrupted line readable and lets the user ask to hear it again', async () => {
   const { tabs, open, problems } = await serve(rideSession());
   const page = await open();
   expect(tabs).toHaveLength(1);
@@ -154,7 +154,7 @@ test('keeps an interrupted line readable, and lets the user request it again', a
   );
   await page.getByRole('button', { name: 'Cut' }).click();
   await page.getByText('Once upon a time.').waitFor();
-  // The last item, and no line for items without words.
+  // Shows the last item, and no line for items without text.
   expect(await page.getByRole('log').locator('p').count()).toBe(2);
   await page.getByRole('button', { name: 'Say it again' }).click();
   expect(await page.evaluate(() => bundled.seen.repeated)).toEqual(['The']);

@@ -1,4 +1,4 @@
-// `offstage/react` in Chromium: hooks and components under StrictMode, keyboard, a lost connection, two tabs.
+// `offstage/react` in Chromium: hooks and components under StrictMode, the keyboard, a lost connection, and two tabs.
 
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
@@ -14,7 +14,7 @@ declare const bundled: typeof reactPage;
 
 const serve = pageOfFile('test/browser/support/react-page.ts');
 
-/** A session with pages that have every hook and component. */
+/** A session with pages that use every hook and component. */
 async function stage(session: TextSession, users?: Readonly<Record<string, string>>) {
   const served = await serve(session, users);
   return {
@@ -35,7 +35,7 @@ const rendered = (page: Page) =>
     return { questions, transcript, tasks };
   });
 
-test('accepts an answer by keyboard across a lost connection, and shows it in both tabs', async () => {
+test('accepts an answer by keyboard while the connection is lost, and shows the answer in both tabs', async () => {
   const { open, problems, tabs, upgrades, cut } = await stage(rideSession());
   const page = await open();
   // REACT-3
@@ -46,7 +46,7 @@ test('accepts an answer by keyboard across a lost connection, and shows it in bo
   await page.evaluate(() => bundled.seen.client?.send('use book_ride'));
   const premium = page.getByRole('button', { name: 'Premium' });
   await premium.waitFor();
-  // REACT-1: only the changes of the question cause renders here; words, tasks and the status cause none.
+  // REACT-1: only changes to the question cause renders here, and not text, tasks or the status.
   expect((await page.evaluate(() => bundled.seen.questions)) - questionsRendered).toBeLessThan(12);
   await page.getByRole('list', { name: 'Tasks' }).getByText('waits for an answer').waitFor();
   const second = await open();
@@ -103,7 +103,7 @@ test('executes a tool at the page by the latest handler of its component, in one
   expect(problems).toEqual([]);
 });
 
-test('renders only the task list on progress, but not the transcript or the questions', async () => {
+test('rerenders only the task list on progress, not the transcript or the questions', async () => {
   const words = Array.from({ length: 20 }, (_, index) => `${index + 1} of 20`);
   const work = counting(words);
   const { open, problems } = await stage(rideSession({ subagents: { work: work.subagent } }));
@@ -125,7 +125,7 @@ test('renders only the task list on progress, but not the transcript or the ques
   expect(problems).toEqual([]);
 });
 
-test("REACT-PARTS-3: shows a user that a question is for others, and accepts the other user's answer", async () => {
+test("REACT-PARTS-3: shows that a question is for another user and accepts that user's answer", async () => {
   const ask = {
     script: steps(
       calls(['ask_user', { question: 'Pay?', options: [{ id: 'yes', label: 'Pay' }] }]),
@@ -151,7 +151,7 @@ test("REACT-PARTS-3: shows a user that a question is for others, and accepts the
   expect(problems).toEqual([]);
 });
 
-test('keeps the button and its focus while the server is replaced during a question, and delivers the answer', async () => {
+test('keeps the focused button while the server is replaced during a question, then delivers the answer', async () => {
   const { open, problems, restart, upgrades } = await stage(rideSession());
   const page = await open();
   await page.evaluate(() => bundled.seen.client?.send('use book_ride'));
@@ -164,7 +164,7 @@ test('keeps the button and its focus while the server is replaced during a quest
   await restart();
   await expect.poll(upgrades).toBeGreaterThan(1);
   await page.locator('#status', { hasText: 'open' }).waitFor();
-  // The element keeps the focus through a welcome with all views.
+  // The element keeps the focus through a welcome that contains all views.
   expect(
     await page.evaluate(() => (globalThis as { kept?: unknown }).kept === document.activeElement),
   ).toBe(true);

@@ -1,5 +1,4 @@
-// The page is reloaded in the middle of a question: the question survives, and is asked again under the same
-// `requestId`.
+// The page is reloaded while a question is open. The question survives and is asked again under the same `requestId`.
 
 import { describe, expect, test } from 'vitest';
 import { sayUntil } from './support/say-until.ts';
@@ -9,7 +8,7 @@ import { theatreOfFile } from './support/theatre.ts';
 const open = theatreOfFile();
 
 describe('a reload during a question', () => {
-  test('asks again under the original id, and accepts a spoken answer', async () => {
+  test('asks again under the original id and accepts a spoken answer', async () => {
     const stage = await open();
     const { watch } = stage;
     const tab = await stage.visit();
@@ -54,7 +53,7 @@ describe('a reload during a question', () => {
     expect(troubles(stage, tab)).toEqual([]);
   });
 
-  test('asks a question again that was heard but not answered, and accepts a button', async () => {
+  test('repeats a question that was heard but not answered, and accepts a button press', async () => {
     const stage = await open();
     const { watch } = stage;
     const tab = await stage.visit();

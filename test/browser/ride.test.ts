@@ -1,5 +1,5 @@
-// A ride by voice alone, in a real browser with real speech: after the page has started, the test only speaks into
-// the microphone.
+// A ride by voice alone, in a real browser with real speech: once the page has started, the test only speaks into the
+// microphone.
 
 import { describe, expect, test } from 'vitest';
 import { sayUntil } from './support/say-until.ts';
@@ -71,7 +71,7 @@ describe('a ride by voice alone', () => {
       expect(reports.length).toBeGreaterThan(5);
       expect(reports).toEqual(reports.toSorted((a, b) => a - b));
     }
-    // The user typed and pressed nothing.
+    // The user has not typed or pressed anything.
     expect([...tab.sent('answer'), ...tab.sent('send')]).toEqual([]);
     expect(troubles(stage, tab)).toEqual([]);
   });

@@ -1,5 +1,5 @@
-// Two subagents ask the user at the same time: one question is presented, the other one is queued, and each gets the
-// right answer.
+// Two subagents ask the user at the same time: one question is presented, the other is queued, and each gets the right
+// answer.
 
 import { describe, expect, test } from 'vitest';
 import { sayUntil } from './support/say-until.ts';
@@ -9,13 +9,13 @@ import { theatreOfFile } from './support/theatre.ts';
 const open = theatreOfFile();
 
 describe('two at once', () => {
-  test('P2, P3: asks the first question first, and passes each answer to its own subagent', async () => {
+  test('P2, P3: asks one question at a time and passes each answer to the right subagent', async () => {
     const stage = await open();
     const { watch } = stage;
     const tab = await stage.visit();
     await tab.startTalking();
     await tab.untilSpeaker('sounds');
-    // If one subagent is already at work, the request names only the other one.
+    // If one subagent is already working, the request names only the other one.
     const works = (name: string) => watch.state.subagents.some((each) => each.name === name);
     const wish = () => {
       if (works('ride_booker'))
@@ -86,7 +86,7 @@ describe('two at once', () => {
     );
     expect(outcomes.get('ride_booker')).toContain('Your Premium ride to the airport is booked');
     expect(outcomes.get('table_booker')).toContain('Your table for 2 at the French is reserved');
-    // Two questions never had the floor at the same time.
+    // Two questions were never presented at the same time.
     const owners = new Set<string>();
     for (const { question } of watch.of('question.changed')) {
       const { requestId, state } = question;

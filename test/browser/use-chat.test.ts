@@ -1,4 +1,4 @@
-// `offstage/ai-sdk-ui` in Chromium, with `useChat`: tasks, buttons, late results, a lost connection, two tabs.
+// `offstage/ai-sdk-ui` in Chromium with `useChat`: tasks, buttons, late results, a lost connection, and two tabs.
 
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -45,7 +45,7 @@ async function type(page: Page, text: string): Promise<void> {
 const linesOf = (page: Page, role: string): Promise<string[]> =>
   page.locator(`article[data-role=${role}]`).allTextContents();
 
-test('answers a question by button across a lost connection, and shows an unprompted result', async () => {
+test('delivers an answer by button while the connection is lost, and shows an unprompted result', async () => {
   const { session, problems, cut, open } = await stage();
   const [page, second] = [await open(), await open()];
   await type(page, 'use book_ride');
@@ -55,7 +55,7 @@ test('answers a question by button across a lost connection, and shows an unprom
   expect(await linesOf(second, 'user')).toEqual(['use book_ride']);
   await page.getByText('book_ride: waiting_for_input').waitFor();
   await page.locator('#status', { hasText: 'ready' }).waitFor();
-  // The card is updated in place: it stays the same element and keeps the focus.
+  // The card is updated in place: it remains the same element and keeps the focus.
   await premium.focus();
   cut();
   await page.keyboard.press('Enter');
@@ -66,13 +66,13 @@ test('answers a question by button across a lost connection, and shows an unprom
     expect(await tab.locator('.task').count()).toBe(1);
     expect(await linesOf(tab, 'user')).toEqual(['use book_ride']);
   }
-  // P4: the result is told once, and shown.
+  // P4: the result is delivered once and shown.
   await expect
     .poll(() =>
       session.store.getSnapshot().context.deliveries.find(({ kind }) => kind === 'result'),
     )
     .toMatchObject({ state: 'delivered', grade: 'shown', attempts: 1 });
-  // A reloaded page has all messages in the same order.
+  // A reloaded page shows all messages in the same order.
   const before = await page.locator('article').allTextContents();
   await page.reload();
   await page.evaluate(() => bundled.mount());
@@ -81,7 +81,7 @@ test('answers a question by button across a lost connection, and shows an unprom
   expect(problems).toEqual([]);
 });
 
-test('shows a denied approval whose name and words are hostile', async () => {
+test('shows a denied approval whose tool name and text are hostile', async () => {
   const ran: unknown[] = [];
   const mail = {
     script: steps(calls(['do_mail', { to: HOSTILE }]), say(HOSTILE)),

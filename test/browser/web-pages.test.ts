@@ -1,4 +1,5 @@
-// The pages of examples/web-pages in Chromium, served by the example program: one page answers what another one asks.
+// The pages of examples/web-pages in Chromium, served by the example program: a question on one page is answered on
+// another.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -37,7 +38,7 @@ async function pages() {
   return { open, problems };
 }
 
-test('requests a ride in useChat, selects it in React, and shows it in both', async () => {
+test('requests a ride in useChat, selects it in React and shows it in both', async () => {
   const { open, problems } = await pages();
   const [react, chat] = [await open('react'), await open('use-chat')];
   await chat.getByRole('button', { name: 'Send' }).click();
@@ -54,7 +55,7 @@ test('requests a ride in useChat, selects it in React, and shows it in both', as
   expect(problems).toEqual([]);
 });
 
-test("lets a page's machine invoke a subagent, answer its question, and cancel a second one", async () => {
+test("lets a page's machine invoke a subagent, answer its question and cancel a second subagent", async () => {
   const { open, problems } = await pages();
   const page = await open('actors');
   const order = page.getByRole('button', { name: 'Order it' });

@@ -1,5 +1,5 @@
-// The demo with each vendor's voice server. The server is a fake behind a real socket that receives no audio: the
-// test sets what the user says, while the page's microphone and speaker are real. The other tests in this folder use
+// Plays the demo with each vendor's voice server. The server is a fake behind a real socket that receives no audio. The
+// test decides what the user says, while the page's microphone and speaker are real. The other tests in this folder use
 // real speech from end to end.
 
 import { describe, expect, test } from 'vitest';
@@ -22,7 +22,7 @@ const wires: readonly {
 describe.each(wires)('on $wire', ({ wire, model, width }) => {
   const open = theatreOfFile(() => buildRemoteTheatre(wire));
 
-  test('completes a ride with a question, an interruption, a reload and a reconnect, and plays its result once', async () => {
+  test('completes a ride with a question, an interruption, a reload and a reconnect, and plays it once', async () => {
     const stage = await open();
     const { watch } = stage;
     const tab = await stage.visit({ width, height: 800 });
@@ -37,7 +37,8 @@ describe.each(wires)('on $wire', ({ wire, model, width }) => {
     await stage.model.user.says('Book me a ride to the airport, please.');
     await tab.caption('Book me a ride to the airport, please.').waitFor();
 
-    // The page is reloaded while the question is being presented: it is presented again, and a button answers it.
+    // The page is reloaded while the question is being presented. The question is presented again and answered with a
+    // button.
     const { requestId } = await watch.until('the question is being said', ({ questions }) =>
       questions.find(
         (question) =>
@@ -62,7 +63,7 @@ describe.each(wires)('on $wire', ({ wire, model, width }) => {
       .getByRole('button', { name: 'Premium' })
       .click();
 
-    // The user interrupts while the result is being told.
+    // The user interrupts while the result is being spoken.
     const { deliveryId } = await watch.until('the result is being told', ({ deliveries }) =>
       deliveries.find(({ kind, state }) => kind === 'result' && state === 'playing'),
     );
@@ -78,8 +79,8 @@ describe.each(wires)('on $wire', ({ wire, model, width }) => {
     expect(result.attempts).toBeGreaterThan(1);
     await watch.untilQuiet();
 
-    // After a lost connection the next one knows the conversation, and delivers nothing twice. The session reconnects
-    // quickly, so the test watches the page before the loss.
+    // After a lost connection, the next one knows the conversation and delivers nothing twice. The session reconnects
+    // quickly, so the test watches the page before the connection is lost.
     const isShown = tab.page.getByText('The lead agent is reconnecting').waitFor();
     stage.model.faults.drop();
     await Promise.all([
@@ -101,10 +102,10 @@ describe.each(wires)('on $wire', ({ wire, model, width }) => {
     ).toHaveLength(1);
     expect(watch.state.subagents).toMatchObject([{ name: 'ride_booker', state: 'completed' }]);
 
-    // A user sees no token counts.
+    // Users never see token counts.
     expect(await tab.page.getByText(/\btokens?\b/).count()).toBe(0);
     expect(await overflowing(tab)).toEqual([]);
     expect(troubles(stage, tab)).toEqual([]);
-    // The timeout ends a hanging test; a model that hears and speaks in real time is slow.
+    // The timeout ends a test that hangs; a model that listens and speaks in real time is slow.
   }, 300_000);
 });

@@ -1,4 +1,4 @@
-// The words on the demo's page in a whole conversation must make sense to a user who knows nothing of Offstage.
+// The texts on the demo's page during a whole conversation must make sense to a user who knows nothing about Offstage.
 
 import { expect, test } from 'vitest';
 import { troubles } from './support/stage.ts';
@@ -13,11 +13,11 @@ const ours: readonly RegExp[] = [
   /\b[a-z0-9]+_[a-z0-9_]+\b/i,
   /\b[a-z]+[a-z0-9]*[A-Z][a-z]+\b/,
   /\b[A-Z]{2,}_[A-Z_]+\b/,
-  // Counters of the runtime.
+  // The runtime's counters.
   /\bsteps? \d+/i,
   /\btokens?\b/i,
   /\battempts? \d+/i,
-  // States of the machines.
+  // The machines' states.
   /\b(?:parked|presenting|superseded|withdrawn|spawning|settled|pending|dismissed)\b/i,
   /\b(?:undefined|null|NaN|Infinity)\b/,
   /\[object|[{}]|=>/,
@@ -56,7 +56,7 @@ test('shows no internal names, numbers or states on the page', async () => {
   const tab = await stage.visit();
   await tab.button('Type instead').waitFor();
   const seen = await readAll(tab);
-  // The conversation begins with news.
+  // The conversation starts with news.
   await tab.button('An order is out for delivery').click();
   await tab.caption('is out for delivery').waitFor();
   await tab.type('make me a sales report for last week');

@@ -9,7 +9,7 @@ import { messagesEndpoint } from './support/messages-endpoint.ts';
 const run = promisify(execFile);
 const PROGRAM = new URL('../../examples/23-claude-by-voice.ts', import.meta.url).pathname;
 
-test('works by voice: fixes a file, asks a question, and is cancelled', async () => {
+test('fixes a file, asks a question and is cancelled, all by voice', async () => {
   const endpoint = await messagesEndpoint({
     acts: [
       {

@@ -1,5 +1,5 @@
-// The ACP relay with the real Claude Code behind the Agent Client Protocol (`claude-agent-acp`): the suite of relays,
-// its mode, and random kills of the program or of Claude.
+// The ACP relay with the real Claude Code behind the Agent Client Protocol (`claude-agent-acp`): the relay suite, its
+// mode, and random kills of the program or of Claude.
 
 import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -44,7 +44,7 @@ async function stage(options: Partial<AcpRelayOptions> = {}) {
 describe('the suite of relays', () => {
   const cases = relayConformance({
     name: 'Claude behind ACP',
-    // The test can neither make the real program ignore a cancel nor corrupt its messages.
+    // The test can neither make the real program ignore a cancellation nor corrupt its messages.
     shows: ['die'],
     graceMs: 5_000,
     patience: 5_000_000,
@@ -86,14 +86,14 @@ describe('ACP-SESSION-5: its mode', () => {
     expect(done).toEqual(['ask']);
   });
 
-  test('requests no permission with `bypassPermissions`, which proves that the mode is set', async () => {
+  test('requests no permission with `bypassPermissions`', async () => {
     const { outcome, asked, done } = await play({ mode: 'bypassPermissions' });
     expect(outcome).toMatchObject({ status: 'completed', text: 'permitted. Done.' });
     expect(asked).toEqual([]);
     expect(done).toEqual(['ask']);
   });
 
-  test('fails for an unknown mode before anything starts, and lists the known modes', async () => {
+  test('fails before anything starts if the mode is unknown, and lists the known modes', async () => {
     const { outcome, done } = await play({ mode: 'cautious' });
     expect(outcome).toMatchObject({
       status: 'failed',

@@ -1,4 +1,4 @@
-// The relay to Claude passes the suite of relays with the real SDK and program, against a local endpoint that speaks
+// The relay to Claude passes the relay suite with the real SDK and program, against a local endpoint that implements
 // the model's API.
 
 import { describe, test } from 'vitest';
@@ -9,7 +9,7 @@ import { query } from './support/sdk.js';
 describe('Claude Code', () => {
   const cases = relayConformance({
     name: 'Claude Code',
-    // The test can neither make the real program ignore a cancel nor corrupt its messages.
+    // The test can neither make the real program ignore a cancellation nor corrupt its messages.
     shows: ['die'],
     graceMs: 5_000,
     patience: 5_000_000,

@@ -1,6 +1,6 @@
-// A subagent on the real Claude Code whose process is killed while a question is open (CLAUDE-SESSION-1): meanwhile no
-// process of Claude runs, and after a restart the answer reaches the same call. After random kills every permission
-// comes from the user, every answer reaches its question, no process is left, and the run ends once.
+// A subagent on the real Claude Code whose process is killed while a question is open (CLAUDE-SESSION-1). In the
+// meantime no Claude process runs, and after a restart the answer reaches the same call. After random kills, every
+// permission has come from the user, every answer has reached its question, no process is left, and the run ends once.
 
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -41,7 +41,7 @@ async function live(folder: string, url: string, killAt: number): Promise<readon
   return running;
 }
 
-/** The log lines of a life without a kill: begun, a permission, a question, a permission. */
+/** The log lines of a life without a kill: start, permission, question, permission. */
 test.each([2, 3, 4])('killed at line %i', async (killAt) => {
   const folder = mkdtempSync(join(tmpdir(), 'offstage-test-claude-'));
   const endpoint = await messagesEndpoint();
@@ -60,7 +60,7 @@ test.each([2, 3, 4])('killed at line %i', async (killAt) => {
     status: 'completed',
     text: expect.stringMatching(/denied\. Done\.$/) as string,
   });
-  // Claude got no new prompt.
+  // Claude received no new prompt.
   expect(endpoint.prompts.size).toBe(1);
   expect(endpoint.results).toEqual(['permitted. ', 'answer: about Which one?. ', 'denied. ']);
   expect(processesIn(marksIn(folder))).toEqual([]);
@@ -68,7 +68,7 @@ test.each([2, 3, 4])('killed at line %i', async (killAt) => {
 
 function isAlive(pid: number): boolean {
   try {
-    // A killed process that its parent has not yet reaped no longer runs.
+    // A killed process that its parent has not reaped yet is no longer running.
     return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
   } catch {
     return false;
@@ -83,7 +83,7 @@ test.each(SEEDS)('seed %i', { timeout: KILL_TIMEOUT_MS }, async (seed) => {
     seed,
     program: PROGRAM,
     args: [endpoint.url],
-    // An open question has no process: Claude runs when it calls its model.
+    // No process runs while a question is open. Claude runs when it calls its model.
     watch: requestsTo(endpoint),
     killAgent(folder: string) {
       for (const pid of killProcessesIn(marksIn(folder))) seen.add(pid);

@@ -1,5 +1,5 @@
 // A lasting permission on the real Claude Code (CLAUDE-SESSION-3): the same call runs again without a question, even in
-// later processes; another call asks.
+// later processes, while another call asks.
 
 import { expect, onTestFinished, test } from 'vitest';
 import { nodeEnvironment } from '../../src/adapters/node/index.ts';
@@ -12,7 +12,7 @@ const permission = (path: string) => ({
   permission: { title: 'ask', kind: 'other', input: { path } },
 });
 
-test('does not ask again for a call with a lasting permission, but asks for another call', async () => {
+test('does not ask again for a call with a lasting permission, but asks about other calls', async () => {
   const { relay, endpoint, close } = await claudeStage(query);
   onTestFinished(close);
   const { scheduler, ids } = nodeEnvironment();

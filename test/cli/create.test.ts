@@ -1,4 +1,4 @@
-// `offstage create`: the files of a project, and refused calls. test/browser/create.test.ts runs the projects.
+// `offstage create`: the files of a project, and calls that it refuses. test/browser/create.test.ts runs the projects.
 
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -26,7 +26,7 @@ const manifestIn = (folder: string) =>
   };
 
 describe('offstage create', () => {
-  test('creates a project in a new folder, and prints the next steps', async () => {
+  test('creates a project in a new folder and prints the next steps', async () => {
     const folder = join(newFolder(), 'deep', 'My Chat!');
     const { status, said } = await run('terminal', folder);
     expect(said).toContain('npm install\n  npm start');
@@ -48,7 +48,7 @@ describe('offstage create', () => {
   });
 
   test.each(['web', 'terminal', 'voice', 'telephone', 'cloudflare'])(
-    "uses this repository's versions for %s, and installs the voice only if it speaks",
+    "uses this repository's versions for %s and installs the local voice only in a voice project",
     async (template) => {
       const folder = join(newFolder(), 'ws');
       expect(await run(template, folder)).toMatchObject({ status: 0 });
@@ -57,12 +57,12 @@ describe('offstage create', () => {
       expect(scripts['prestart']).toBe(
         ['voice', 'telephone'].includes(template) ? 'offstage voice install' : undefined,
       );
-      // A project must not have the name of its dependency.
+      // A project must not have the same name as its dependency.
       expect(Object.keys(dependencies)).not.toContain(name);
     },
   );
 
-  test('names a Worker after its project, but never a project after a dependency', async () => {
+  test('names a Worker after its project, but never names a project after a dependency', async () => {
     const [chats, same] = ['My Chats', 'wrangler'].map((name) => join(newFolder(), name));
     const { said } = await run('cloudflare', chats ?? '');
     expect(said).toContain('npm run deploy');
@@ -79,7 +79,7 @@ describe('offstage create', () => {
     expect(await run('web', newFolder())).toMatchObject({ status: 0 });
   });
 
-  test('overwrites no files', async () => {
+  test('does not overwrite files', async () => {
     const folder = newFolder();
     writeFileSync(join(folder, 'notes.txt'), 'mine');
     const { status, said } = await run('web', folder);
@@ -105,13 +105,13 @@ describe('offstage create', () => {
     [['web', 'a\0b'], 'Expected the name of a folder'],
     [['web', 'a', 'b'], 'Expected a template and a folder'],
     [['--force'], '--force'],
-  ])('refuses the invalid call %j with what it expected', async (args, expected) => {
+  ])('refuses the invalid call %j and prints what it expected', async (args, expected) => {
     const { status, said } = await run(...args);
     expect(said).toContain(expected);
     expect(status).toBe(2);
   });
 
-  test('installs the packed package in a project that was created from it', async () => {
+  test('installs the packed package in a project created from it', async () => {
     const folder = newFolder();
     const packed = join(folder, 'offstage-0.1.0.tgz');
     mkdirSync(join(folder, 'project'));

@@ -49,7 +49,7 @@ const texts = (found: Machine, name: string): string[] =>
     .map(({ status, text }) => `${status}: ${text}`);
 
 describe('keys', () => {
-  test('FINDINGS-1: never prints a key, even a malformed one', async () => {
+  test('FINDINGS-1: never prints a key, not even a malformed one', async () => {
     for (const value of [KEY, ` ${KEY}`, `"${KEY}"`, `${KEY} ${KEY}`]) {
       const { printed } = await run([], {
         variables: { OPENAI_API_KEY: value, GOOGLE_API_KEY: value },
@@ -59,7 +59,7 @@ describe('keys', () => {
     }
   });
 
-  test('uses the first of several keys, and names the others', () => {
+  test('uses the first of several keys and names the others', () => {
     const variables = { GEMINI_API_KEY: KEY, GOOGLE_API_KEY: KEY };
     expect(texts(machine({ variables }), 'gemini-live')).toEqual(
       expect.arrayContaining([
@@ -88,7 +88,7 @@ describe('keys', () => {
     ['openai-realtime', openaiRealtime],
     ['openai-live', openaiLive],
     ['gemini-live', geminiLive],
-  ])('names the keys that %s requires, in the order in which they are tried', (name, make) => {
+  ])('names the keys that %s requires in the order in which it tries them', (name, make) => {
     const { keys } = REQUIREMENTS.find((one) => one.name === name)!;
     for (const key of keys) vi.stubEnv(key, undefined);
     onTestFinished(() => void vi.unstubAllEnvs());
@@ -113,12 +113,12 @@ test('shows only the host of a URL, because the rest may contain a secret', () =
 });
 
 describe('packages', () => {
-  test('names a missing variable, and how to set it', () => {
+  test('names a missing variable and explains how to set it', () => {
     const found = texts(machine({ installed: () => null }), 'local-voice');
     expect(found).toContain('missing: The package ws is missing: run npm install ws');
   });
 
-  test('reports missing packages of the local voice only for the local voice', () => {
+  test('reports missing packages of the local voice only if the local voice is selected', () => {
     const without = machine({ voiceFolder: () => null });
     const remedy =
       'missing: The packages of the local voice are missing: run npx offstage voice install';
@@ -129,7 +129,7 @@ describe('packages', () => {
     );
   });
 
-  test('refuses another major version', () => {
+  test('refuses a package whose major version differs', () => {
     const found = texts(
       machine({ installed: () => '6.4.0', range: () => '^7.0.0' }),
       'local-voice',
@@ -163,23 +163,20 @@ describe('packages', () => {
 });
 
 describe('the exit status', () => {
-  test('reports failure for a named transport that lacks something, but not for an unnamed one', async () => {
+  test('fails if a named transport lacks something, but not for an unnamed transport', async () => {
     expect((await run([])).status).toBe(0);
     expect((await run(['gemini-live'])).status).toBe(1);
     expect((await run(['gemini-live'], { variables: { GEMINI_API_KEY: KEY } })).status).toBe(0);
   });
 
-  test.each([[['gemini']], [['--nonsense']]])(
-    'reports failure for the invalid call %j',
-    async (args) => {
-      const { status, printed } = await run(args);
-      expect(status).toBe(2);
-      expect(printed).toContain('offstage doctor [adapter');
-    },
-  );
+  test.each([[['gemini']], [['--nonsense']]])('fails for the invalid call %j', async (args) => {
+    const { status, printed } = await run(args);
+    expect(status).toBe(2);
+    expect(printed).toContain('offstage doctor [adapter');
+  });
 });
 
-test("has a row for each of the package's adapters, which can be selected", async () => {
+test("has a selectable row for each of the package's adapters", async () => {
   const { exports } = JSON.parse(readFileSync('package.json', 'utf8')) as {
     exports: Record<string, { 'offstage-source'?: string }>;
   };
@@ -259,13 +256,13 @@ describe('--connect', () => {
 });
 
 describe('for programs', () => {
-  test('refuses an unknown adapter, and lists the known ones', () => {
+  test('refuses an unknown adapter and lists the known ones', () => {
     expect(() => examine(machine(), ['gemini'])).toThrow(
       /^examine\(machine, names\): expected names in a list, of openai-realtime, .*, got "gemini"$/,
     );
   });
 
-  test('refuses a machine without a part by its name', () => {
+  test('throws if a part of the machine is missing, and names the part', () => {
     const { installed: _, ...broken } = machine();
     expect(() => examine(broken as Machine, [])).toThrow('`installed`: expected a function');
   });

@@ -25,7 +25,7 @@ async function recording(sessionId = 'ses_1', entries = Infinity): Promise<strin
   return path;
 }
 
-test("serves a recording's sessions to clients that know the URL, until it is stopped", async () => {
+test("serves a recording's sessions to clients that know the URL until the program is stopped", async () => {
   const path = await recording();
   let printed = '';
   const ended = Promise.withResolvers<void>();
@@ -44,7 +44,7 @@ test("serves a recording's sessions to clients that know the URL, until it is st
   await expect(ask(token)).rejects.toThrow();
 });
 
-test('SEVERAL-JOURNALS-1: lists several journals together, and distinguishes sessions with one id in two journals', async () => {
+test('SEVERAL-JOURNALS-1: lists several journals together and distinguishes sessions that share an id', async () => {
   const [first, second] = [await recording('ses_1'), await recording('ses_2')];
   const copy = await recording('ses_1', 2);
   let printed = '';
@@ -79,7 +79,7 @@ test('SEVERAL-JOURNALS-1: lists several journals together, and distinguishes ses
   expect(await running).toBe(0);
 });
 
-test('SEVERAL-JOURNALS-2: reports a journal that fails later, and lists the other journals', async () => {
+test('SEVERAL-JOURNALS-2: reports a journal that fails later and still lists the others', async () => {
   const complained: string[] = [];
   const summary = { scope: 'ses_1', entries: 1, firstAt: 0, lastAt: 0 };
   const source = (name: string, scopes: () => readonly (typeof summary)[]) => ({
@@ -104,7 +104,7 @@ test.each([
   [['--journal', 'nowhere.db'], 'there is no such file'],
   [['--journal', 'x', '--port', '70000'], 'Expected --port to be a number up to 65535'],
   [['--jornal', 'x'], "Unknown option '--jornal'"],
-])('refuses the wrong call %j', async (args, message) => {
+])('refuses the invalid call %j', async (args, message) => {
   let printed = '';
   const never = () => Promise.reject(new Error('served'));
   const complain = (text: string): void => void (printed += text);

@@ -1,5 +1,5 @@
-// SOURCE-3: each command reports an unusable place, or a place that is not a journal, in the same words and with
-// the same exit status.
+// SOURCE-3: every command reports an unusable place, or a place that is not a journal, with the same text and the same
+// exit status.
 
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -71,7 +71,7 @@ const writes = [
 
 type Call = readonly [command: typeof sessions, ...args: string[]];
 
-/** Returns the exit status and the printed errors. */
+/** Returns the exit status and the errors that were printed. */
 async function run([command, ...args]: Call, place: string) {
   let complained = '';
   const status = await command.run(
@@ -120,7 +120,7 @@ test.each([
 test.each([
   ['28P01', 'password authentication failed for user "ann"'],
   ['3D000', 'database "app" does not exist'],
-])('reports a PostgreSQL server that refuses (%s)', async (code, says) => {
+])('reports a PostgreSQL server that refuses the connection (%s)', async (code, says) => {
   const fields = `SFATAL\0VFATAL\0C${code}\0M${says}\0\0`;
   const answer = Buffer.from(`E0000${fields}`);
   answer.writeInt32BE(fields.length + 4, 1);
@@ -146,7 +146,7 @@ test.each([
   }
 });
 
-test('treats an unset variable as no journal', async () => {
+test('treats an unset variable as a missing journal path', async () => {
   for (const call of [...calls, ...writes]) {
     const { of, status, complained } = await run(call, '');
     expect([of, status]).toEqual([of, 2]);
@@ -154,14 +154,14 @@ test('treats an unset variable as no journal', async () => {
   }
 });
 
-/** Returns whether all users may read the path and its parents, so that another user can run the modules. */
+/** Returns whether all users may read the path and its parents, which lets another user run the modules. */
 function isForAll(path: string): boolean {
   const parent = dirname(path);
   return (statSync(path).mode & 0o005) === 0o005 && (parent === path || isForAll(parent));
 }
 const isRoot = process.getuid?.() === 0;
 
-// Root has every right: another user runs the commands.
+// Root may do anything, so another user runs the commands.
 test.skipIf(process.platform === 'win32' || (isRoot && !isForAll(import.meta.dirname)))(
   'reads a journal without write permission, and a command that writes names the missing permission',
   () => {

@@ -73,7 +73,7 @@ test('prints speech, calls, questions and reports as a diagram with --mermaid', 
     expect(line).toMatch(/^ {2}(?:actor|participant|Note over|[a-z0-9]+-{1,2}>>[a-z0-9]+:)/);
 });
 
-test('MERMAID-1: escapes session text that would be a line or syntax of the diagram', () => {
+test('MERMAID-1: escapes session text that would be read as a diagram line or as syntax', () => {
   const entry = { scope: 's', unit: 's', seq: 1, at: 0, actor: 'user', definitionVersion: 2 };
   const changes = { 'user u1': 'so;end\nuser->>lead: <b>#35;%%{init}%%' };
   const step = { number: 1, entry: { ...entry, event: { type: 'user.said' } }, isAccepted: true };
@@ -97,7 +97,7 @@ describe('a journal', () => {
     ]);
   });
 
-  test('stays unchanged when it is read', async () => {
+  test('remains unchanged when it is read', async () => {
     const own = join(folder, 'looked-at');
     mkdirSync(own);
     const file = join(own, 'calls.db');
@@ -120,7 +120,7 @@ describe('a journal', () => {
     expect((await run(file)).printed).toContain('3 sessions');
   });
 
-  test('keeps its older layout when it is read, and the error explains how to update it', async () => {
+  test('keeps its older layout when read, with an error that explains how to update it', async () => {
     const old = join(folder, 'old.db');
     copyFileSync(new URL('../corpus/sqlite-layout-2.journal', import.meta.url), old);
     const before = readFileSync(old);
@@ -141,7 +141,7 @@ describe('a journal', () => {
     expect(printed.split('\n').filter((line) => Array.from(line).length > 100)).toEqual([]);
   });
 
-  test('exports a recording, which continues under another id', async () => {
+  test('exports a recording that continues under another id', async () => {
     const path = join(folder, 'exported.jsonl');
     expect(await run(database, '--session', 'ses_1', '--export', path)).toEqual({
       status: 0,
@@ -167,7 +167,7 @@ describe('a journal', () => {
 });
 
 describe('a recording', () => {
-  test('needs no session option to print its session', async () => {
+  test('prints its session without the session option', async () => {
     const { status, printed } = await run(recorded);
     expect(status).toBe(0);
     expect(printed).toMatch(/^ses, /);
@@ -191,7 +191,7 @@ describe('a recording', () => {
     );
   });
 
-  test('becomes one line per entry with --json', async () => {
+  test('prints one line per entry with --json', async () => {
     const { printed } = await run(recorded, '--json');
     const lines = printed
       .trimEnd()
@@ -207,7 +207,7 @@ describe('a recording', () => {
     });
   });
 
-  test('has no difference with --check, or the first difference is named', async () => {
+  test('reports no difference with --check, or names the first one', async () => {
     expect(await run(recorded, '--check')).toEqual({
       status: 0,
       printed: `${recorded}: ${length} entries, and each leads to what it led to\n`,
@@ -221,14 +221,14 @@ describe('a recording', () => {
     });
   });
 
-  test('becomes a fork in another journal with --fork', async () => {
+  test('creates a fork in another journal with --fork', async () => {
     const into = join(folder, 'forks.db');
     const { status } = await run(recorded, '--fork', 'f', '--after', '12', '--into', into);
     expect(status).toBe(0);
     expect((await run(into)).printed).toMatch(/^ {2}f +12 /m);
   });
 
-  test('marks an entry that would not be accepted', async () => {
+  test('marks an entry that this version would not accept', async () => {
     const path = join(folder, 'refused.jsonl');
     const text = readFileSync(recorded, 'utf8');
     writeFileSync(path, text.replaceAll('"type":"client.attached"', '"type":"client.flew_in"'));
@@ -238,7 +238,7 @@ describe('a recording', () => {
     expect(printed).toMatch(/would not accept \d+ of them/);
   });
 
-  test('waits after each entry with --step, until the user stops', async () => {
+  test('waits after each entry with --step until the user stops', async () => {
     let waited = 0;
     let printed = '';
     const say = (text: string) => (printed += text);
@@ -282,7 +282,7 @@ describe('an invalid call', () => {
     expect(printed).toContain(message());
   });
 
-  test('names a file that is neither a journal nor a recording, and does not create it', async () => {
+  test('names a file that is neither a journal nor a recording, without creating it', async () => {
     const nothing = join(folder, 'nothing.db');
     expect(await run(nothing)).toEqual({
       status: 2,
@@ -317,7 +317,7 @@ describe('an invalid call', () => {
   });
 });
 
-test('prints a session when it runs as a program', async () => {
+test('prints a session when run as a program', async () => {
   const file = new URL('../../src/cli/offstage.ts', import.meta.url).pathname;
   const { stdout } = await promisify(execFile)(
     process.execPath,

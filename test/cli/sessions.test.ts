@@ -1,4 +1,4 @@
-// `offstage sessions`: on a journal that no process has open, and on a running process.
+// `offstage sessions` on a journal that no process has open, and on a running process.
 
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -43,7 +43,7 @@ async function run(...args: string[]) {
   return { status, printed, complained };
 }
 
-/** Copies the journal, with the session in the middle of a question. */
+/** Copies the journal while a question of the session is open. */
 function copied(): string {
   const path = join(mkdtempSync(join(folder, 'own-')), 'calls.db');
   copyFileSync(database, path);
@@ -60,7 +60,7 @@ function entriesOf(path: string) {
 }
 
 describe('a journal', () => {
-  test('stays unchanged by ls and show, as text and as JSON', async () => {
+  test('remains unchanged by ls and show, as text and as JSON', async () => {
     const before = readFileSync(database);
     expect((await run('ls', '--journal', database)).printed).toMatch(
       /1 session\n\n.*\n {2}ses +\d+ /,
@@ -84,7 +84,7 @@ describe('a journal', () => {
     expect(readFileSync(database)).toEqual(before);
   });
 
-  test("SESSIONS-1: gets one entry for each answer, message and cancel, with the user's name, and the receipt is printed", async () => {
+  test("SESSIONS-1: gains one entry with the user's name for each answer, message and cancel", async () => {
     const path = copied();
     const at = ['--journal', path, '--session', 'ses', '--by', 'ann'];
     const { length } = entriesOf(path);
@@ -113,7 +113,7 @@ describe('a journal', () => {
     expect(entriesOf(path)).toHaveLength(length + 3);
   });
 
-  test('SESSIONS-2: stays unchanged if a process holds the session, and the error explains what to do', async () => {
+  test('SESSIONS-2: remains unchanged while another process holds the session', async () => {
     const path = copied();
     const journal = sqliteJournal({ path, environment: nodeEnvironment() });
     onTestFinished(() => journal.close());
@@ -163,7 +163,7 @@ describe('a journal', () => {
       'Expected --time-ms to be a number',
     ],
     [['ls', '--jornal', 'x'], "Unknown option '--jornal'"],
-  ])('refuses the wrong call %j on standard error', async (args, message) => {
+  ])('reports the invalid call %j on standard error', async (args, message) => {
     const known = new Map([
       ['DATABASE', database],
       ['RECORDED', recorded],
@@ -176,7 +176,7 @@ describe('a journal', () => {
     expect(complained).toContain(message);
   });
 
-  test('stays unchanged for an unknown subagent, an unknown question or a hostile id', async () => {
+  test('remains unchanged for an unknown subagent, an unknown question or a hostile id', async () => {
     const path = copied();
     const at = ['--journal', path, '--session', 'ses'];
     const { length } = entriesOf(path);
@@ -214,7 +214,7 @@ describe('a running process', () => {
     return { session, url, requestId: open()?.requestId ?? '' };
   }
 
-  test("SESSIONS-1: appears in the list, and accepts commands under the token's identity", async () => {
+  test("SESSIONS-1: appears in the list and accepts commands under the token's identity", async () => {
     const { session, url, requestId } = await running();
     expect((await run('ls', '--url', url)).printed).toContain('1 questions open');
     const shown = await run('show', '--url', url);
@@ -228,7 +228,7 @@ describe('a running process', () => {
     expect(late).toMatchObject({ status: 1, complained: `${requestId}: refused: over\n` });
   });
 
-  test('SESSIONS-1: lets only an operator raise a budget', async () => {
+  test('SESSIONS-1: lets only an operator increase a budget', async () => {
     const session = rideSession({
       runtime: createRuntime(),
       sessionId: 's1',
@@ -268,7 +268,7 @@ describe('a running process', () => {
     expect(await run('cancel', id, '--url', url)).toMatchObject({ status: 1 });
   });
 
-  test('an invalid token or a URL without a server is refused', async () => {
+  test('fails with an invalid token or a URL without a server', async () => {
     const { url } = await running();
     const refused = await run('show', '--url', url, '--token', 'nobody');
     expect(refused.status).toBe(1);

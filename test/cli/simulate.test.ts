@@ -1,4 +1,4 @@
-// `offstage simulate` as a command.
+// Runs `offstage simulate` as a command.
 
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -29,7 +29,7 @@ async function fileOf(name: string, text: string): Promise<string> {
   return path;
 }
 
-/** An app's agents, with a promise that the user never requests anything. */
+/** An app's agents, with the promise that the user never requests anything. */
 const scenario = `
 export default {
   session: 'text',
@@ -44,7 +44,7 @@ export default {
 };
 `;
 
-test("prints a seed's script and events, or a summary for a range of seeds", async () => {
+test("prints a seed's script and events or a summary of a range of seeds", async () => {
   const one = await call('--seed', '3', '--session', 'text');
   expect(one.status).toBe(0);
   expect(one.printed).toMatch(/^Seed 3, by text\.\n +0\.000 s {2}the user says/);
@@ -57,7 +57,7 @@ test("prints a seed's script and events, or a summary for a range of seeds", asy
   expect(range.printed).toMatch(/^3 runs, and every promise was kept\.\n {2}subagents: \d+/);
 });
 
-test("runs a user's scenario, and minimises the first failing seed of a range", async () => {
+test("runs a user's scenario and minimises the first failing seed of a range", async () => {
   const path = await fileOf('silence.mjs', scenario);
   const { status, printed } = await call('--seeds', '5', '--scenario', path);
   expect(status).toBe(1);
@@ -77,13 +77,13 @@ test('overrides the scenario with command-line options', async () => {
   expect(unsaid.printed).toContain('Seed 1, by voice.');
 });
 
-test('does not treat a failing app as an invalid call', async () => {
+test('does not report a failing app as an invalid call', async () => {
   const text = `export default { app() { return null.agents; } };`;
   const path = await fileOf('failing.mjs', text);
   await expect(call('--seed', '1', '--scenario', path)).rejects.toThrow(TypeError);
 });
 
-test('crashes at each entry of a short conversation', async () => {
+test('crashes the app at each entry of a short conversation', async () => {
   const path = await fileOf(
     'short.mjs',
     `export default {

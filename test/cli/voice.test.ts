@@ -1,4 +1,4 @@
-// `offstage voice install` with a fake npm, whose install the test defines.
+// `offstage voice install` with a fake npm whose install the test defines.
 
 import { chmodSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
@@ -10,7 +10,7 @@ import { voice } from '../../src/cli/voice/voice.ts';
 
 const newFolder = () => mkdtemp(join(tmpdir(), 'offstage-voice-'));
 
-/** Runs the command with a program that replaces npm. */
+/** Runs the command with a program that stands in for npm. */
 async function run(npm: string, ...args: readonly string[]) {
   const tools = await newFolder();
   const program = join(tools, 'npm-cli.js');
@@ -28,7 +28,7 @@ async function run(npm: string, ...args: readonly string[]) {
   return { status, said: said.join('') };
 }
 
-/** Each package has a licence, a file that is used, and one that is not. */
+/** Each package has a licence, one file that is used, and one that is not. */
 const INSTALLS = `
 const fs = require('node:fs'), path = require('node:path');
 const { dependencies } = JSON.parse(fs.readFileSync('package.json', 'utf8'));
@@ -56,7 +56,7 @@ const filesOf = (name: string): readonly string[] => {
 };
 
 describe('offstage voice install', () => {
-  test('keeps only needed files for this platform, with their licences; a second call finds them', async () => {
+  test('keeps only the files and licences that this platform needs, and installs nothing on a second call', async () => {
     const to = await newFolder();
     vi.stubEnv('OFFSTAGE_VOICE_DIR', to);
     const { status, said } = await run(INSTALLS, 'install');
@@ -88,7 +88,7 @@ describe('offstage voice install', () => {
     expect(existsSync(voiceFolder())).toBe(true);
   });
 
-  test("VOICE-PACKAGES-2: keeps no files when npm fails, and prints npm's output", async () => {
+  test("VOICE-PACKAGES-2: keeps no files when npm fails and prints npm's output", async () => {
     const to = await newFolder();
     const { status, said } = await run(
       'console.error("no network here"); process.exit(1)',
@@ -101,7 +101,7 @@ describe('offstage voice install', () => {
     expect(readdirSync(to)).toEqual([]);
   });
 
-  test("passes the project's npm settings on, and removes them afterwards", async () => {
+  test("passes the project's npm settings to npm and removes them afterwards", async () => {
     const [to, project] = [await newFolder(), await newFolder()];
     mkdirSync(project, { recursive: true });
     writeFileSync(join(project, '.npmrc'), 'registry=http://127.0.0.1:1/\n');
@@ -123,7 +123,7 @@ describe('offstage voice install', () => {
     [['install', 'all'], 'got `install all`'],
     [['install', '--to', ''], 'Expected the name of a folder after --to'],
     [['install', '--where', 'x'], "Unknown option '--where'"],
-  ])('prints the usage for a wrong call %j', async (args, words) => {
+  ])('prints the usage for the invalid call %j', async (args, words) => {
     const { status, said } = await run('process.exit(9)', ...args);
     expect(status).toBe(2);
     expect(said).toContain(words);

@@ -1,4 +1,4 @@
-// The microphone of a client during a lost connection, with a fake browser.
+// A client's microphone while the connection is lost, in a fake browser.
 
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { openSocketLine, type SocketLike } from '../../src/client/line.ts';
@@ -12,7 +12,7 @@ const FRAME_SAMPLES = 480;
 
 let says: (event: { readonly data: object }) => void = () => undefined;
 
-/** The browser pauses the newest context, or resumes it. */
+/** The browser pauses or resumes the newest context. */
 let become: (state: string) => void = () => undefined;
 
 class FakePort {
@@ -93,7 +93,7 @@ async function listening() {
   return {
     microphone,
     sent,
-    /** The user sends frames whose samples all have this number. */
+    /** The user sends frames in which every sample has this value. */
     say: (...numbers: readonly number[]) => {
       for (const each of numbers)
         says({ data: { samples: new Int16Array(FRAME_SAMPLES).fill(each), level: 0.5 } });
@@ -111,7 +111,7 @@ async function listening() {
   };
 }
 
-test('sends words from a short disconnection afterwards, in order', async () => {
+test('sends the audio of a short disconnection in order after reconnecting', async () => {
   const { microphone, say, lose, comeBack, sent } = await listening();
   say(1, 2);
   lose();
@@ -123,7 +123,7 @@ test('sends words from a short disconnection afterwards, in order', async () => 
   expect(sent).toEqual([1, 2, 3, 4, 5]);
 });
 
-test('refuses an invalid option by name', async () => {
+test('names the option that is invalid', async () => {
   const { microphone } = await listening();
   await expect(microphone.start({ mode: 'hold' as never })).rejects.toMatchObject({
     code: 'INVALID_OPTION',
@@ -133,7 +133,7 @@ test('refuses an invalid option by name', async () => {
   expect(microphone.status.get().state).toBe('on');
 });
 
-test('reports a browser that supports the microphone at no sample rate, without an unhandled rejection', async () => {
+test('reports a browser that supports no sample rate for the microphone', async () => {
   const { microphone } = await listening();
   let made = 0;
   vi.stubGlobal(
@@ -153,12 +153,12 @@ test('reports a browser that supports the microphone at no sample rate, without 
       }
     },
   );
-  // A closed context rejects a second `close`: Vitest reports unhandled rejections.
+  // A closed context rejects a second `close`, and Vitest reports unhandled rejections.
   expect(await microphone.start({ deviceId: 'other' })).toBe('missing');
   expect(made).toBe(2);
 });
 
-test('keeps the last 10 s, even across several connection attempts', async () => {
+test('buffers the last 10 s, even across several connection attempts', async () => {
   const { say, lose, comeBack, sent } = await listening();
   lose();
   say(...Array.from({ length: 300 }, (_, index) => index));
@@ -176,7 +176,7 @@ test('drops audio while another client owns the voice', async () => {
   say(2);
   comeBack(true);
   expect(sent).toEqual([]);
-  // The client buffers no audio of a muted microphone.
+  // The client does not buffer audio from a muted microphone.
   microphone.mute();
   lose();
   say(3);
@@ -189,7 +189,7 @@ test('drops audio while another client owns the voice', async () => {
   expect(sent).toEqual([]);
 });
 
-test('sends buffered audio at once on a new connection, and limits what is said afterwards', () => {
+test('sends buffered audio at once on a new connection and limits the audio that follows', () => {
   let unsent = 0;
   class Socket implements SocketLike {
     binaryType = '';
@@ -217,13 +217,13 @@ test('sends buffered audio at once on a new connection, and limits what is said 
   expect(line.sendSound(packet)).toBe(true);
   const later = Array.from({ length: 20 }, () => line.sendSound(packet));
   expect(later.at(-1)).toBe(false);
-  // The buffered audio has been sent: the usual limit applies again.
+  // The buffered audio has been sent, so the usual limit applies again.
   unsent = 0;
   const usual = Array.from({ length: 8 }, () => line.sendSound(packet));
   expect(usual).toEqual([true, true, true, true, true, true, true, false]);
 });
 
-test('reports `blocked` while the browser suspends it, and records again afterwards', async () => {
+test('reports `blocked` while the browser suspends audio, and then records again', async () => {
   const { microphone, say, sent } = await listening();
   become('interrupted');
   expect(microphone.status.get()).toMatchObject({ state: 'blocked', isOpen: false });

@@ -1,4 +1,4 @@
-// The checks of the protocol: no input throws, and only known fields pass.
+// What the protocol validates: no input throws, and only known fields pass.
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -40,7 +40,7 @@ describe('frames', () => {
     expect(readClientFrame(frame)).toMatch(why);
   });
 
-  test('never throws for a value, and copies a frame without its prototype', () => {
+  test('never throws for any value and copies a frame without its prototype', () => {
     fc.assert(
       fc.property(fc.oneof(fc.anything(), fc.jsonValue()), (value) => {
         for (const read of [readClientFrame, readServerFrame, readPostedFrames]) {
@@ -55,7 +55,7 @@ describe('frames', () => {
     expect(valueOfJson('{')).toBeUndefined();
   });
 
-  test("ignores a later server's unknown frame, but not a malformed one", () => {
+  test('ignores an unknown frame from a newer server, but not a malformed one', () => {
     expect(readServerFrame({ type: 'weather', sun: true })).toBeNull();
     expect(readServerFrame({ type: 'alive', seq: 1, now: 2, more: 3 })).toMatch(/unknown field/);
     expect(readServerFrame({ type: 'events', seq: 1, now: 2, events: [{}] })).toMatch(/events/);
@@ -63,7 +63,7 @@ describe('frames', () => {
 });
 
 describe('sound', () => {
-  test('decodes the samples that it encoded', () => {
+  test('decodes the samples that it has encoded', () => {
     const samples = fc.int16Array({ minLength: 1, maxLength: 500 });
     fc.assert(
       fc.property(samples, fc.nat(), (each, ref) => {

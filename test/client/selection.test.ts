@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest';
 import { rideSession, served } from '../serve/support/served.ts';
 
-test('calls its listeners only when its value changes', async () => {
+test('calls its listeners only when the selected value changes', async () => {
   const session = rideSession();
   const { client } = await served({ session: () => session });
   const { it, until } = client();
@@ -22,7 +22,7 @@ test('calls its listeners only when its value changes', async () => {
   expect(tasks.get()).toBe(0);
   await it.send('hello');
   await until(({ transcript }) => transcript.at(-1)?.text === 'You said: hello');
-  // Each item is reported once, however often its text grew.
+  // Each item is reported once, however often its text has grown.
   expect(heard).toEqual([1, 2]);
   expect(seen).toEqual([]);
   await it.send('use book_ride');

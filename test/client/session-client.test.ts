@@ -73,7 +73,7 @@ function clientOfFakes(options: Partial<ConnectOptions> = {}) {
     status: () => client.status.get().state,
     /** The sockets that are not closed. */
     live: () => sockets.filter(({ readyState }) => readyState < 2),
-    /** Waits until the client has opened `count` sockets; returns the newest. */
+    /** Waits until the client has opened `count` sockets, and returns the newest one. */
     async socket(count = 1): Promise<FakeSocket> {
       for (let turns = 0; turns < 10 && sockets.length < count; turns += 1) await Promise.resolve();
       const socket = sockets.at(-1);
@@ -92,7 +92,7 @@ test('opens with a welcome frame on an injected socket', async () => {
 
 const changes = ['connecting', 'open', 'waiting'] as const;
 test.each(changes)(
-  'SESSION-CLIENT-5: stays closed if a status listener closes it while it is %s',
+  'SESSION-CLIENT-5: remains closed if a status listener closes it while it is %s',
   async (state) => {
     const { client, environment, socket, status, live } = clientOfFakes();
     const first = await socket();
@@ -111,7 +111,7 @@ test.each(changes)(
   },
 );
 
-test('SESSION-CLIENT-5: stays closed if a store listener closes it, or if the server ends the session', async () => {
+test('SESSION-CLIENT-5: remains closed if a store listener closes it or the server ends the session', async () => {
   const welcomed = clientOfFakes();
   const first = await welcomed.socket();
   welcomed.client.store.subscribe(() => welcomed.client.close());
@@ -131,7 +131,7 @@ test('SESSION-CLIENT-5: stays closed if a store listener closes it, or if the se
   }
 });
 
-test('SESSION-CLIENT-5: opens one connection if a listener reconnects at once, and no second one later', async () => {
+test('SESSION-CLIENT-5: opens only one connection if a listener reconnects at once', async () => {
   const { client, environment, socket, sockets, status, live } = clientOfFakes();
   const first = await socket();
   first.welcome();
@@ -146,7 +146,7 @@ test('SESSION-CLIENT-5: opens one connection if a listener reconnects at once, a
   expect(status()).toBe('connecting');
 });
 
-test('SESSION-CLIENT-2: sends words from a listener once when it opens', async () => {
+test('SESSION-CLIENT-2: sends a message once if a listener sends it when the client opens', async () => {
   const { client, socket } = clientOfFakes();
   const first = await socket();
   const { unsubscribe } = client.status.subscribe(({ state }) => {
@@ -158,7 +158,7 @@ test('SESSION-CLIENT-2: sends words from a listener once when it opens', async (
   expect(first.sent.map(({ type }) => type)).toEqual(['hello', 'send']);
 });
 
-test('passes other listeners the newest value if one listener changes it', async () => {
+test('passes the newest value to later listeners if one listener changes it', async () => {
   const { client, socket } = clientOfFakes();
   const first = await socket();
   first.welcome();
@@ -171,7 +171,7 @@ test('passes other listeners the newest value if one listener changes it', async
   expect(seen).toEqual(['connecting']);
 });
 
-test('delivers values even if `onError` throws, and rethrows that error in a separate task', async () => {
+test('delivers values even if `onError` throws, and rethrows the error in a separate task', async () => {
   const later: (() => void)[] = [];
   const { clock, scheduler, ids, random } = simulatedEnvironment();
   const { client, socket, status } = clientOfFakes({
@@ -204,7 +204,7 @@ test('delivers values even if `onError` throws, and rethrows that error in a sep
   expect(later[0]).toThrow('of onError');
 });
 
-test('keeps its own answers while their questions are shown', async () => {
+test('keeps its own answers as long as their questions are shown', async () => {
   const { client, socket } = clientOfFakes();
   const first = await socket();
   first.welcome();
@@ -219,7 +219,7 @@ test('keeps its own answers while their questions are shown', async () => {
   expect(ids.at(-1)).toBe('q60');
 });
 
-/** A server that the client reaches by streams; it welcomes each of them. */
+/** A server that the client reaches through streams; it welcomes each of them. */
 function streamsOf() {
   const opened: (AbortSignal | null | undefined)[] = [];
   const welcome = {

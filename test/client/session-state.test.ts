@@ -1,4 +1,4 @@
-// The state of a session at a client: the public reducer, patches of views, and the cost of an update.
+// The state of a session in a client: the public reducer, patches to views, and the cost of an update.
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -61,7 +61,7 @@ describe('the reducer', () => {
     );
   });
 
-  test('keeps a limited number of ended views, and all open ones', () => {
+  test('keeps a limited number of finished items and all open ones', () => {
     let state = applySessionEvent(emptySessionState, item('i0', { final: false }));
     for (let n = 1; n <= 600; n++) state = applySessionEvent(state, item(`i${n}`));
     expect(state.transcript).toHaveLength(501);
@@ -85,7 +85,7 @@ describe('patches', () => {
     fc.jsonValue().map((value) => json(value)),
   );
 
-  test('puts the differences into a patch, which restores the view', () => {
+  test('restores a view by applying the patch to the earlier one', () => {
     fc.assert(
       fc.property(view, view, (before, after) => {
         expect(json(applyPatch(before, json(patchOf(before, after)) as object))).toEqual(
@@ -95,14 +95,14 @@ describe('patches', () => {
     );
   });
 
-  test('sends only the added part of a growing text', () => {
+  test('sends only the text that was added to a growing item', () => {
     const before = { id: 'i1', text: 'The lead agent says', final: false };
     const after = { id: 'i1', text: 'The lead agent says more', final: false };
     expect(patchOf(before, after)).toEqual({ append: { text: ' more' } });
     expect(patchOf(before, before)).toEqual({});
   });
 
-  test('requests the whole state when the patched view is missing', () => {
+  test('requests the whole state when the view to patch is missing', () => {
     const patch = { type: 'patch', of: 'questions', id: 'q1', set: { state: 'open' } } as const;
     expect(eventOfPatch(emptySessionState, patch)).toBeNull();
     expect(eventOfPatch(emptySessionState, { ...patch, of: 'nothing' as 'questions' })).toBeNull();

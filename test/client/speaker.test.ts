@@ -1,4 +1,4 @@
-// The speaker of a client in a fake browser: audio or silence, and the owner of the voice after a lost connection.
+// A client's speaker in a fake browser: audio or silence, and who has the voice after a lost connection.
 
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { encodeSound, type NoticeFrame, type ServerFrame } from '../../src/client/protocol.ts';
@@ -11,7 +11,7 @@ function speaker(workletUrl = () => 'worklet.js') {
     throw error;
   };
   let contexts = 0;
-  /** The newest context: the browser pauses and resumes it. */
+  /** The newest context, which the browser pauses and resumes. */
   const device = { mayResume: true, become: (_state: string): void => undefined };
   vi.stubGlobal(
     'AudioContext',
@@ -87,7 +87,7 @@ function speaker(workletUrl = () => 'worklet.js') {
   };
 }
 
-test('opens no audio output in silent mode, and switches between the modes', async () => {
+test('opens no audio output in silent mode and can switch modes', async () => {
   const { it, contexts, noticed } = speaker();
   expect(await it.start({ silent: true })).toBe('silent');
   expect(contexts()).toBe(0);
@@ -100,7 +100,7 @@ test('opens no audio output in silent mode, and switches between the modes', asy
   it.stop();
 });
 
-test('stays silent on a host where audio fails in any way, and can start again', async () => {
+test('remains silent on a host where audio fails in any way, and can start again', async () => {
   const nowhere = speaker(() => {
     throw new TypeError('no address');
   });
@@ -114,7 +114,7 @@ test('stays silent on a host where audio fails in any way, and can start again',
   expect(it.status.get().state).toBe('off');
 });
 
-test('does not request the voice if a listener stops the speaker when it turns on', async () => {
+test('does not request the voice if a listener stops the speaker as it turns on', async () => {
   const { it, noticed, contexts } = speaker();
   it.status.subscribe(({ state }) => {
     if (state === 'on') it.stop();
@@ -124,7 +124,7 @@ test('does not request the voice if a listener stops the speaker when it turns o
   expect(contexts()).toBe(0);
 });
 
-test('refuses an invalid option by name', async () => {
+test('names the option that is invalid', async () => {
   const { it, noticed } = speaker();
   await expect(it.start({ silent: 'yes' as never })).rejects.toMatchObject({
     code: 'INVALID_OPTION',
@@ -134,7 +134,7 @@ test('refuses an invalid option by name', async () => {
   expect(noticed).toEqual([]);
 });
 
-test('SPEAKER-3: requests the voice again after a reconnect, unless another client has it', async () => {
+test('SPEAKER-3: requests the voice again after a reconnect unless another client has it', async () => {
   const { it, onOpen, onFrame, noticed } = speaker();
   await it.start({ silent: true });
   onFrame.emit({ type: 'voice', own: true });
@@ -149,7 +149,7 @@ test('SPEAKER-3: requests the voice again after a reconnect, unless another clie
   it.stop();
 });
 
-test('SPEAKER-4: counts speech as heard on arrival in silent mode, for each item, in few reports', async () => {
+test('SPEAKER-4: counts each item as heard on arrival in silent mode and batches the reports', async () => {
   const { it, onFrame, sound, played, environment } = speaker();
   await it.start({ silent: true });
   onFrame.emit({ type: 'audio.item', ref: 1, itemId: 'greeting' });
@@ -174,7 +174,7 @@ test('SPEAKER-4: counts speech as heard on arrival in silent mode, for each item
   expect(played).toHaveLength(4);
 });
 
-test('SPEAKER-5: releases the voice while the browser suspends audio, and requests it afterwards', async () => {
+test('SPEAKER-5: releases the voice while the browser suspends audio and then requests it again', async () => {
   const { it, device, noticed, onFrame, onOpen, contexts } = speaker();
   expect(await it.start()).toBe('on');
   device.mayResume = false;
@@ -200,7 +200,7 @@ test('SPEAKER-5: releases the voice while the browser suspends audio, and reques
   expect(it.status.get().state).toBe('off');
 });
 
-test("does not request another client's voice when its audio resumes", async () => {
+test('does not take the voice from another client when its audio resumes', async () => {
   const { it, device, noticed, onFrame } = speaker();
   await it.start();
   onFrame.emit({ type: 'voice', own: false });
@@ -231,7 +231,7 @@ test('resumes suspended audio when the page becomes visible', async () => {
   expect(it.status.get().state).toBe('on');
 });
 
-test('counts speech as heard on arrival on an insecure page, which it reports', async () => {
+test('reports an insecure page and counts speech as heard on arrival', async () => {
   const { it, sound, onFrame, played, environment, noticed } = speaker();
   vi.stubGlobal('isSecureContext', false);
   vi.stubGlobal('AudioWorkletNode', undefined);

@@ -1,4 +1,4 @@
-// The code of a page's audio thread, without that thread: what it plays and what it reports.
+// The code for a page's audio thread, run outside that thread: what it plays and what it reports.
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -11,7 +11,7 @@ const pull = (queue: PlaybackQueue, ms: number): readonly WorkletReport[] =>
   queue.pull(new Float32Array((RATE_HZ * ms) / 1_000));
 
 describe('the queue of the speaker', () => {
-  test('reports every item to its end, and never more than was played', () => {
+  test('reports every item until its end and never more than was played', () => {
     fc.assert(
       fc.property(
         fc.array(fc.tuple(fc.integer({ min: 0, max: 4 }), fc.integer({ min: 1, max: 200 })), {
@@ -39,7 +39,7 @@ describe('the queue of the speaker', () => {
     );
   });
 
-  test('plays no cleared audio, and reports what was played', () => {
+  test('plays no cleared audio and reports how much was played', () => {
     const queue = new PlaybackQueue(RATE_HZ);
     queue.push('i1', samplesOf(200));
     queue.push('i2', samplesOf(200));
@@ -50,7 +50,7 @@ describe('the queue of the speaker', () => {
     expect(output.every((sample) => sample === 0)).toBe(true);
   });
 
-  test('plays audio without an item, but does not report it', () => {
+  test('plays audio that belongs to no item but does not report it', () => {
     const queue = new PlaybackQueue(RATE_HZ);
     queue.push(null, samplesOf(300));
     const output = new Float32Array(2_400);
@@ -60,7 +60,7 @@ describe('the queue of the speaker', () => {
   });
 });
 
-test('sends a second of silence for a muted microphone, then nothing', () => {
+test('sends one second of silence when the microphone is muted, then nothing', () => {
   const framer = new CaptureFramer(RATE_HZ);
   const loud = new Float32Array(480).fill(0.5);
   expect(framer.push(loud)).toEqual([]);

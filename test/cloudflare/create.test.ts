@@ -1,5 +1,5 @@
-// The project of `offstage create cloudflare`: the packed package creates it, the compiler checks it, wrangler bundles
-// it, and it runs in workerd, without a key and without a network.
+// The project that `offstage create cloudflare` creates: the packed package creates it, the compiler checks it,
+// wrangler bundles it, and it runs in workerd, without a key or a network.
 
 import { execFile } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
@@ -46,7 +46,7 @@ afterEach(async () => {
 afterAll(() => rmSync(house, { recursive: true, force: true }));
 
 async function deployed(env: Readonly<Record<string, string>> = {}) {
-  // Each deployment has separate objects: the objects of an earlier one would call a model once a key is set.
+  // Each deployment has its own objects, because the objects of an earlier one would call a model once a key is set.
   const objects = mkdtempSync(join(house, 'objects-'));
   running = await start(join(project, 'bundle', 'cloudflare.js'), objects, env);
   return running;
@@ -63,7 +63,7 @@ const clientOf = (session: string, token: string): TestClient =>
 const told = (client: TestClient, words: string) =>
   client.until(({ transcript }) => transcript.some(({ text }) => text.includes(words)));
 
-test('keeps a question with options while the object is evicted, and books the ride after the answer', async () => {
+test('keeps a question and its options when the object is evicted, and books the ride once answered', async () => {
   const { evict } = await deployed();
   const page = clientOf('ann', '');
   await page.it.send('Book me a ride to the airport.');
@@ -85,25 +85,25 @@ test('allows a paid model only for clients with the token', async () => {
   await clientOf('bob', 'let-me-in').status(({ state }) => state === 'open');
 });
 
-test('refuses every client with a key and no token', async () => {
+test('refuses every client if a key is set without a token', async () => {
   await deployed({ OPENAI_API_KEY: 'none' });
   const { reason } = await clientOf('eve', '').status(({ state }) => state === 'closed');
   expect(reason?.code).toBe('UNAUTHORIZED');
 });
 
-test('routes neither other paths nor a chat without a name to an object', async () => {
+test('returns 404 for other paths and for a chat without a name', async () => {
   const { url } = await deployed();
   for (const path of ['offstage', 'offstage?session=', 'elsewhere?session=ann'])
     expect((await fetch(new URL(path, url))).status).toBe(404);
 });
 
-test('bundles the page for wrangler, and names the Worker after the project', () => {
+test('bundles the page for wrangler and names the Worker after the project', () => {
   expect(readFileSync(join(project, 'web', 'index.html'), 'utf8')).toContain('src="/page.js"');
   expect(readFileSync(join(project, 'web', 'page.js'), 'utf8')).toContain('/offstage');
   expect(readFileSync(join(project, 'wrangler.jsonc'), 'utf8')).toContain('"name": "my-chats"');
 });
 
-test('pins the tool versions with which the project is tested', () => {
+test('pins the tool versions that the project is tested with', () => {
   const read = (path: string) =>
     JSON.parse(readFileSync(path, 'utf8')) as Record<string, Readonly<Record<string, string>>>;
   const { dependencies = {} } = read(fileURLToPath(new URL('package.json', import.meta.url)));

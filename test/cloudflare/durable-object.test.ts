@@ -1,5 +1,5 @@
 // A session in a Durable Object, in workerd, and its clients: SESSION-HOST-1 to SESSION-HOST-4, DURABLE-JOURNAL-1 to
-// DURABLE-JOURNAL-3. home.test.ts has the cases that every home of sessions passes, with SIGKILL.
+// DURABLE-JOURNAL-3. home.test.ts contains the cases that every home for sessions passes, with SIGKILL.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -72,7 +72,10 @@ const clientOf = (session: string, token = 'ann', more: Partial<ConnectOptions> 
     ...more,
   });
 
-/** Connects one client at a time: workerd never evicts an object whose first two sockets came simultaneously. */
+/**
+ * Connects one client at a time, because workerd never evicts an object whose first two sockets were opened
+ * simultaneously.
+ */
 async function connected(session: string, token: string): Promise<TestClient> {
   const client = clientOf(session, token);
   await client.status(({ state }) => state === 'open');
@@ -93,7 +96,7 @@ function upgrade(session: string, headers: Record<string, string>, path = 'offst
   }).finally(() => socket.terminate());
 }
 
-test('DURABLE-JOURNAL-1 DURABLE-JOURNAL-2: passes the journal suite, and stores an event of 5 MB in pieces', async () => {
+test('DURABLE-JOURNAL-1 DURABLE-JOURNAL-2: passes the journal suite and stores a 5 MB event in pieces', async () => {
   await run(suite);
   const { results, large } = await ask<{
     results: readonly { name: string; result: string }[];
@@ -107,14 +110,14 @@ test('DURABLE-JOURNAL-1 DURABLE-JOURNAL-2: passes the journal suite, and stores 
 });
 
 describe('the clients of an object', () => {
-  test('DURABLE-JOURNAL-3: keep a waiting question in storage only, with its deadline as the alarm', async () => {
+  test('DURABLE-JOURNAL-3: leave an open question only in storage, with its deadline as the alarm', async () => {
     await run();
     const ann = clientOf('a');
     await ann.it.send('Book me a ride');
     const { requestId, options } = await ann.question();
     expect(options.map(({ id }) => id)).toEqual(['economy', 'premium']);
     const sleeping = await asleep('a');
-    // The alarm is the question's deadline of ten minutes, not the watchdog of a session in memory.
+    // The alarm is the question's deadline of ten minutes, not the watchdog for a session in memory.
     expect((sleeping.alarm ?? 0) - Date.now()).toBeGreaterThan(60_000);
     expect(sleeping).toMatchObject({ entries: 1, errors: [] });
     expect(await ann.it.answer(requestId, { optionId: 'premium' })).toEqual({
@@ -143,7 +146,7 @@ describe('the clients of an object', () => {
     expect(await asleep('r')).toMatchObject({ errors: [] });
   });
 
-  test('SESSION-HOST-1: stay connected when the object is evicted, answer, and get the result', async () => {
+  test('SESSION-HOST-1: stay connected when the object is evicted, then answer and get the result', async () => {
     const { evict } = await run();
     const ann = await connected('b', 'ann');
     const eve = await connected('b', 'eve');
@@ -166,14 +169,14 @@ describe('the clients of an object', () => {
       'rider: Booked: economy',
       'lead: Done. Booked: economy',
     ]);
-    // After another eviction the new hub accepts words and remembers their receipt.
+    // After another eviction, the new hub accepts messages and remembers their receipts.
     await asleep('b');
     await evict('b');
     await ann.it.send('hello');
     await told(ann, 'You said: hello');
   });
 
-  test('get an answer to a ping while the object is evicted', async () => {
+  test('receive a reply to a ping while the object is evicted', async () => {
     const { evict } = await run();
     let [pings, pongs] = [0, 0];
     let ponged = (): void => undefined;
@@ -205,7 +208,7 @@ describe('the clients of an object', () => {
     await told(ann, 'You said: again');
   });
 
-  test("SESSION-HOST-4: fail with an invalid token or another session's identity, without opening the session", async () => {
+  test("SESSION-HOST-4: fail with an invalid token or another session's identity without opening the session", async () => {
     await run();
     for (const token of ['nobody', 'mallory']) {
       const { it, status } = clientOf('e', token);
@@ -220,7 +223,7 @@ describe('the clients of an object', () => {
     });
   });
 
-  test('see everything as observers but cannot act; the first valid answer counts', async () => {
+  test('see everything as observers but cannot act', async () => {
     await run();
     const [ann, bob, eve] = [clientOf('f'), clientOf('f', 'bob'), clientOf('f', 'eve')];
     await ann.it.send('Book me a ride');
@@ -241,7 +244,7 @@ describe('the clients of an object', () => {
     await told(eve, 'Booked: economy');
   });
 
-  test('fail from foreign pages, for other paths, for plain requests and with large frames', async () => {
+  test('reject foreign pages, other paths, plain requests and large frames', async () => {
     const { url } = await run();
     expect(await upgrade('g', {})).toBe(101);
     expect(await upgrade('g', { origin: new URL(url).origin })).toBe(101);
@@ -258,7 +261,7 @@ describe('the clients of an object', () => {
     expect((await look('g')).errors).toEqual([]);
   });
 
-  test('learn that a session was deleted, which removes every row with its words and its alarm', async () => {
+  test('learn that a session was deleted together with its rows and its alarm', async () => {
     await run();
     const ann = clientOf('h');
     await ann.it.send('Book me a ride to the xylophone');
@@ -270,7 +273,7 @@ describe('the clients of an object', () => {
     expect(after).toMatchObject({ rows: [expect.any(Object)], alarm: null });
     const { reason } = await ann.status(({ state }) => state === 'closed');
     expect(reason?.code).toBe('SESSION_ENDED');
-    // The next client begins a new session.
+    // The next client starts a new session.
     const bob = clientOf('h', 'bob');
     await bob.it.send('hello');
     await told(bob, 'You said: hello');

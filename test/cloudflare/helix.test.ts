@@ -1,5 +1,5 @@
-// The Cloudflare example of "Sub-Agent Execution" (Helix Agents) as a runnable program: results are in the order of the
-// calls, a failure is `{ error }`, and workerd is killed in between.
+// The Cloudflare example from "Sub-Agent Execution" (Helix Agents) as a runnable program: the results come in the order
+// of the calls, a failure is `{ error }`, and workerd is killed in between.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,7 +15,7 @@ beforeAll(() => bundle('helix-worker.js', worker));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 test(
-  'continues the run by its alarm after a kill, and repeats no finished sub-agent',
+  'resumes the run through its alarm after a kill and repeats no finished sub-agent',
   { tags: ['H7'] },
   async () => {
     const begun: string[] = [];
@@ -61,7 +61,7 @@ test(
       'summarizer-one',
       'summarizer-two',
     ]);
-    // The outcome is stored: the next request starts no work.
+    // The outcome is stored, so the next request starts no work.
     const before = begun.length;
     await running.kill();
     running = await start(worker, objects, env);

@@ -1,4 +1,4 @@
-// The suite of homes in a Durable Object: workerd is killed, and objects are evicted.
+// The suite for homes in a Durable Object: workerd is killed, and objects are evicted.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -63,7 +63,7 @@ describe('planted faults', () => {
     ['never looks', 'a model call during'],
     ['never looks', 'while everything was dead'],
     ['forgets its tabs', 'an open tab'],
-  ])('finds %s with "%s"', async (fault, name) => {
+  ])('detects %s with "%s"', async (fault, name) => {
     const found = homeConformance(setupOf(fault)).find((each) => each.name.includes(name));
     await expect(found?.run()).rejects.toMatchObject({ code: 'NOT_CONFORMANT' });
   });

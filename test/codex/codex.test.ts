@@ -1,5 +1,5 @@
 // Subagents on the real Codex behind the Agent Client Protocol (ACP-SESSION-1, 3; RELAY-LOOP-1..3): permissions,
-// denials, cancels, and kills of Codex and of the program.
+// denials, cancellations, and kills of Codex and of the program.
 
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -69,27 +69,27 @@ async function stage(acts: readonly RelayAct[], asks = false) {
   const noted = (): string => (existsSync(log) ? readFileSync(log, 'utf8') : '');
   const ended = () => {
     expect(marks()).toEqual([]);
-    // Codex called only its model.
+    // Codex called nothing but its model.
     expect([...endpoint.requests]).toEqual(['POST /v1/responses']);
   };
   return { endpoint, asked, doubts, begin, marks, noted, ended };
 }
 
 describe('a permission', () => {
-  test('names the exact command, which runs once if permitted', async () => {
+  test('names the exact command, which runs once if the user permits it', async () => {
     const { begin, asked, noted, ended } = await stage([NOTE, { say: 'Done.' }]);
     const outcome = await begin(() => ({ approved: true })).result;
     expect(outcome).toMatchObject({ status: 'completed', text: 'Done.' });
     expect(asked).toHaveLength(1);
     expect(JSON.stringify(asked[0]?.action)).toContain('echo a >> ');
     expect(noted()).toBe('a\n');
-    // Codex reports a command as running before it asks.
+    // Codex reports a command as running before it asks for permission.
     const calls = outcome.toolLedger.filter(({ toolName }) => toolName === 'agent_tool');
     expect(calls.map(({ approval, status }) => [approval, status]).at(-1)).toEqual(['given', 'ok']);
     ended();
   });
 
-  test('ends the turn when denied, and the subagent fails as denied rather than cancelled', async () => {
+  test('ends the turn when denied and reports the subagent as denied, not as cancelled', async () => {
     const { begin, noted, ended } = await stage([NOTE, { say: 'Done.' }]);
     const outcome = await begin(() => ({ approved: false })).result;
     expect(outcome).toMatchObject({ status: 'failed', error: { code: 'RELAY_DENIED' } });
@@ -98,7 +98,7 @@ describe('a permission', () => {
   });
 });
 
-test('asks the user a question that Codex states in words, by a rule of the task manager', async () => {
+test("asks the user a question that Codex asked in its text, as the task manager's rule requires", async () => {
   const { begin, asked, ended } = await stage([{ question: 'Which one?' }], true);
   const outcome = await begin(() => ({ text: 'The blue one' })).result;
   expect(asked.map(({ kind, question }) => [kind, question])).toEqual([
@@ -111,7 +111,7 @@ test('asks the user a question that Codex states in words, by a rule of the task
   ended();
 });
 
-test('ends its turn and its processes at a cancellation', async () => {
+test('ends its turn and its processes when it is cancelled', async () => {
   const { begin, endpoint, marks, ended } = await stage([{ untilCancelled: true }]);
   const { promise: atWork, resolve } = Promise.withResolvers<void>();
   endpoint.onRequest = resolve;
@@ -123,7 +123,7 @@ test('ends its turn and its processes at a cancellation', async () => {
   ended();
 });
 
-test('reconnects to a Codex process that was killed during a question, which it asks again', async () => {
+test('reconnects when Codex is killed during a question, and asks the question again', async () => {
   const { begin, asked, doubts, endpoint, marks, noted, ended } = await stage([
     NOTE,
     { say: 'Done.' },

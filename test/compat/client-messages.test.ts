@@ -40,7 +40,7 @@ function clientTalk(more: TalkOptions = {}) {
 
 describe('a question', { tags: ['B46', 'B90'] }, () => {
   test(
-    'reaches the client once with its buttons, one of which answers the question',
+    'reaches the client once with its buttons and is answered by a button press',
     { tags: ['B46'] },
     async () => {
       const { start, type, of, send, state, environment, question } = clientTalk({
@@ -64,14 +64,14 @@ describe('a question', { tags: ['B46', 'B90'] }, () => {
         { type: 'ui.payload', payload: { type: 'choice', requestId, data: { options } } },
       ]);
       const click = { type: 'ui.response', requestId, selectedOptionId: 'pre' };
-      // The click as the text of a socket's frame.
+      // The click as the text of a WebSocket frame.
       expect(await send(JSON.stringify(click))).toEqual({ accepted: true });
       await environment.settle();
       expect(question()?.answer).toBe('Premium');
       expect(of('subagent.question.closed')).toEqual([
         { type: 'subagent.question.closed', requestId, state: 'answered', answer: 'Premium' },
       ]);
-      // [BW18] The same click again answers no other question.
+      // [BW18] Repeating the click does not answer any other question.
       expect(await send(click)).toEqual({ accepted: false, reason: 'over' });
     },
   );
@@ -96,7 +96,7 @@ describe('a question', { tags: ['B46', 'B90'] }, () => {
   });
 
   test(
-    "becomes a confirmation for an approval, and accepts a form's fields as words",
+    'reaches the client as a confirmation for an approval, and accepts form fields as text',
     { tags: ['B47'] },
     async () => {
       const { start, type, of, send, environment, question } = clientTalk({
@@ -132,7 +132,7 @@ describe('a question', { tags: ['B46', 'B90'] }, () => {
 });
 
 describe('the subagents', { tags: ['B89', 'B90'] }, () => {
-  test('report changed progress, and each end once for its call', async () => {
+  test('report progress when it changes, and the end of each subagent once with its call', async () => {
     const go: (() => void)[] = [];
     const { start, type, of, environment, state } = clientTalk({
       subagents: {
@@ -181,7 +181,7 @@ describe('the subagents', { tags: ['B89', 'B90'] }, () => {
   });
 
   test(
-    'report the reason of each failure once, and no failure for a cancellation',
+    'report the reason for each failure once, but do not report a cancellation as a failure',
     { tags: ['B87', 'BW24'] },
     async () => {
       const { start, type, of, environment, state, send } = clientTalk({
@@ -209,7 +209,7 @@ describe('the subagents', { tags: ['B89', 'B90'] }, () => {
   );
 
   test(
-    'state which one works for a call, which one asked a question, and how many there are',
+    'state which subagent runs for a call, which one asked a question and how many are active',
     { tags: ['B36', 'R20'] },
     async () => {
       const { start, type, session, events, question } = clientTalk({ subagents: { ride: asks } });
@@ -224,7 +224,7 @@ describe('the subagents', { tags: ['B89', 'B90'] }, () => {
       expect(session.subagents.ofCall('other')).toBeUndefined();
       expect(session.subagents.ofQuestion('other')).toBeUndefined();
       expect(session.subagents.activeCount).toBe(1);
-      // [B23] The call is pending until its result arrives; [B22] it can be cancelled.
+      // [B23] The call is pending until its result arrives, and [B22] it can be cancelled.
       expect(session.pendingToolCalls).toEqual([callId]);
       expect(session.cancelToolCall(callId)).toBe(true);
       expect(session.cancelToolCall('other')).toBe(false);
@@ -233,7 +233,7 @@ describe('the subagents', { tags: ['B89', 'B90'] }, () => {
 });
 
 describe('tool calls', { tags: ['B23'] }, () => {
-  test('pass the cause of an error, and how each call was answered, to their hooks', async () => {
+  test("pass an error's cause and each call's result to their hooks", async () => {
     const cause = new Error('no line');
     const thrown: unknown[] = [];
     const results: string[] = [];
@@ -262,7 +262,7 @@ describe('tool calls', { tags: ['B23'] }, () => {
 
 describe('the conversation', { tags: ['B62', 'B63'] }, () => {
   test(
-    'sends partial and final transcripts, and marks no transcript as corrected',
+    'sends partial and final transcripts and marks none as corrected',
     { tags: ['B63'] },
     async () => {
       const talk = voiceTalk();
@@ -287,7 +287,7 @@ describe('the conversation', { tags: ['B62', 'B63'] }, () => {
   );
 
   test(
-    'reports the end of each turn before its hooks, and each new lead agent',
+    'reports the end of each turn before its hooks run, and reports each new lead agent',
     { tags: ['B62'] },
     async () => {
       const order: string[] = [];
@@ -316,7 +316,7 @@ describe('the conversation', { tags: ['B62', 'B63'] }, () => {
     },
   );
 
-  test("passes on an agent's or a tool's JSON", { tags: ['B7', 'B9'] }, async () => {
+  test('passes on JSON from an agent or a tool', { tags: ['B7', 'B9'] }, async () => {
     const show = defineTool({
       name: 'show',
       description: 'Shows',
@@ -333,7 +333,7 @@ describe('the conversation', { tags: ['B62', 'B63'] }, () => {
   });
 });
 
-test('mark final words that replace earlier final words', { tags: ['B63'] }, () => {
+test('mark a final transcript that replaces an earlier final one', { tags: ['B63'] }, () => {
   const { session } = textTalk();
   const events = new Subject<SessionEvent>();
   const messages: ClientMessage[] = [];
@@ -361,7 +361,7 @@ test('mark final words that replace earlier final words', { tags: ['B63'] }, () 
 });
 
 describe('messages of clients', { tags: ['B55', 'B63'] }, () => {
-  test("include typed text, and a result's display or dismissal", async () => {
+  test('carry typed text and report that a result was displayed or dismissed', async () => {
     const { start, send, said, environment, session, state } = clientTalk();
     await start();
     expect(await send({ type: 'text_input', text: ' hello ' })).toEqual({ accepted: true });
@@ -399,7 +399,7 @@ describe('messages of clients', { tags: ['B55', 'B63'] }, () => {
     expect(state().connection).toBe('active');
   });
 
-  test('fail before the start, or as answers to unknown questions', async () => {
+  test('fail before the start or if the question is unknown', async () => {
     const { start, send } = clientTalk();
     expect(await send({ type: 'text_input', text: 'hello' })).toMatchObject({
       accepted: false,

@@ -25,7 +25,7 @@ function withCompanions(options: ProgramOptions = {}) {
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 describe('the tools', { tags: ['H18'] }, () => {
-  test('have their original names, and waitForResult only for a blocking companion', () => {
+  test('have their original names and include waitForResult only for a blocking companion', () => {
     const { tools } = withCompanions();
     const five = ['getChildStatus', 'listChildren', 'sendMessage', 'spawnAgent', 'terminateChild'];
     expect(Object.keys(tools).toSorted()).toEqual(
@@ -45,7 +45,7 @@ describe('the tools', { tags: ['H18'] }, () => {
 
 describe('a background companion', { tags: ['H18'] }, () => {
   test(
-    'starts, accepts messages, shows its status and ends while its parent works',
+    'starts, accepts messages, shows its status and ends while its parent is working',
     { tags: ['HW6'] },
     async () => {
       const { service, call } = withCompanions();
@@ -73,7 +73,7 @@ describe('a background companion', { tags: ['H18'] }, () => {
     },
   );
 
-  test('COMPANIONS-1: starts another run under its name for a message while it is idle', async () => {
+  test('COMPANIONS-1: starts another run under the same name when it receives a message while idle', async () => {
     const { service, call } = withCompanions();
     await call('spawnAgent', { agentType: 'critic', message: 'First' });
     service.end('sub_1', { result: 'Doubtful' });
@@ -86,12 +86,12 @@ describe('a background companion', { tags: ['H18'] }, () => {
       ['critic-1', 'First'],
       ['critic-1', 'Second'],
     ]);
-    // The same configuration gives the same instance, with its history.
+    // The same configuration returns the same instance with its history.
     expect(service.spawned[1]?.config).toBe(service.spawned[0]?.config);
     expect(await call('listChildren')).toMatchObject({ children: [{ status: 'running' }] });
   });
 
-  test("uses one configuration and one instance for all its runs, even with a program's model", async () => {
+  test('uses one configuration and one instance for all its runs', async () => {
     const { service, call } = withCompanions({ model: 'some/model' });
     await call('spawnAgent', { agentType: 'critic', message: 'First' });
     service.end('sub_1');
@@ -108,7 +108,7 @@ describe('a background companion', { tags: ['H18'] }, () => {
     expect(service.sent).toMatchObject([{ content: 'The second', inResponseTo: 'sub_1.q1' }]);
   });
 
-  test('gets a unique name beside another companion of its type', async () => {
+  test('gets a unique name if another companion has the same type', async () => {
     const { service, call } = withCompanions();
     await call('spawnAgent', { agentType: 'critic', message: 'a' });
     await call('spawnAgent', { agentType: 'critic', message: 'b' });
@@ -117,7 +117,7 @@ describe('a background companion', { tags: ['H18'] }, () => {
 });
 
 describe('a blocking companion', { tags: ['H18'] }, () => {
-  test('returns its findings to a spawn and to a message', async () => {
+  test('returns its findings for a spawn and for a message', async () => {
     const { service, call } = withCompanions();
     const spawning = call('spawnAgent', { agentType: 'researcher', message: 'Go' });
     await turn();
@@ -136,7 +136,7 @@ describe('a blocking companion', { tags: ['H18'] }, () => {
     });
   });
 
-  test('returns its question instead of a result', async () => {
+  test('returns a question instead of a result if it asks one', async () => {
     const { service, call } = withCompanions();
     const spawning = call('spawnAgent', { agentType: 'researcher', message: 'Go' });
     await turn();
@@ -147,7 +147,7 @@ describe('a blocking companion', { tags: ['H18'] }, () => {
     });
   });
 
-  test('returns refusals and interrupted waits as data', async () => {
+  test('reports refusals and interrupted waits as data', async () => {
     const { service, call } = withCompanions();
     service.refuse('SESSION_LIMIT');
     expect(await call('spawnAgent', { agentType: 'researcher', message: 'Go' })).toMatchObject({
@@ -163,12 +163,12 @@ describe('a blocking companion', { tags: ['H18'] }, () => {
     await turn();
     controller.abort();
     expect(await spawning).toMatchObject({ error: { code: 'CANCELLED' } });
-    // The companion stays: it does not belong to the cancelled call.
+    // The companion remains, because it does not belong to the cancelled call.
     expect(service.list({ subagentId: null })).toHaveLength(1);
   });
 });
 
-test("COMPANIONS-2: does not show another agent's companions", async () => {
+test("COMPANIONS-2: hides another agent's companions", async () => {
   const { service, call } = withCompanions();
   await call('spawnAgent', { agentType: 'critic', message: 'a' });
   const context = withCaller(undefined, {

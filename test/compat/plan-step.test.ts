@@ -22,7 +22,7 @@ describe('names', { tags: ['H2'] }, () => {
     expect(isSubAgentTool('subagent__')).toBe(false);
   });
 
-  test('recognises a subagent tool by its marks under any name', { tags: ['HW1'] }, () => {
+  test('recognises a subagent tool regardless of its name', { tags: ['HW1'] }, () => {
     expect(isSubAgentTool(summarizer)).toBe(true);
     expect(isSubAgentTool(plain)).toBe(false);
     expect(isSubAgentTool(null)).toBe(false);
@@ -31,7 +31,7 @@ describe('names', { tags: ['H2'] }, () => {
 });
 
 describe('planStepProcessing', { tags: ['H3'] }, () => {
-  test('splits calls into two parts, each in the order of the calls', () => {
+  test('splits calls into two groups and preserves their order', () => {
     const calls = [
       { toolCallId: '1', toolName: 'subagent__b', input: { b: 1 } },
       { toolCallId: '2', toolName: 'search', input: {} },
@@ -47,7 +47,7 @@ describe('planStepProcessing', { tags: ['H3'] }, () => {
     });
   });
 
-  test('accepts calls in the recorded form', { tags: ['H8'] }, () => {
+  test('accepts calls in recorded form', { tags: ['H8'] }, () => {
     const calls = [{ id: 's1', name: 'subagent__summarizer', arguments: { texts: [] } }];
     expect(planStepProcessing(calls)).toEqual({
       toolCalls: [],
@@ -62,13 +62,17 @@ describe('planStepProcessing', { tags: ['H3'] }, () => {
     ]);
   });
 
-  test("treats a user's own tool with the prefix as a tool", { tags: ['HW1'] }, () => {
-    const calls = [{ toolCallId: '1', toolName: 'subagent__mine', input: {} }];
-    expect(planStepProcessing(calls, { subagent__mine: plain })).toEqual({
-      toolCalls: calls,
-      subAgentCalls: [],
-    });
-  });
+  test(
+    "treats a user's own tool as a tool even if its name has the prefix",
+    { tags: ['HW1'] },
+    () => {
+      const calls = [{ toolCallId: '1', toolName: 'subagent__mine', input: {} }];
+      expect(planStepProcessing(calls, { subagent__mine: plain })).toEqual({
+        toolCalls: calls,
+        subAgentCalls: [],
+      });
+    },
+  );
 
   test('does not modify its arguments', () => {
     const calls = Object.freeze([

@@ -37,7 +37,7 @@ function relayed(
 }
 
 describe('the tools of a relay', { tags: ['B75', 'B78', 'B79'] }, () => {
-  test('start, ask, accept an answer and complete, until dispose ends everything', async () => {
+  test('start, ask, accept an answer and complete, until dispose ends them all', async () => {
     const { call, config, relay } = relayed(() => [
       { question: 'Which?', options: [{ id: 'r', label: 'Red' }] },
       { say: 'Done.' },
@@ -62,7 +62,7 @@ describe('the tools of a relay', { tags: ['B75', 'B78', 'B79'] }, () => {
     });
   });
 
-  test('report a question in words as input needed, and its answer becomes the next turn', async () => {
+  test('report a question in the text as input needed and send its answer as the next turn', async () => {
     const { call } = relayed((prompt) => [{ say: prompt === 'blue' ? 'Done.' : 'Which?' }]);
     expect(await call('start', { task: 'paint' })).toMatchObject({ status: 'needs_input' });
     expect(await call('respond', { sessionId: 'session-1', response: 'blue' })).toMatchObject({
@@ -83,7 +83,7 @@ describe('the tools of a relay', { tags: ['B75', 'B78', 'B79'] }, () => {
     });
   });
 
-  test('continue the thread by default, start one with force_fresh, and require one for force_resume', async () => {
+  test('continue the thread by default, start one with force_fresh and require one for force_resume', async () => {
     const { call, relay } = relayed(() => [{ say: 'Done.' }], { prefix: 'claude_code' });
     expect(await call('start', { task: 'a', continuity: 'force_resume' })).toEqual({
       status: 'error',
@@ -103,7 +103,7 @@ describe('the tools of a relay', { tags: ['B75', 'B78', 'B79'] }, () => {
     ).toMatchObject({ status: 'completed', sessionId: 'session-1', threadId: 'claude_thread_1' });
   });
 
-  test("return an error for a failed, dead or exhausted agent, and end an aborted call's turn", async () => {
+  test('return an error if the agent fails, dies or is exhausted, and end the turn of an aborted call', async () => {
     const failed = relayed(() => [{ end: 'refused' }]);
     expect(await failed.call('start', { task: 'a' })).toMatchObject({
       status: 'error',
@@ -126,7 +126,7 @@ describe('the tools of a relay', { tags: ['B75', 'B78', 'B79'] }, () => {
     expect(await waiting.call('respond', respond, abort.signal)).toMatchObject({ status: 'error' });
   });
 
-  test('lets ask_claude work in the background, and returns its words', async () => {
+  test('lets ask_claude work in the background and returns its text', async () => {
     const relay = scriptedRelay({ script: () => [{ say: 'The bug is fixed.' }] });
     const { tool, subagentConfigs } = askClaude(relay);
     const session = new TextSession({
@@ -163,7 +163,7 @@ describe('the task manager of OpenClaw', { tags: ['B80', 'B81', 'B82'] }, () => 
     expect(openClawTaskKind(words)).toEqual({ domain, operation });
   });
 
-  test('plans a topic for each domain or hint, and a lock for a writer', () => {
+  test('plans a topic for each domain or hint and a lock for each writer', () => {
     const task = { toolName: 'ask', description: 'Book a meeting', args: {}, scope: {} };
     expect(openClawPlan(task)).toEqual({ topic: 'calendar', writes: ['calendar-write:primary'] });
     expect(openClawPlan({ ...task, args: { thread: 't1', resource: 'work' } })).toEqual({
@@ -180,7 +180,7 @@ describe('the task manager of OpenClaw', { tags: ['B80', 'B81', 'B82'] }, () => 
     ['yes, confirm it', 'hint:t1', { topic: 'hint:t1', writes: [] }],
     ['yes, confirm it', undefined, { writes: [] }],
     ['Sing', 'calendar', { writes: [] }],
-  ])('plans "%s" after a task of %s', (words, latestTopic, plan) => {
+  ])('plans "%s" after a task with topic %s', (words, latestTopic, plan) => {
     const task = { toolName: 'ask', description: 'Execute tool: ask', args: { words }, scope: {} };
     expect(openClawPlan(task, latestTopic)).toEqual(plan);
   });

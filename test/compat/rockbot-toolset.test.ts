@@ -43,7 +43,7 @@ function rockbot(agent?: RockbotToolsetOptions['agent']) {
 }
 
 describe('spawn_subagent', { tags: ['R1', 'R2'] }, () => {
-  test('answers at once with a task_id', async () => {
+  test('answers immediately with a task_id', async () => {
     const { service, words } = rockbot();
     expect(await words('spawn_subagent', { description: 'Research X', context: 'On Mars' })).toBe(
       'Subagent spawned with task_id: sub_1. It will report progress and send a final result when complete.',
@@ -53,12 +53,12 @@ describe('spawn_subagent', { tags: ['R1', 'R2'] }, () => {
       task: { description: 'Research X', args: { context: 'On Mars' } },
       callId: 'call_1',
     });
-    // The calling model's words are data of the task, not instructions.
+    // What the calling model wrote counts as data of the task, not as instructions.
     expect(service.spawned[0]?.config.instructions).not.toContain('On Mars');
   });
 
   test(
-    'gives a subagent ReportProgress, but no tools to manage subagents',
+    'gives a subagent ReportProgress but no tools to manage subagents',
     { tags: ['R10'] },
     async () => {
       const { service, words } = rockbot();
@@ -74,7 +74,7 @@ describe('spawn_subagent', { tags: ['R1', 'R2'] }, () => {
   );
 
   test(
-    'returns an error text to the model at the limit, and a code to a program',
+    'returns an error text to the model at the limit, and an error code to a program',
     { tags: ['RW15'] },
     async () => {
       const { service, run } = rockbot();
@@ -114,7 +114,7 @@ describe('spawn_subagent', { tags: ['R1', 'R2'] }, () => {
   });
 
   test(
-    'configures every subagent with `agent`, and uses `timeout` if the call gives no minutes',
+    'configures every subagent with `agent` and uses `timeout` if the call sets no minutes',
     { tags: ['RW8'] },
     async () => {
       const agent = {
@@ -138,7 +138,7 @@ describe('spawn_subagent', { tags: ['R1', 'R2'] }, () => {
     },
   );
 
-  test('names a missing argument', { tags: ['R3'] }, async () => {
+  test('names the argument that is missing', { tags: ['R3'] }, async () => {
     const { words } = rockbot();
     expect(await words('spawn_subagent', {})).toMatch(/Missing required argument: description/);
     expect(await words('spawn_subagent', { description: '' })).toMatch(
@@ -149,7 +149,7 @@ describe('spawn_subagent', { tags: ['R1', 'R2'] }, () => {
 });
 
 test(
-  'cancel_subagent describes a cancellation and an ended task in words, not as errors',
+  'cancel_subagent reports a cancellation or an ended task as plain text, not as an error',
   { tags: ['R4'] },
   async () => {
     const { words, run } = rockbot();
@@ -200,7 +200,7 @@ test('offers ReportProgress only inside a subagent', { tags: ['R9'] }, async () 
   });
 });
 
-test('allows three subagents at a time, without a queue', { tags: ['R12'] }, () => {
+test('allows three subagents at a time and has no queue', { tags: ['R12'] }, () => {
   expect(sessionLimits(rockbotLimits)).toMatchObject({
     maxConcurrentPerSession: 3,
     whenFull: 'reject',

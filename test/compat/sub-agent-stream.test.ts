@@ -32,13 +32,13 @@ describe('chunks', { tags: ['H6', 'H22'] }, () => {
     ).toEqual([{ type: 'subagent_start', ...ofChild, input: { texts: ['a'] } }]);
   });
 
-  test('attribute children of a lead agent or a program to the service', { tags: ['H4'] }, () => {
+  test('attribute a child of a lead agent or a program to the service', { tags: ['H4'] }, () => {
     expect(chunks({ type: 'spawned', input: {}, parentId: null })).toMatchObject([
       { parentAgentId: 'service' },
     ]);
   });
 
-  test("contain a child's words and calls under its id", () => {
+  test("contain a child's text and calls under the child's id", () => {
     const streamed = (chunk: object) => chunks({ type: 'streamed', chunk: { step: 1, ...chunk } });
     expect(streamed({ type: 'text_delta', delta: 'Sum' })).toEqual([
       { ...own, type: 'text_delta', delta: 'Sum' },
@@ -55,7 +55,7 @@ describe('chunks', { tags: ['H6', 'H22'] }, () => {
     ]);
   });
 
-  test('contain a result as an output, then the end', () => {
+  test('contain a result as an output, followed by the end', () => {
     const output = { summary: 'ab' };
     expect(chunks({ type: 'ended', outcome: completedOutcome('', { output }) })).toEqual([
       { type: 'output', ...own, output },
@@ -63,15 +63,19 @@ describe('chunks', { tags: ['H6', 'H22'] }, () => {
     ]);
   });
 
-  test('contain a failure as an error, then the end with its message', { tags: ['H10'] }, () => {
-    const error = { code: 'STEP_LIMIT', message: 'Max steps exceeded', retryable: false };
-    expect(
-      chunks({ type: 'ended', outcome: unfinishedOutcome({ status: 'failed', error }) }),
-    ).toEqual([
-      { type: 'error', ...own, code: 'STEP_LIMIT', message: 'Max steps exceeded' },
-      { type: 'subagent_end', ...ofChild, success: false, error: 'Max steps exceeded' },
-    ]);
-  });
+  test(
+    'contain a failure as an error, followed by an end with its message',
+    { tags: ['H10'] },
+    () => {
+      const error = { code: 'STEP_LIMIT', message: 'Max steps exceeded', retryable: false };
+      expect(
+        chunks({ type: 'ended', outcome: unfinishedOutcome({ status: 'failed', error }) }),
+      ).toEqual([
+        { type: 'error', ...own, code: 'STEP_LIMIT', message: 'Max steps exceeded' },
+        { type: 'subagent_end', ...ofChild, success: false, error: 'Max steps exceeded' },
+      ]);
+    },
+  );
 
   test('contain any other event as a custom chunk', () => {
     expect(chunks({ type: 'progress', update: 'half', percent: 50 })).toEqual([
@@ -79,7 +83,7 @@ describe('chunks', { tags: ['H6', 'H22'] }, () => {
     ]);
   });
 
-  test('each contain owner, type and time', () => {
+  test('each contain an owner, a type and a time', () => {
     for (const chunk of chunks({ type: 'ended', outcome: completedOutcome('') })) {
       expect('agentId' in chunk ? chunk.agentId : chunk.subAgentId).toBe('child');
       expect(chunk).toMatchObject({ agentType: 'summarizer', timestamp: 7 });

@@ -1,4 +1,4 @@
-// The topics of a session, and the order of their messages among its events.
+// The topics of a session, and where their messages appear among its events.
 
 import { describe, expect, test } from 'vitest';
 import { topic, type SubagentTopics, type TopicSession } from '../../src/compat/index.ts';
@@ -16,7 +16,7 @@ function heard<T extends keyof SubagentTopics>(
 }
 
 describe('the topics', () => {
-  test("report progress with the owner and the owner's parents", { tags: ['R28'] }, async () => {
+  test('report progress with the owner and its parents', { tags: ['R28'] }, async () => {
     const { subagent, next } = counting();
     const { session, start, type, environment } = textTalk({ subagents: { report: subagent } });
     const messages = heard(session, 'subagent.progress');
@@ -36,7 +36,7 @@ describe('the topics', () => {
     );
   });
 
-  test('report a result with the question, the work and the batch', { tags: ['R29'] }, async () => {
+  test('report a result with its question, work and batch', { tags: ['R29'] }, async () => {
     const { session, start, type, finish } = siblingTalk(['flight', 'hotel']);
     const messages = heard(session, 'subagent.result');
     await start();
@@ -61,7 +61,7 @@ describe('the topics', () => {
     expect(messages[1]).toMatchObject({ output: 'hotel is found', batchId: 'batch_call_1' });
   });
 
-  test("report a failure's error, and the calls that were made", { tags: ['R29'] }, async () => {
+  test("report a failure's error and the calls made before it", { tags: ['R29'] }, async () => {
     const { session, start, type } = textTalk({
       consolidation: 'off',
       subagents: {
@@ -104,7 +104,7 @@ describe('the topics', () => {
     ]);
   });
 
-  test('end with the session', async () => {
+  test('complete when the session ends', async () => {
     const { session, start, close } = textTalk();
     let isComplete = false;
     topic(session, 'subagent.result').subscribe({ complete: () => (isComplete = true) });

@@ -1,5 +1,5 @@
-// The tests of one stage in simulated time: every dialogue succeeds, or fails as `known.json` states. A dialogue that
-// now succeeds must be removed from that file.
+// The tests for one stage in simulated time: every dialogue either succeeds or fails as `known.json` states. A dialogue
+// that now succeeds must be removed from that file.
 
 import { describe, expect, test } from 'vitest';
 import { dialogues } from './corpus/index.ts';

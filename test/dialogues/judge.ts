@@ -1,28 +1,28 @@
-// Judges a played dialogue: its faults, and how long things took.
+// Judges a dialogue that has been played: its faults, and how long things took.
 
 import type { Dialogue, WorkEnd } from './dialogue.ts';
 import { toolOf } from './play.ts';
 import type { DialogueRecord, Utterance } from './record.ts';
 
-/** The kinds of faults; the table counts each. */
+/** The kinds of faults, each of which the table counts. */
 export type Fault = 'task' | 'dead air' | 'told twice' | 'lost' | 'stuck' | 'error';
 
 export interface Verdict {
   /** Empty if the dialogue went as the person wants. */
   readonly faults: readonly { readonly fault: Fault; readonly why: string }[];
-  /** For each line that wants an answer: the time until the first sound of the reply; empty without sound. */
+  /** For each line that needs an answer: the time until the first sound of the reply; empty without audio. */
   readonly waitsMs: readonly number[];
-  /** The time from the start of an interrupting voice until the lead agent was quieter or silent. */
+  /** The time from the start of an interruption until the lead agent was quieter or silent. */
   readonly yieldsMs: readonly number[];
-  /** The time from the start of an interrupting voice until the lead agent was silent. */
+  /** The time from the start of an interruption until the lead agent was silent. */
   readonly stopsMs: readonly number[];
   /** The silence that each backchannel caused in the lead agent's speech. */
   readonly holesMs: readonly number[];
-  /** Whether the recogniser got the important words of each line; its errors are not faults of the session. */
+  /** Whether the recogniser got the important words of each line right; its errors are not faults of the session. */
   readonly isHeardRight: boolean;
 }
 
-/** After this much silence a person asks "hello?". */
+/** After this much silence, a person asks "hello?". */
 export const DEAD_AIR_LIMIT_MS = 6000;
 
 export function judgeDialogue(dialogue: Dialogue, record: DialogueRecord): Verdict {
@@ -70,7 +70,7 @@ function wrongWork(wanted: readonly WorkEnd[], { state }: DialogueRecord): reado
   return [...missing, ...more];
 }
 
-/** Data, names of tools, and notes of the runtime: these must never be spoken. */
+/** Data, names of tools and notes from the runtime, which must never be spoken. */
 const NO_SPEECH = /[{}_]|\[(?:note|data) |\bsub_\w/;
 
 function wrongWords(
@@ -91,7 +91,7 @@ function wrongWords(
   return wrong;
 }
 
-/** A result is told twice if the lead agent spoke its text in full more than once. */
+/** A result counts as delivered twice if the lead agent spoke its text in full more than once. */
 function deliveredTwice({ state }: DialogueRecord): readonly string[] {
   return state.deliveries
     .filter(({ kind }) => kind === 'result')
@@ -105,7 +105,7 @@ function deliveredTwice({ state }: DialogueRecord): readonly string[] {
     });
 }
 
-/** A result is lost if the session neither told it nor has it on a card at the end. */
+/** A result is lost if the session has not delivered it and does not show it on a card at the end. */
 function lost({ state }: DialogueRecord): readonly string[] {
   const results = state.deliveries.filter(({ kind }) => kind === 'result');
   const dropped = results
@@ -142,7 +142,7 @@ function waits(
   return { waitsMs, silent: null };
 }
 
-/** For each line that interrupted speech: how long the speech continued at full level. */
+/** For each line that interrupted speech: how long the speech continued at full volume. */
 function yielded(
   { lines }: Dialogue,
   { utterances, sounds, yielded: times }: DialogueRecord,
@@ -179,7 +179,9 @@ function isHeard({ lines }: Dialogue, { line, text, heard }: Utterance): boolean
   return matters.every((each) => words.includes(` ${plain(each)} `));
 }
 
-/** Normalises a text: amounts are written with a sign and spoken in words; case and punctuation do not count. */
+/**
+ * Normalises a text, because amounts are written with a sign but spoken as words; case and punctuation do not count.
+ */
 function plain(text: string): string {
   return text
     .toLowerCase()

@@ -1,11 +1,10 @@
-// The dialogues that currently fail, and their faults by stage. A run with another failing dialogue fails, and so
-// does a run in which a listed dialogue succeeds: its line must be removed. `npm run dialogues -- --write` renews
-// the file.
+// The dialogues that currently fail, and their faults by stage. A run fails if another dialogue fails, and also if a
+// listed dialogue succeeds, whose line must then be removed. `npm run dialogues -- --write` rewrites the file.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import type { Fault } from './judge.ts';
 
-/** By dialogue: the stages on which it fails, with the kinds of faults. */
+/** By dialogue: the stages on which it fails, and the kinds of faults. */
 export type Known = Readonly<Record<string, Readonly<Record<string, readonly Fault[]>>>>;
 
 const file = new URL('known.json', import.meta.url);

@@ -1,4 +1,4 @@
-// `npm run dialogues`: plays every dialogue on every stage, and prints a table.
+// `npm run dialogues`: plays every dialogue on every stage and prints a table.
 //
 //   --stage NAME    only this stage: text, openai-realtime, openai-live, gemini-live
 //   --only WORDS    only the dialogues whose names contain these words

@@ -1,4 +1,4 @@
-// Plays a dialogue on a stage: waits for the moment of each line, says it, and waits for the end.
+// Plays a dialogue on a stage: waits for the moment of each line, says the line, and waits for the end.
 
 import type { Dialogue, When, Work } from './dialogue.ts';
 import type { DialogueRecord, DialogueStage, Utterance } from './record.ts';
@@ -12,7 +12,7 @@ const tools: Readonly<Record<Work, string>> = {
 
 const STEP_MS = 100;
 const DEFAULT_OVER_MS = 700;
-/** The maximum wait for a moment. */
+/** The longest that a line waits for its moment. */
 const PATIENCE_MS = 45_000;
 /** The time without an event after which nothing more will happen. */
 const CALM_MS = 2500;
@@ -31,7 +31,7 @@ export async function playDialogue(
     const known = new Set(stage.state.transcript.map(({ id }) => id));
     const times = await stage.says(says);
     utterances.push({ line: index, text: says, heard: null, ...times });
-    // The transcript of a line may arrive late: wait for it before the next line.
+    // The transcript of a line may arrive late, so this waits for it before the next line.
     await until(stage, 3000, () => heardSince(stage, known) !== null);
     utterances[index] = {
       ...(utterances[index] as Utterance),
@@ -71,7 +71,7 @@ async function comesOver(
     if ('overReply' in when) return stage.sounds ?? stage.state.transcript.length > 0;
     const isQuestion = 'overQuestion' in when;
     const work = isQuestion ? when.overQuestion : when.overResult;
-    // On a stage without sound, the whole question or result counts as that moment.
+    // On a stage without audio, the whole question or result counts as that moment.
     if (stage.sounds === null) return isQuestion ? hasAsked(stage, work) : isDelivered(stage, work);
     const ids = new Set(ofWork(stage, work).map(({ id }) => id));
     return stage.state.deliveries.some(

@@ -1,11 +1,11 @@
-// The measurements of a played dialogue, on any stage.
+// What is measured in a dialogue on any stage.
 
 import type { SessionState } from '../../src/index.ts';
 
 export interface Utterance {
   readonly line: number;
   readonly text: string;
-  /** The beginning and the end of the voice, without the silence around it. */
+  /** When the voice starts and ends, without the silence around it. */
   readonly beganAt: number;
   readonly endedAt: number;
   /** The transcript of the utterance; null if there is none. */
@@ -27,13 +27,13 @@ export interface DialogueRecord {
   /** Everything that the person heard, in order. */
   readonly said: readonly string[];
   readonly state: SessionState;
-  /** The reason why the dialogue stopped: the moment that a line waits for never came. Null if it did not. */
+  /** Why the dialogue stopped early: the moment that a line waits for never came. Null if it did not stop early. */
   readonly stuck: string | null;
   readonly errors: readonly string[];
   readonly endedAt: number;
 }
 
-/** The way to play a dialogue; each stage has a separate session, clock and person. */
+/** How a dialogue is played; each stage has its own session, clock and person. */
 export interface DialogueStage {
   readonly name: string;
   readonly state: SessionState;
@@ -44,7 +44,7 @@ export interface DialogueStage {
   pass(ms: number): Promise<void>;
   /** Returns the measurements of the whole dialogue. */
   finish(): Promise<Pick<DialogueRecord, 'sounds' | 'yielded' | 'said' | 'errors'>>;
-  /** Saves what the stage can of a failed dialogue. */
+  /** Saves what the stage can save of a failed dialogue. */
   keep?(): Promise<void>;
   close(): Promise<void>;
 }

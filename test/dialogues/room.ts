@@ -6,7 +6,7 @@ import { speak } from '../support/speech/speak.ts';
 import type { Background } from './dialogue.ts';
 
 export const ROOM_RATE_HZ = 24_000;
-/** The level at which a laptop's microphone picks up its loudspeaker without an echo canceller. */
+/** How loud a laptop's loudspeaker is in its microphone without an echo canceller. */
 export const ECHO_DB = -20;
 export const ECHO_DELAY_MS = 80;
 /** Quieter than the user's voice. */
@@ -25,12 +25,12 @@ export async function voiceOf(text: string, voice: string): Promise<Int16Array> 
   return HUM.test(text) ? hum() : speak(text, { voice });
 }
 
-/** Returns the room's audio, which repeats at its end; null for a silent room. */
+/** Returns the room's audio, which repeats when it ends; null for a silent room. */
 export async function roomSound(room: Background | undefined): Promise<Int16Array | null> {
   if (room === 'noise') return noiseOf(NOISE_DB, 4 * ROOM_RATE_HZ);
   if (room !== 'television') return null;
   const far = await speak(TELEVISION, { voice: 'awb' });
-  // No room is as silent as a synthesiser: the session uses the noise to tell far voices from near ones.
+  // No room is as silent as a synthesiser, and the session uses the noise to distinguish far voices from near ones.
   const hiss = noiseOf(ROOM_DB, far.length);
   const level = 10 ** (TELEVISION_DB / 20);
   return far.map((sample, index) => sample * level + (hiss[index] ?? 0));

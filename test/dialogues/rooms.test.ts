@@ -1,5 +1,5 @@
-// Some of the dialogues with real speech, in rooms; `npm run dialogues:rooms` plays all. The recogniser may mishear. In
-// any case nothing may be lost or told twice, and correctly recognised words must take effect.
+// Some of the dialogues with real speech in rooms; `npm run dialogues:rooms` plays all of them. The recogniser may
+// mishear. Even then, nothing may be lost or delivered twice, and what was recognised correctly must take effect.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { greeting } from '../../examples/voice-demo/rules/phrases.ts';
@@ -9,7 +9,7 @@ import { judgeDialogue, type Fault } from './judge.ts';
 import { playDialogue } from './play.ts';
 import { roomStages, type RoomStages } from './stages/room-stage.ts';
 
-/** Faults of the session, independent of the recognised words. */
+/** Faults of the session that do not depend on what was recognised. */
 const always: ReadonlySet<Fault> = new Set(['told twice', 'lost', 'error']);
 const ofAnyRoom: ReadonlySet<string> = new Set([
   'a ride, asked and answered',
@@ -41,7 +41,7 @@ test('finds every named dialogue', () => {
   expect(named.toSorted()).toEqual([...ofAnyRoom].toSorted());
 });
 
-test('television: repeats only an interrupted greeting before the user has spoken', async () => {
+test('television: repeats only the interrupted greeting until the user speaks', async () => {
   const stage = await stages.open({
     name: 'a television is on',
     kind: 'room',
@@ -66,7 +66,7 @@ describe('a dialogue in a room', () => {
     const { faults, isHeardRight } = judgeDialogue(dialogue, record);
     const ours = faults.filter(({ fault }) => always.has(fault) || isHeardRight);
     expect({ ours, story: ours.length > 0 ? stage.story : [] }).toEqual({ ours: [], story: [] });
-    // The session mistook words without a transcript for an echo, or for another person's.
+    // The session mistook speech without a transcript for an echo, or for another person's speech.
     const unheard = record.utterances.filter(
       ({ line, heard }) => heard === null && !dialogue.lines[line]?.wantsNothing,
     );

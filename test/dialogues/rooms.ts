@@ -16,7 +16,7 @@ import { playDialogue } from './play.ts';
 import { roomStages } from './stages/room-stage.ts';
 import { reportRow, tableOf, type Run } from './table.ts';
 
-/** Not a multiple of a window of the detector, nor of a frame. */
+/** Not a multiple of a detector window or of a frame. */
 const SHIFT_MS = 37;
 
 const { values } = parseArgs({
@@ -44,7 +44,7 @@ for (let repeat = 0; repeat < Number(values.repeats); repeat += 1) {
     const verdict = judgeDialogue(dialogue, record);
     await stage.close();
     const isRight = verdict.faults.length === 0;
-    // The recogniser may mishear: a dialogue counts if every line was recognised correctly.
+    // The recogniser may mishear, so a dialogue counts only if every line was recognised correctly.
     const run = { dialogue, stage: 'room', verdict, isKnown: isRight || !verdict.isHeardRight };
     runs.push(run);
     console.log(reportRow(run));

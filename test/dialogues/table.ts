@@ -1,4 +1,4 @@
-// The table of a run of dialogues: one row for each stage.
+// The table for a run of dialogues, with one row per stage.
 
 import type { Dialogue } from './dialogue.ts';
 import type { Fault, Verdict } from './judge.ts';
@@ -7,7 +7,7 @@ export interface Run {
   readonly dialogue: Dialogue;
   readonly stage: string;
   readonly verdict: Verdict;
-  /** Whether the faults match `known.json`; on a stage with real speech also true if the recogniser misheard. */
+  /** Whether the faults match `known.json`; on a stage with real speech, also true if the recogniser misheard. */
   readonly isKnown: boolean;
 }
 

@@ -1,4 +1,4 @@
-// Writes the histories of `test/engines/histories` on a live server; `npm run test:engines` replays them.
+// Records the histories in `test/engines/histories` on a live server; `npm run test:engines` replays them.
 
 import { mkdir, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';

@@ -12,7 +12,7 @@ import { runsOnAnEngine } from './support/runs-on-an-engine.ts';
 
 jobsOnAnEngine('restate', openRestate);
 describe('restate: jobs', () => {
-  test('RESTATE-JOBS-2: keeps the result of a job that must not be repeated when the server dies during it', async () => {
+  test('RESTATE-JOBS-2: keeps the result of a non-repeatable job when the server dies during the job', async () => {
     const engine = await openRestate('bridge');
     onTestFinished(() => engine.close());
     const [begun, ends] = [gate(), gate()];

@@ -1,5 +1,5 @@
-// temporalJobs on Temporal: its workflow in Temporal's bundler and sandbox, always; and the conformance suite on a
-// live server, if Java and Maven are installed.
+// temporalJobs on Temporal: its workflow in Temporal's bundler and sandbox in any case, and the conformance suite on a
+// live server if Java and Maven are installed.
 
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -17,7 +17,7 @@ import { missingServer, openTemporal, temporalAbilities } from './support/tempor
 const histories = fileURLToPath(new URL('histories', import.meta.url));
 
 describe('the workflow in the sandbox, without a server', () => {
-  test('bundles without a warning, and contains only itself', async () => {
+  test('bundles without a warning and contains only the workflow', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'bundle-'));
     onTestFinished(() => rm(directory, { recursive: true, force: true }));
     const { warnings, code } = await bundle(join(directory, 'workflows.js'));
@@ -40,7 +40,7 @@ describe('the workflow in the sandbox, without a server', () => {
     'steps-guided',
     'steps-guide-stopped',
     'steps-told',
-  ])('TEMPORAL-WORKFLOW-2: replays the history `%s` of a live server', async (name) => {
+  ])('TEMPORAL-WORKFLOW-2: replays the history `%s` that a live server recorded', async (name) => {
     const text = await readFile(join(histories, `${name}.json`), 'utf8');
     await replay(JSON.parse(text));
   });

@@ -1,4 +1,4 @@
-// The first program of the README prints what the README shows.
+// The first program in the README prints what the README shows.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -13,7 +13,7 @@ const program = new URL('../../examples/00-first-session.ts', import.meta.url);
 const source = readFileSync(program, 'utf8');
 const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
 
-/** The researcher ends its work only after the conversation has continued. */
+/** The researcher completes its work only after the conversation has continued. */
 const { promise: isPeruTold, resolve: peruIsTold } = Promise.withResolvers<undefined>();
 const mind = scriptedModel({
   scripts: [
@@ -85,7 +85,7 @@ async function talk(
   return { shown, errors };
 }
 
-it('prints the output that the README shows, with a model of its provider', async () => {
+it('prints the output that the README shows for a model of its provider', async () => {
   const env = { ...process.env, OPENAI_API_KEY: 'some-key', OPENAI_BASE_URL: `${server.url}/v1` };
   const { shown, errors } = await talk(
     env,
@@ -100,7 +100,7 @@ it('prints the output that the README shows, with a model of its provider', asyn
 });
 
 it('names the missing key', async () => {
-  // Without the variables of a test runner, under which an app's errors go elsewhere.
+  // Without the variables of a test runner, which would send an app's errors elsewhere.
   const { errors } = await talk({ PATH: process.env['PATH'] }, [[/^$/, 'Hello']], /offstage: .*\n/);
   expect(errors).toMatch(/^offstage: lead model: PROVIDER_UNAUTHORIZED: .*OPENAI_API_KEY/);
 });

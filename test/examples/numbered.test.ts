@@ -1,4 +1,4 @@
-// Every numbered program that needs no key runs as documented, and prints what the documents show.
+// Every numbered program that needs no key runs as documented and prints what the documents show.
 
 import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -12,11 +12,11 @@ const programs = readdirSync(folder).filter((name) => /^\d\d-.*\.ts$/.test(name)
 interface Expected {
   /** The lines of the predecessors' documents that this example covers. */
   readonly covers: string[];
-  /** Printed text that shows that the program did its work. */
+  /** Printed text which shows that the program did its work. */
   readonly shows: RegExp;
 }
 
-/** By the number of the program. */
+/** Keyed by the number of the program. */
 const expected: Readonly<Record<string, Expected>> = {
   '01': {
     covers: ['B74'],
@@ -129,7 +129,7 @@ const cases = programs.slice(1).map((name) => ({ name, ...expected[name.slice(0,
 for (const { name, shows, covers } of cases)
   test(`runs ${name}`, { timeout: 90_000, tags: covers ?? [] }, async () => {
     expect(shows, `what ${name} shows, in this test`).toBeDefined();
-    // The programs import the package by name, as an app does; the condition resolves it to the sources.
+    // The programs import the package by name, as an app does, and the condition resolves the name to the sources.
     const { stdout, stderr } = await run(
       process.execPath,
       ['--conditions=offstage-source', new URL(name, folder).pathname],
@@ -147,7 +147,7 @@ test('lists exactly the examples that exist', () => {
   expect([...listed].map(([, name]) => name)).toEqual(programs);
 });
 
-test('contains the documentation\'s "after" code in the program that it names', () => {
+test('contains the documentation\'s "after" code in the program that each excerpt names', () => {
   const page = readFileSync(new URL('../docs/coming-from.md', folder), 'utf8');
   const excerpts = [...page.matchAll(/^After, in \[(.*?\.ts)\][^]*?^```ts\n([^]*?)^```$/gm)];
   expect(excerpts).toHaveLength(4);

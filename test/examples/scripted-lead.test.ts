@@ -1,4 +1,4 @@
-// The scripted lead agent of the examples acts on the user's words, never on notes about its tasks.
+// The examples' scripted lead agent acts on what the user says, and never on notes about its tasks.
 
 import { expect, test } from 'vitest';
 import { scriptedLead } from '../../examples/scripted-lead.ts';
@@ -24,15 +24,15 @@ async function callsOn(prompt: Messages): Promise<readonly string[]> {
   return asked;
 }
 
-test("does not mistake a task's question after the user's words for the user's words", async () => {
+test("does not mistake a task's later question for the user's message", async () => {
   expect(await callsOn([says('Where are we?'), says(NOTE)])).toEqual(['Where are we?']);
 });
 
-test('does not act again on words that it has already answered', async () => {
+test('does not act again on a message that it has already answered', async () => {
   expect(await callsOn([says('remove it'), ...told, says(NOTE)])).toEqual(['']);
 });
 
-test('acts on all words since the last reply', async () => {
+test('acts on all user messages since the last reply', async () => {
   expect(
     await callsOn([says('hello'), ...told, says('remove it'), says(NOTE), says('and quick')]),
   ).toEqual(['remove it and quick']);

@@ -1,5 +1,5 @@
-// The faults of an earlier framework, by their numbers: each in the smallest conversation that would show it.
-// `README.md` lists those that cannot occur here.
+// The faults of an earlier framework, by number, each in the smallest conversation that would show it. `README.md`
+// lists the faults that cannot occur here.
 
 import { jsonSchema } from 'ai';
 import { describe, expect, test } from 'vitest';
@@ -25,7 +25,7 @@ const emptySchema = jsonSchema<never>({ type: 'object', properties: {} });
 
 describe('questions', () => {
   test(
-    'ends the run at the third unanswered question in a row, and keeps the count',
+    'ends the run at the third unanswered question in a row and counts the attempts',
     { tags: ['BW1'] },
     async () => {
       const { start, type, environment, state } = textTalk({
@@ -56,7 +56,7 @@ describe('questions', () => {
   );
 
   test(
-    "passes the user's next words to the lead agent after a question has expired",
+    "passes the user's next message to the lead agent after a question has expired",
     { tags: ['BW2'] },
     async () => {
       const { start, type, environment, said, question } = textTalk({
@@ -72,7 +72,7 @@ describe('questions', () => {
   );
 
   test(
-    "queues a subagent's second question once behind the others, without starvation",
+    "queues a subagent's second question once behind the others and starves none",
     { tags: ['BW3'] },
     async () => {
       const { start, type, state, session, environment } = textTalk({
@@ -95,8 +95,8 @@ describe('questions', () => {
         expect(open).toHaveLength(1);
         const { question, requestId } = open[0] ?? { question: '', requestId: '' };
         heard.push(question);
-        // Results have been told since the question: without `answer`, the words would be sent to the lead
-        // agent.
+        // Results have been delivered since the question was asked. Without `answer`, the text would be sent to the
+        // lead agent.
         void session.answer(requestId, { text: answer });
         await environment.settle();
       }
@@ -107,7 +107,7 @@ describe('questions', () => {
   );
 
   test(
-    'ends a question that is removed from the queue, and leaves no caller waiting',
+    'ends a question that is removed from the queue and leaves no caller waiting',
     { tags: ['BW4'] },
     async () => {
       const { start, type, state, session, environment } = textTalk({
@@ -125,13 +125,13 @@ describe('questions', () => {
   );
 
   test(
-    'accepts an answer at the instant at which the question is presented',
+    'accepts an answer at the instant the question is presented',
     { tags: ['BW5'] },
     async () => {
       const { start, type, session, state } = textTalk({ subagents: { ask: asking('Well?') } });
       const receipts: unknown[] = [];
       session.questions.subscribe(({ requestId, state: now }) => {
-        // Synchronously, inside the event.
+        // Answers synchronously, inside the event.
         if (now === 'open')
           void session
             .answer(requestId, { text: 'at once' })
@@ -145,7 +145,7 @@ describe('questions', () => {
   );
 
   test(
-    'allows ten minutes for a run and two for an answer; a run outlives all its questions',
+    'gives a run ten minutes and an answer two, so that a run outlives its questions',
     { tags: ['BW13'] },
     async () => {
       const { start, type, environment, state } = textTalk({
@@ -170,7 +170,7 @@ describe('questions', () => {
     },
   );
 
-  test("never delays a run's timeout by a question", { tags: ['BW14'] }, async () => {
+  test("does not extend a run's timeout because of a question", { tags: ['BW14'] }, async () => {
     const { start, type, environment, state } = textTalk({
       subagents: {
         ask: {
@@ -181,18 +181,18 @@ describe('questions', () => {
     });
     await start();
     await type('use ask');
-    // The subagent's time is paused while it waits for the user …
+    // The subagent's time is paused while the subagent waits for the user.
     await environment.advance(100_000);
     expect(state().subagents[0]?.state).toBe('waiting_for_input');
     await type('yes');
     await environment.advance(1000);
-    // … and then expires, whatever the tool does.
+    // The time then expires, whatever the tool does.
     expect(state().subagents[0]?.outcome?.status).toBe('timed_out');
     expect(state().questions[0]?.state).toBe('answered');
   });
 
   test(
-    'presents the second question after the first, and starts its timeout only then',
+    'presents the second question after the first and only then starts its timeout',
     { tags: ['BW15'] },
     async () => {
       const {
@@ -239,7 +239,7 @@ describe('questions', () => {
     await type('use ask');
     void session.answer(question()?.requestId ?? '', { text: 'yes' });
     await environment.settle();
-    // The run continues; the user talks to the lead agent again.
+    // The run continues, and the user can talk to the lead agent again.
     await type('hello');
     expect(said().at(-1)).toBe('You said: hello');
   });
@@ -266,7 +266,7 @@ describe('questions', () => {
   });
 
   test(
-    'ignores outdated and repeated clicks, and unknown options',
+    'ignores outdated clicks, repeated clicks and unknown options',
     { tags: ['BW18'] },
     async () => {
       const { start, type, session, state, environment } = textTalk({
@@ -296,43 +296,39 @@ describe('questions', () => {
     },
   );
 
-  test(
-    "does not reply to a subagent's answer with the lead model",
-    { tags: ['BW19'] },
-    async () => {
-      const {
-        start,
-        use,
-        pause,
-        speak,
-        say: utter,
-        model,
-        question,
-      } = voiceTalk({
-        subagents: {
-          ask: {
-            ...asking('Red?'),
-            script: steps(calls(['ask_user', { question: 'Red?' }]), () => never()),
-          },
+  test("does not let the lead model reply to a subagent's answer", { tags: ['BW19'] }, async () => {
+    const {
+      start,
+      use,
+      pause,
+      speak,
+      say: utter,
+      model,
+      question,
+    } = voiceTalk({
+      subagents: {
+        ask: {
+          ...asking('Red?'),
+          script: steps(calls(['ask_user', { question: 'Red?' }]), () => never()),
         },
-      });
-      await start();
-      await use('ask');
-      await pause();
-      await speak('Red?');
-      const before = model().of('response.request').length;
-      const utteranceId = await utter('crimson');
-      await pause();
-      expect(question()?.state).toBe('answered');
-      expect(model().of('response.request')).toHaveLength(before);
-      // The model does not even store the text as a user message.
-      expect(
-        model()
-          .of('item.delete')
-          .map(({ itemId }) => itemId),
-      ).toEqual([utteranceId]);
-    },
-  );
+      },
+    });
+    await start();
+    await use('ask');
+    await pause();
+    await speak('Red?');
+    const before = model().of('response.request').length;
+    const utteranceId = await utter('crimson');
+    await pause();
+    expect(question()?.state).toBe('answered');
+    expect(model().of('response.request')).toHaveLength(before);
+    // The model does not even store the text as a user message.
+    expect(
+      model()
+        .of('item.delete')
+        .map(({ itemId }) => itemId),
+    ).toEqual([utteranceId]);
+  });
 });
 
 describe('the runtime', () => {
@@ -363,7 +359,7 @@ describe('the runtime', () => {
   };
 
   test(
-    'reports an exception in an effect without affecting senders or blocking',
+    'reports an exception in an effect and continues with the next event',
     { tags: ['BW6'] },
     () => {
       const { send, taken, errors } = unitOf((name) => {
@@ -376,7 +372,7 @@ describe('the runtime', () => {
   );
 
   test(
-    'accepts nothing before the start has completed, or after the end',
+    'accepts nothing before the start completes or after the end',
     { tags: ['BW7'] },
     async () => {
       const { send, unit, taken } = unitOf(() => {});
@@ -398,12 +394,12 @@ describe('the runtime', () => {
   );
 
   test(
-    "disposes an instance that is created during the session's close",
+    'disposes an instance that is created while the session closes',
     { tags: ['BW12'] },
     async () => {
       const made: string[] = [];
       const { start, type, session } = textTalk({
-        // Slower than the close.
+        // This takes longer than the close.
         memory: { facts: never, remember: async () => {}, forget: async () => false },
         subagents: {
           work: {
@@ -429,7 +425,7 @@ describe('the runtime', () => {
   );
 
   test(
-    'cancels every subagent at a close, and withdraws questions after a grace period',
+    'cancels every subagent on close and withdraws questions after a grace period',
     { tags: ['BW20'] },
     async () => {
       const { start, type, session, state, environment } = textTalk({
@@ -449,7 +445,7 @@ describe('the runtime', () => {
     },
   );
 
-  test('leaves no timer behind once a question is answered', { tags: ['BW27'] }, async () => {
+  test('clears all timers once a question is answered', { tags: ['BW27'] }, async () => {
     const { start, type, environment, state } = textTalk({ subagents: { ask: asking('Well?') } });
     await start();
     await type('use ask');
@@ -458,26 +454,30 @@ describe('the runtime', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('deletes ended records during a long conversation', { tags: ['BW31'] }, async () => {
-    const prompts: number[] = [];
-    const { start, type, state } = textTalk({
-      subagents: { work: done },
-      onModelCall: (who, { prompt }) => {
-        if (who === 'lead') prompts.push(JSON.stringify(prompt).length);
-      },
-    });
-    await start();
-    for (let round = 0; round < 130; round += 1)
-      await type(`use work {"text":"${'x'.repeat(3000)}"}`);
-    expect(state().subagents).toHaveLength(100);
-    expect(state().deliveries).toHaveLength(100);
-    expect(state().transcript.length).toBeLessThanOrEqual(500);
-    // The conversation that the model reads is bounded too.
-    expect(Math.max(...prompts)).toBeLessThan(400_000);
-    expect(prompts.at(-1)).toBeLessThan((prompts.at(-20) ?? 0) * 1.2);
-  });
+  test(
+    'deletes the records of finished work during a long conversation',
+    { tags: ['BW31'] },
+    async () => {
+      const prompts: number[] = [];
+      const { start, type, state } = textTalk({
+        subagents: { work: done },
+        onModelCall: (who, { prompt }) => {
+          if (who === 'lead') prompts.push(JSON.stringify(prompt).length);
+        },
+      });
+      await start();
+      for (let round = 0; round < 130; round += 1)
+        await type(`use work {"text":"${'x'.repeat(3000)}"}`);
+      expect(state().subagents).toHaveLength(100);
+      expect(state().deliveries).toHaveLength(100);
+      expect(state().transcript.length).toBeLessThanOrEqual(500);
+      // The conversation that the model receives is bounded too.
+      expect(Math.max(...prompts)).toBeLessThan(400_000);
+      expect(prompts.at(-1)).toBeLessThan((prompts.at(-20) ?? 0) * 1.2);
+    },
+  );
 
-  test('tolerates a hook that throws in a run', { tags: ['BW33'] }, async () => {
+  test('tolerates a hook that throws during a run', { tags: ['BW33'] }, async () => {
     const { start, type, state } = textTalk({
       subagents: { work: done },
       hooks: {
@@ -492,34 +492,38 @@ describe('the runtime', () => {
     expect(state().subagents[0]?.outcome?.status).toBe('completed');
   });
 
-  test('gives no slot to a queued subagent that was cancelled', { tags: ['BW34'] }, async () => {
-    const begun: string[] = [];
-    let finish: () => void = () => {};
-    const { start, type, session, environment } = textTalk({
-      limits: { maxConcurrentPerSession: 1 },
-      subagents: {
-        slow: { script: () => new Promise((resolve) => (finish = () => resolve(say('done')))) },
-        next: {
-          script: () => {
-            begun.push('next');
-            return say('done');
+  test(
+    'gives no slot to a subagent that was cancelled in the queue',
+    { tags: ['BW34'] },
+    async () => {
+      const begun: string[] = [];
+      let finish: () => void = () => {};
+      const { start, type, session, environment } = textTalk({
+        limits: { maxConcurrentPerSession: 1 },
+        subagents: {
+          slow: { script: () => new Promise((resolve) => (finish = () => resolve(say('done')))) },
+          next: {
+            script: () => {
+              begun.push('next');
+              return say('done');
+            },
           },
+          ask: asking('Well?'),
         },
-        ask: asking('Well?'),
-      },
-    });
-    await start();
-    await type('use ask and slow and next {"n":1} and next {"n":2}');
-    session.subagents.cancel(session.subagents.list()[2]?.id ?? '');
-    finish();
-    await environment.settle();
-    expect(begun).toEqual(['next']);
-  });
+      });
+      await start();
+      await type('use ask and slow and next {"n":1} and next {"n":2}');
+      session.subagents.cancel(session.subagents.list()[2]?.id ?? '');
+      finish();
+      await environment.settle();
+      expect(begun).toEqual(['next']);
+    },
+  );
 });
 
 describe('delivered results', () => {
   test(
-    'delivers five notices one by one after silence, by priority',
+    'delivers five notices one by one after silence, in order of priority',
     { tags: ['BW8'] },
     async () => {
       const { start, session, asked, speak, pause, model } = voiceTalk();
@@ -544,7 +548,7 @@ describe('delivered results', () => {
   );
 
   test(
-    "drops a cancelled call's result without reporting a failure",
+    'drops the result of a cancelled call without reporting a failure',
     { tags: ['BW24'] },
     async () => {
       const results: string[] = [];
@@ -581,7 +585,7 @@ describe('delivered results', () => {
   );
 
   test(
-    'limits notices in text by number and time, and reports every dropped one',
+    'limits text notices by number and time and reports every notice that it drops',
     { tags: ['BW29'] },
     async () => {
       let release: () => void = () => {};
@@ -635,7 +639,7 @@ describe('delivered results', () => {
   );
 
   test(
-    "delivers a result once, either as a delivery or as its call's answer",
+    'delivers a result once, either as a delivery or as the answer to its call',
     { tags: ['BW30'] },
     async () => {
       const { start, use, pause, speak, asked, model, environment } = voiceTalk({
@@ -660,7 +664,7 @@ describe('delivered results', () => {
     },
   );
 
-  test('does not delay other calls during a slow tool', { tags: ['BW30'] }, async () => {
+  test('does not delay other calls while a slow tool is running', { tags: ['BW30'] }, async () => {
     const results: string[] = [];
     const tool = (name: string, execute: () => unknown) =>
       defineTool({ name, description: name, parameters: emptySchema, execute });
@@ -675,7 +679,7 @@ describe('delivered results', () => {
   });
 
   test(
-    'stops the current speech for an urgent delivery, if possible',
+    'stops the current speech for an urgent delivery if possible',
     { tags: ['BW32'] },
     async () => {
       const { start, say: utter, session, model, play, environment, asked } = voiceTalk();
@@ -693,7 +697,7 @@ describe('delivered results', () => {
   );
 
   test(
-    'holds a result itself until idle, and only then sends it to the transport',
+    'holds a result until the conversation is idle and only then sends it to the transport',
     { tags: ['BW36'] },
     async () => {
       const {
@@ -720,7 +724,7 @@ describe('delivered results', () => {
   );
 
   test(
-    "keeps a result that arrives during a lost connection, and an error's text",
+    "keeps a result that arrives while the connection is lost, and keeps the error's text",
     { tags: ['BW9', 'BW37'] },
     async () => {
       let finish: () => void = () => {};
@@ -774,7 +778,7 @@ describe('tool calls', () => {
     expect(answered.toSorted()).toEqual(['call_1', 'call_2', 'call_3', 'call_4', 'call_5']);
   });
 
-  test('refuses a background tool without a subagent at construction', { tags: ['BW23'] }, () => {
+  test('throws at construction if a background tool has no subagent', { tags: ['BW23'] }, () => {
     expect(
       () =>
         new TextSession({
@@ -791,7 +795,7 @@ describe('tool calls', () => {
   });
 
   test(
-    'disposes an instance once after its end, even if that fails, without affecting others that share it',
+    'disposes a shared instance once, after its last subagent has ended, even if that fails',
     { tags: ['BW25'] },
     async () => {
       const log: string[] = [];
@@ -827,7 +831,7 @@ describe('tool calls', () => {
     },
   );
 
-  test('treats a repeated call id as another call', { tags: ['BW26'] }, async () => {
+  test('treats a repeated call id as a new call', { tags: ['BW26'] }, async () => {
     const { start, type, session, state, environment } = textTalk({
       subagents: { work: hanging },
       lead: ({ user, prompt }) =>
@@ -853,18 +857,18 @@ describe('the conversation', () => {
     expect(JSON.stringify(summarised.toModelMessages())).not.toContain('line 2');
   });
 
-  test('keeps white space and repetitions, and records words once', { tags: ['BW11'] }, () => {
+  test('keeps white space and repetitions and records each item once', { tags: ['BW11'] }, () => {
     let log = ConversationLog.empty().begin({ id: 'a', at: 0, role: 'assistant' });
     for (const delta of ['hello', ' ', 'world', ' I see a', ' a cat']) log = log.append('a', delta);
     const first = log.finish('a');
     expect(first.get('a')).toMatchObject({ text: 'hello world I see a a cat' });
-    // A second `finish`, from inside a listener, changes nothing.
+    // A second `finish` from inside a listener changes nothing.
     expect(first.finish('a')).toBe(first);
     expect(first.add({ id: 'a', at: 1, role: 'assistant', text: 'again' }).items).toHaveLength(1);
   });
 
   test(
-    'gives a subagent the matching facts, and the last ten turns, not ten items',
+    'gives a subagent the matching facts and the last ten turns rather than the last ten items',
     { tags: ['BW21'] },
     async () => {
       let read: ReturnType<typeof readNotes> = [];

@@ -1,17 +1,17 @@
-// The faults of a toolset for parents and children, by their numbers, unless a test of the service covers them.
-// `README.md` lists those that cannot occur here.
+// The faults of a toolset for parents and children, by number, except for those that a test of the service covers.
+// `README.md` lists the faults that cannot occur here.
 
 import { expect, test } from 'vitest';
 import { scriptedModel } from '../../src/testing/index.ts';
 import { puppets } from '../support/puppets.ts';
 
 test(
-  'emits an event for every kind of subagent end, consistent with its state',
+  'emits an event that matches the final state however a subagent ends',
   { tags: ['MW8'] },
   async () => {
     const stage = puppets({ graceMs: 1000 });
     const { service, environment, chunks, look } = stage;
-    // A failing model, a killed call, a closed service.
+    // The model fails, a call is killed, and the service is closed.
     const model = scriptedModel([{ error: new Error('the session of the adapter is closed') }]);
     const gone = stage.spawn('gone', { config: { model, retry: { maxAttempts: 1 } } });
     await environment.settle();

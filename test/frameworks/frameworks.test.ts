@@ -1,4 +1,5 @@
-// offstage/serve inside third-party apps: both ways to connect a client, while the app's routes keep working.
+// Runs offstage/serve inside third-party apps, with both ways to connect a client, and checks that the app's routes
+// still work.
 
 import { describe, expect, test } from 'vitest';
 import { rideSession, served } from '../serve/support/served.ts';
@@ -25,7 +26,7 @@ describe.each(Object.keys(hosts))('%s', (host) => {
     expect(errors).toEqual([]);
   });
 
-  test('refuses a client without a token by name', async () => {
+  test('refuses a client with a wrong token as UNAUTHORIZED', async () => {
     const session = rideSession();
     const { client } = await inHost(session);
     for (const transport of ['websocket', 'stream'] as const) {
@@ -50,7 +51,7 @@ describe.each(Object.keys(hosts))('%s', (host) => {
     await session.close();
   });
 
-  test('makes its clients wait for the next server when it closes', async () => {
+  test('makes its clients wait for the next server when the host closes', async () => {
     const session = rideSession();
     const it = await inHost(session);
     const ann = it.client({ transport: 'stream' });

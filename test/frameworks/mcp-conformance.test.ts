@@ -1,5 +1,6 @@
-// The conformance suite of the Model Context Protocol against `mcpServer`, with the scenarios that need only tools. The
-// other scenarios need resources, prompts, logging, sampling, and tools with contents and forms specific to the suite.
+// Runs the conformance suite of the Model Context Protocol against `mcpServer`, with the scenarios that need only
+// tools. The other scenarios need resources, prompts, logging, sampling, or tools with content and forms that are
+// specific to the suite.
 
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
@@ -31,7 +32,7 @@ test.each([
   const server = await mcpServer({
     runtime: createRuntime({ environment: nodeEnvironment() }),
     authorize: () => 'suite',
-    // The names that the suite calls.
+    // The names of the tools that the suite calls.
     subagents: [
       {
         config: { name: 'test_simple_text', instructions: 'You answer.' },
@@ -65,7 +66,7 @@ test.each([
     http.close();
   });
   const url = `http://127.0.0.1:${(http.address() as AddressInfo).port}/mcp`;
-  // Rejects unless the suite exits with 0.
+  // Rejects unless the suite exits with code 0.
   const { stdout } = await promisify(execFile)(process.execPath, [
     SUITE,
     'server',

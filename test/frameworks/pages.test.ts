@@ -1,4 +1,5 @@
-// The pages of docs/guide/vue-svelte.md, unchanged, in Chromium: a question answered by its button, hostile words.
+// Runs the pages of docs/guide/vue-svelte.md, unchanged, in Chromium: a button answers a question, and hostile text
+// does no harm.
 
 import { once } from 'node:events';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -19,7 +20,7 @@ const document = readFileSync(`${root}docs/guide/vue-svelte.md`, 'utf8');
 const fence = (language: string): string =>
   new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, 'ms').exec(document)?.[1] ?? '';
 
-/** The AI SDK's chat, with the three lines of the document. */
+/** The AI SDK's chat with the three lines from the document. */
 const chat = `import { connect } from 'offstage/client';
 import { chatTransport } from 'offstage/ai-sdk-ui';
 ${fence('js')}

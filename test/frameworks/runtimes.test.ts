@@ -1,4 +1,4 @@
-// Server and journal on runtimes other than Node.js: a client answers a question after a restart.
+// Tests the server and the journal on runtimes other than Node.js: a client answers a question after a restart.
 
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -41,7 +41,7 @@ async function begun(runtime: string, folder: string) {
 
 describe.each(Object.keys(runtimes))('%s', (runtime) => {
   test.each(['websocket', 'stream'] as const)(
-    'continues a session over a %s after its process was killed',
+    'continues a session over a %s after the server process is killed',
     async (transport) => {
       const folder = mkdtempSync(join(tmpdir(), 'offstage-test-runtimes-'));
       onTestFinished(() => rmSync(folder, { recursive: true, force: true }));

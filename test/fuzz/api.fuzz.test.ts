@@ -1,4 +1,4 @@
-// The short form of the fuzz of the public API. The long form: `npm run fuzz -- --calls N --seed S`.
+// A short fuzz run of the public API. The long form: `npm run fuzz -- --calls N --seed S`.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -27,7 +27,7 @@ test('accepts valid arguments for each row', async () => {
   expect(number).toBeGreaterThan(60);
 });
 
-/** Objects that are not options: they may have properties that this library does not read. */
+/** Objects that are not options. They may have properties that this library does not read. */
 const noOptions: Readonly<Record<string, readonly string[]>> = {
   'objects of others, of which some properties are read': [
     'offstage#callerOf 0', 'offstage/replay#exportRecording 0', 'offstage/replay#forkSession 0', 'offstage/replay#importRecording 0',
@@ -46,7 +46,7 @@ const noOptions: Readonly<Record<string, readonly string[]>> = {
   'options of an error, which must not fail itself': ['offstage#ProviderError 2'],
 }; // prettier-ignore
 
-test('refuses unknown options of every exported function by name', async () => {
+test("names the unknown option in every exported function's error", async () => {
   const { callables } = await publicSurface();
   const directory = mkdtempSync(join(tmpdir(), 'offstage-rows-'));
   onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
@@ -84,7 +84,7 @@ test('prints hostile values readably in a report', () => {
     expect(typeof inWords(hostileValueAt(index))).toBe('string');
 });
 
-test('FUZZ-1 to FUZZ-4: hold for hostile calls of the whole public API', async () => {
+test('FUZZ-1 to FUZZ-4: hold for hostile calls to the whole public API', async () => {
   const report = await fuzz({ calls: 4_000, seed: 1 });
   expect(report.violations).toEqual([]);
   expect(report.calls).toBeGreaterThanOrEqual(4_000);

@@ -1,11 +1,11 @@
-// Calls the whole public API with random hostile arguments, and whole sessions with hostile methods. It asserts:
+// Calls the whole public API with random hostile arguments, and runs whole sessions with hostile methods. It asserts:
 //
-//   FUZZ-1. Every thrown error or rejection is an `OffstageError` or the caller's error.
-//   FUZZ-2. No error stays uncaught, and no rejection stays unhandled.
-//   FUZZ-3. Everything settles: every promise of the API does, and every session can be closed.
-//   FUZZ-4. The next process can open what a session wrote, also with another journal object.
+//   FUZZ-1. Every thrown error or rejection is an `OffstageError` or an error from the caller.
+//   FUZZ-2. Every error is caught, and every rejection is handled.
+//   FUZZ-3. Every promise of the API settles, and every session can be closed.
+//   FUZZ-4. The next process can open what a session wrote, even with another journal object.
 //
-// Each case has a separate source of randomness: `--case N` repeats one case.
+// Each case has its own source of randomness: `--case N` repeats one case.
 
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -41,19 +41,19 @@ export interface FuzzReport {
   readonly cases: number;
   readonly sessions: number;
   readonly functions: number;
-  /** The number of calls by the way in which they ended. */
+  /** The number of calls per outcome. */
   readonly endings: Readonly<Record<string, number>>;
   readonly violations: readonly Violation[];
 }
 
-/** A folder in memory if the machine has one: a flush to disk takes time. */
+/** A folder in memory if the machine has one, because flushing to a disk takes time. */
 function folder(): string {
   return existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
 }
 
-/** The simulated waits until everything must have settled: longer than any default. */
+/** The simulated waits after which everything must have settled. Together they are longer than any default. */
 const WAITS_MS = [0, 0, 1_000, 60_000, 600_000, 3_600_000] as const;
-/** The number of waits for a call that may wait for its caller. */
+/** The number of waits for a call that may be waiting for its caller. */
 const FEW_WAITS = 3;
 
 class Fuzzer {
@@ -65,7 +65,7 @@ class Fuzzer {
   #case = 0;
   #calls = 0;
   #sessions = 0;
-  /** The running call, for errors that nothing catches. */
+  /** The call that is running, to be named if an error is not caught. */
   #doing = 'nothing';
 
   constructor(options: FuzzOptions) {
@@ -75,13 +75,13 @@ class Fuzzer {
   async run(): Promise<FuzzReport> {
     const { callables, unknown } = await publicSurface();
     for (const why of unknown) this.#violated('the table', why);
-    // Paths in hostile options lead into a temporary folder.
+    // Paths in hostile options point to a temporary folder.
     const home = process.cwd();
     const inner = join(this.#directory, 'a', 'b', 'c');
     mkdirSync(inner, { recursive: true });
     process.chdir(inner);
     const { fetch } = globalThis;
-    // Nothing leaves this machine, whatever URL a hostile option contains.
+    // No request leaves this machine, whatever URL a hostile option contains.
     globalThis.fetch = (_address, { signal = null } = {}) =>
       Promise.reject((signal?.aborted ? signal.reason : new TypeError('fetch failed')) as Error);
     const stray = (error: unknown): void =>
@@ -101,7 +101,7 @@ class Fuzzer {
         this.#options.onProgress?.(this.#calls);
         if (only !== undefined) break;
       }
-      // Promises left over may still reject.
+      // Pending promises may still reject.
       for (let turn = 0; turn < 20; turn += 1)
         await new Promise((resolve) => setImmediate(resolve));
     } finally {
@@ -139,7 +139,7 @@ class Fuzzer {
     await this.#end(callable.name, made, environment, mayWait);
   }
 
-  /** Calls methods of a returned object in random order. */
+  /** Calls the methods of a returned object in random order. */
   async #walk(
     name: string,
     made: object,
@@ -189,7 +189,7 @@ class Fuzzer {
     const name = isVoice ? 'VoiceSession' : 'TextSession';
     const talk = open();
     const { session } = talk;
-    // A client listens: output without a client would only wait.
+    // A client is listening; without one, the output would wait.
     if ('parts' in session) session.parts.subscribe();
     const leave = session.attach();
     const idsOf = (): readonly unknown[] => {
@@ -234,14 +234,14 @@ class Fuzzer {
     if (isFile) (journal as ReturnType<typeof sqliteJournal>).close();
   }
 
-  /** Makes one call, waits until it settles, and checks how it settled. */
+  /** Makes one call, waits until it settles, and checks the outcome. */
   async #call(
     name: string,
     call: () => unknown,
     given: {
       readonly args: readonly unknown[];
       readonly environment: SimulatedEnvironment;
-      /** The caller passed a value that never ends. */
+      /** The caller passed a value that never settles or never ends. */
       readonly mayWait?: boolean;
       readonly trusts?: boolean;
       readonly mustSucceed?: boolean;
@@ -282,7 +282,7 @@ class Fuzzer {
     return value;
   }
 
-  /** Advances the time; no caller gets what a timer throws. */
+  /** Advances the time. An error that a timer throws reaches no caller. */
   async #pass(environment: SimulatedEnvironment, ms: number): Promise<void> {
     try {
       await environment.advance(ms);
@@ -324,11 +324,11 @@ function isAllowed(error: unknown): boolean {
   return false;
 }
 
-/** Returns a result once it has settled; reads a result that comes piece by piece for a while. */
+/** Returns a result once it has settled. Reads a streamed result for a while. */
 async function settledValue(given: unknown): Promise<unknown> {
   if (isA(given, Promise)) return given;
   if (typeof given !== 'object' || given === null) return given;
-  // A returned value of the caller may be unreadable.
+  // A value that the caller passed may come back and be unreadable.
   if (!isReadable(given)) return null;
   if (Symbol.asyncIterator in given && 'return' in given) {
     const reader = given as AsyncGenerator;
@@ -354,12 +354,12 @@ interface Method {
   readonly call: (args: readonly unknown[]) => unknown;
 }
 
-/** The parts of sessions and services that belong to this library; other parts belong to RxJS and XState. */
+/** The parts of sessions and services that belong to this library; the other parts belong to RxJS and XState. */
 const PARTS = new Set(['subagents', 'services', 'audioIn', 'playout', 'session']);
-/** Methods that run without an end, or are an alias. */
+/** Methods that never finish or are an alias. */
 const NOT_CALLED = new Set([
   'constructor', 'toString', 'pipe', 'subscribe',
-  // Methods of the class behind `SubagentService`: recovery calls them with what it has read.
+  // Methods of the class behind `SubagentService`. Recovery calls them with the entries that it has read.
   'restore', 'resume', 'settleRequest', 'repeatEnds', 'whenEnded',
 ]); // prettier-ignore
 
@@ -423,25 +423,25 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return prototype === Object.prototype || prototype === null;
 }
 
-/** Names of options of other functions: valid names in a wrong place. */
+/** Names of other functions' options: valid names in the wrong place. */
 const OPTION_NAMES = [
   'name', 'id', 'model', 'environment', 'journal', 'limits', 'hooks', 'tools', 'agents', 'subagentConfigs', 'timeout', 'signal',
   'budget', 'memory', 'runtime', 'services', 'inspect', 'now', 'maxBytes', 'instructions', 'onError', 'context', 'language',
   'deliveries', 'transport', 'voice', 'url', 'path', 'keep', 'token', 'apiKey', 'scheduler', 'clock', 'redact', 'unknownOption',
 ]; // prettier-ignore
 
-/** Arguments that request no work. */
+/** Arguments that start no work. */
 function garbage(chance: Chance): { readonly args: readonly unknown[]; readonly mayWait: boolean } {
   return { args: [null, ...(chance.happens(0.5) ? [hostileValue(chance)] : [])], mayWait: true };
 }
 
-/** The arguments with one wrong value. */
+/** The valid arguments with one of them replaced by a wrong value. */
 function mutated(
   valid: readonly unknown[],
   chance: Chance,
 ): { readonly args: readonly unknown[]; readonly mayWait: boolean } {
   const wrong = hostileValue(chance);
-  // A called or awaited value may never end; the wait is then not a fault of this library.
+  // A hostile function or promise may never finish, so waiting for it is not a fault of this library.
   const mayWait = typeof wrong === 'function' || typeof wrong === 'object';
   const dice = chance.next();
   if (dice < 0.1 || valid.length === 0) return { args: valid, mayWait: true };

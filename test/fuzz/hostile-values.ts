@@ -1,9 +1,9 @@
-// Values that untyped callers pass by mistake or on purpose, including those that TypeScript would reject and those
-// that JSON can hold.
+// Values that untyped callers pass by mistake or on purpose. TypeScript would reject some of them, and JSON can hold
+// some of them.
 
 import type { Chance } from '../../src/testing/doubles/chance.ts';
 
-/** The error that hostile values throw: it is the caller's error and may be returned to the caller. */
+/** The error that hostile values throw. It belongs to the caller and may be returned to the caller. */
 export class HostileError extends Error {}
 
 const fail = (): never => {
@@ -38,7 +38,7 @@ export function nested(depth: number, leaf: unknown = 1): unknown {
   return value;
 }
 
-/** Values that JSON can hold too. */
+/** Values that JSON can hold. */
 const plain: readonly (() => unknown)[] = [
   () => null,
   () => true,
@@ -135,12 +135,14 @@ export function hostileValue(chance: Chance): unknown {
   return chance.pick(chance.happens(0.45) ? plain : live)();
 }
 
-/** Returns the value with this index below `hostileCount`, newly created, for callers that need each. */
+/**
+ * Returns a new copy of the hostile value with this index (below `hostileCount`), for callers that need every value.
+ */
 export function hostileValueAt(index: number): unknown {
   return [...plain, ...live][index]?.();
 }
 
-/** Formats the value for a failure report; never throws. */
+/** Formats a value for a failure report. Never throws. */
 export function inWords(value: unknown): string {
   try {
     if (typeof value === 'function') return `function ${value.name}`;

@@ -1,5 +1,5 @@
-// `npm run fuzz -- --calls 100000 --seed 1`: the fuzz of the public API, of any length. `--case N` repeats one case
-// of that seed. Exits with 1 if it found anything.
+// `npm run fuzz -- --calls 100000 --seed 1` fuzzes the public API for any number of calls. `--case N` repeats one case
+// of that seed. Exits with code 1 if it found a violation.
 
 import { parseArgs } from 'node:util';
 import { fuzz } from './fuzzer.ts';
@@ -30,7 +30,7 @@ console.log(
 const endings = Object.entries(report.endings).toSorted(([, a], [, b]) => b - a);
 for (const [ending, count] of endings) console.log(`  ${String(count).padStart(8)} ${ending}`);
 
-/** One violation of each kind, that is, with the same place and the same error. */
+/** One violation of each kind: the same place and the same error are the same kind. */
 const kinds = new Map<
   string,
   { readonly first: (typeof report.violations)[number]; count: number }

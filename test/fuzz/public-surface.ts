@@ -1,5 +1,5 @@
-// Every export of every subpath of the package, found by reflection, and a row for each that says how to call it. An
-// export without a row fails the test, so that a new export gets one.
+// Lists every export of every subpath of the package, found by reflection, with a row that says how to call it. An
+// export without a row fails the test, so that every new export gets a row.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -38,30 +38,33 @@ const durableObject = () => ({
   setWebSocketAutoResponse() {},
 });
 
-/** The parts of arguments; newly created for each call. */
+/** The parts from which arguments are built, newly created for each call. */
 export interface World {
   readonly environment: SimulatedEnvironment;
-  /** An empty folder of this run. */
+  /** An empty folder for this run. */
   readonly directory: string;
-  /** A number that no earlier call had. */
+  /** A number that no earlier call received. */
   readonly number: number;
 }
 
 export interface Row {
-  /** Valid arguments. They may include options with a default: the fuzzer replaces each. */
+  /** Valid arguments. They may include options that have a default, because the fuzzer replaces each option. */
   readonly args: (world: World) => readonly unknown[];
   /**
-   * The function takes objects that this library made (states of machines, records): it may answer invalid ones
-   * with an error of any class, but must neither hang nor crash. The text gives the reason.
+   * The function accepts objects that this library made (machine states, records). It may respond to invalid objects
+   * with an error of any class, but must neither hang nor crash. The text states the reason.
    */
   readonly trusts?: string;
-  /** The function refuses these valid arguments; the text gives the reason. */
+  /** The function refuses these valid arguments. The text states the reason. */
   readonly refuses?: string;
   /** The function waits for a server, in real time. */
   readonly isOutside?: true;
-  /** The function may work for minutes on valid arguments: the fuzzer calls it with arguments that request no work. */
+  /** The function may run for minutes on valid arguments, so the fuzzer calls it with arguments that start no work. */
   readonly isCostly?: true;
-  /** The fuzzer also calls the result's methods. `trusts`: they belong to a port, which only this library calls. */
+  /**
+   * The fuzzer also calls the methods of the result. `trusts`: the methods belong to a port, which only this library
+   * calls.
+   */
   readonly walks?: true | 'trusts';
 }
 
@@ -713,7 +716,7 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
   },
   './client': {
     connect: {
-      // A port that is never open; the client's timers do not run.
+      // A port that never opens, so the client's timers do not run.
       args: ({ environment }) => [
         {
           url: 'ws://127.0.0.1:1/offstage',
@@ -906,7 +909,7 @@ export interface Callable extends Row {
   readonly call: (...args: readonly unknown[]) => unknown;
 }
 
-/** Returns all callable exports with their rows, and the exports without a row and rows without an export. */
+/** Returns all callable exports with their rows, the exports without a row, and the rows without an export. */
 export async function publicSurface(): Promise<{
   readonly callables: readonly Callable[];
   readonly unknown: readonly string[];

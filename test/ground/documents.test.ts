@@ -1,5 +1,5 @@
-// The documents name existing things: each path of a source file or a test in docs/ and README.md exists, and so does
-// each name that they attribute to an entry (`offstage/…`).
+// Everything that the documents name exists: each path of a source file or test in docs/ and README.md, and each name
+// that they attribute to an entry (`offstage/…`).
 
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -16,7 +16,7 @@ const documents = [
   ...globSync('docs/**/*.md', { cwd: root, exclude: ['docs/site/**'] }),
 ];
 
-/** The folders from which a path in a document may start. */
+/** The folders that a path in a document may be relative to. */
 const bases = ['', 'src', 'src/actors', 'src/actors/session', 'test', 'test/actors', 'src/testing'];
 const allFiles = globSync(
   ['src/**/*.ts', 'test/**/*.ts', 'scripts/**/*.ts', 'bench/**/*.ts', 'examples/**/*'],
@@ -27,10 +27,10 @@ const allFiles = globSync(
 
 const isThere = (path: string): boolean =>
   bases.some((base) => existsSync(join(root, base, path))) ||
-  // A file that the document has named with its folder just before.
+  // A file whose folder the document has named just before.
   (!path.includes('/') && allFiles.some((file) => file.endsWith(`/${path}`)));
 
-test.each(documents)('%s names files that exist', (document) => {
+test.each(documents)('%s names only files that exist', (document) => {
   const text = readFileSync(join(root, document), 'utf8');
   const named = [...text.matchAll(/(?:`|participant \w+ as )([\w./-]+\.ts)\b/g)].map(
     ([, path = '']) => path,
@@ -38,14 +38,14 @@ test.each(documents)('%s names files that exist', (document) => {
   expect(named.filter((path) => !isThere(path))).toEqual([]);
 });
 
-test.each(documents)('%s links to files that exist', (document) => {
+test.each(documents)('%s links only to files that exist', (document) => {
   const text = readFileSync(join(root, document), 'utf8');
   const links = [...text.matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)].map(([, link = '']) => link);
   const local = links.filter((link) => !/^\w+:/.test(link));
   expect(local.filter((link) => !existsSync(join(root, dirname(document), link)))).toEqual([]);
 });
 
-/** The public names of each entry. */
+/** The public names that each entry exports. */
 const entries = new Map<string, Set<string>>();
 for (const section of readFileSync(join(root, 'docs/api.md'), 'utf8').split(/^## /m).slice(1))
   entries.set(
@@ -53,7 +53,7 @@ for (const section of readFileSync(join(root, 'docs/api.md'), 'utf8').split(/^##
     new Set([...section.matchAll(/^\| `([\w$]+)/gm)].map(([, name = '']) => name)),
   );
 
-test.each(documents)('%s names exports where they are', (document) => {
+test.each(documents)('%s names exports of the right entry point', (document) => {
   const text = readFileSync(join(root, document), 'utf8');
   const phrases = text.matchAll(
     /`(?:await )?([\w$]+)\b[^`\n]*`(?:,? (?:and|or) `([\w$]+)[^`\n]*`)?\s+(?:of|from)\s+`(offstage[\w/-]*)`/g,

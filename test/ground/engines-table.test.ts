@@ -1,9 +1,10 @@
-// The table of docs/engines.md lists the current cases. `npm run test:engines` compares its cells with the results.
+// The table in docs/engines.md lists the current cases. `npm run test:engines` compares the table's cells with the
+// results.
 
 import { expect, test } from 'vitest';
 import { hasAbilityFor, suites, written } from '../../scripts/engines-table.ts';
 
-test('lists each case of the suites in docs/engines.md, in order: `npm run docs:engines`', () => {
+test('lists each case of the suites in docs/engines.md in order: `npm run docs:engines`', () => {
   const rows = written()
     .split('\n')
     .flatMap((line) => /^\| (.+?) +\| (yes|–) +\|/u.exec(line)?.slice(1, 3).join(': ') ?? []);
@@ -17,7 +18,7 @@ test('lists each case of the suites in docs/engines.md, in order: `npm run docs:
   expect(rows).toEqual(expected);
 });
 
-test('keeps titles distinct that the runner shortens to 40 characters', () => {
+test('has titles that remain distinct when the runner shortens them to 40 characters', () => {
   for (const { cases } of Object.values(suites)) {
     const shortened = cases.map(({ name }) => name.slice(0, 39));
     expect(shortened.filter((one, at) => shortened.indexOf(one) !== at)).toEqual([]);

@@ -1,5 +1,5 @@
-// `npm start` on a fresh clone: the script before it installs if needed, reports that in one line, and otherwise
-// prints nothing. A stand-in for npm records its calls.
+// `npm start` on a fresh clone: the script that runs first installs if needed, reports the install in one line, and
+// otherwise prints nothing. A stand-in for npm records the calls.
 
 import { spawnSync } from 'node:child_process';
 import {
@@ -40,7 +40,7 @@ function lock(packages: Record<string, object>): string {
   return JSON.stringify({ packages });
 }
 
-/** A stand-in for npm: it records its arguments, and installs the program `node`. */
+/** A stand-in for npm that records its arguments and installs the program `node`. */
 function npmExitsWith(code: number): void {
   write(
     'npm.js',
@@ -54,21 +54,21 @@ function npmExitsWith(code: number): void {
   );
 }
 
-/** The state after an install of the package `a` in this version. */
+/** The state after this version of the package `a` has been installed. */
 function installed(version: string): void {
   write('node_modules/.package-lock.json', lock({ 'node_modules/a': { version } }));
   write('node_modules/a/package.json', '{}');
   nodeExitsWith(0);
 }
 
-/** The project's Node.js: it runs only the install of the local voice. */
+/** The project's Node.js, which only runs the install of the local voice. */
 function nodeExitsWith(code: number): void {
   const says = `echo "ran $*"; echo "no network" >&2`;
   write('node_modules/node/bin/node', `#!/bin/sh\n${says}\nexit ${code}\n`);
   chmodSync(join(root, 'node_modules/node/bin/node'), 0o755);
 }
 
-/** Runs the script; `calls` are the calls of npm, one in each line. */
+/** Runs the script. `calls` holds the calls to npm, one per line. */
 function ensureInstall() {
   const { status, stdout, stderr } = spawnSync(
     process.execPath,
@@ -93,7 +93,7 @@ test('prints nothing when the installed packages match the lock file', () => {
   expect(ensureInstall()).toEqual({ status: 0, stdout: '', stderr: '', calls: '' });
 });
 
-test('does not report an optional package that is not for this platform', () => {
+test('does not report an optional package that does not support this platform', () => {
   installed('1.0.0');
   const mac = { version: '1.0.0', optional: true };
   write(
@@ -144,7 +144,7 @@ test("exits with npm's status when the install fails", () => {
   expect(stderr).toContain('npm install failed');
 });
 
-test("installs the local voice with the project's Node, and tolerates a missing one", () => {
+test("installs the local voice with the project's Node and continues if that fails", () => {
   installed('1.0.0');
   nodeExitsWith(1);
   const { status, stderr } = ensureInstall();

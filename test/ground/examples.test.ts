@@ -1,4 +1,5 @@
-// Examples import only what a reader can import: public subpaths, packages by name, and the example's files.
+// Examples import only modules that a reader can import: public subpaths, packages by name, and the example's own
+// files.
 
 import { globSync, readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
@@ -27,12 +28,12 @@ test.each(
 });
 
 test("limits the voice demo's page, server and program to 460 lines of code", () => {
-  // `about.ts` holds the texts of the page.
+  // `about.ts` contains the texts of the page.
   const files = globSync('examples/voice-demo/{*.ts,page/*.ts}', { cwd: root }).filter(
     (file) => !file.endsWith('about.ts'),
   );
   const lines = files.flatMap((file) => readFileSync(root + file, 'utf8').split('\n'));
   expect(files.length).toBeGreaterThan(8);
-  // A larger example would point to a gap in `offstage/react`, `offstage/serve` or another subpath.
+  // A larger example would indicate a gap in `offstage/react`, `offstage/serve` or another subpath.
   expect(lines.filter((line) => !/^\s*(?:\/\/|\/\*|\*|$)/.test(line)).length).toBeLessThan(461);
 });

@@ -1,5 +1,4 @@
-// The licences of everything that an install brings: of the package, of the local voice, and of the repository's
-// tools.
+// Checks the licences of everything that gets installed with the package, the local voice, and the repository's tools.
 
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
@@ -21,13 +20,13 @@ const locked = Object.entries(
   path === '' ? [] : [{ name: path.replace(/^.*node_modules\//, ''), ...entry }],
 );
 
-/** The rows of the tables: name and licence. */
+/** The rows of the tables: package name and licence. */
 const told = [...read('THIRD-PARTY.md').matchAll(/^\| `([^`]+)` \| ([^|]+) \|/gm)].map(
   ([, name, licence]) => `${name}: ${licence?.trim()}`,
 );
 
 const ANY = ['MIT', 'Apache-2.0', 'ISC', '0BSD', 'BSD-2-Clause', 'BSD-3-Clause'];
-/** Licences whose conditions stay within their files, for packages that are not shipped. */
+/** Licences whose conditions apply only to their own files, for packages that we do not ship. */
 const FOR_TOOLS = new Set([
   ...ANY,
   'MPL-2.0',
@@ -36,7 +35,7 @@ const FOR_TOOLS = new Set([
   'EPL-2.0 OR GPL-3.0-or-later',
 ]);
 
-test('lists exactly the packages that an install adds in THIRD-PARTY.md', () => {
+test('lists in THIRD-PARTY.md exactly the packages that an install adds', () => {
   const brought = locked.filter(({ dev, peer, optional }) => !dev && !peer && !optional);
   const ours = brought.map(({ name, license }) => `${name}: ${license}`);
   const voice = Object.entries(VOICE_PACKAGES).map(([name, { licence }]) => `${name}: ${licence}`);

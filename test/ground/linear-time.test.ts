@@ -1,12 +1,12 @@
-// No text blocks the process: every function that reads long texts reads a megabyte of hostile ones. A function that
-// takes quadratic time would need days. The test asserts no duration.
+// Checks that no text blocks the process: every function that reads long texts reads a megabyte of hostile text. A
+// function that takes quadratic time would need days. The test makes no assertion about time.
 
 import { Worker } from 'node:worker_threads';
 import { describe, expect, it } from 'vitest';
 
 describe('readers of long texts', () => {
-  it('end on a megabyte of hostile text', async () => {
-    // The readers run in a separate thread: an endless one would block the tests.
+  it('finish on a megabyte of hostile text', async () => {
+    // The functions run in a separate thread, because one that never returned would block the tests.
     const worker = new Worker(new URL('../support/hostile-reader.ts', import.meta.url), {
       execArgv: ['--conditions=offstage-source'],
     });

@@ -1,6 +1,5 @@
-// The project's lint rules report what they must: forbidden imports between rooms, and other sources of time and
-// randomness. The project's configuration lints each planted line in a copy of the project that contains nothing
-// else.
+// Checks that the project's lint rules report forbidden imports between rooms and other sources of time and randomness.
+// Each planted line is linted with the project's configuration, in a copy of the project that contains nothing else.
 
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -13,7 +12,7 @@ import { layers } from '../../scripts/lint/import-directions.ts';
 
 const project = fileURLToPath(new URL('../..', import.meta.url));
 
-/** The file, the planted code, and the rule that must report it; without a rule the line is allowed. */
+/** The file, the planted code, and the rule that must report it. A line without a rule is allowed. */
 type Planted = readonly [file: string, code: string, rule?: string];
 
 const direction = 'offstage(import-direction)';
@@ -24,7 +23,7 @@ const scheduler = 'offstage(rxjs-needs-scheduler)';
 const titles = 'offstage(test-titles)';
 const names = 'offstage(names)';
 
-/** Stands for a problem without a rule: the line could not be parsed. */
+/** Stands for a problem that no rule reported: the line could not be parsed. */
 const syntaxError = 'syntax error';
 
 const importing = (from: string) => `import * as it from '${from}'; export const used = it;`;
@@ -194,7 +193,7 @@ const planted: readonly Planted[] = [
   ['src/adapters/node/a.ts', 'export const a = [Date.now(), new Date(), Math.random()];'],
   ['src/adapters/node/a.ts', 'setTimeout(() => undefined, 1);'],
 
-  // events are made field by field
+  // events are created field by field
   [
     'src/actors/runtime/a.ts',
     "export const a = (b: object) => ({ type: 'answer.given', ...b });",
@@ -252,7 +251,7 @@ const planted: readonly Planted[] = [
   ['src/actors/runtime/cycle-2.ts', "export * from './cycle-1.ts';", 'import(no-cycle)'],
 ];
 
-/** The rules under test: none of them may report an allowed line. */
+/** The rules under test. None of them may report an allowed line. */
 const houseRules = new Set(planted.map(([, , rule]) => rule ?? syntaxError));
 
 interface Report {
@@ -263,7 +262,7 @@ interface Report {
   }[];
 }
 
-/** Each line for `a.ts` gets a separate file; the lines for another file all go into that file. */
+/** Each line for `a.ts` gets its own file; the lines for any other file all go into that file. */
 async function plant(root: string): Promise<{ readonly file: string; readonly line: number }[]> {
   const files = new Map<string, string[]>();
   const places = planted.map(([path, code], index) => {
@@ -330,12 +329,12 @@ test.each(
   expect(reported[index]?.filter((rule) => houseRules.has(rule))).toEqual([]);
 });
 
-test('allows no cycles between rows, each of which names an existing file or folder', () => {
+test('allows no cycles between rows, and only rows that name an existing file or folder', () => {
   const rows = layers.flatMap(({ files, sources }) =>
     files.endsWith('/*') ? [] : ([[files, sources]] as const),
   );
   expect(rows.filter(([files]) => !existsSync(join(project, 'src', files)))).toEqual([]);
-  // A row that names a folder may import every room in that folder.
+  // A row that names a folder allows imports from every room in that folder.
   const rooms = (source: string): string[] =>
     rows.map(([files]) => files).filter((it) => it === source || it.startsWith(`${source}/`));
   const below = new Map(

@@ -1,10 +1,11 @@
-// The entries as an app bundles them for a platform other than Node.js, and their behaviour without Node's globals.
+// Checks the entries as an app bundles them for a platform other than Node.js, and how they behave without Node's
+// globals.
 
 import { createContext, Script } from 'node:vm';
 import { describe, expect, test } from 'vitest';
 import { bundle } from '../support/bundle.ts';
 
-/** Web globals that every browser, worker and edge runtime has. */
+/** Web globals that exist in every browser, worker and edge runtime. */
 const webGlobals = {
   AbortController,
   AbortSignal,
@@ -22,20 +23,20 @@ const webGlobals = {
 
 const textGlobals = { TextDecoder, TextEncoder };
 
-/** Runs a script in a realm with the globals of the language, and these. */
+/** Runs a script in a realm that has only the language's globals and these. */
 function runWith(globals: object, code: string): unknown {
   return new Script(code).runInContext(createContext({ ...globals }));
 }
 
 describe('on a platform without host APIs, with all modules bundled', () => {
-  test('runs a machine of offstage/machines with the language alone', async () => {
+  test("runs a machine from offstage/machines with only the language's built-ins", async () => {
     const { code, builtIns } = await bundle('src/entries/machines.ts');
     expect(builtIns).toEqual([]);
     const states = 'Object.keys(bundled.subagentMachine.states).join()';
     expect(runWith({}, `${code}; ${states}`)).toContain('waiting_for_input');
   });
 
-  test('converts audio in offstage/voice, and names invalid options', async () => {
+  test('converts audio with offstage/voice and names invalid options', async () => {
     const { code, builtIns } = await bundle('src/voice/index.ts');
     expect(builtIns).toEqual([]);
     const text = 'bundled.encodePcm16Base64(Int16Array.of(1, -2))';
@@ -60,15 +61,15 @@ describe('on a platform without host APIs, with all modules bundled', () => {
     expect(runWith(textGlobals, `${code}; {${begin}}`)).toContain('prepar');
   });
 
-  test('imports no Node.js module in the files of offstage', async () => {
+  test('imports no Node.js modules in the source files of offstage', async () => {
     const { builtIns } = await bundle('src/index.ts');
-    // The AI SDK's gateway has separate files for browsers and for other platforms.
+    // The AI SDK's gateway has separate files for browsers and other platforms.
     expect(builtIns.filter((it) => !it.includes('(node_modules/@vercel/oidc/'))).toEqual([]);
   });
 });
 
 describe.each(['browser', 'worker'] as const)('for a %s', (host) => {
-  test('reaches no Node.js module from offstage with the AI SDK and zod, and can be imported', async () => {
+  test('imports offstage with the AI SDK and zod without loading a Node.js module', async () => {
     const { code, builtIns } = await bundle('src/index.ts', [
       'browser',
       ...(host === 'worker' ? [host] : []),

@@ -1,4 +1,4 @@
-// The code uses each option of the public API, and does not only validate it.
+// Checks that the code uses each option of the public API instead of only validating it.
 
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,7 +9,7 @@ import { scanOptions } from './option-readers.ts';
 
 const project = fileURLToPath(new URL('../..', import.meta.url));
 
-/** The types, or functions, into which the values of an options type are spread (OPT-2). */
+/** The types or functions into which the values of an options type are spread (OPT-2). */
 const spreadInto: Readonly<Record<string, readonly string[]>> = {
   AgentSubagentConfig: ['SubagentConfig'],
   DialOptions: ['dialOptionsShape'],
@@ -32,7 +32,7 @@ const spreadInto: Readonly<Record<string, readonly string[]>> = {
   'WebhookSourceOptions.listen': ['ListenerOptions'],
 };
 
-/** Options that the code passes on unchanged, by their reader. */
+/** Options that the code passes on unchanged, listed by the type or function that reads them. */
 const readElsewhere: Readonly<Record<string, readonly string[]>> = {
   'the session, in the record of a schedule': ['ScheduleOptions.key'],
   'the AI SDK, in `transcribe`': [
@@ -93,7 +93,7 @@ test('reads every option of the public API', () => {
   );
 });
 
-test('names an option that is checked and never read', () => {
+test('names an option that is checked but never read', () => {
   const directory = mkdtempSync(join(tmpdir(), 'offstage-options-'));
   onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
   symlinkSync(join(project, 'node_modules'), join(directory, 'node_modules'));

@@ -1,11 +1,12 @@
-// Finds the options of the public API that no code reads, with TypeScript's checker.
+// Uses TypeScript's checker to find the options of the public API that no code reads.
 //
-// An option is a property of an options type: of a parameter of an exported function, constructor or method, of an
-// exported type with such a name, or of a type nested in one of these. A read is an access or a destructuring that
-// the checker resolves to the declaration of the property. An entry in a schema is not a read.
+// An option is a property of an options type. An options type is the type of a parameter of an exported function,
+// constructor or method, an exported type with such a name, or a type nested in one of these. A read is a property
+// access or a destructuring that the checker resolves to the declaration of the property. An entry in a schema does not
+// count as a read.
 //
-//   OPT-1. A schema's parsed option counts as read if code in the same folder reads the parsed property.
-//   OPT-2. An option that is spread into another type counts as read if that type's property is read; the caller's
+//   OPT-1. An option that a schema parses counts as read if code in the same folder reads the parsed property.
+//   OPT-2. An option that is spread into another type counts as read if that type's property is read. The caller's
 //          table names the type.
 
 import { readFileSync } from 'node:fs';
@@ -35,7 +36,7 @@ import {
 } from 'typescript/unstable/ast/is';
 
 export interface OptionsScan {
-  /** The options that the scan checked, by the name of their type. */
+  /** The options that the scan checked, keyed by the name of their type. */
   readonly looked: ReadonlyMap<string, readonly string[]>;
   /** `Type.option`, sorted. */
   readonly unread: readonly string[];
@@ -43,12 +44,12 @@ export interface OptionsScan {
   readonly needless: readonly string[];
 }
 
-/** Names of options types; other types, such as views and events, are records. */
+/** Names of options types. Other types, such as views and events, are records. */
 const OPTIONS =
   /(Options|Config|Definition|Limits|Hooks|Handlers|Agent|Policy|Target|App|Choice|Request|Recovery|Directive|Setup|Operation|VouchedFor)$/;
 const MAX_DEPTH = 6;
 
-/** @param spreadInto For an options type, the types or functions into which its values are spread. */
+/** @param spreadInto For each options type, the types or functions into which its values are spread. */
 export function scanOptions(
   directory: string,
   spreadInto: Readonly<Record<string, readonly string[]>> = {},
@@ -79,7 +80,10 @@ class Scan {
   readonly #seen = new Set<number>();
   /** Keys of the declarations that are read. */
   readonly #read = new Set<string>();
-  /** `folder/name` of the read properties of schemas, and `part Type.name` of all other read properties. */
+  /**
+   * `folder/name` for properties that are read from schemas, and `part Type.name` for all other properties that are
+   * read.
+   */
   readonly #readAs = new Set<string>();
 
   constructor(directory: string, program: Program, checker: Checker) {
@@ -144,7 +148,7 @@ class Scan {
     }
   }
 
-  /** Collects the parameters of methods whose types have the name of an options type. */
+  /** Collects the parameters of methods whose type has the name of an options type. */
   #methodsOf(type: Type | undefined): void {
     if (!type) return;
     for (const method of this.#checker.getPropertiesOfType(type)) {
@@ -212,7 +216,7 @@ class Scan {
     }
   }
 
-  /** Returns the property that a destructuring reads; the checker's symbol is the one of the variable. */
+  /** Returns the property that a destructuring reads, because the checker returns the symbol of the variable. */
   #destructured(name: Node): CheckedSymbol | undefined {
     const { parent } = name;
     if (!isBindingElement(parent)) return undefined;
@@ -236,10 +240,10 @@ function inFolderOf({ path }: NodeHandle, name: string): string {
   return `${path.slice(0, path.lastIndexOf('/'))}/${name}`;
 }
 
-/** The part for code that several adapters share, and for all code outside adapters. */
+/** The part for code that several adapters share and for all code outside adapters. */
 const SHARED = 'shared';
 
-/** Returns the adapter of a declaration: two adapters may have types of the same name. */
+/** Returns the adapter that a declaration belongs to, because two adapters may have types with the same name. */
 function partOf(source: string, { path }: NodeHandle): string {
   const [folder, adapter = ''] = path.slice(source.length).split('/');
   return folder === 'adapters' && !['socket', 'listen'].includes(adapter) ? adapter : SHARED;
@@ -265,7 +269,7 @@ function readName(node: Node): Node | undefined {
   return undefined;
 }
 
-/** Returns the type or function that declares a property; `Type.option` for a nested one. */
+/** Returns the type or function that declares a property, or `Type.option` if the property is nested. */
 function ownerOf(declaration: NodeHandle): string {
   const nested: string[] = [];
   for (let node = declaration.resolve()?.parent; node; node = node.parent) {
@@ -277,7 +281,7 @@ function ownerOf(declaration: NodeHandle): string {
   return nested.join('.');
 }
 
-/** Returns whether the declaration is an entry of an object in `z.object(…)` or the like. */
+/** Returns whether the declaration is an entry of an object in `z.object(…)` or a similar call. */
 function isOfSchema(declaration: NodeHandle): boolean {
   if (
     declaration.kind !== SyntaxKind.PropertyAssignment &&

@@ -1,4 +1,4 @@
-// The properties of the package that a fresh clone and its users depend on.
+// Checks the properties of the package that a fresh clone and its users depend on.
 
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -38,7 +38,7 @@ test('names no registry host in the lock file', () => {
   expect(locked.filter(([, { resolved }]) => resolved?.includes('://'))).toEqual([]);
 });
 
-test('includes the binaries of every platform in the lock file, which `npm ci` requires', () => {
+test("includes every platform's binaries in the lock file, as `npm ci` requires", () => {
   const names = new Set(locked.map(([path]) => path.replace(/^.*node_modules\//, '')));
   const wanted = locked.flatMap(([, it]) => Object.keys(it.optionalDependencies ?? {}));
   expect(wanted.length).toBeGreaterThan(0);
@@ -53,7 +53,7 @@ test.each(Object.entries(manifest.exports))('the entry %s has a source', (_entry
   const source = target.default.replace('./dist/', 'src/').replace(/\.js$/, '.ts');
   expect(existsSync(root + source)).toBe(true);
   expect(target.types).toBe(target.default.replace(/\.js$/, '.d.ts'));
-  // With this condition, checks, snippets and examples use the sources without a build.
+  // With this condition, the checks, snippets and examples use the sources without a build.
   expect(target['offstage-source']).toBe(`./${source}`);
 });
 

@@ -1,4 +1,4 @@
-// The core runs in any JavaScript host: the test follows its imports in the sources.
+// Checks that the core runs in any JavaScript host, by following its imports in the sources.
 
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -18,7 +18,7 @@ describe('reaches only these packages as values', () => {
     ['offstage/voice', 'src/voice/index.ts', ['rxjs']],
     ['the unit of a subagent', 'src/actors/subagent/subagent-unit.ts', ['xstate']],
     ['the outcome of a subagent', 'src/actors/subagent/outcome-of.ts', []],
-    // The code checks whether `setImmediate` exists before it uses it.
+    // The code checks that `setImmediate` exists before it calls `setImmediate`.
     [
       'offstage',
       'src/index.ts',
@@ -28,7 +28,7 @@ describe('reaches only these packages as values', () => {
     const reached = outside(entry);
     const known = new Set<string>(packages);
     expect(Object.entries(reached).filter(([name]) => !known.has(name))).toEqual([]);
-    // The list is exact: an empty scan would fail.
+    // The list is exact, so that a scan that finds nothing fails.
     expect(Object.keys(reached).toSorted()).toEqual(packages);
   });
 });
@@ -37,7 +37,7 @@ describe('loads only its own theme in each entry', () => {
   it.each([
     ['offstage/subagents', 'src/entries/subagents.ts', 'src/actors/session/'],
     ['offstage/memory', 'src/entries/memory.ts', 'src/actors/session/'],
-    // A transport loads the voice code.
+    // A transport loads the code for voice.
     ['offstage', 'src/index.ts', 'src/voice/'],
   ])('%s', (_what, entry, others) => {
     const loaded: string[] = [];
@@ -67,7 +67,7 @@ describe('finds the import paths', () => {
       '/** Buffer, require */ export const BufferSize = 1;',
     ].join('\n'),
   };
-  test('counts value imports, but no types and comments', () => {
+  test('counts value imports but ignores types and comments', () => {
     const reached = reachedFrom(['src/a.ts'], (file) => files[file] ?? '');
     const way = ['src/a.ts', 'src/deep/b.ts', 'src/c.ts'];
     const names = ['Buffer', 'ai', 'node:fs', 'node:os', 'zod'];

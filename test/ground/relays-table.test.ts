@@ -1,4 +1,4 @@
-// The table of docs/relays.md matches the capabilities that the relays declare.
+// The table in docs/relays.md matches the capabilities that the relays declare.
 
 import { readFileSync } from 'node:fs';
 import { ToolLoopAgent } from 'ai';

@@ -1,4 +1,4 @@
-// A command runs every test, CI runs every command, and each CI job first installs what it needs.
+// Every test is run by a command, CI runs every command, and each CI job first installs what it needs.
 
 import { globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -15,16 +15,16 @@ const read = (name: string): string => readFileSync(root + name, 'utf8');
 const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
 const suites = Object.keys(otherSuites);
 
-test.each([...longTests, ...testsWithOldestXState])('%s names files that exist', (pattern) => {
+test.each([...longTests, ...testsWithOldestXState])('%s names only files that exist', (pattern) => {
   expect(globSync(pattern, { cwd: root })).not.toEqual([]);
 });
 
-test('prints at the end of `npm test` every command that runs the omitted tests', () => {
+test('prints every command that runs the omitted tests when `npm test` ends', () => {
   const commands = Object.keys(scripts).filter((name) => /^test:(?!all$)/.test(name));
   expect(new Set(suites)).toEqual(new Set(commands));
 });
 
-test('runs every project of vitest.config.ts in some command', () => {
+test('runs every project of vitest.config.ts in at least one command', () => {
   const projects = [...read('vitest.config.ts').matchAll(/ name: '([^']+)'/g)].map(([, it]) => it);
   const run = ['test', ...suites].flatMap((name) =>
     [...(scripts[name] ?? '').matchAll(/--project (\S+)/g)].map(([, it]) => it),
@@ -32,7 +32,7 @@ test('runs every project of vitest.config.ts in some command', () => {
   expect(new Set(run)).toEqual(new Set(projects));
 });
 
-test.each(['test', 'test:all', ...suites])('%s first installs missing packages', (name) => {
+test.each(['test', 'test:all', ...suites])('%s installs missing packages first', (name) => {
   expect(scripts[`pre${name}`]).toBe('node scripts/ensure-install.mjs');
 });
 
@@ -40,11 +40,11 @@ const ran = (commands: string): string[] =>
   [...commands.matchAll(/\bnpm (?:run )?(test(?::\w+)?)\b/g)].map(([, name]) => name ?? '');
 const inCi = ['test', ...suites.filter((name) => !onDemand.includes(name))];
 
-test('runs every command in `npm run test:all`, except those for large programs', () => {
+test('runs every command in `npm run test:all` except those that need large programs', () => {
   expect(ran(scripts['test:all'] ?? '')).toEqual(inCi);
 });
 
-test('runs every command in CI, except those for large programs', () => {
+test('runs every command in CI except those that need large programs', () => {
   const lines = read('.ci/run').split('\n');
   const commands = lines.filter((line) => !line.startsWith('step')).join('\n');
   expect(new Set(ran(commands))).toEqual(new Set(inCi));

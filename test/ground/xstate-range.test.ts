@@ -1,4 +1,4 @@
-// The package's range of XState starts at the version that the tests use.
+// The package's range for XState starts at the version that the tests use.
 
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
@@ -11,7 +11,7 @@ interface Manifest {
 const manifestOf = (path: string): Manifest =>
   JSON.parse(readFileSync(new URL(path, import.meta.url), 'utf8')) as Manifest;
 
-test('tests the oldest XState at the lower end of the range', () => {
+test('tests the oldest XState version in the supported range', () => {
   const { version } = manifestOf('../../node_modules/xstate-oldest/package.json');
   expect(manifestOf('../../package.json').dependencies['xstate']).toBe(`^${version}`);
 });

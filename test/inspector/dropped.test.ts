@@ -1,4 +1,4 @@
-// A session whose journal has dropped its first entries: the inspector shows, replays, forks and saves the rest.
+// A session whose journal has dropped its first entries. The inspector shows, replays, forks and saves the rest.
 
 import { expect, test } from 'vitest';
 import { JournalError, type JournalEntry } from '../../src/entries/journal.ts';
@@ -8,7 +8,7 @@ import { createRuntime, memoryJournal, type Journal } from '../../src/index.ts';
 import { rideSession } from '../serve/support/served.ts';
 import { mounted, type Mounted } from './support.ts';
 
-/** A conversation of more than `words` entries that starts with a ride. */
+/** A conversation of more than `words` entries that starts with a booking. */
 async function long(journal: Journal, afterEntries: number, words = 60) {
   const runtime = createRuntime({ journal, snapshots: { afterEntries } });
   const session = rideSession({ sessionId: 'ses_1', runtime });
@@ -62,7 +62,7 @@ const fork = async ({ ask }: Mounted, entry: number, to: string) =>
     })
   ).json()) as { readonly ok: boolean; readonly code?: string };
 
-/** All facts after these entries. */
+/** All facts that follow these entries. */
 function factsOf(entries: Iterable<JournalEntry>): Map<string, string> {
   const facts = new Map<string, string>();
   for (const { changes } of replaySession(entries))
@@ -72,7 +72,7 @@ function factsOf(entries: Iterable<JournalEntry>): Map<string, string> {
   return facts;
 }
 
-test('INSPECTED-5: reports entries that an in-memory journal dropped, and shows the remaining ones', async () => {
+test('INSPECTED-5: reports how many entries an in-memory journal dropped and shows the rest', async () => {
   const whole = memoryJournal({ keep: Infinity });
   const kept = memoryJournal({ keep: 120 });
   const both: Journal = {
@@ -95,7 +95,7 @@ test('INSPECTED-5: reports entries that an in-memory journal dropped, and shows 
   expect(shown.count).toBeLessThan(whole.read().length / 2);
   expect(shown.entries[0]?.type).toBe('session.snapshot');
   expect(Object.values(shown.entries[0]?.changes ?? {})).toContain('use book_ride');
-  // The subagent, its name and the earlier words come from the snapshot.
+  // The subagent, its name and the earlier messages come from the snapshot.
   const [subagent] = session.subagents.list();
   expect(shown.entries[0]?.spawned).toEqual({
     [subagent?.id ?? '']: { name: 'book_ride', parentId: null },
@@ -110,7 +110,7 @@ test('INSPECTED-5: reports entries that an in-memory journal dropped, and shows 
   expect(atEnd.wait?.sentence).toBeTruthy();
   expect(await at(page, 3, question)).toMatchObject({ wait: atEnd.wait });
 
-  // The journal drops more entries while the page is open: the page keeps them with their numbers.
+  // The journal drops more entries while the page is open. The page still shows these entries with their numbers.
   const last = shown.entries[shown.count - 1];
   for (let said = 1; said <= 60; said += 1) {
     await session.sendText(`later ${said}`);
@@ -122,7 +122,7 @@ test('INSPECTED-5: reports entries that an in-memory journal dropped, and shows 
   expect(grown.epoch).toBe(shown.epoch);
   expect(grown.entries[shown.count - 1]).toEqual(last);
 
-  // A fork and a test from an entry that the journal has dropped.
+  // A fork and a test that start at an entry that the journal has dropped.
   expect(await fork(page, shown.count, 'ses_2')).toMatchObject({ ok: true });
   const copied = kept.read({ scope: 'ses_2' });
   expect(copied).toHaveLength(shown.count);
@@ -136,7 +136,7 @@ test('INSPECTED-5: reports entries that an in-memory journal dropped, and shows 
   expect(checkRecording(recording)).toBeNull();
   await close();
 
-  // The fork resumes from the snapshot: the question is still open there.
+  // The fork resumes from the snapshot, in which the question is still open.
   const again = rideSession({ sessionId: 'ses_2', runtime: createRuntime({ journal: kept }) });
   await again.start();
   expect(again.store.getSnapshot().context.questions).toMatchObject([
@@ -146,7 +146,7 @@ test('INSPECTED-5: reports entries that an in-memory journal dropped, and shows 
   await again.close();
 });
 
-test('INSPECTED-5: shows entries without a snapshot, and the state from the next snapshot on', async () => {
+test('INSPECTED-5: shows entries without a snapshot, and the state once a snapshot follows', async () => {
   const whole = memoryJournal({ keep: Infinity });
   const { close } = await long(whole, 150, 50);
   await close();
@@ -201,7 +201,7 @@ test('INSPECTED-5: shows entries without a snapshot, and the state from the next
   expect(page.errors).toEqual([]);
 });
 
-test('MEMORY-JOURNAL-3: continues a session from its snapshot after more entries than the limit', async () => {
+test('MEMORY-JOURNAL-3: continues a session from its snapshot once the journal exceeds its limit', async () => {
   const journal = memoryJournal({ keep: 100 });
   const { session } = await long(journal, 60);
   const { transcript, questions } = session.store.getSnapshot().context;

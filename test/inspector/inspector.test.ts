@@ -1,4 +1,4 @@
-// The permission to view sessions and act on them, and the data that leaves the process.
+// Who may view sessions and act on them, and which data leaves the process.
 
 import { spawnSync } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -44,7 +44,7 @@ async function statusOf(
   return answer.statusCode;
 }
 
-test('INSPECTOR-1: sends nothing without the token, under a foreign name, or to a foreign page', async () => {
+test('INSPECTOR-1: sends nothing without the token, under a foreign host name or to a foreign page', async () => {
   const { journal, session } = await lived();
   const { port } = await mounted({ journal });
   const host = `127.0.0.1:${port}`;
@@ -75,7 +75,7 @@ test('INSPECTOR-1: sends nothing without the token, under a foreign name, or to 
   await session.close();
 });
 
-test('INSPECTED-2: sends words only if the app allows them', async () => {
+test('INSPECTED-2: sends message text only if the app allows it', async () => {
   const { journal, session } = await lived();
   const hidden = await mounted({ journal });
   const count = journal.read({ scope: 'ses_1' }).length;
@@ -91,7 +91,7 @@ test('INSPECTED-2: sends words only if the app allows them', async () => {
   await session.close();
 });
 
-test("INSPECTOR-2: acts only with `act`, by client frames and with a user's name", async () => {
+test("INSPECTOR-2: acts only if `act` is set, through client frames and under a user's name", async () => {
   const { journal, session } = await lived();
   const post = (page: Awaited<ReturnType<typeof mounted>>, body: unknown) =>
     page.ask('act', {
@@ -136,7 +136,7 @@ test("INSPECTOR-2: acts only with `act`, by client frames and with a user's name
   await session.close();
 });
 
-test('shows a queued subagent which subagents hold the run slots, until it gets one', async () => {
+test('shows which subagents hold the run slots while another subagent is queued', async () => {
   const journal = memoryJournal();
   const worked = Promise.withResolvers<void>();
   const worker = {
@@ -156,7 +156,10 @@ test('shows a queued subagent which subagents hold the run slots, until it gets 
   const isOver = (): boolean =>
     session.subagents.list().every(({ state }) => state === 'completed');
   const { ask: get } = await mounted({ journal });
-  /** INSPECTED-1: the inspector reads the journal at intervals; repeats the request until it has read all entries. */
+  /**
+   * INSPECTED-1: the inspector reads the journal at intervals, so this repeats the request until all entries have been
+   * read.
+   */
   const read = async (): Promise<number> => {
     const { length } = journal.read({ scope: 'ses_1' });
     for (;;) {
@@ -170,7 +173,7 @@ test('shows a queued subagent which subagents hold the run slots, until it gets 
     ).json()) as T;
   const waitOf = async (wanted: string): Promise<Wait | null> =>
     (await at<{ wait: Wait | null }>(`subagent ${idOf(wanted)}`)).wait;
-  // On a busy machine both take time.
+  // Both take time on a busy machine.
   const patience = { timeout: 60_000 };
   await expect.poll(() => session.subagents.list().length, patience).toBe(2);
   await expect
@@ -196,7 +199,7 @@ test('shows a queued subagent which subagents hold the run slots, until it gets 
   await session.close();
 });
 
-test('saves a session up to an entry as a test that fails once the machines behave differently', async () => {
+test('saves a session up to an entry as a test that fails if the machines behave differently', async () => {
   const journal = memoryJournal();
   const hostile = "`${process.exit(7)}` '); process.exit(7); //\u2028";
   const session = rideSession({ sessionId: 'ses 1/../x', runtime: createRuntime({ journal }) });
@@ -237,14 +240,14 @@ test('saves a session up to an entry as a test that fails once the machines beha
   expect((await run(other)).status).toBe(1);
   for (const entry of ['0', String(length + 1), 'x'])
     expect((await open.ask(`test?session=${scope}&entry=${entry}`)).status).toBe(404);
-  // Words do not leave the process if they are redacted.
+  // Redacted text does not leave the process.
   const hidden = await mounted({ journal });
   const refused = await hidden.ask(`test?session=${scope}&entry=${length}`);
   expect(refused.status).toBe(403);
   expect(await refused.text()).not.toContain('process');
 });
 
-test('forks a session from an entry only if allowed, without changing the original', async () => {
+test('forks a session from an entry if allowed, without changing the original', async () => {
   const { journal, session } = await lived();
   await session.close();
   const before = JSON.stringify(journal.read({ scope: 'ses_1' }));
@@ -283,7 +286,7 @@ test('forks a session from an entry only if allowed, without changing the origin
   expect(JSON.stringify(journal.read({ scope: 'ses_1' }))).toBe(before);
 });
 
-test('reports a journal that fails, and keeps the process alive', async () => {
+test('reports a failing journal without ending the process', async () => {
   const { ask: get, errors } = await mounted({
     journal: {
       append() {},
@@ -301,7 +304,7 @@ test('reports a journal that fails, and keeps the process alive', async () => {
 });
 
 test.each([true, false])(
-  'INSPECTED-4: reads new entries when following, and keeps entries that are trimmed meanwhile (readAfter: %s)',
+  'INSPECTED-4: reads new entries as it follows and keeps entries that are then trimmed (readAfter: %s)',
   async (hasIt) => {
     const journal = memoryJournal({ keep: Infinity });
     const session = rideSession({ sessionId: 'ses_1', runtime: createRuntime({ journal }) });
@@ -345,14 +348,14 @@ test.each([true, false])(
         kept().length - length,
       ]);
 
-    // A trim up to the latest entry, all of which the inspector has read: the page loses nothing.
+    // The trim drops only entries that the inspector has already read, so the page loses nothing.
     const before = kept();
     const last = journal.read().at(-1);
     if (last) journal.trim(last);
     if (hasIt) expect(await shown()).toEqual(before);
     leave();
     await session.close();
-    // The session begins again: the page does not show its earlier entries.
+    // The session starts again, and the page does not show its earlier entries.
     journal.forget('ses_1');
     const again = rideSession({ sessionId: 'ses_1', runtime: createRuntime({ journal }) });
     await again.start();
@@ -361,14 +364,14 @@ test.each([true, false])(
   },
 );
 
-test('refuses invalid options by name', () => {
+test('names the option that is invalid', () => {
   const journal = memoryJournal();
   expect(() => inspector({ journal, token: 'short' })).toThrow(/token/);
   expect(() => inspector({ journal, token: TOKEN, path: '/"><script>' })).toThrow(/path/);
   expect(() => inspector({ journal, token: TOKEN, password: 'x' } as never)).toThrow(/password/);
 });
 
-test("shows an ended subagent's conversation, live and from the journal", async () => {
+test('shows the conversation of a finished subagent, live and from the journal', async () => {
   const journal = memoryJournal({ keep: Infinity });
   const session = rideSession({
     sessionId: 'ses_1',

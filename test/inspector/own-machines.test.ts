@@ -1,4 +1,5 @@
-// The actors of an app's machines: what the inspector keeps of them, which data leaves the process, and their charts.
+// The actors of an app's machines: what the inspector stores about them, which data leaves the process, and their
+// charts.
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -66,7 +67,7 @@ test("shows a machine's state, last transition, chart and events after two lines
   expect(errors).toEqual([]);
 });
 
-test('shows children below their parent, a status for actors without states, and one chart for two actors of a machine', async () => {
+test('shows children under their parents, and one chart for two actors of the same machine', async () => {
   const { machines } = watched();
   const work = fromPromise(() => Promise.resolve('done'));
   const parent = createMachine({
@@ -91,7 +92,7 @@ test('shows children below their parent, a status for actors without states, and
   actor.stop();
 });
 
-test('OWN-MACHINES-2: sends words only if the app allows them', () => {
+test('OWN-MACHINES-2: sends message text only if the app allows it', () => {
   const all = (redact: Redact): string => {
     const { machines } = watched(redact);
     const actor = createActor(light, { id: 'crossing', inspect: machines.inspect }).start();
@@ -102,7 +103,7 @@ test('OWN-MACHINES-2: sends words only if the app allows them', () => {
   expect(all(redactNothing)).toContain(SECRET);
 });
 
-test('OWN-MACHINES-1, OWN-MACHINES-3: limits its memory, and handles every inspection event', () => {
+test('OWN-MACHINES-1, OWN-MACHINES-3: limits its memory use and handles every inspection event', () => {
   const { machines, errors } = watched();
   const actor = createActor(light, { id: 'crossing', inspect: machines.inspect }).start();
   for (let round = 0; round < 1_000; round += 1) actor.send({ type: 'next' });
@@ -124,7 +125,7 @@ test('OWN-MACHINES-1, OWN-MACHINES-3: limits its memory, and handles every inspe
   expect(errors.length).toBeGreaterThan(0);
 });
 
-/** The keys of a chart and the boxes of a graph, level by level. */
+/** The keys of a chart or the boxes of a graph, level by level. */
 const shape = (state: ChartState): unknown => state.states.map(shape);
 interface Box {
   readonly children?: readonly Box[];
@@ -136,7 +137,7 @@ const boxesOf = (state: ChartState, box: Box | undefined): unknown =>
 const areThere = (state: ChartState, box: Box | undefined): boolean =>
   box !== undefined && state.states.every((child, index) => areThere(child, box.children?.[index]));
 
-test("CHARTS-1: keeps the states' order in a graph, whatever their names", () => {
+test('CHARTS-1: preserves the order of the states in a graph, whatever their names', () => {
   const names = fc.uniqueArray(
     fc.oneof(
       fc.string({ minLength: 1, maxLength: 60 }).filter((name) => !/[.\\#]/.test(name)),
@@ -171,7 +172,7 @@ test("CHARTS-1: keeps the states' order in a graph, whatever their names", () =>
   );
 });
 
-test('contains a box for each state of each session chart, and the page receives both', async () => {
+test('has a box for each state of every session chart and sends both to the page', async () => {
   const placed = JSON.parse(laidOutCharts) as Record<
     string,
     Box & { edges: readonly { line?: string }[] }
@@ -194,7 +195,7 @@ test('contains a box for each state of each session chart, and the page receives
   expect(Object.keys(got.charts)).toEqual(Object.keys(got.placed));
 });
 
-test('renders no chart that is too large for an image', () => {
+test('renders no chart if it would be too large for an image', () => {
   const states = Object.fromEntries(Array.from({ length: 500 }, (_, index) => [`s${index}`, {}]));
   expect(graphOf(createMachine({ initial: 's0', states }))).toBeNull();
 });
@@ -223,7 +224,7 @@ test("gives XState's events readable names", () => {
   ]);
 });
 
-test('INSPECTOR-1: requires the token for own machines, and serves the layout algorithm from elkjs', async () => {
+test("INSPECTOR-1: requires the token for own machines and serves elkjs's layout algorithm", async () => {
   const { ask, url, page } = await mounted({});
   createActor(light, { id: 'crossing', inspect: page.inspect }).start();
   for (const path of ['machines', 'machine?id=crossing', 'chart?of=1'])

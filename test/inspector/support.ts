@@ -1,4 +1,4 @@
-// The inspector's page, mounted in a server of this process.
+// Mounts the inspector's page in a server in this process.
 
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -24,7 +24,7 @@ export interface Mounted {
   readonly url: string;
   readonly page: InspectorPage;
   readonly errors: unknown[];
-  /** Closes the server: to the page, the process has ended. */
+  /** Closes the server, so that the page behaves as if the process had ended. */
   close(): Promise<void>;
   /** Sends a request as the page does. */
   ask(path: string, init?: Asked): Promise<Response>;

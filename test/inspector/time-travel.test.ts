@@ -1,4 +1,4 @@
-// Jumps between entries of a long session.
+// Jumps between the entries of a long session.
 
 import { expect, test } from 'vitest';
 import { replaySession } from '../../src/entries/replay.ts';
@@ -8,7 +8,7 @@ import { InspectedSession } from '../../src/inspector/inspected-session.ts';
 import { simulatedEnvironment } from '../../src/testing/index.ts';
 import { rideSession } from '../serve/support/served.ts';
 
-test('INSPECTED-3: shows an entry identically by any way of reaching it', async () => {
+test('INSPECTED-3: shows an entry identically however it is reached', async () => {
   const journal = memoryJournal({ keep: 100_000 });
   const session = rideSession({ sessionId: 'ses_1', runtime: createRuntime({ journal }) });
   await session.start();
@@ -46,7 +46,7 @@ test('INSPECTED-3: shows an entry identically by any way of reaching it', async 
   }
 });
 
-test('INSPECTED-6: sends a long session in parts, and yields to the event loop in between', async () => {
+test('INSPECTED-6: sends a long session in parts and yields to the event loop between them', async () => {
   const journal = memoryJournal({ keep: Infinity });
   const session = rideSession({ sessionId: 'ses_1', runtime: createRuntime({ journal }) });
   await session.start();

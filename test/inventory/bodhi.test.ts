@@ -1,4 +1,4 @@
-// Claims of `docs/coming-from.md` about Bodhi that no other test covers.
+// Claims about Bodhi in `docs/coming-from.md` that no other test covers.
 
 import { describe, expect, test } from 'vitest';
 import { scriptedModel } from '../../src/testing/index.ts';
@@ -7,7 +7,7 @@ import { textTalk } from '../support/text-talk.ts';
 
 describe('a background call', () => {
   test(
-    'acknowledges, records, delegates, runs and delivers, in this order',
+    'acknowledges, records, delegates, runs and delivers in this order',
     { tags: ['B3', 'B11', 'B12'] },
     async () => {
       const outputs: unknown[] = [];
@@ -41,7 +41,7 @@ describe('a background call', () => {
       expect(outputs).toEqual([
         {
           status: 'pending',
-          // The instructions explain the status once, so that the results need not.
+          // The instructions explain the status once, so that the results do not need to.
           output: { status: 'still_in_progress', message: 'On it.' },
         },
       ]);
@@ -51,7 +51,7 @@ describe('a background call', () => {
   );
 
   test(
-    "finds its subagent by the tool's name, and the subagent may have its own model",
+    "finds its subagent by the tool's name and runs it on the subagent's own model",
     { tags: ['B4', 'B25'] },
     async () => {
       const { start, type, state, said } = textTalk({

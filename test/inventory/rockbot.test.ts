@@ -1,4 +1,4 @@
-// Claims of `docs/coming-from.md` about RockBot that no other test covers.
+// Claims about RockBot in `docs/coming-from.md` that no other test covers.
 
 import { expect, test } from 'vitest';
 import { rockbotToolset, topic, type SubagentResultMessage } from '../../src/compat/index.ts';
@@ -7,7 +7,7 @@ import { calls, never, say, simpleTool } from '../support/subagent-runs.ts';
 import { instructionsOf, textTalk } from '../support/text-talk.ts';
 
 test(
-  'returns one result for every kind of subagent end',
+  'returns exactly one result however a subagent ends',
   { tags: ['R17', 'R24', 'RW2'] },
   async () => {
     const hanging = {
@@ -56,7 +56,7 @@ test(
   },
 );
 
-test('gives a subagent its role, context and task, but no history', { tags: ['R21'] }, async () => {
+test('gives a subagent its role, context and task but no history', { tags: ['R21'] }, async () => {
   const prompts: string[] = [];
   const { start, type } = textTalk({
     tools: leadTools(rockbotToolset({ agent: { instructions: instructionsOf('researcher') } })),
@@ -79,7 +79,7 @@ test('gives a subagent its role, context and task, but no history', { tags: ['R2
 });
 
 test(
-  "delivers a tool-spawned subagent's result in the common form",
+  'delivers the result of a tool-spawned subagent in the common format',
   { tags: ['R32'] },
   async () => {
     const { start, type, said } = textTalk({

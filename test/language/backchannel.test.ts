@@ -17,7 +17,7 @@ describe('the words of a listener', () => {
     'Absolutely!',
     'For sure.',
     'Perfect, okay.',
-  ])('recognises %s', (text) => {
+  ])('recognises the backchannel %s', (text) => {
     expect(backchannelIn(text)).toBe('whole');
   });
 
@@ -54,28 +54,28 @@ describe('words that take the turn', () => {
     'left',
     '?',
     '42',
-  ])('recognises none in %s', (text) => {
+  ])('recognises no backchannel in %s', (text) => {
     expect(backchannelIn(text)).toBe('none');
   });
 
-  test('recognises no backchannels of another language', () => {
+  test('recognises no backchannels from another language', () => {
     expect(backchannelIn('genau', 'en')).toBe('none');
     expect(backchannelIn('yeah', 'ja')).toBe('none');
   });
 });
 
 describe('a hum', () => {
-  test.each(['Mm.', 'Hmm', 'mm-hm', 'Uh-huh.', 'ah, oh'])('recognises %s', (text) => {
+  test.each(['Mm.', 'Hmm', 'mm-hm', 'Uh-huh.', 'ah, oh'])('recognises the hum %s', (text) => {
     expect(humIn(text)).toBe('whole');
   });
 
-  test.each(['Okay.', 'Yes', 'mm-mm', 'hm?', 'hmm premium'])('recognises none in %s', (text) => {
+  test.each(['Okay.', 'Yes', 'mm-mm', 'hm?', 'hmm premium'])('recognises no hum in %s', (text) => {
     expect(humIn(text)).toBe('none');
   });
 });
 
 test.each(['', '  ', 'got', 'yeah that makes', 'all'])(
-  'recognises an incomplete one: %j',
+  'recognises an incomplete backchannel: %j',
   (text) => {
     expect(backchannelIn(text)).toBe('beginning');
   },

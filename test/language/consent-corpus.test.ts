@@ -1,4 +1,4 @@
-// Real utterances of people who are asked for consent.
+// Real utterances from people who are asked for approval.
 
 import { describe, expect, test } from 'vitest';
 import { matchAnswer } from '../../src/language/match-answer.ts';
@@ -156,19 +156,19 @@ describe.each(Object.entries(corpus))('P3: %s', (kind, phrases) => {
   });
 });
 
-test('contains more than a hundred phrases, each once', () => {
+test('contains more than a hundred distinct phrases', () => {
   const all = Object.values(corpus).flat();
   expect(all.length).toBeGreaterThan(100);
   expect(new Set(all).size).toBe(all.length);
 });
 
-test('does not mistake the words for one tool for another tool', () => {
+test('does not mistake consent to one tool for consent to another', () => {
   const ask = (action: string, said: string): string =>
     matchAnswer({ kind: 'approval', options: [], action }, said).kind;
   expect(ask('sendEmail', 'yes, send the email')).toBe('approved');
   expect(ask('delete_file', 'yes, send the email')).toBe('unclear');
   expect(ask('delete_file', 'yes, delete the file')).toBe('approved');
-  // The action's verb does not refuse the action, and without a yes it does not approve it either.
+  // The verb of the action does not deny the action. Without a yes, it does not approve the action either.
   expect(ask('cancel_order', 'yes, cancel it')).toBe('approved');
   expect(ask('cancel_order', 'cancel it')).toBe('unclear');
   expect(ask('cancel_order', "no, don't cancel it")).toBe('denied');

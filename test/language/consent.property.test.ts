@@ -1,5 +1,5 @@
-// Spoken consent in generated sentences: consents, negations, hesitations, fillers, politeness, word orders,
-// contractions, and their transcription by a recogniser.
+// Spoken approval in generated sentences: approvals, negations, hesitations, fillers, politeness, word orders,
+// contractions, and how a recogniser transcribes them.
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -15,7 +15,7 @@ const runs = { numRuns: 1_000 };
 const { consent, ...english } = languageFor('en');
 const from = (...words: readonly string[]): fc.Arbitrary<string> => fc.constantFrom(...words);
 
-/** Varies the sentence as a recogniser may: case, punctuation, apostrophes, pauses. */
+/** Varies the case, punctuation, apostrophes and pauses of the sentence, as a recogniser may. */
 const written = (sentence: fc.Arbitrary<string>): fc.Arbitrary<string> =>
   fc
     .tuple(
@@ -34,7 +34,7 @@ const written = (sentence: fc.Arbitrary<string>): fc.Arbitrary<string> =>
 const row = (...parts: fc.Arbitrary<string>[]): fc.Arbitrary<string> =>
   fc.tuple(...parts).map((all) => all.filter((part) => part !== '').join(' '));
 
-/** Contracted and full forms: people say both. */
+/** Contracted and full forms, because people say both. */
 const contractions: readonly (readonly [short: string, long: string])[] = [
   ["don't", 'do not'],
   ["can't", 'cannot'],
@@ -84,7 +84,7 @@ const condition = row(
 );
 
 describe('P3: only words of consent count as consent', () => {
-  test('accepts every generated phrase of consent in any spelling', () => {
+  test('accepts every generated consent phrase in any spelling', () => {
     fc.assert(
       fc.property(written(pureConsent), (said) => {
         // "Oh sure" may be meant ironically.
@@ -105,7 +105,7 @@ describe('P3: only words of consent count as consent', () => {
     const more = fc.oneof(row(pureConsent, unrelated), row(unrelated, pureConsent));
     fc.assert(
       fc.property(written(more), (said) => {
-        // "do it" and "run that" are consents in themselves.
+        // "do it" and "run that" are approvals in themselves.
         fc.pre(!['do', 'run'].some((word) => wordsOf(said, languageFor('en')).includes(word)));
         expect([said, verdict(said)]).not.toEqual([said, 'approved']);
       }),
@@ -113,7 +113,7 @@ describe('P3: only words of consent count as consent', () => {
     );
   });
 
-  test('reads no consent from a negation in which a word was lost, swapped or invented', () => {
+  test('reads no consent from a negation that has lost, swapped or gained a word', () => {
     const noise = fc.tuple(
       row(opening, negation, yes, polite),
       fc.nat(9),
@@ -153,7 +153,7 @@ describe('P3: any negation wins', () => {
     );
   });
 
-  test('reads a refusal as a denial, even after a yes or a wait', () => {
+  test('reads a refusal as a denial even after a yes or a "wait"', () => {
     const refusal = row(
       fc.oneof(row(opening, yes, from('but', '')), row(opening, from('wait', 'hold on')), opening),
       from("don't", 'do not', "please don't"),
@@ -171,7 +171,7 @@ describe('P3: any negation wins', () => {
 });
 
 describe('P3: a hesitation or a question is no answer', () => {
-  test('reads no answer from a hesitation, and no consent from a yes with one', () => {
+  test('reads no answer from a hesitation, and no consent from a yes with a hesitation', () => {
     const alone = fc.oneof(hesitation, row(opening, hesitation, polite));
     fc.assert(
       fc.property(written(alone), (said) => {
@@ -179,7 +179,7 @@ describe('P3: a hesitation or a question is no answer', () => {
       }),
       runs,
     );
-    // "Please do" and "not yet" together are a no.
+    // "Please do" and "not yet" together mean no.
     const beside = fc.oneof(row(hesitation, pureConsent), row(pureConsent, hesitation));
     fc.assert(
       fc.property(written(beside), (said) => {
@@ -225,7 +225,7 @@ describe('ignores fillers', () => {
     );
   });
 
-  test('reads a filler alone as a hesitation', () => {
+  test('reads a filler on its own as a hesitation', () => {
     fc.assert(
       fc.property(fc.array(filler, { minLength: 1, maxLength: 4 }), (sounds) => {
         expect(verdict(sounds.join(' '))).toBe('hold');
@@ -239,14 +239,14 @@ describe.each(['en', 'de', 'fr', 'es'])('the tables of %s', (code) => {
   const has = (phrase: string, part: string): boolean =>
     findPhrase(wordsOf(phrase, language), wordsOf(part, language)).length > 0;
 
-  test('contain no consent word that also negates or asks for time', () => {
+  test('contain no consent phrase that also negates or asks for time', () => {
     const harmless = [...language.consent.yes, ...language.consent.asides, ...language.polite];
     const others = [...language.negations, ...language.consent.no, ...language.holds];
     const wrong = harmless.filter((phrase) => others.some((part) => has(phrase, part)));
     expect(wrong).toEqual([]);
   });
 
-  test('read every yes as approval, every no as denial, every hold as neither', () => {
+  test('read every yes as approval, every no as denial and every hold as neither', () => {
     for (const phrase of language.consent.yes)
       expect([phrase, verdict(phrase, code)]).toEqual([phrase, 'approved']);
     for (const phrase of language.consent.no)
@@ -257,7 +257,7 @@ describe.each(['en', 'de', 'fr', 'es'])('the tables of %s', (code) => {
       expect(['unclear', 'hold', 'repeat', 'digression']).toContain(verdict(phrase, code));
   });
 
-  test('read no consent from any yes with a negation', () => {
+  test('read no consent from a yes that is negated', () => {
     fc.assert(
       fc.property(
         from(...language.consent.yes),
@@ -273,7 +273,7 @@ describe.each(['en', 'de', 'fr', 'es'])('the tables of %s', (code) => {
   });
 });
 
-/** Actions as the question words them, and as a user may repeat them in a yes. */
+/** Actions in the words of the question, which a user may repeat in a yes. */
 const actions = {
   en: {
     asked: ['May I cancel your subscription?', 'cancel_subscription'],
@@ -330,7 +330,7 @@ describe.each(['en', 'de', 'fr', 'es'] as const)(
         language: code,
       }).kind;
 
-    test('reads a yes that repeats the action as consent, in any order', () => {
+    test('reads a yes that repeats the action as consent, in any word order', () => {
       fc.assert(
         fc.property(
           from(...plain[code]),
@@ -346,11 +346,11 @@ describe.each(['en', 'de', 'fr', 'es'] as const)(
       );
     });
 
-    test('reads the action alone as neither yes nor no', () => {
+    test('reads the action on its own as neither yes nor no', () => {
       for (const echo of echoes) expect([echo, about(echo)]).toEqual([echo, 'unclear']);
     });
 
-    test('reads no consent from another action, a part, an addition or a condition', () => {
+    test('reads no consent from another action, a part of it, an addition or a condition', () => {
       fc.assert(
         fc.property(
           from(...plain[code], ...tables.consent.yes),
@@ -413,7 +413,7 @@ test.each([
   ['May I book the flight?', 'yes, cancel it'],
   ['May I book the flight?', 'yes, book the hotel'],
 ])(
-  'MATCH-APPROVAL-1: distinguishes a part of the action from the whole: %s %s',
+  'MATCH-APPROVAL-1: distinguishes part of an action from the whole action: %s %s',
   (question, said) => {
     const match = matchAnswer({ kind: 'approval', options: [], question }, said);
     expect([said, match.kind]).not.toEqual([said, 'approved']);

@@ -1,5 +1,5 @@
-// Utterances of the same kinds as in `utterances.ts`, with other questions. They were written after the tables, and no
-// table may be fitted to them: a fitted table would make them worthless.
+// Utterances of the same kinds as in `utterances.ts`, for other questions. They were written after the tables. Never
+// fit a table to them: they would then be worthless.
 
 import { row, type AskedQuestion, type Case } from './utterances.ts';
 

@@ -1,5 +1,5 @@
 // MATCH-ANSWER-4: no utterance blocks the process. The test counts the steps of each matcher, which must grow linearly
-// with the length of the text. It asserts no duration.
+// with the length of the text. It makes no assertion about time.
 
 import { describe, expect, it } from 'vitest';
 import { matchAnswer } from '../../src/language/match-answer.ts';
@@ -31,7 +31,7 @@ const QUESTIONS: readonly AnswerableQuestion[] = [
   { kind: 'free_text', options: [], question: 'What shall it say?' },
 ];
 
-/** Words to repeat without end, from each table that a matcher uses. */
+/** Text to repeat endlessly, from each table that a matcher uses. */
 const SAID = LANGUAGES.flatMap((tables) => [
   ...['holds', 'corrections', 'bareCorrections', 'repeatsAlone', 'negations'].flatMap((name) => {
     const [said = ''] = tables[name as 'holds'];
@@ -82,7 +82,7 @@ describe('matchers', () => {
       };
       await withCountedSteps(async (steps) => {
         for (const { code, said } of [...SAID, ...SIGNS]) {
-          // The words stay whole, so that the longer text is of the same kind for the reader.
+          // Only whole words are repeated, so that the matcher treats the longer text in the same way.
           const long = (times: number) => said.repeat(times).trimEnd();
           const some = await steps(() => read(long(1_000), code));
           const twice = await steps(() => read(long(2_000), code));

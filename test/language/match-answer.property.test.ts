@@ -73,7 +73,7 @@ test('MATCH-APPROVAL-2: never approves a sentence that contains a negation', () 
   );
 });
 
-test('MATCH-APPROVAL-1: approves only if nothing is added', () => {
+test('MATCH-APPROVAL-1: approves only if the user adds nothing', () => {
   const odd = fc
     .string({
       unit: fc.constantFrom(...'abcdefghijklmnopqrstuvwxyz'.split('')),
@@ -157,7 +157,7 @@ test('matches every label in any set of options', () => {
   );
 });
 
-test('returns a result for any words and options, with no ids except those of the options', () => {
+test("returns a result for any answer and options, and no id that is not an option's", () => {
   const anything = fc.string({ unit: 'binary', maxLength: 40 });
   fc.assert(
     fc.property(fc.array(anything, { maxLength: 4 }), anything, (labels, utterance) => {
@@ -190,7 +190,7 @@ const frames = [
   'yeah, {}',
 ];
 
-test('finds a label in common phrases around it', () => {
+test('finds a label in common phrases', () => {
   for (const name of names) {
     for (const frame of frames) {
       const match = matchAnswer(question(names), frame.replace('{}', name.toLowerCase()));
@@ -199,7 +199,7 @@ test('finds a label in common phrases around it', () => {
   }
 });
 
-test('selects nothing from a sentence that negates the option', () => {
+test('selects nothing if the sentence negates the option', () => {
   for (const name of names) {
     for (const frame of [
       'not {}',
@@ -217,7 +217,7 @@ test('selects nothing from a sentence that negates the option', () => {
 
 const letters = fc.constantFrom(...'abcdefghijklmnopqrstuvwxyz'.split(''));
 
-/** One error: a letter is lost, added, replaced, or swapped with its neighbour, or a space is added. */
+/** One error: a letter is lost, added, replaced or swapped with its neighbour, or a space is added. */
 const slip = fc
   .tuple(fc.constantFrom('lose', 'add', 'replace', 'swap', 'split'), fc.nat(20), letters)
   .map(([kind, position, letter]) => (word: string): string => {
@@ -237,7 +237,7 @@ const slip = fc
     }
   });
 
-test('tolerates one wrong letter in a name of at least five, if no other name is similar', () => {
+test('tolerates one wrong letter in a name of five or more letters unless another name is similar', () => {
   const cases = fc.tuple(fc.constantFrom(...names), slip);
   fc.assert(
     fc.property(cases, ([name, change]) => {

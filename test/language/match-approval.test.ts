@@ -22,7 +22,7 @@ describe('MATCH-APPROVAL-1: the closed list of consent', () => {
   );
 
   test.each([
-    // Backchannels of a listener.
+    // Backchannels: sounds that a listener makes.
     'okay',
     'right',
     'mm-hm',
@@ -49,7 +49,7 @@ describe('MATCH-APPROVAL-1: the closed list of consent', () => {
     expect(verdict(utterance)).toBe('unclear');
   });
 
-  test('has no consent in a language without tables', () => {
+  test('reads no consent in a language without tables', () => {
     expect(verdict('yes', 'fi')).toBe('unclear');
     expect(verdict('kyllä', 'fi')).toBe('unclear');
   });
@@ -70,7 +70,7 @@ describe('MATCH-APPROVAL-2: any negation, which takes precedence', () => {
   );
 
   test.each([
-    // A version that took this for a yes ran the command.
+    // A version that interpreted this as a yes ran the command.
     "Okay, wait, don't run that",
     "yes but don't send it",
     'not now',
@@ -82,7 +82,7 @@ describe('MATCH-APPROVAL-2: any negation, which takes precedence', () => {
     expect(verdict(utterance)).toBe('denied');
   });
 
-  // A recogniser transcribed "Go ahead" as "no head": a negation in other words is not a denial either.
+  // A recogniser transcribed "Go ahead" as "no head": a negation with other words is not a denial either.
   test.each(['No head,', 'no problem, go ahead', 'not yes', 'not yet', 'why not'])(
     'does not approve: %s',
     (utterance) => {
@@ -90,7 +90,7 @@ describe('MATCH-APPROVAL-2: any negation, which takes precedence', () => {
     },
   );
 
-  test('occurs in no phrase of the yes list', () => {
+  test('appears in no phrase of the yes list', () => {
     const negations = [...english.negations, 'stop', 'cancel'].map((word) =>
       wordsOf(word, english),
     );
@@ -117,7 +117,7 @@ describe('MATCH-APPROVAL-3: neither yes nor no', () => {
     ['What time is it', 'digression'],
     ['yes if it is free', 'unclear'],
     ['let me think', 'hold'],
-    // The session must not stay silent if the user thinks that everything is said.
+    // The session must not stay silent while the user thinks that nothing is left to say.
     ['let me think, yes', 'unclear'],
   ])('%s: %s', (utterance, kind) => {
     expect(verdict(utterance)).toBe(kind);
@@ -175,7 +175,7 @@ describe('MATCH-APPROVAL-7: a request after a yes or a no', () => {
     'Yes, and then wait.',
     'Yes, but only half.',
     'Yes, and book it for Friday.',
-  ])('prevents consent if it may change the action: %s', (utterance) => {
+  ])('prevents consent if it might change the action: %s', (utterance) => {
     expect(verdict(utterance)).not.toBe('approved');
   });
 
@@ -184,7 +184,7 @@ describe('MATCH-APPROVAL-7: a request after a yes or a no', () => {
     "I've already paid that.",
     "That's too much.",
     'Only the blurry ones.',
-  ])('reaches the lead agent as an objection or a correction: %s', (utterance) => {
+  ])('passes an objection or a correction to the lead agent: %s', (utterance) => {
     expect(verdict(utterance)).toBe('digression');
   });
 });

@@ -13,7 +13,7 @@ function choose(options: readonly AnswerOption[], utterance: string): Match {
   return matchAnswer({ kind: 'choice', options }, utterance);
 }
 
-/** Returns the match in short: the label, or the kind. */
+/** Returns a short form of the match: the label or the kind. */
 function outcome(options: readonly AnswerOption[], utterance: string): string {
   const match = choose(options, utterance);
   return match.kind === 'option' ? match.label : match.kind;
@@ -56,7 +56,7 @@ describe('the label', () => {
     ['cancel', 'Cancel'],
     ['Wait', 'Wait'],
     ['stop', 'Stop'],
-  ])('matches although the word has another meaning here: %s', (utterance, label) => {
+  ])('matches a label that is otherwise a command or a refusal: %s', (utterance, label) => {
     expect(outcome(labelled("Don't save", 'Save', 'Cancel', 'Wait', 'Stop'), utterance)).toBe(
       label,
     );
@@ -87,7 +87,7 @@ describe('the label', () => {
     expect(outcome(labelled('Left', 'Right'), 'the right one')).toBe('Right');
   });
 
-  test('finds two labels ambiguous', () => {
+  test('reports two matching labels as ambiguous', () => {
     expect(choose(rides, 'Economy or premium')).toEqual({
       kind: 'ambiguous',
       optionIds: ['opt_0', 'opt_1'],
@@ -95,7 +95,7 @@ describe('the label', () => {
     expect(choose(labelled('Same', 'same'), 'same').kind).toBe('ambiguous');
   });
 
-  test('matches the id of an option, but its label first', () => {
+  test("matches an option's id, but prefers its label", () => {
     expect(choose(rides, 'opt_1')).toMatchObject({ optionId: 'opt_1', how: 'id' });
     // The label, which the user sees, takes precedence.
     const crossed = [
@@ -129,12 +129,12 @@ describe('the position', () => {
     expect(outcome(rides, utterance)).toBe(expected);
   });
 
-  test('applies "the former" and "the latter" only to two options', () => {
+  test('applies "the former" and "the latter" only if there are two options', () => {
     expect(outcome(labelled('Red', 'Green', 'Blue'), 'the latter')).toBe('unclear');
     expect(outcome(labelled('Red', 'Green', 'Blue'), 'the last')).toBe('Blue');
   });
 
-  test('prefers a number in a label to a position, but an ordinal is always a position', () => {
+  test('prefers a number in a label to a position, but treats an ordinal as a position', () => {
     const tickets = labelled('2 tickets', '4 tickets', '1 ticket');
     expect(outcome(tickets, 'two')).toBe('2 tickets');
     expect(outcome(tickets, 'one ticket please')).toBe('1 ticket');
@@ -156,14 +156,14 @@ describe('words that only one option has', () => {
     ['the $24 one please', 'Premium'],
     ['the one that arrives in five minutes', 'Economy'],
     ['the dollar one', 'ambiguous'],
-    // The words alone do not tell which one is cheap; the subagent that asked can tell.
+    // The words alone do not say which option is cheap, but the subagent that asked may know.
     ['the cheap one', 'described'],
     ['the twelve minute one', 'described'],
   ])('match: %s is %s', (utterance, expected) => {
     expect(outcome(rides, utterance)).toBe(expected);
   });
 
-  test('match a part of a label that only one option contains', () => {
+  test('match a part of a label that no other option contains', () => {
     const seats = labelled('Window seat', 'Aisle seat');
     expect(choose(seats, 'the window one')).toMatchObject({ optionId: 'o0', how: 'words' });
     expect(outcome(seats, 'seat')).toBe('ambiguous');
@@ -222,7 +222,7 @@ describe('real errors of speech recognition', () => {
     expect(outcome(labelled('Deactivate', 'Activate'), 'activite')).toBe('Activate');
   });
 
-  test('do not turn polite or framing words into names', () => {
+  test('do not turn polite or filler words into names', () => {
     expect(outcome(labelled('Replace', 'Keep'), 'please')).toBe('unclear');
     expect(outcome(labelled('Thai', 'Indian'), "I'd like that")).toBe('unclear');
   });
@@ -242,7 +242,7 @@ describe('a yes or a no among the options', () => {
     expect(outcome(options, utterance)).toBe(expected);
   });
 
-  test('matches nothing if no option is a yes or a no', () => {
+  test('matches nothing if no option means yes or no', () => {
     expect(outcome(rides, 'yes')).toBe('unclear');
     expect(outcome(rides, 'no')).toBe('unclear');
   });
@@ -294,7 +294,7 @@ describe('words that decline', () => {
   });
 
   test.each(['both', 'either is fine', "I don't care", 'surprise me'])(
-    'reads several or any as an answer in words: %s',
+    'reads "several" or "any" as a free-text answer: %s',
     (text) => {
       expect(choose(rides, text)).toEqual({ kind: 'free_text', text });
     },

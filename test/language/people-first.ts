@@ -1,7 +1,7 @@
-// The first held-out set of utterances over open questions, written from the guide alone (`docs/conversation.md`).
-// The guide's figures are those of the original tables. Since then the tables have been fixed for the kinds of fault
-// that the set showed, so that it is a regression corpus now. The labels of nine utterances were widened afterwards,
-// because another reading proved equally fair. `people.ts` explains the keys.
+// The first held-out set of utterances over open questions, written with only the guide at hand
+// (`docs/conversation.md`). The guide's figures come from the original tables. The tables have since been corrected for
+// the kinds of fault that this set revealed, so it is now a regression corpus. The labels of nine utterances were
+// widened later, because another interpretation proved equally fair. `people.ts` explains the keys.
 
 import type { AskedPeople } from './people.ts';
 

@@ -1,6 +1,6 @@
-// The second held-out set, written after the tables had been fixed for the first one, with other questions and
-// phrasings. The guide's figures are those of its first reading. The labels of seven utterances were widened
-// afterwards, because another reading proved equally fair. `people.ts` explains the keys.
+// The second held-out set, with other questions and phrasings. It was written after the tables had been corrected for
+// the first set. The guide's figures come from the first run on this set. The labels of seven utterances were widened
+// later, because another interpretation proved equally fair. `people.ts` explains the keys.
 
 import type { AskedPeople } from './people.ts';
 

@@ -1,12 +1,12 @@
-// Utterances over open questions, as a session reads them. The figures are a ratchet: a change of the tables may only
-// improve them, and must then raise them here. No table may be fitted to one utterance.
+// How a session interprets utterances over open questions. The figures are a ratchet: a change to the tables may only
+// improve them, and must then raise them here. Never fit a table to one utterance.
 
 import { describe, expect, test } from 'vitest';
 import { first } from './people-first.ts';
 import { second } from './people-second.ts';
 import { judged, tableOf } from './people.ts';
 
-/** By language and kind of question; see `Verdict`. */
+/** By language and kind of question. See `Verdict`. */
 type Figures = ReturnType<typeof tableOf>;
 
 const FIRST: Figures = {
@@ -33,11 +33,11 @@ describe.each([
 ] as const)('the %s corpus', (_, corpus, figures) => {
   const all = judged(corpus);
 
-  test('P3, MATCH-APPROVAL-1: contains no utterance read as consent without consent', () => {
+  test('P3, MATCH-APPROVAL-1: never reads consent from an utterance that gives none', () => {
     expect(all.filter(({ isFalseConsent }) => isFalseConsent).map(({ said }) => said)).toEqual([]);
   });
 
-  test('has at least as many correct readings as the recorded baseline', () => {
+  test('reads at least as many utterances correctly as the recorded baseline', () => {
     const misread = all.filter(({ verdict }) => verdict === 'wrong');
     const shown = misread.map(({ asked, said, read }) => `${asked.name}: ${said} → ${read}`);
     expect({ ...tableOf(all), shown }).toEqual({ ...figures, shown: expect.anything() });

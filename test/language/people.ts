@@ -1,10 +1,10 @@
-// Utterances over an open question, by question and meaning: the form of the corpora `people-first.ts` and
-// `people-second.ts`, and the judgement of a session's readings.
+// The form of the corpora `people-first.ts` and `people-second.ts` (utterances over an open question, by question and
+// meaning), and the judgement of how a session interprets them.
 //
-// Each key of `said` lists all readings that a careful human would accept, separated by `|`: the id of an option, `yes`
-// or `no` to an approval, `none` of the options, `words` that answer an open question, `hold` (the user wants time),
-// `repeat` (the user wants to hear the question again), and `open`: the lead model reads the words, or the session asks
-// again.
+// Each key of `said` lists all interpretations that a careful human would accept, separated by `|`: the id of an
+// option, `yes` or `no` to an approval, `none` of the options, `words` that answer an open question, `hold` (the user
+// wants time), `repeat` (the user wants to hear the question again), and `open` (the lead model interprets the
+// utterance, or the session asks again).
 
 import type { QuestionRecord, Reading } from '../../src/actors/contracts/records.ts';
 import { readUtterance } from '../../src/actors/session/questions/user-words.ts';
@@ -24,10 +24,10 @@ export interface AskedPeople {
 }
 
 /**
- * - `right`: the reading of a careful human.
- * - `lead`: an answer that costs a turn of the lead model, or another question.
- * - `missed`: a request for time or for a repetition was not recognised, or recognised wrongly.
- * - `wrong`: an answer that the user did not give.
+ * - `right`: a careful human would interpret the utterance in the same way.
+ * - `lead`: the answer costs a turn of the lead model or another question.
+ * - `missed`: a request for time or for a repetition was missed or misunderstood.
+ * - `wrong`: the session found an answer that the user did not give.
  */
 export type Verdict = 'right' | 'lead' | 'missed' | 'wrong';
 
@@ -37,13 +37,13 @@ export interface Judged {
   readonly meant: string;
   readonly read: string;
   readonly verdict: Verdict;
-  /** A yes to an approval that the user did not give. */
+  /** The session found a yes to an approval where the user gave none. */
   readonly isFalseConsent: boolean;
 }
 
 const NOT_ANSWERS: ReadonlySet<string> = new Set(['open', 'hold', 'repeat']);
 
-/** Reads every utterance as a session with this open question does. */
+/** Interprets every utterance as a session with this open question does. */
 export function judged(corpus: readonly AskedPeople[]): readonly Judged[] {
   return corpus.flatMap((asked) =>
     Object.entries(asked.said).flatMap(([meant, all]) =>
@@ -113,7 +113,7 @@ export function tableOf(all: readonly Judged[]): Record<string, Record<Verdict, 
   return table;
 }
 
-/** Returns the questions in the form of `utterances.ts`, for tests that play whole sessions. */
+/** Returns the questions in the form of `utterances.ts`, for tests that run whole sessions. */
 export function questionsOf(
   corpus: readonly AskedPeople[],
 ): Readonly<Record<string, AskedQuestion>> {
@@ -126,8 +126,8 @@ export function questionsOf(
 }
 
 /**
- * Returns every n-th utterance that the tables do not misread as a case of `utterances.ts`: a session must react to it
- * as the reader does. Every second one is spoken while the question is still being asked.
+ * Returns every n-th utterance that the tables do not misinterpret, as a case of `utterances.ts`. A session must react
+ * to it in the same way. Every other utterance is spoken while the question is still being asked.
  */
 export function casesOf(corpus: readonly AskedPeople[], every: number): readonly Case[] {
   return judged(corpus)
@@ -143,7 +143,7 @@ export function casesOf(corpus: readonly AskedPeople[], every: number): readonly
         began: index % 2 === 0 ? 'after_heard' : 'over_question',
         fair: [
           ...answers.map((one) => answerOf(one, asked, said)),
-          // If the tables leave an answer open, the session asks again or the lead model reads it.
+          // If the tables leave an answer open, the session asks again or the lead model interprets the utterance.
           ...(['to_lead', 'ask_again', 'repeat', 'hold'] as const),
         ],
         never: harmsOf(asked, answers),

@@ -1,5 +1,5 @@
-// Words that stop the current delivery, in four languages, typed and transcribed. If the user says more, they stop
-// nothing: the lead agent then has to understand them.
+// Utterances that stop the current delivery, in four languages, typed and transcribed. An utterance that says more
+// stops nothing, because the lead agent has to understand the rest.
 
 import { expect, test } from 'vitest';
 import { putsOff } from '../../src/language/side-talk.ts';

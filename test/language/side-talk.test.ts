@@ -1,5 +1,5 @@
-// Utterances over an open question that do not answer it, in four languages, typed and transcribed: requests for
-// time, requests to hear the question again, other wishes, and choices that the user corrects in the same breath.
+// Utterances over an open question that do not answer it, in four languages, typed and transcribed: requests for time,
+// requests to hear the question again, other requests, and choices that the user corrects in the same breath.
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -59,7 +59,7 @@ const codes = ['en', 'de', 'fr', 'es'] as const;
 const read = (question: AnswerableQuestion, said: string, language: Code): Match =>
   matchAnswer(question, said, { language });
 
-/** Returns the text as people type it in a hurry, and as recognisers transcribe it. */
+/** Returns the text as people type it in a hurry and as recognisers transcribe it. */
 const written = (said: string): readonly string[] => {
   const bare = said.replace(/[.,!?¿¡…]/g, '');
   return [
@@ -212,7 +212,7 @@ const wishes: Readonly<Record<Code, readonly string[]>> = {
 };
 
 describe.each(codes)('side talk over any question, %s', (code) => {
-  test.each(holds[code])('asks for time: %s', (said) => {
+  test.each(holds[code])('recognises a request for time: %s', (said) => {
     for (const text of written(said))
       for (const question of [rides[code], words[code], approvals])
         expect([text, question.kind, read(question, text, code).kind]).toEqual([
@@ -222,7 +222,7 @@ describe.each(codes)('side talk over any question, %s', (code) => {
         ]);
   });
 
-  test.each(repeats[code])('asks to hear the question again: %s', (said) => {
+  test.each(repeats[code])('recognises a request to hear the question again: %s', (said) => {
     for (const text of written(said))
       for (const question of [rides[code], words[code], approvals])
         expect([text, question.kind, read(question, text, code).kind]).toEqual([
@@ -234,7 +234,7 @@ describe.each(codes)('side talk over any question, %s', (code) => {
 });
 
 describe.each(codes)('side talk over a choice, %s', (code) => {
-  test.each(wishes[code])('leaves another request to the lead agent: %s', (said) => {
+  test.each(wishes[code])('leaves other requests to the lead agent: %s', (said) => {
     for (const text of written(said))
       expect([text, read(rides[code], text, code).kind]).toEqual([text, 'digression']);
   });
@@ -248,7 +248,7 @@ test.each([
   ["let's take economy", 'option'],
   ['make it premium', 'option'],
   ['order me the 12 dollar one', 'option'],
-] as const)('reads a request that chooses as an answer: %s', (said, kind) => {
+] as const)('reads a request that names an option as an answer: %s', (said, kind) => {
   for (const text of written(said))
     expect([text, read(rides.en, text, 'en').kind]).toEqual([text, kind]);
 });
@@ -271,7 +271,7 @@ test.each([
   ['fr', 'Demain, si possible'],
   ['es', 'El viernes por la noche'],
   ['es', 'Mañana, si puede ser'],
-] as const)('keeps free text as an answer (%s): %s', (code, said) => {
+] as const)('treats free text as an answer (%s): %s', (code, said) => {
   expect(read(words[code], said, code)).toMatchObject({ kind: 'free_text', text: said });
 });
 
@@ -306,7 +306,7 @@ describe.each(codes)('a corrected choice, %s', (code) => {
   const pair = fc.shuffledSubarray(names, { minLength: 2, maxLength: 4 });
   const gap = fc.constantFrom(' ', ', ', '... ', '. ', ' - ');
 
-  test('selects the option that follows the last hold or correction', () => {
+  test('selects the option named after the last hold or correction', () => {
     fc.assert(
       fc.property(
         pair,
@@ -330,7 +330,7 @@ describe.each(codes)('a corrected choice, %s', (code) => {
     );
   });
 
-  test('asks for time when an option is withdrawn without a replacement', () => {
+  test('asks for time if the user withdraws an option without naming another', () => {
     fc.assert(
       fc.property(
         pair,
@@ -370,7 +370,7 @@ test.each([
   'economy, no',
   'hold on, let me ask my wife about premium',
   'wait, is premium any good?',
-])('MATCH-ANSWER-2: selects nothing when nothing is certain: %s', (said) => {
+])('MATCH-ANSWER-2: selects nothing if the choice is uncertain: %s', (said) => {
   expect([said, read(rides.en, said, 'en').kind]).not.toEqual([said, 'option']);
 });
 
@@ -380,7 +380,7 @@ test.each([
   ['yes, no wait, no', 'n'],
   ['actually no', 'n'],
   ['yes please', 'y'],
-] as const)('selects an option that is itself a yes or a no: %s', (said, optionId) => {
+] as const)('selects an option whose label is a yes or a no: %s', (said, optionId) => {
   const options = [
     { id: 'y', label: 'Yes' },
     { id: 'n', label: 'No' },
@@ -394,7 +394,7 @@ test.each([
   ['cancel the trip', 'cancel'],
   ['order a taxi', 'taxi'],
   ['taxi, no, wait for the next bus', 'wait'],
-] as const)('selects an option that resembles side talk: %s', (said, optionId) => {
+] as const)('selects an option whose label resembles side talk: %s', (said, optionId) => {
   const options = [
     { id: 'wait', label: 'Wait for the next bus' },
     { id: 'taxi', label: 'Book a taxi' },

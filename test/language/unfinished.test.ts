@@ -47,7 +47,7 @@ describe('a sentence that is complete, or may be', () => {
     ['es', 'Para'],
     ['es', 'Sí'],
     ['es', 'Para mí'],
-    // A language without tables: its words are unknown.
+    // A language without tables, so that its words are unknown.
     ['ja', 'to'],
   ])('%s: %s', (language, text) => {
     expect(isUnfinished(text, language)).toBe(false);

@@ -39,7 +39,7 @@ test.each([
   ['option one', []],
   ['the one ticket', []],
   ["I'd like one", [2]],
-])('reads "one" as a replacement for a noun: %s', (text, indexes) => {
+])('reads "one" in place of a noun: %s', (text, indexes) => {
   expect([...readUtterance(text, english).proforms]).toEqual(indexes);
 });
 

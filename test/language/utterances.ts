@@ -1,9 +1,9 @@
-// Utterances over a subagent's open question, and the permitted reactions of a session. Each row is one utterance to
-// one question and lists every fair result. `never` lists the harmful results, which are worse than asking once more.
+// Utterances over a subagent's open question, and how a session may react. Each row holds one utterance to one question
+// and lists every fair reaction. `never` lists the harmful reactions, which are worse than asking once more.
 
 import type { AnswerableQuestion } from '../../src/language/match.ts';
 
-/** The possible reactions to an utterance. An answer names the option, a part of the text, or the consent. */
+/** The possible reactions to an utterance. An answer names the option, a part of the text, or the approval. */
 export type Expected =
   | 'to_lead'
   | 'repeat'
@@ -196,7 +196,7 @@ export const questions: Readonly<Record<string, AskedQuestion>> = {
   },
 };
 
-/** Returns a case; `how`: the channel, and when the utterance began. */
+/** Returns a case. `how` is the channel and the time at which the utterance started. */
 export const row = (
   question: string,
   said: string,
@@ -920,7 +920,7 @@ export const cases: readonly Case[] = [
   ),
 ];
 
-/** Returns whether the reaction is one of the fair results. */
+/** Returns whether the reaction is one of the fair ones. */
 export function isFair(action: Expected, fair: readonly Expected[]): boolean {
   return fair.some((one) => {
     if (typeof one === 'string' || typeof action === 'string') return one === action;

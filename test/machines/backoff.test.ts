@@ -1,15 +1,15 @@
-// The pause before a failed operation is repeated.
+// The pause before a failed operation is retried.
 
 import { expect, test } from 'vitest';
 import { backoffMs } from '../../src/machines/index.ts';
 
-test('doubles the delay with each failure, up to the maximum', () => {
+test('doubles the delay with each failure up to the maximum', () => {
   const limits = { baseDelayMs: 100, maxDelayMs: 1000 };
   const pauses = [1, 2, 3, 4, 5, 6].map((failures) => backoffMs(limits, failures, 0));
   expect(pauses).toEqual([100, 200, 400, 800, 1000, 1000]);
 });
 
-test('shortens a delay by a random fraction of up to half', () => {
+test('shortens the delay by a random fraction of up to half', () => {
   const limits = { baseDelayMs: 100, maxDelayMs: 1000 };
   expect([0, 0.5, 1].map((jitter) => backoffMs(limits, 2, jitter))).toEqual([200, 150, 100]);
 });

@@ -11,18 +11,18 @@ describe.each(['deliver', 'cancel'] as const)(
     announce(report);
 
     test(
-      'BATCH-1: delivers each result once, unless the user saw or dismissed it',
+      'BATCH-1: delivers each result once unless the user has seen or dismissed it',
       { tags: ['RW11'] },
       () => holds(report, 'BATCH-1'),
     );
 
     test(
-      'BATCH-2: holds a result only for siblings or the reply, and for a limited time',
+      'BATCH-2: holds a result for a limited time, and only for siblings or the reply',
       { tags: ['R34'] },
       () => holds(report, 'BATCH-2'),
     );
 
-    test('BATCH-3: does not hold other results for a call that waits for the user', () =>
+    test('BATCH-3: does not hold other results for a call that is waiting for the user', () =>
       holds(report, 'BATCH-3'));
 
     test('BATCH-4: does not delay a result without siblings', () => holds(report, 'BATCH-4'));
@@ -32,18 +32,18 @@ describe.each(['deliver', 'cancel'] as const)(
     test("BATCH-6: keeps each result's reserved place in the outbox", () =>
       holds(report, 'BATCH-6'));
 
-    test('BATCH-7: ends once everything is delivered, and can always end', () => {
+    test('BATCH-7: ends once everything has been delivered, and can always end', () => {
       holds(report, 'BATCH-7');
       holds(report, 'an end can always be reached');
       holds(report, 'nothing leaves a final state');
     });
 
-    test('arms each deadline in its own state, and ignores a stale one', () => {
+    test('arms the deadline of each state and ignores stale deadlines', () => {
       holds(report, 'each deadline is that of its state');
       holds(report, 'a deadline that is not the armed one is ignored');
     });
 
-    test('violates no other property, and reaches the expected states', () =>
+    test('violates no other property and reaches the expected states', () =>
       holdsThroughout(report));
   },
 );
@@ -70,7 +70,7 @@ describe('an example of a batch', () => {
   };
 
   test(
-    'delivers flight and hotel together once the second has ended',
+    'delivers the flight and the hotel together once the second call has finished',
     { tags: ['R34'] },
     async () => {
       const stage = batch(['flight', 'hotel']);
@@ -89,7 +89,7 @@ describe('an example of a batch', () => {
   );
 
   test(
-    'delivers the available results at the ceiling, and the third separately when it ends',
+    'delivers the available results at the ceiling and the third one separately',
     { tags: ['R41'] },
     async () => {
       const stage = batch(['flight', 'hotel', 'car']);
@@ -102,7 +102,7 @@ describe('an example of a batch', () => {
   );
 
   test(
-    'cancels a late call at the ceiling, and delivers its partial result with the others',
+    'cancels a late call at the ceiling and delivers its partial result with the others',
     { tags: ['R34'] },
     async () => {
       const stage = batch(['flight', 'hotel'], { atCeiling: 'cancel' });
@@ -127,14 +127,14 @@ describe('an example of a batch', () => {
     },
   );
 
-  test('does not hold a result for a call that asks the user', () => {
+  test('does not hold a result for a call that is asking the user', () => {
     const stage = batch(['weather', 'ride']);
     settle(stage, 'weather');
     stage.send({ type: 'batch.asking', callId: 'ride' });
     expect(stage.told()).toEqual([['pass', { callId: 'weather' }]]);
   });
 
-  test('holds a result while the lead agent may still call its sibling', () => {
+  test('holds a result while the lead agent can still call its sibling', () => {
     const stage = batch(['flight'], { replies: true });
     settle(stage, 'flight');
     stage.send({ type: 'batch.joined', callId: 'hotel' });
@@ -144,7 +144,7 @@ describe('an example of a batch', () => {
     expect(stage.told()).toEqual([['tell', { batchId: 'trip' }]]);
   });
 
-  test('withdraws the delivery when every result was shown or dismissed', () => {
+  test('withdraws the delivery once every result has been shown or dismissed', () => {
     const stage = batch(['flight', 'hotel']);
     settle(stage, 'flight', 'hotel');
     stage.send({ type: 'delivery.shown', deliveryId: 'flight' });
@@ -159,7 +159,7 @@ describe('an example of a batch', () => {
     ]);
   });
 
-  test('ends when every call is refused', () => {
+  test('ends if every call is refused', () => {
     const stage = batch(['flight']);
     stage.send({ type: 'batch.left', callId: 'flight' });
     expect(stage.told()).toEqual([['ended', { batchId: 'trip' }]]);

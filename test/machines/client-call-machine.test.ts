@@ -16,19 +16,18 @@ describe.each(TERMS)('every state of a call at a client, with %o', (terms) => {
   const report = checkClientCall(terms);
   announce(report);
 
-  test('CLIENT-CALL-1: a call has at most one client, which alone may answer', () =>
+  test('CLIENT-CALL-1: gives a call to at most one client, which alone may answer it', () =>
     holds(report, 'CLIENT-CALL-1'));
 
-  test('CLIENT-CALL-2: no second client gets the call, unless it may run twice', () =>
+  test('CLIENT-CALL-2: does not give a call to a second client unless the call may run twice', () =>
     holds(report, 'CLIENT-CALL-2'));
 
-  test('CLIENT-CALL-3: the call ends by its deadline', () => holds(report, 'CLIENT-CALL-3'));
+  test('CLIENT-CALL-3: ends a call by its deadline', () => holds(report, 'CLIENT-CALL-3'));
 
-  test('CLIENT-CALL-4: the client that may have run the call is known', () =>
+  test('CLIENT-CALL-4: records which client may have run the call', () =>
     holds(report, 'CLIENT-CALL-4'));
 
-  test('violates no other property, and reaches the expected states', () =>
-    holdsThroughout(report));
+  test('violates no other property and reaches the expected states', () => holdsThroughout(report));
 });
 
 describe('a planted fault is caught', () => {

@@ -1,4 +1,4 @@
-// The machines together, under every interleaving of the possible events.
+// Checks the machines together, under every interleaving of the possible events.
 
 import { describe, expect, test } from 'vitest';
 import { checkQuestions, type QuestionsOptions } from './support/questions-system.ts';
@@ -8,7 +8,7 @@ import { announce, holds, holdsThroughout } from './support/verdicts.ts';
 const patience = { timeout: 120_000 };
 
 describe(
-  'subagents × questions × interaction keep their properties in separate transactions',
+  'subagents, questions and interaction keep their properties in separate transactions',
   patience,
   () => {
     const scopes: readonly (readonly [name: string, options: QuestionsOptions])[] = [
@@ -34,7 +34,7 @@ describe(
     test.each(scopes)('%s', (_name, options) => {
       const report = checkQuestions(options);
       announce(report);
-      // One owner at a time, in the order of asking; the right answer to the right question; one ending.
+      // One owner at a time, in the order of the requests; the right answer to the right question; a single end.
       holds(report, 'P1');
       holds(report, 'P2');
       holds(report, 'P3');
@@ -42,14 +42,14 @@ describe(
       holds(report, 'an end can always be reached');
       holds(report, 'no deadlock');
       holdsThroughout(report);
-      // Messages to an actor that has ended were not accepted, although some were sent.
+      // Some messages were sent to an actor that had ended, and none was accepted.
       expect(report.untaken.some(({ outcome }) => outcome === 'ended')).toBe(true);
     });
   },
 );
 
 describe(
-  'outbox × session keep their properties with a question, tool calls and a lead agent',
+  'outbox and session keep their properties with a question, tool calls and a lead agent',
   patience,
   () => {
     const scopes: readonly (readonly [name: string, options: SpeechOptions])[] = [
@@ -127,8 +127,8 @@ describe(
     test.each(scopes)('%s', (_name, options) => {
       const report = checkSpeech(options);
       announce(report);
-      // Words answer the last question; no delivery is lost; deliveries come one at a time, from an open gate; a heard
-      // item was said in this attempt.
+      // An utterance answers the last question. No delivery is lost. Deliveries come one at a time, from an open gate.
+      // An item that has been heard was spoken in this attempt.
       holds(report, 'P3');
       holds(report, 'P4');
       holds(report, 'OUTBOX-1');
@@ -136,7 +136,7 @@ describe(
       holds(report, 'OUTBOX-3');
       holds(report, 'OUTBOX-6');
       holds(report, 'SESSION-UNIT-2');
-      // From every state, everything can still be said.
+      // Everything can still be spoken from every state.
       holds(report, 'an end can always be reached');
       holdsThroughout(report);
     });

@@ -9,12 +9,12 @@ describe('every state of the arbiter', () => {
   announce(report);
 
   test(
-    "INTERACTION-1: has at most one owner, and counts only the owner's release",
+    "INTERACTION-1: has at most one owner and accepts only that owner's release",
     { tags: ['B53'] },
     () => holds(report, 'INTERACTION-1'),
   );
 
-  test('INTERACTION-2: serves first come, first served', { tags: ['B52', 'B53'] }, () =>
+  test('INTERACTION-2: serves requests in order of arrival', { tags: ['B52', 'B53'] }, () =>
     holds(report, 'INTERACTION-2'),
   );
 
@@ -24,19 +24,18 @@ describe('every state of the arbiter', () => {
 
   test('INTERACTION-4: revokes the floor in two phases', () => holds(report, 'INTERACTION-4'));
 
-  test('ends every wait, and can always free the floor', () => {
+  test('never gets stuck waiting and can always free the floor', () => {
     holds(report, 'an owner can release the floor');
     holds(report, 'who waits can leave');
     holds(report, 'an end can always be reached');
   });
 
-  test('violates no other property, and reaches the expected states', () =>
-    holdsThroughout(report));
+  test('violates no other property and reaches the expected states', () => holdsThroughout(report));
 });
 
 describe('an example of the arbiter', () => {
   test(
-    'gives the floor to the first of two simultaneous questions, then to the second',
+    'gives the floor to the first of two simultaneous questions and then to the second',
     { tags: ['B54'] },
     () => {
       const stage = new Stage(interactionMachine);
@@ -51,7 +50,7 @@ describe('an example of the arbiter', () => {
     },
   );
 
-  test('keeps the floor with an owner that was asked to leave until it has left', () => {
+  test('does not move the floor until an owner that was asked to leave has left', () => {
     const stage = new Stage(interactionMachine);
     stage.send({ type: 'interaction.request', id: 'a' });
     stage.send({ type: 'interaction.request', id: 'b' });
@@ -69,8 +68,7 @@ describe('an example of the arbiter', () => {
     'does not give the floor to a question that ends before its grant arrives',
     { tags: ['B54', 'BW3', 'BW4'] },
     () => {
-      // A release (without an epoch) and the grant crossed; an earlier version then lost the floor
-      // permanently.
+      // The release (without an epoch) crossed the grant. An earlier version then lost the floor permanently.
       const stage = new Stage(interactionMachine);
       stage.send({ type: 'interaction.request', id: 'a' });
       stage.send({ type: 'interaction.request', id: 'b' });

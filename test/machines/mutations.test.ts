@@ -1,6 +1,6 @@
-// Shows that the checks find faults: one fault at a time is planted in a machine, and the property for it must catch
-// it. The real machines pass (see the other tests). Copies without a fault also pass, so the planting itself is not
-// caught.
+// Shows that the checks find faults: each fault is planted in a machine, and the property for it must catch the fault.
+// The real machines pass the checks (see the other tests). Copies without a fault also pass, so the planting itself is
+// not reported.
 
 import { describe, test } from 'vitest';
 import {
@@ -83,7 +83,7 @@ describe('in a question', patience, () => {
 });
 
 describe('in an approval whose call is changed', patience, () => {
-  test('nothing is caught without a fault', () =>
+  test('detects nothing without a fault', () =>
     holdsThroughout(checkChangedCall(mutate(questionMachine, nothing))));
 
   test.each(changedCallFaults)('$fault', ({ machine, property }) =>

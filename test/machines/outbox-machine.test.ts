@@ -15,20 +15,20 @@ describe.each(Object.keys(outboxScopes))('every state of the outbox with %s', (s
   announce(report);
 
   test(
-    'OUTBOX-1: offers one item at a time, and only while the gate is open',
+    'OUTBOX-1: offers one item at a time and only while the gate is open',
     { tags: ['B56', 'B57'] },
     () => holds(report, 'OUTBOX-1'),
   );
 
-  test('OUTBOX-2: ends a delivery as heard only if it was offered in this attempt', () =>
+  test('OUTBOX-2: ends a delivery as heard only if this attempt has offered it', () =>
     holds(report, 'OUTBOX-2'));
 
   test('OUTBOX-3: loses no delivery', () => holds(report, 'OUTBOX-3'));
 
-  test('OUTBOX-4: offers by priority class, then in order of arrival', () =>
+  test('OUTBOX-4: offers by priority class and then in order of arrival', () =>
     holds(report, 'OUTBOX-4'));
 
-  test('OUTBOX-5: pauses a delivery after its last attempt until the user speaks or attaches', () =>
+  test('OUTBOX-5: pauses a delivery after its last attempt until the user speaks or a client attaches', () =>
     holds(report, 'OUTBOX-5'));
 
   test('OUTBOX-6: always has capacity for a reserved result', () => holds(report, 'OUTBOX-6'));
@@ -36,21 +36,20 @@ describe.each(Object.keys(outboxScopes))('every state of the outbox with %s', (s
   test('OUTBOX-7: keeps only the latest progress of each subagent', () =>
     holds(report, 'OUTBOX-7'));
 
-  test('arms each deadline in its own state, and ignores a stale one', () => {
+  test('arms the deadline of each state and ignores stale deadlines', () => {
     holds(report, 'its deadline is armed while it pauses, offers or plays');
     holds(report, 'each deadline is that of its state');
     holds(report, 'a deadline that is not the armed one is ignored');
   });
 
-  test('ends every wait, and can always deliver everything', () => {
+  test('never gets stuck waiting and can always deliver everything', () => {
     holds(report, 'a pause ends by itself');
     holds(report, 'an offer ends by itself');
     holds(report, 'a playback ends by itself');
     holds(report, 'an end can always be reached');
   });
 
-  test('violates no other property, and reaches the expected states', () =>
-    holdsThroughout(report));
+  test('violates no other property and reaches the expected states', () => holdsThroughout(report));
 });
 
 describe('an example of the outbox', () => {
@@ -61,7 +60,7 @@ describe('an example of the outbox', () => {
     priority: 'urgent',
   };
 
-  /** An open gate and a waiting result. */
+  /** The gate is open and a result is waiting. */
   const waiting = (more = {}): Stage<typeof outboxMachine> => {
     const stage = new Stage(outboxMachine, { ...outboxInput, ...more });
     stage.send({ type: 'outbox.reserve' });
@@ -73,7 +72,7 @@ describe('an example of the outbox', () => {
     stage.actor.getSnapshot().context.pending.map(({ deliveryId }) => deliveryId);
 
   describe('a delivery after an answerable question', () => {
-    /** A question was said and heard, a result waits, and the gate opens again. */
+    /** A question was spoken and heard, a result is waiting, and the gate opens again. */
     const asked = async (): Promise<Stage<typeof outboxMachine>> => {
       const stage = new Stage(outboxMachine, { ...outboxInput, answerMs: 30 });
       stage.send({ type: 'outbox.add', item: questionItem('order') });
@@ -91,7 +90,7 @@ describe('an example of the outbox', () => {
       stage.told().flatMap(([name, params]) => (name === 'offer' ? [params] : []));
     const ride = { deliveryId: 'ride', generation: 2, attempt: 1 };
 
-    it("waits for the user's answer before it says a result", async () => {
+    it("waits for the user's answer before it delivers a result", async () => {
       const stage = await asked();
       await stage.wait(29);
       expect(offered(stage)).toHaveLength(1);
@@ -99,7 +98,7 @@ describe('an example of the outbox', () => {
       expect(offered(stage)).toEqual([ride]);
     });
 
-    it('says the result after the ordinary pause once the user has spoken', async () => {
+    it('delivers the result after the ordinary pause once the user has spoken', async () => {
       const stage = await asked();
       stage.send({ type: 'gate.closed', interruptible: true });
       stage.send({ type: 'utterance.ended' });
@@ -108,7 +107,7 @@ describe('an example of the outbox', () => {
       expect(offered(stage)).toEqual([expect.anything(), ride]);
     });
 
-    it('says the result at once if a button answered the question and the ordinary pause is over', async () => {
+    it('delivers the result at once if a button answers the question after the ordinary pause', async () => {
       const stage = await asked();
       await stage.wait(quietMs);
       stage.send({ type: 'outbox.retract', deliveryId: 'order' });
@@ -123,7 +122,7 @@ describe('an example of the outbox', () => {
   });
 
   test(
-    'holds a result until a pause, says it, and counts it as heard',
+    'holds a result until a pause, plays it and counts it as heard',
     { tags: ['B56', 'B57'] },
     async () => {
       const stage = waiting();
@@ -150,7 +149,7 @@ describe('an example of the outbox', () => {
   });
 
   test(
-    'holds a delivery for the rest of a pause, even after an attempt',
+    'holds a delivery for the rest of a pause even after an attempt',
     { tags: ['B56'] },
     async () => {
       const stage = new Stage(outboxMachine, { ...outboxInput, quietMs: 10 });
@@ -173,7 +172,7 @@ describe('an example of the outbox', () => {
   );
 
   test(
-    'offers an interrupted delivery again later, and ignores late reports about the first offer',
+    'offers an interrupted delivery again later and ignores late reports on the first offer',
     { tags: ['B60'] },
     async () => {
       const stage = waiting();
@@ -191,7 +190,7 @@ describe('an example of the outbox', () => {
     },
   );
 
-  test('offers twice to a transport that does not respond, then waits until the user speaks', async () => {
+  test('offers twice to a transport that does not respond and then waits until the user speaks', async () => {
     const stage = waiting();
     await stage.wait(10 * (quietMs + offerTimeoutMs));
     expect(stage.told().map(([name]) => name)).toEqual([
@@ -207,7 +206,7 @@ describe('an example of the outbox', () => {
     expect(stage.told()).toEqual([['offer', { deliveryId: 'ride', generation: 3, attempt: 1 }]]);
   });
 
-  test('does not count an offer that the user interrupts as a failure of the transport, in either order of events', async () => {
+  test('does not count an offer that the user interrupts as a transport failure', async () => {
     const spoken = { type: 'utterance.ended' } as const;
     for (const isLate of [false, true]) {
       const stage = waiting();
@@ -225,10 +224,10 @@ describe('an example of the outbox', () => {
   });
 
   test(
-    'interrupts any response for an urgent delivery, even one that was just requested',
+    'interrupts any response for an urgent delivery, even a response that has just been requested',
     { tags: ['B59'] },
     async () => {
-      // The urgent item arrives between the offer and the closing of the gate; in an earlier version it waited for the
+      // The urgent item arrives after the offer and before the gate closes. In an earlier version, it waited for the
       // end.
       const stage = waiting();
       await stage.wait(quietMs);

@@ -1,4 +1,4 @@
-// The machines in an app's actors: their ends have an output, and XState's clock runs their deadlines.
+// Runs the machines in an app's actors: they end with an output, and XState's clock runs their deadlines.
 
 import { createActor, setup, SimulatedClock, toPromise } from 'xstate';
 import { expect, it, vi } from 'vitest';
@@ -13,7 +13,7 @@ function asked(machine = questionMachine, clock = new SimulatedClock()) {
   return { actor, clock };
 }
 
-it("withDeadlines sends a deadline's event by the system's clock", async () => {
+it("withDeadlines sends a deadline's event when the system's clock reaches it", async () => {
   const clock = new SimulatedClock();
   const { actor } = asked(
     withDeadlines(questionMachine, () => clock.now()),
@@ -27,7 +27,7 @@ it("withDeadlines sends a deadline's event by the system's clock", async () => {
   await expect(toPromise(actor)).resolves.toBe('expired');
 });
 
-it('withDeadlines drops the deadline of a state that was left', () => {
+it('withDeadlines drops the deadline of a state that has been left', () => {
   const clock = new SimulatedClock();
   const { actor } = asked(
     withDeadlines(questionMachine, () => clock.now()),
@@ -41,7 +41,7 @@ it('withDeadlines drops the deadline of a state that was left', () => {
   expect(snapshots).not.toHaveBeenCalled();
 });
 
-it('withDeadlines starts no other activities, which the machine starts itself', () => {
+it('withDeadlines leaves all other activities to the machine', () => {
   const begun: unknown[] = [];
   const ended: unknown[] = [];
   const own = toolCallMachine.provide({
@@ -90,7 +90,7 @@ it('withDeadlines works in an invoked machine', async () => {
   await toPromise(actor);
 });
 
-it('a cancelled call has its cancellation as output', async () => {
+it('outputs the cancellation of a cancelled call', async () => {
   const actor = createActor(toolCallMachine, { input: { callId: 'c1', timeoutMs: 500 } }).start();
   actor.send({ type: 'call.validated', execution: 'background', acknowledge: true, at: 0 });
   actor.send({ type: 'call.cancel', at: 1 });

@@ -11,19 +11,19 @@ describe('every state of a question', () => {
   const read = checkQuestion(questionMachine, 'collect', 'model');
   announce(read);
 
-  test('QUESTION-1: accepts no answer before it was presented, and then every valid one', () =>
+  test('QUESTION-1: accepts no answer before it is presented and every valid answer afterwards', () =>
     holds(report, 'QUESTION-1'));
 
-  test('QUESTION-2: never accepts words spoken before it played', () =>
+  test('QUESTION-2: never accepts speech from before it was played', () =>
     holds(report, 'QUESTION-2'));
 
   test('QUESTION-3: accepts interrupting speech only if it is decisive', () =>
     holds(report, 'QUESTION-3'));
 
-  test('QUESTION-4: runs its timeout only while open', () => holds(report, 'QUESTION-4'));
+  test('QUESTION-4: runs its timeout only while it is open', () => holds(report, 'QUESTION-4'));
 
   test(
-    'QUESTION-5: ends once, and at every end releases the floor, retracts and replies',
+    'QUESTION-5: ends once, and then releases the floor, retracts the question and replies',
     { tags: ['B43', 'B54'] },
     () => {
       holds(report, 'QUESTION-5');
@@ -34,13 +34,13 @@ describe('every state of a question', () => {
   test('QUESTION-6: keeps everything except its heard state when it is read back', () =>
     holds(report, 'QUESTION-6'));
 
-  test('QUESTION-11: counts only the playback for which it waits', () =>
+  test('QUESTION-11: counts only the reading that it is waiting for', () =>
     holds(read, 'QUESTION-11'));
 
-  test('QUESTION-12: counts a yes that only a model recognised after a read-back', () =>
+  test('QUESTION-12: requires a read-back if only a model has recognised the yes', () =>
     holds(read, 'QUESTION-12'));
 
-  test('ends every wait, and always ends', () => {
+  test('never gets stuck waiting and always ends', () => {
     holds(report, 'open ends by a deadline');
     holds(report, 'parked ends when somebody comes');
     holds(report, 'whatever lives can be withdrawn');
@@ -48,7 +48,7 @@ describe('every state of a question', () => {
     holds(report, 'an end can always be reached');
   });
 
-  test('violates no other property, and reaches the expected states', () => {
+  test('violates no other property and reaches the expected states', () => {
     holdsThroughout(report);
     holdsThroughout(read);
   });
@@ -80,7 +80,7 @@ describe('an example of a question', () => {
       decisive,
     }) as const;
 
-  test('presents a question, which is played, heard and answered', async () => {
+  test('plays a question, counts it as heard and accepts the answer', async () => {
     const stage = presenting();
     stage.send({ type: 'question.playing' });
     await stage.wait(2_000);
@@ -94,7 +94,7 @@ describe('an example of a question', () => {
     ]);
   });
 
-  test("ignores a yes from before it was heard, but accepts an option's name that interrupts it", async () => {
+  test('ignores a yes from before it was heard but accepts an interrupting option name', async () => {
     const stage = presenting();
     await stage.wait(1_000);
     stage.send({ type: 'question.playing' });
@@ -105,9 +105,10 @@ describe('an example of a question', () => {
     expect(stage.actor.getSnapshot().value).toBe('answered');
   });
 
-  test('accepts a spoken answer to a card once the card was read aloud', () => {
-    // The question could not be said: it became a card, its timeout ran, the user spoke, and it was said again.
-    // An earlier version lost the answer, because only a question in `presenting` noticed that it played.
+  test('accepts a spoken answer to a card after the card has been read aloud', () => {
+    // The question could not be spoken and became a card, its timeout started, the user spoke, and the question was
+    // spoken again. An earlier version lost the answer, because only a question in `presenting` noticed that it was
+    // played.
     const stage = presenting();
     stage.send({ type: 'question.shown', startsClock: true });
     stage.send({ type: 'question.playing' });
@@ -118,7 +119,7 @@ describe('an example of a question', () => {
     expect(stage.actor.getSnapshot().value).toBe('answered');
   });
 
-  test('QUESTION-6: accepts a yes after the read-back was heard, and a button at once', async () => {
+  test('QUESTION-6: accepts a yes after the read-back has been heard and a button press at any time', async () => {
     const stage = presenting();
     stage.send({ type: 'question.shown', startsClock: false });
     stage.send({ type: 'question.heard' });

@@ -1,5 +1,5 @@
-// Repeats the checked paths of each machine on real actors with real deadlines. The checks use XState's pure
-// transition; the replay shows that running actors behave like it.
+// Replays the checked paths of each machine on real actors with real deadlines. The checks use XState's pure
+// transition. The replay shows that running actors behave in the same way.
 
 import { describe, expect, test } from 'vitest';
 import type { QuestionSnapshot } from '../../src/machines/index.ts';
@@ -13,11 +13,11 @@ import { checkSubagent } from './support/subagent-check.ts';
 import { checkToolCall } from './support/tool-call-check.ts';
 
 interface Options extends LiveOptions {
-  /** Takes only every n-th path. @defaultValue 1: every transition is taken */
+  /** Replays only every n-th path. @defaultValue 1: replays every path */
   readonly every?: number;
 }
 
-/** Replays a shortest path to each transition of a check, and expects the same states. */
+/** Replays a shortest path to each transition of a check and expects the same states. */
 async function agrees(report: unknown, { every = 1, ...options }: Options = {}): Promise<void> {
   const checked = report as CheckReport;
   const paths = [...checked.paths()].filter((_, index) => index % every === 0);
@@ -27,7 +27,7 @@ async function agrees(report: unknown, { every = 1, ...options }: Options = {}):
   );
   expect(done.paths).toBe(paths.length);
   expect(paths.length).toBeGreaterThan(10);
-  // Several timers can run in a session, and two in a question; the check lets any of them fire first.
+  // Several timers can run in a session, and two in a question. The check lets any of them fire first.
   expect(done.skipped).toBeLessThan(done.paths * 0.4);
 }
 
@@ -42,8 +42,8 @@ describe('live actors on the checked paths', () => {
     agrees(checkQuestion(), {
       every: 61,
       relative: ['question.followed', 'question.readBack'],
-      // Translates the beginning of an utterance, and the end of the hearing, to times after the question began to
-      // play.
+      // Converts the start of an utterance and the time at which the question was heard to times after the question
+      // started to play.
       translate: (event, { context: { playingSince, ever } }: QuestionSnapshot, now) => {
         const { utteranceStartedAt, saidAt, channel, heardAt } = event;
         if (event.type === 'question.followed' || event['after'] === 'reply')
@@ -72,7 +72,7 @@ describe('live actors on the checked paths', () => {
 
   test('session', async () => agrees(checkSession(), { every: 7 }));
 
-  // Ten thousand paths take too long for a test; a prime step takes some of each kind.
+  // Ten thousand paths take too long for a test. A prime step selects some of each kind.
   test.each([
     ['two results and a question', 31],
     ['a result and the progress of one subagent', 7],

@@ -9,9 +9,9 @@ describe('every state of a rotation', () => {
   const report = checkRotation();
   announce(report);
 
-  test('ROTATION-1: has at most one candidate, and loses none', () => holds(report, 'ROTATION-1'));
+  test('ROTATION-1: has at most one candidate and loses none', () => holds(report, 'ROTATION-1'));
 
-  test('ROTATION-2: replaces the connection in a pause, or shortly before it expires', () =>
+  test('ROTATION-2: replaces the connection in a pause or shortly before it expires', () =>
     holds(report, 'ROTATION-2'));
 
   test('ROTATION-3: replaces no connection during a transfer or a disconnection', () =>
@@ -19,8 +19,7 @@ describe('every state of a rotation', () => {
 
   test('ROTATION-4: opens another connection after one fails', () => holds(report, 'ROTATION-4'));
 
-  test('violates no other property, and reaches the expected states', () =>
-    holdsThroughout(report));
+  test('violates no other property and reaches the expected states', () => holdsThroughout(report));
 });
 
 describe('the check of faults', () => {

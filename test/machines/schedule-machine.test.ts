@@ -10,13 +10,13 @@ describe.each([
   const report = checkSchedule(isTask);
   announce(report);
 
-  test('SCHEDULE-1: makes each time due once, in order', () => holds(report, 'SCHEDULE-1'));
+  test('SCHEDULE-1: makes each time due once and in order', () => holds(report, 'SCHEDULE-1'));
 
   test('SCHEDULE-2: ends a cancelled schedule', () => holds(report, 'SCHEDULE-2'));
 
-  test('SCHEDULE-3: waits, starts or has ended', () => holds(report, 'SCHEDULE-3'));
+  test('SCHEDULE-3: waits for its time, starts or has ended', () => holds(report, 'SCHEDULE-3'));
 
-  test('violates no other property, and reaches all states', () => holdsThroughout(report));
+  test('violates no other property and reaches all states', () => holdsThroughout(report));
 });
 
 describe('a planted fault is caught', () => {

@@ -17,7 +17,7 @@ describe('every state of a service', { tags: ['BW32', 'B76'] }, () => {
     holds(report, 'SERVICE-MACHINE-2'));
   test('SERVICE-MACHINE-3: serves urgent events first, otherwise in order of arrival', () =>
     holds(report, 'SERVICE-MACHINE-3'));
-  test('SERVICE-MACHINE-4: limits waiting events, and gives a reason for each dropped one', () =>
+  test('SERVICE-MACHINE-4: limits waiting events and gives a reason for each event that it drops', () =>
     holds(report, 'SERVICE-MACHINE-4'));
   test('SERVICE-MACHINE-5: retries a refused invocation a limited number of times', () => {
     holds(report, 'SERVICE-MACHINE-5');
@@ -28,8 +28,7 @@ describe('every state of a service', { tags: ['BW32', 'B76'] }, () => {
     holds(report, 'nothing leaves a final state');
     holds(report, 'whatever lives can be stopped');
   });
-  test('violates no other property, and reaches the expected states', () =>
-    holdsThroughout(report));
+  test('violates no other property and reaches the expected states', () => holdsThroughout(report));
 });
 
 describe('every state of an event source', () => {
@@ -41,23 +40,22 @@ describe('every state of an event source', () => {
     holds(report, 'EVENT-SOURCE-2');
     holds(report, 'backing off ends by another attempt');
   });
-  test('EVENT-SOURCE-3: resets the failures after a stable attempt', () =>
+  test('EVENT-SOURCE-3: resets the failure count after a stable attempt', () =>
     holds(report, 'EVENT-SOURCE-3'));
-  test('EVENT-SOURCE-4: ignores a stale event', () => holds(report, 'EVENT-SOURCE-4'));
-  test('EVENT-SOURCE-5: completes a stop, and starts nothing afterwards', () => {
+  test('EVENT-SOURCE-4: ignores stale events', () => holds(report, 'EVENT-SOURCE-4'));
+  test('EVENT-SOURCE-5: completes a stop and starts nothing afterwards', () => {
     holds(report, 'EVENT-SOURCE-5');
     holds(report, 'a release ends by a deadline');
     holds(report, 'whatever lives can be stopped');
   });
-  test('violates no other property, and reaches the expected states', () =>
-    holdsThroughout(report));
+  test('violates no other property and reaches the expected states', () => holdsThroughout(report));
 });
 
 describe('every state of a service with two sources', { tags: ['B76', 'BW20'] }, () => {
   const report = checkServiceSystem();
   announce(report);
 
-  test('runs a source only while its service runs, and stops it once', () =>
+  test('runs a source only while its service is running and stops the source once', () =>
     holdsThroughout(report));
 });
 
@@ -107,7 +105,7 @@ describe('an example of a service', () => {
     ]);
   });
 
-  test('restarts a source that fails repeatedly after growing pauses', async () => {
+  test('restarts a source that fails repeatedly, after increasing pauses', async () => {
     const stage = new Stage(eventSourceMachine, {
       baseDelayMs: 1_000,
       maxDelayMs: 3_000,

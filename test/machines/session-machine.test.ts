@@ -8,27 +8,27 @@ describe('every state of a session', () => {
   const report = checkSession();
   announce(report);
 
-  test('SESSION-1: never leaves closed, and always completes closing', { tags: ['B67'] }, () => {
+  test('SESSION-1: never leaves closed and always finishes closing', { tags: ['B67'] }, () => {
     holds(report, 'SESSION-1');
     holds(report, 'closing ends by itself');
   });
 
-  test('SESSION-2: opens the gate only in a pause of the conversation', () =>
+  test('SESSION-2: opens the gate only when the conversation pauses', () =>
     holds(report, 'SESSION-2'));
 
-  test("SESSION-3: resets the connection's state at a reconnect, but not the device's", () =>
+  test("SESSION-3: resets the connection's state but not the device's when it reconnects", () =>
     holds(report, 'SESSION-3'));
 
   test(
-    'SESSION-4: keeps its work without a connection, and gives the reason',
+    'SESSION-4: keeps its work and gives the reason when the connection is lost',
     { tags: ['B71', 'B88'] },
     () => holds(report, 'SESSION-4'),
   );
 
-  test('SESSION-11: connects again later, or on request', () => holds(report, 'SESSION-11'));
+  test('SESSION-11: reconnects later or on request', () => holds(report, 'SESSION-11'));
 
   test(
-    'SESSION-5: ends a transfer once, by a timeout if necessary, and closes nothing',
+    'SESSION-5: ends a transfer once, by timeout if necessary, and closes nothing',
     { tags: ['B69', 'BW28'] },
     () => {
       holds(report, 'SESSION-5');
@@ -36,7 +36,7 @@ describe('every state of a session', () => {
     },
   );
 
-  test('SESSION-6: abandons a connection attempt at its timeout', { tags: ['B72'] }, () =>
+  test('SESSION-6: abandons a connection attempt when it times out', { tags: ['B72'] }, () =>
     holds(report, 'SESSION-6'),
   );
 
@@ -47,7 +47,7 @@ describe('every state of a session', () => {
   test('SESSION-8: does not count a rotated connection as failed', () =>
     holds(report, 'SESSION-8'));
 
-  test('SESSION-9: starts disconnected in another process, and continues a close in progress', () =>
+  test('SESSION-9: starts disconnected in another process and resumes a close in progress', () =>
     holds(report, 'SESSION-9'));
 
   test('runs each timer only in its own state', () => {
@@ -56,14 +56,13 @@ describe('every state of a session', () => {
     holds(report, 'a deadline that is not the armed one is ignored');
   });
 
-  test('ends every wait, and can always close', () => {
+  test('never gets stuck waiting and can always close', () => {
     holds(report, 'whatever is not closed can be closed');
     holds(report, 'reconnecting ends by itself');
     holds(report, 'an end can always be reached');
   });
 
-  test('violates no other property, and reaches the expected states', () =>
-    holdsThroughout(report));
+  test('violates no other property and reaches the expected states', () => holdsThroughout(report));
 });
 
 describe('an example of a session', () => {
@@ -78,7 +77,7 @@ describe('an example of a session', () => {
     return stage;
   };
 
-  test('passes the floor between user and agent, and opens the gate in between', async () => {
+  test('passes the floor between user and agent and opens the gate in between', async () => {
     const stage = active();
     const now = () => {
       const snapshot = stage.actor.getSnapshot();
@@ -87,7 +86,7 @@ describe('an example of a session', () => {
     expect(now()).toEqual(['nobody', true]);
     stage.send({ type: 'utterance.started' }).send({ type: 'utterance.ended' });
     expect(now()).toEqual(['user', false]);
-    // The words do not arrive; the session stops waiting after its timeout.
+    // The user's words never arrive. The session stops waiting after its timeout.
     await stage.wait(sessionInput.settleTimeoutMs);
     expect(now()).toEqual(['nobody', true]);
     stage.send({ type: 'response.requested' }).send({ type: 'playout.started' });
@@ -97,7 +96,7 @@ describe('an example of a session', () => {
     expect(now()).toEqual(['nobody', true]);
   });
 
-  test('reconnects after a lost connection, and pauses longer each time after two failed attempts', async () => {
+  test('reconnects after a lost connection, with longer pauses after two failed attempts', async () => {
     const stage = active();
     for (const attempt of [2, 3]) {
       stage.send({ type: 'transport.lost', error, retryInMs: 250 });
@@ -135,7 +134,7 @@ describe('an example of a session', () => {
     ]);
   });
 
-  test('waits for the user indefinitely without `detachGraceMs`', async () => {
+  test('waits for the user indefinitely if `detachGraceMs` is not set', async () => {
     const stage = active({ detachGraceMs: null });
     stage.send({ type: 'client.detached' });
     await stage.wait(24 * 3_600_000);

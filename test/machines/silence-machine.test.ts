@@ -9,14 +9,14 @@ describe('every state of a silence', () => {
   const report = checkSilence();
   announce(report);
 
-  test('SILENCE-1: stops the timers while a party is active', () => holds(report, 'SILENCE-1'));
+  test('SILENCE-1: stops the timers while either party is active', () =>
+    holds(report, 'SILENCE-1'));
 
-  test('SILENCE-2: reports each due event once', () => holds(report, 'SILENCE-2'));
+  test('SILENCE-2: reports each event once when it is due', () => holds(report, 'SILENCE-2'));
 
-  test('SILENCE-3: reports the return of a user who was away', () => holds(report, 'SILENCE-3'));
+  test('SILENCE-3: reports when a user who was away returns', () => holds(report, 'SILENCE-3'));
 
-  test('violates no other property, and reaches the expected states', () =>
-    holdsThroughout(report));
+  test('violates no other property and reaches the expected states', () => holdsThroughout(report));
 });
 
 describe('the check of faults', () => {

@@ -11,7 +11,7 @@ describe.each(['calls', 'messages', 'budget', 'sleep'] as const)(
     announce(report);
 
     test(
-      'SUBAGENT-MACHINE-1: ends once, and never leaves completed, failed or cancelled',
+      'SUBAGENT-MACHINE-1: ends once and never leaves completed, failed or cancelled',
       { tags: ['B37', 'B43', 'B49', 'B87', 'M15'] },
       () => {
         holds(report, 'SUBAGENT-MACHINE-1');
@@ -19,34 +19,34 @@ describe.each(['calls', 'messages', 'budget', 'sleep'] as const)(
       },
     );
 
-    test('SUBAGENT-MACHINE-2: runs its timeout only while running', () =>
+    test('SUBAGENT-MACHINE-2: runs its timeout only while it is running', () =>
       holds(report, 'SUBAGENT-MACHINE-2'));
 
-    test('SUBAGENT-MACHINE-3: runs no other call of the step while it waits for the user', () =>
+    test('SUBAGENT-MACHINE-3: runs no other call of the step while it is waiting for the user', () =>
       holds(report, 'SUBAGENT-MACHINE-3'));
 
-    test('SUBAGENT-MACHINE-4: starts a step only once every call of the previous step is settled', () =>
+    test('SUBAGENT-MACHINE-4: starts a step only after every call of the previous step is settled', () =>
       holds(report, 'SUBAGENT-MACHINE-4'));
 
-    test('SUBAGENT-MACHINE-5: runs a call that needs consent only after consent', () =>
+    test('SUBAGENT-MACHINE-5: runs a call that needs consent only after the user has consented', () =>
       holds(report, 'SUBAGENT-MACHINE-5'));
 
-    test('SUBAGENT-MACHINE-6: ends after a number of unanswered questions in a row', () =>
+    test('SUBAGENT-MACHINE-6: ends after too many unanswered questions in a row', () =>
       holds(report, 'SUBAGENT-MACHINE-6'));
 
     test('SUBAGENT-MACHINE-7: does not run calls of the last step', () =>
       holds(report, 'SUBAGENT-MACHINE-7'));
 
-    test('SUBAGENT-MACHINE-8: holds a slot exactly while it is running', () =>
+    test('SUBAGENT-MACHINE-8: holds a slot only while it is running', () =>
       holds(report, 'SUBAGENT-MACHINE-8'));
 
     test('SUBAGENT-MACHINE-9: withdraws every question that it abandons', () =>
       holds(report, 'SUBAGENT-MACHINE-9'));
 
-    test("SUBAGENT-MACHINE-10: includes a message in at most one model call, at the earliest in its mode's", () =>
+    test('SUBAGENT-MACHINE-10: includes a message in at most one model call, never before its mode allows', () =>
       holds(report, 'SUBAGENT-MACHINE-10'));
 
-    test('SUBAGENT-MACHINE-11: stops current work when a message interrupts', () =>
+    test('SUBAGENT-MACHINE-11: stops its current work when a message interrupts it', () =>
       holds(report, 'SUBAGENT-MACHINE-11'));
 
     test('SUBAGENT-MACHINE-12: makes at most one more model call once its budget is exhausted', () =>
@@ -56,14 +56,14 @@ describe.each(['calls', 'messages', 'budget', 'sleep'] as const)(
       holds(report, 'SUBAGENT-MACHINE-15');
     });
 
-    test('ends every wait, and always ends', () => {
+    test('never gets stuck waiting and always ends', () => {
       holds(report, 'waiting for a slot ends by the slot');
       holds(report, 'whatever lives can be cancelled');
       holds(report, 'no deadlock');
       holds(report, 'an end can always be reached');
     });
 
-    test('violates no other property, and reaches the expected states', () =>
+    test('violates no other property and reaches the expected states', () =>
       holdsThroughout(report));
   },
 );
@@ -73,7 +73,7 @@ describe('an example of a subagent', () => {
   const ask: StepCall = { callId: 'call_1', kind: 'question' };
   const book: StepCall = { callId: 'call_2', kind: 'tool' };
 
-  /** A subagent at its first model call. */
+  /** A subagent during its first model call. */
   const thinking = (): Stage<typeof subagentMachine> => {
     const stage = new Stage(subagentMachine, input);
     stage.send({ type: 'subagent.prepared' }).send({ type: 'slot.granted' });
@@ -81,7 +81,7 @@ describe('an example of a subagent', () => {
     return stage;
   };
 
-  test('runs a call, asks the user, and completes', { tags: ['B37', 'M13'] }, () => {
+  test('runs a call, asks the user and completes', { tags: ['B37', 'M13'] }, () => {
     const stage = thinking();
     stage.send({ type: 'model.responded', step: 1, calls: [ask, book] });
     expect(stage.told()).toEqual([['toolCalls', { id: 'ride', step: 1, callIds: ['call_2'] }]]);
@@ -101,7 +101,7 @@ describe('an example of a subagent', () => {
     expect(stage.actor.getSnapshot().output).toEqual({ status: 'completed', steps: 2 });
   });
 
-  test("does not count the user's time towards its timeout", async () => {
+  test('does not count the time spent waiting for the user towards its timeout', async () => {
     const stage = thinking();
     await stage.wait(40_000);
     stage.send({ type: 'model.responded', step: 1, calls: [ask] });
@@ -150,7 +150,7 @@ describe('an example of a subagent', () => {
     });
   });
 
-  test('fails when it is not ready within 30 s', { tags: ['MW2'] }, async () => {
+  test('fails if it is not ready within 30 s', { tags: ['MW2'] }, async () => {
     const stage = new Stage(subagentMachine, input);
     expect(stage.told()).toEqual([['prepare', { id: 'ride' }]]);
     await stage.wait(30_000);

@@ -10,7 +10,7 @@ describe('every state of a tool call', () => {
 
   test('TOOL-CALL-1: gives the model exactly one answer', () => holds(report, 'TOOL-CALL-1'));
 
-  test('TOOL-CALL-2: delegates once, and settles once', () => holds(report, 'TOOL-CALL-2'));
+  test('TOOL-CALL-2: delegates once and settles once', () => holds(report, 'TOOL-CALL-2'));
 
   test('TOOL-CALL-3: keeps a settled result until it is delivered', () =>
     holds(report, 'TOOL-CALL-3'));
@@ -20,28 +20,27 @@ describe('every state of a tool call', () => {
     holds(report, 'nothing leaves a final state');
   });
 
-  test('TOOL-CALL-5: sends the outbox no result that the lead agent has already announced', () =>
+  test('TOOL-CALL-5: does not send the outbox a result that the lead agent has already announced', () =>
     holds(report, 'TOOL-CALL-5'));
 
-  test('TOOL-CALL-6: moves a slow tool to the background if the outbox has a place', () =>
+  test('TOOL-CALL-6: moves a slow tool to the background if the outbox has room', () =>
     holds(report, 'TOOL-CALL-6'));
 
-  test('ends every wait, and always ends', () => {
+  test('never gets stuck waiting and always ends', () => {
     holds(report, 'executing ends by a deadline');
     holds(report, 'whatever has no result can be cancelled');
     holds(report, 'no deadlock');
     holds(report, 'an end can always be reached');
   });
 
-  test('violates no other property, and reaches the expected states', () =>
-    holdsThroughout(report));
+  test('violates no other property and reaches the expected states', () => holdsThroughout(report));
 });
 
 describe('an example of a tool call', () => {
   const call = (): Stage<typeof toolCallMachine> =>
     new Stage(toolCallMachine, { callId: 'call_1', timeoutMs: 30_000 });
 
-  test('inline: runs the tool, and gives the model its result', { tags: ['B3'] }, () => {
+  test('inline: runs the tool and gives the model its result', { tags: ['B3'] }, () => {
     const stage = call();
     stage.send({ type: 'call.validated', execution: 'inline', acknowledge: false });
     stage.send({ type: 'call.executed' });
@@ -52,7 +51,7 @@ describe('an example of a tool call', () => {
     ]);
   });
 
-  test('inline: abandons a tool at its timeout', async () => {
+  test('inline: abandons a tool that exceeds its timeout', async () => {
     const stage = call();
     stage.send({ type: 'call.validated', execution: 'inline', acknowledge: false });
     await stage.wait(30_000);
@@ -60,7 +59,7 @@ describe('an example of a tool call', () => {
     expect(stage.actor.getSnapshot().value).toBe('answered');
   });
 
-  test('detached: runs the tool in the background, and holds its result for delivery', async () => {
+  test('detached: runs the tool in the background and holds its result for delivery', async () => {
     const stage = call();
     const detach = { afterMs: 2000, wordsMs: null };
     stage.send({ type: 'call.validated', execution: 'inline', acknowledge: false, detach });
@@ -75,7 +74,7 @@ describe('an example of a tool call', () => {
   });
 
   test(
-    'acknowledges a background call to the model, and holds its result for delivery',
+    'acknowledges a background call to the model and holds its result for delivery',
     { tags: ['B3', 'B11'] },
     () => {
       const stage = call();

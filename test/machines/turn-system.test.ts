@@ -13,7 +13,7 @@ describe.each(leads.flatMap((lead) => scopes.map((scope) => [lead, scope] as con
   'turn × outbox × session: %s, %s',
   patience,
   (lead, scope) => {
-    test('delivers every due item if a client listens and the floor is free', () => {
+    test('delivers every due item if a client is listening and the floor is free', () => {
       const report = checkTurns({ lead, scope });
       announce(report);
       holds(report, 'an end can always be reached');
@@ -22,7 +22,8 @@ describe.each(leads.flatMap((lead) => scopes.map((scope) => [lead, scope] as con
   },
 );
 
-// A cough over a reply that has not begun, or an utterance after one without known words. No words are ever known.
+// Either a cough interrupts a reply that has not started, or an utterance follows one whose words are unknown. The
+// words never become known.
 test.each(leads.filter((lead) => lead !== 'a text model'))(
   'turn × outbox × session: %s: answers each of two utterances',
   patience,

@@ -1,4 +1,4 @@
-// A true cause for each state that the machines reach together.
+// Checks that the cause is true in each state that the machines reach together.
 
 import { describe, expect, test } from 'vitest';
 import {
@@ -157,7 +157,7 @@ describe('gives each subject of each state the true cause', patience, () => {
     expect(violations).toEqual({});
   });
 
-  test('covers all causes in the checked scopes', () => {
+  test('covers every cause in the checked scopes', () => {
     // `floor` occurs only while messages are in transit, which is never the case between two entries.
     expect([...seen].toSorted().join(' ')).toBe(
       'acknowledgement admission agent answer children client connection end event hearing job lead_reply lead_tool model ' +
@@ -166,9 +166,9 @@ describe('gives each subject of each state the true cause', patience, () => {
     );
   });
 
-  test('covers all states of the charts in the checked scopes', () => {
-    // No machine stays in these states: a transition that enters one also leaves it, and a question releases a
-    // revoked floor in the same unit.
+  test('covers every state of the charts in the checked scopes', () => {
+    // No machine stays in these states. A transition that enters one also leaves it, and a question releases a revoked
+    // floor in the same unit.
     expect(allStates().filter((state) => !reached.has(state))).toEqual([
       'interaction.revoking',
       'outbox.slot.returning',
@@ -181,7 +181,7 @@ describe('gives each subject of each state the true cause', patience, () => {
   });
 });
 
-/** Gives the true cause for all waits except those that it changes. */
+/** Returns the true cause for all waits except those that it changes. */
 const lie =
   (change: (wait: Wait, state: WaitingState) => Partial<Wait> | null): typeof whyWaiting =>
   (state) =>
@@ -190,7 +190,7 @@ const lie =
       return changed === null ? [] : [{ ...wait, ...changed }];
     });
 
-describe('catches an incorrect cause', patience, () => {
+describe('detects an incorrect cause', patience, () => {
   const result = scopes['three results, one of them a card, while both parties speak'];
   const asking = scopes['a question that may be put off, and a result'];
   const slots = scopes['three subagents with one run slot'];
@@ -491,7 +491,7 @@ describe('the sentence', () => {
   });
   const pending = [item('r1'), item('r2'), item('r3')];
 
-  test('states how long the user has been speaking, and the position in the queue', () => {
+  test('states how long the user has been speaking and the position in the queue', () => {
     const outbox = { ...quiet.outbox, context: { ...quiet.outbox.context, pending } };
     expect(sentencesOf({ session: withUser, outbox, since: { user: 60_000 } })).toEqual([
       'session : gate closed: the user has been speaking for 1.2 s',
@@ -515,7 +515,7 @@ describe('the sentence', () => {
     );
   });
 
-  test('states that no client is attached, and which subagents hold how many run slots', () => {
+  test('states that no client is attached and which subagents hold how many run slots', () => {
     const parked = { ...session, value: { ...session.value, client: 'detached' } };
     const context = { id: 'sub_1', calls: [], step: 1, maxSteps: 4 };
     const subagents = new Map([
@@ -538,7 +538,7 @@ describe('the sentence', () => {
     expect(sentencesOf({ subagents })[1]).toBe('subagent sub_1: waits for a run slot');
   });
 
-  test('states that a question waits for another one, and begins after it', () => {
+  test('states that a question is waiting for another one to finish', () => {
     const question = (value: string) => ({ value, context: { dueAt: 91_200, remindAt: 0 } });
     const questions = new Map([
       ['sub_3.q1', question('open')],
@@ -561,7 +561,7 @@ describe('the sentence', () => {
     expect(asked).toBe('question sub_1.q1: its turn to ask has come, and begins');
   });
 
-  test('states where the work runs, and which call is in doubt', () => {
+  test('states where the work runs and which call is in doubt', () => {
     const step = { id: 'sub_1', step: 2, maxSteps: 4, isFinal: false, dueAt: 0 };
     const acting = [
       { callId: 'c0', kind: 'tool', settled: true },
@@ -600,7 +600,7 @@ describe('the sentence', () => {
     );
   });
 
-  test('states who may answer, that the session is hibernated, and what a result waits for', () => {
+  test('states who may answer, that the session is hibernated and what a result is waiting for', () => {
     const question = { value: 'open', context: { dueAt: 91_200, remindAt: 0 } };
     const questions = new Map([['sub_3.q1', question]]);
     const answerableBy = new Map([['sub_3.q1', ['carl', 'dora', 'erin']]]);
@@ -617,7 +617,7 @@ describe('the sentence', () => {
     );
   });
 
-  test('returns no wait for a closed session', () => {
+  test('reports nothing for a closed session', () => {
     const closed = { ...session, value: { ...session.value, connection: 'closed' } };
     expect(sentencesOf({ session: closed })).toEqual([]);
   });

@@ -22,14 +22,14 @@ function setUp() {
 }
 
 describe('large outputs', { tags: ['MW9'] }, () => {
-  test('leaves a small output unchanged, and stores nothing', async () => {
+  test('leaves a small output unchanged and stores nothing', async () => {
     const { memory, keep } = setUp();
     expect(await keep('x'.repeat(2000))).toBe('x'.repeat(2000));
     expect(await keep({ a: [1] })).toEqual({ a: [1] });
     expect(await memory.list(owner)).toMatchObject({ total: 0 });
   });
 
-  test('stores a large output completely, and adds a reference to the excerpt', async () => {
+  test('stores a large output completely and adds a reference to the excerpt', async () => {
     const { memory, keep } = setUp();
     const value = { rows: Array.from({ length: 500 }, (_, id) => ({ id })) };
     const kept = await keep(value, { readWith: 'recall' });
@@ -44,14 +44,14 @@ describe('large outputs', { tags: ['MW9'] }, () => {
     expect(await memory.get(owner, 'outputs/c1')).toMatchObject({ entry: { value } });
   });
 
-  test('does not refer to a tool that the reader does not have', async () => {
+  test('does not mention a tool that the reader does not have', async () => {
     const kept = (await setUp().keep('x'.repeat(3000))) as unknown as LargeOutput;
     expect(kept.howToRead).toBe(
       'The whole is kept under the reference; you have no tool to read it.',
     );
   });
 
-  test('LARGE-OUTPUT-2 LARGE-OUTPUT-3: returns more text and the reason, without a reference, if the output could not be stored', async () => {
+  test('LARGE-OUTPUT-2 LARGE-OUTPUT-3: returns more text and a reason if the output cannot be stored', async () => {
     const { keep } = setUp();
     const large = 'x'.repeat(200_000);
     const refused = (await keep(large, { maxInlineBytes: 9000 })) as unknown as LargeOutput;
@@ -62,7 +62,7 @@ describe('large outputs', { tags: ['MW9'] }, () => {
     expect(none).toMatchObject({ reference: null, howToRead: expect.stringContaining('not kept') });
   });
 
-  test('LARGE-OUTPUT-3: reports a failing memory, and omits only the reference', async () => {
+  test('LARGE-OUTPUT-3: reports a failing memory and omits only the reference', async () => {
     const { keep } = setUp();
     const reports: unknown[] = [];
     const broken = {
@@ -104,14 +104,14 @@ describe('large outputs', { tags: ['MW9'] }, () => {
 });
 
 describe('a summary that can be spoken', () => {
-  test('contains a short text unchanged, without markup', () => {
+  test('leaves a short text unchanged except for its markup', () => {
     expect(speakable('Booked. **All** is `well`, see [the page](https://x.org/a_b).')).toBe(
       'Booked. All is well, see the page.',
     );
     expect(speakable('snake_case and 2 * 3 stay')).toBe('snake_case and 2 * 3 stay');
   });
 
-  test('contains headings, lists and quotes without markup, and omits tables and code', () => {
+  test('removes the markup of headings, lists and quotes and omits tables and code', () => {
     const text =
       '# Result\n\n- one flight\n- two trains.\n\n```js\ncode();\n```\n\n| a | b |\n|---|---|\n\n---\n> Good.';
     expect(speakable(text)).toBe('Result. one flight. two trains. Good.');
@@ -123,14 +123,14 @@ describe('a summary that can be spoken', () => {
     expect(speakable(' \n ')).toBe('');
   });
 
-  test('cuts a long text after a sentence or word, with a remark', () => {
+  test('cuts a long text after a sentence, or after a word with an ellipsis', () => {
     const sentence = 'This is a sentence of some length. ';
     expect(speakable(sentence.repeat(20), 80)).toBe(sentence.repeat(2).trim());
     expect(speakable('word '.repeat(100), 50)).toMatch(/^(word )+word…$/);
     expect(speakable('x'.repeat(100), 50)).toBe(`${'x'.repeat(49)}…`);
   });
 
-  test('states the subject of data, or else its fields', () => {
+  test('states the summary of a data object, or else its fields', () => {
     expect(speakable({ summary: 'Three flights.', flights: [] })).toBe('Three flights.');
     expect(speakable({ flights: [], total: 3 })).toBe('A result with 2 parts: flights, total.');
     expect(speakable([1])).toBe('A list of 1 item.');

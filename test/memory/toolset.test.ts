@@ -38,7 +38,7 @@ function setUp(options: Partial<WorkingMemoryToolsetOptions> = {}) {
 
 describe('working memory as tools', { tags: ['R37'] }, () => {
   test(
-    'TOOLSET-3: return the full path of a saved entry, which a read accepts',
+    'TOOLSET-3: return the full path of a saved entry, which the read tool accepts',
     { tags: ['RW5'] },
     async () => {
       const { call } = setUp();
@@ -73,7 +73,7 @@ describe('working memory as tools', { tags: ['R37'] }, () => {
   });
 
   test(
-    "use the caller's namespace: lead agent, subagent or nested subagent",
+    'use the namespace of the caller: lead agent, subagent or nested subagent',
     { tags: ['R35'] },
     async () => {
       const { call } = setUp();
@@ -94,7 +94,7 @@ describe('working memory as tools', { tags: ['R37'] }, () => {
     },
   );
 
-  test('P8: prefer the caller to the owner option', async () => {
+  test("P8: prefer the caller's identity to the owner option", async () => {
     const { call } = setUp({ owner: { sessionId: 's1', path: [] } });
     await call('save_to_working_memory', { key: 'plan', value: 'v' }, context(null));
     expect(
@@ -115,19 +115,22 @@ describe('working memory as tools', { tags: ['R37'] }, () => {
     ).rejects.toMatchObject({ code: 'NO_MEMORY_OWNER' });
   });
 
-  test.each(['ttl_minutes', 'ttlMinutes'])('keep an entry for the minutes in %s', async (name) => {
-    const { call, environment } = setUp();
-    const entry = { key: 'note', value: 'v' };
-    await call('save_to_working_memory', { ...entry, [name]: 2 }, context('a'));
-    await environment.advance(119_000);
-    expect(await call('get_from_working_memory', { key: 'note' }, context('a'))).toMatchObject({
-      found: true,
-    });
-    await environment.advance(2_000);
-    expect(await call('get_from_working_memory', { key: 'note' }, context('a'))).toMatchObject({
-      found: false,
-    });
-  });
+  test.each(['ttl_minutes', 'ttlMinutes'])(
+    'keep an entry for the number of minutes in %s',
+    async (name) => {
+      const { call, environment } = setUp();
+      const entry = { key: 'note', value: 'v' };
+      await call('save_to_working_memory', { ...entry, [name]: 2 }, context('a'));
+      await environment.advance(119_000);
+      expect(await call('get_from_working_memory', { key: 'note' }, context('a'))).toMatchObject({
+        found: true,
+      });
+      await environment.advance(2_000);
+      expect(await call('get_from_working_memory', { key: 'note' }, context('a'))).toMatchObject({
+        found: false,
+      });
+    },
+  );
 
   test('list, search and delete', async () => {
     const { call } = setUp();
@@ -210,7 +213,7 @@ describe('working memory as tools', { tags: ['R37'] }, () => {
     });
   });
 
-  test('refuse a page size below the minimum at construction', () => {
+  test('throw at construction if the page size is below the minimum', () => {
     expect(() => setUp({ pageBytes: 100 })).toThrow(
       expect.objectContaining({ code: 'INVALID_OPTION' }),
     );

@@ -56,7 +56,7 @@ describe('namespaces', { tags: ['R35'] }, () => {
   );
 
   test(
-    'treats a key with a slash as relative unless it begins with a namespace',
+    'treats a key with a slash as relative unless it starts with a namespace',
     { tags: ['R37', 'RW5'] },
     async () => {
       const { memory, save, text } = setUp();
@@ -84,7 +84,7 @@ describe('namespaces', { tags: ['R35'] }, () => {
     expect(await memory.list(lead)).toMatchObject({ total: 0 });
   });
 
-  test('escapes ids: a session called "a/b" has one namespace', async () => {
+  test('escapes ids, so that a session called "a/b" has only one namespace', async () => {
     const { memory, save } = setUp();
     const odd: MemoryOwner = { sessionId: 'a/b c', path: [] };
     expect(await save(odd, 'x')).toBe('session/a%2Fb%20c/x');
@@ -104,7 +104,7 @@ describe('WORKING-MEMORY-5: permissions', { tags: ['R35'] }, () => {
     expect(await text(lead, 'subagent/kid/finding')).toBe('finding');
   });
 
-  test('P8: hide entries, and even their existence, from a sibling', async () => {
+  test('P8: hide entries from a sibling and do not reveal that they exist', async () => {
     const { memory, save, text, keys } = setUp();
     await save(ab, 'secret');
     expect(await text(abc, 'subagent/ab/secret')).toBe('NOT_FOUND');
@@ -119,7 +119,7 @@ describe('WORKING-MEMORY-5: permissions', { tags: ['R35'] }, () => {
     });
   });
 
-  test('WORKING-MEMORY-1 P8: hide entries from another session with equal ids', async () => {
+  test('WORKING-MEMORY-1 P8: hide entries from another session whose ids are equal', async () => {
     const { memory, save, text, keys } = setUp();
     await save(ab, 'secret');
     await save(lead, 'plan');
@@ -133,7 +133,7 @@ describe('WORKING-MEMORY-5: permissions', { tags: ['R35'] }, () => {
   });
 
   test(
-    'refuse writes and deletes in another namespace, and report it',
+    'refuse writes and deletes in another namespace and say why',
     { tags: ['RW5'] },
     async () => {
       const { memory, save, text } = setUp();
@@ -153,7 +153,7 @@ describe('WORKING-MEMORY-5: permissions', { tags: ['R35'] }, () => {
     },
   );
 
-  test('let one more subagent read a shared entry, including later values, and no other entry', async () => {
+  test('let one more subagent read a shared entry with its later values, but no other entry', async () => {
     const { memory, save, text, keys } = setUp();
     await save(ab, 'report');
     await save(ab, 'secret');
@@ -170,7 +170,7 @@ describe('WORKING-MEMORY-5: permissions', { tags: ['R35'] }, () => {
     expect(await text({ ...abc, path: ['abc', 'kid2'] }, 'subagent/ab/report')).toBe('NOT_FOUND');
   });
 
-  test('prevent an agent from sharing an entry that it cannot read', async () => {
+  test('do not let an agent share an entry that it cannot read', async () => {
     const { memory, save } = setUp();
     await save(ab, 'secret');
     expect(await memory.share(abc, 'subagent/ab/secret', 'abc')).toMatchObject({
@@ -180,7 +180,7 @@ describe('WORKING-MEMORY-5: permissions', { tags: ['R35'] }, () => {
 });
 
 describe('ENTRY-TABLE-2: retention', { tags: ['R35'] }, () => {
-  test('lasts 4 hours by default, for every owner', { tags: ['RW4'] }, async () => {
+  test('keeps entries for 4 hours by default, for every owner', { tags: ['RW4'] }, async () => {
     const { environment, memory, save, text } = setUp();
     await save(ab, 'notes');
     await save(lead, 'plan');
@@ -192,7 +192,7 @@ describe('ENTRY-TABLE-2: retention', { tags: ['R35'] }, () => {
     expect(await memory.list(lead)).toMatchObject({ total: 0 });
   });
 
-  test('follows the options, and may differ for an entry', async () => {
+  test('follows the options and can be set for each entry', async () => {
     const { environment, memory, text } = setUp({ subagentTtlMs: 10, sessionTtlMs: 20 });
     await memory.save(ab, { key: 'notes', value: '1' });
     await memory.save(ab, { key: 'long', value: '2', ttlMs: HOUR });
@@ -206,7 +206,7 @@ describe('ENTRY-TABLE-2: retention', { tags: ['R35'] }, () => {
   });
 
   test(
-    'ends with the removal of the entry from lists and searches, which frees its space',
+    'removes expired entries from lists and searches and frees their space',
     { tags: ['R36'] },
     async () => {
       const { environment, memory, save } = setUp({ maxEntries: 1, maxSessionBytes: 40 });
@@ -218,7 +218,7 @@ describe('ENTRY-TABLE-2: retention', { tags: ['R35'] }, () => {
     },
   );
 
-  test('a search omits an entry that is deleted meanwhile', async () => {
+  test('omits an entry from a search if it is deleted during the search', async () => {
     const { memory, save } = setUp();
     await save(ab, 'a', 'words');
     const searching = memory.search(ab, { query: 'words' });
@@ -226,7 +226,7 @@ describe('ENTRY-TABLE-2: retention', { tags: ['R35'] }, () => {
     expect(await searching).toMatchObject({ matches: [], total: 0 });
   });
 
-  test.each([0, -1, Number.NaN, 8 * 24 * HOUR])('cannot be %d ms', async (ttlMs) => {
+  test.each([0, -1, Number.NaN, 8 * 24 * HOUR])('refuses a lifetime of %d ms', async (ttlMs) => {
     const { memory } = setUp();
     expect(await memory.save(ab, { key: 'k', value: 'v', ttlMs })).toMatchObject({
       error: { code: 'INVALID_ENTRY' },
@@ -235,7 +235,7 @@ describe('ENTRY-TABLE-2: retention', { tags: ['R35'] }, () => {
 });
 
 describe('ENTRY-TABLE-3: limits', { tags: ['R36', 'RW5'] }, () => {
-  test('allow 50 entries in a namespace, and an overwrite at the limit', async () => {
+  test('allow 50 entries in a namespace and an overwrite at the limit', async () => {
     const { memory, save, text } = setUp();
     for (let number = 1; number <= 50; number += 1)
       expect(await save(ab, `key-${number}`)).toBe(`subagent/ab/key-${number}`);
@@ -264,7 +264,7 @@ describe('ENTRY-TABLE-3: limits', { tags: ['R36', 'RW5'] }, () => {
       bytes: 10,
     });
     expect(await save(ab, 'k', 'ä'.repeat(6))).toBe('ENTRY_TOO_LARGE');
-    // 10 and the 13 of the key are in use; the limit of 60 allows one more such entry, not two.
+    // 10 for the value and 13 for the key are in use. The limit of 60 allows one more such entry, but not two.
     expect(await save(ab, 'l', 'x'.repeat(10))).toBe('subagent/ab/l');
     expect(await save(ab, 'm', 'x'.repeat(10))).toBe('MEMORY_FULL');
     expect(await save(otherLead, 'k', 'x'.repeat(10))).toBe('session/s2/k');
@@ -311,7 +311,7 @@ describe('ENTRY-TABLE-3: limits', { tags: ['R36', 'RW5'] }, () => {
     { subagentTtlMs: -1 },
     { maxEntry: 3 },
     { maxTtlMs: 5 },
-  ])('refuse the limits %j', (limits) => {
+  ])('cannot be set to %j', (limits) => {
     expect(() => setUp(limits)).toThrow(expect.objectContaining({ code: 'INVALID_OPTION' }));
   });
 
@@ -348,7 +348,7 @@ describe('ENTRY-TABLE-3: limits', { tags: ['R36', 'RW5'] }, () => {
           for (const key of all) expect((await text(owner, key)).length).toBeLessThanOrEqual(30);
         }
         expect(total).toBeLessThanOrEqual(160);
-        // After everything is deleted, the whole limit is free again.
+        // The whole limit is available again after everything has been deleted.
         await memory.forget('s1');
         await memory.forget('s2');
         const whole = await memory.save(lead, { key: 'k', value: 'x'.repeat(120 - 12) });
@@ -380,7 +380,7 @@ describe('lists and searches', { tags: ['R36'] }, () => {
     expect(await keys(lead, 'subagent/a')).toEqual([]);
   });
 
-  test('return own entries first, and count entries beyond the limit', async () => {
+  test("return the caller's own entries first and count entries beyond the limit", async () => {
     const { memory, keys, save } = setUp();
     await save(lead, 'plan');
     await save(childOfAb, 'finding');
@@ -395,7 +395,7 @@ describe('lists and searches', { tags: ['R36'] }, () => {
     expect(await memory.list(ab, { limit: 0 })).toMatchObject({ error: { code: 'INVALID_ENTRY' } });
   });
 
-  test('filter by a category prefix, and by all tags', async () => {
+  test('filter by a category prefix and by all tags', async () => {
     const { memory } = setUp();
     await memory.save(ab, { key: 'a', value: '', category: 'Research/Flights', tags: ['x', 'Y'] });
     await memory.save(ab, { key: 'b', value: '', category: 'research', tags: ['x'] });
@@ -412,7 +412,7 @@ describe('lists and searches', { tags: ['R36'] }, () => {
     expect(await found({ tags: [] })).toEqual(['a', 'b', 'c']);
   });
 
-  test('rank a search by words in text, key and labels, with an excerpt', async () => {
+  test('rank search results by matches in text, key and labels, with an excerpt', async () => {
     const { memory, environment } = setUp();
     const long = `${'filler '.repeat(100)}the VISAS for Brazil ${'filler '.repeat(100)}`;
     await memory.save(ab, { key: 'long', value: long });
@@ -433,7 +433,7 @@ describe('lists and searches', { tags: ['R36'] }, () => {
     await environment.settle();
   });
 
-  test('keep JSON unchanged, and find it by its words', async () => {
+  test('keep JSON unchanged and find it by its words', async () => {
     const { memory } = setUp();
     const value = { flights: [{ to: 'Lisbon', price: 120 }] };
     await memory.save(ab, { key: 'data', value });

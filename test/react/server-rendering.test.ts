@@ -42,7 +42,7 @@ test('renders every hook without opening a connection (REACT-2)', () => {
   expect(opened).toBe(0);
 });
 
-test("escapes others' words in the components", () => {
+test("escapes other users' text in the components", () => {
   const hostile = '<img src=x onerror="alert(1)">';
   const html = renderToString(
     h(
@@ -131,7 +131,7 @@ test.each([
   },
 );
 
-test('shows the call of an approval once', () => {
+test('shows the call of an approval only once', () => {
   const input = { to: '$& and $1', sum: 7 };
   const question = approvalQuestion({ callId: 'c', toolName: 'pay', input });
   const html = renderToString(
@@ -217,7 +217,7 @@ describe('the card of a question', () => {
       expect(cardOf(hasVoice)).toContain('>waits for your answer<');
   });
 
-  test('names the users who can answer, if the page may know them', () => {
+  test('names the users who can answer if the page may know them', () => {
     const others = { mayAnswer: false };
     expect(cardOf(false, others)).toContain('>Only another person can answer this.<');
     expect(cardOf(false, { ...others, answerableBy: ['ann', 'bob'] })).toContain(
@@ -226,7 +226,7 @@ describe('the card of a question', () => {
   });
 });
 
-test('names another user who has spoken or answered', () => {
+test('names another user who spoke or answered', () => {
   const said = { role: 'user', final: true, at: 0 } as const;
   const items = [
     { ...said, id: '1', text: 'Refund me.', by: 'ann' },
@@ -268,7 +268,7 @@ test('names another user who has spoken or answered', () => {
   expect(answered('bob')).toContain('>Answered: Premium<');
 });
 
-test('shows a repeated question with its original words', () => {
+test('shows the original text of a repeated question', () => {
   const card = (times: number) =>
     renderToString(
       h(QuestionCard, {

@@ -1,5 +1,5 @@
-// A model call as text: exactly what the model gets, in distinguishable blocks. Two calls share their first blocks as
-// far as a provider could share its cache.
+// Formats a model call as text: exactly what the model receives, in separate blocks. Two calls share their first blocks
+// as far as a provider could share its cache for them.
 
 import type { LanguageModelV4CallOptions, LanguageModelV4Message } from '@ai-sdk/provider';
 import type { FakeItem, VoiceTurn } from '../../src/testing/voice-server/index.ts';
@@ -10,7 +10,7 @@ export type ModelInput = Pick<
   'prompt' | 'tools' | 'toolChoice' | 'responseFormat'
 >;
 
-/** Returns the call in blocks: its tools, the required form of the answer, and each message. */
+/** Returns the blocks of the call: its tools, the required form of the answer, and each message. */
 export function blocksOf({
   prompt,
   tools = [],
@@ -51,7 +51,7 @@ function messageText(message: LanguageModelV4Message): string {
   return `<<${message.role}>>\n${parts.join('\n')}`;
 }
 
-/** Returns what the voice model of a fake server has read at the beginning of a turn. */
+/** Returns what the voice model of a fake server has read at the start of a turn. */
 export function inputOfTurn({ cause, instructions, model }: VoiceTurn): ModelInput {
   const { items, tools } = model;
   const heard = items.findLast((item) => item.kind === 'message' && item.role === 'user');
@@ -61,7 +61,7 @@ export function inputOfTurn({ cause, instructions, model }: VoiceTurn): ModelInp
     !(heard?.kind === 'message' && heard.text === cause.text);
   return {
     prompt: [
-      // A response with instructions does not read the instructions of the session.
+      // A response that has its own instructions does not read the session's instructions.
       { role: 'system', content: instructions ?? model.instructions },
       ...items.flatMap((item) => messageOf(item, items)),
       ...(isMissing

@@ -59,7 +59,7 @@ async function list(): Promise<void> {
   }
 }
 
-/** Uses the recorded answers and continues until a call has none. */
+/** Uses the recorded answers and continues until it reaches a call without an answer. */
 async function playOn(conversation: Conversation): Promise<void> {
   const callFile = fileOf(conversation.name, 'call.txt');
   for (;;) {
@@ -144,7 +144,7 @@ function show({ transcript, failed, waiting }: Played): void {
   for (const each of failed) console.log(`WRONG: expected that ${each}`);
 }
 
-/** Keeps the answers to texts that have changed. */
+/** Keeps the answers although their texts have changed. */
 async function carry(conversation: Conversation): Promise<void> {
   const played = await play(conversation, readRecording(conversation.name), true);
   writeRecording(conversation.name, {

@@ -1,11 +1,11 @@
-// A conversation in which readers answer for the models: the recording answers each call, and the play stops at the
-// first call without an answer.
+// Plays a conversation in which readers answer for the models. The recording answers each call, and playback stops at
+// the first call without an answer.
 //
-// Owns: the order of the calls, and the part of each that its reader receives. Does not: write files, or ask
-// for answers (`main.ts`).
+// Owns: the order of the calls, and the part of each that its reader receives. Does not: write files or ask for answers
+// (`main.ts`).
 //
-// A recorded answer applies to the call of the same model with the same index, as long as the text is the same. With
-// `isCarried` it applies to any text.
+// A recorded answer applies to the call of the same model with the same index if the text is the same. With
+// `isCarried`, the answer applies to any text.
 
 import type { LanguageModelV4, LanguageModelV4CallOptions } from '@ai-sdk/provider';
 import type { LanguageModel } from 'ai';
@@ -24,27 +24,27 @@ export type Cast = Omit<ReturnType<StageParts>, 'model'>;
 /** The tools with which a conversation builds its session. */
 export interface Crew {
   readonly environment: SimulatedEnvironment;
-  /** Returns the model of this name; its reader answers. */
+  /** Returns the model of this name, whose calls the reader answers. */
   model(who: string): LanguageModel;
   /** Resolves with the value after this time. */
   takes<Value>(ms: number, value: Value): Promise<Value>;
-  /** Records something that a tool did. */
+  /** Records an action of a tool. */
   did(what: string): void;
 }
 
 /** The person in a conversation. */
 export interface Person {
   readonly state: SessionState;
-  /** What tools did, in order. */
+  /** The actions of the tools, in order. */
   readonly done: readonly string[];
   /** Returns everything that the person heard or read. */
   said(): string;
   says(text: string): Promise<void>;
   /** Lets time pass. */
   waits(ms: number): Promise<void>;
-  /** Lets time pass until the condition holds, at most for this time. */
+  /** Lets time pass until the condition holds, but no longer than this. */
   waitsUntil(isSo: () => boolean, maxMs?: number): Promise<void>;
-  /** Waits until a question is open that contains these words. */
+  /** Waits until a question is open whose text matches. */
   isAsked(words: RegExp): Promise<void>;
   /** States a condition that must hold now. */
   expect(what: string, isSo: boolean): void;
@@ -63,7 +63,7 @@ export interface Conversation {
 /** A call that has no answer. */
 export interface Waiting extends Reads {
   readonly input: ModelInput;
-  /** The call had an answer before its text changed. */
+  /** The call had an answer, but its text has changed since. */
   readonly isStale: boolean;
 }
 
@@ -77,7 +77,7 @@ export interface Played {
   readonly transcript: readonly string[];
 }
 
-/** The time until the first word of a model. */
+/** The time until a model's first word. */
 const THINKING_MS = 1200;
 const TICK_MS = 100;
 const LONGEST_WAIT_MS = 120_000;
@@ -96,7 +96,7 @@ class Readers {
     this.#isCarried = isCarried;
   }
 
-  /** Returns the answer, or null if the call waits for one. */
+  /** Returns the answer, or null if the call is still waiting for one. */
   answer(who: string, input: ModelInput): ReadingAnswer | null {
     const blocks = blocksOf(input);
     const reads = this.#readsOf(who, blocks);
@@ -106,7 +106,7 @@ class Readers {
     const known = this.#recording.calls.filter((call) => call.who === who)[turn];
     const isSame = known !== undefined && isSameText(known, reads);
     if (known && (isSame || this.#isCarried)) {
-      // A later call reads the changed text again, among the blocks that it shares.
+      // A later call reads the changed text again, among the blocks that both calls share.
       const isAfter =
         this.#isCarried && this.answered.some((call) => call.who === who && call.carried);
       const isCarried = known.carried === true || !isSame || isAfter;
@@ -144,7 +144,7 @@ function isSameText(left: Reads, right: Reads): boolean {
   );
 }
 
-/** Plays the conversation as far as it has answers. */
+/** Plays the conversation as far as there are answers. */
 export async function play(
   { wire, cast, play: script }: Conversation,
   recording: Recording,
@@ -195,7 +195,10 @@ export async function play(
   return { calls: readers.answered, waiting: readers.waiting, failed, transcript };
 }
 
-/** Returns a function that records what was said since its last call. On a wire the voice speaks the questions. */
+/**
+ * Returns a function that records everything that was said since its last call. The voice speaks the questions if there
+ * is a wire.
+ */
 function noting(stage: DialogueStage, transcript: string[], showsQuestions: boolean): () => void {
   const noted = new Set<string>();
   return () => {
@@ -275,7 +278,7 @@ function personOf(
   };
 }
 
-/** A model that answers with a delay, as a real one does. */
+/** A model that answers after a delay, as a real one does. */
 function modelOf(
   who: string,
   readers: Readers,
@@ -310,7 +313,7 @@ function modelOf(
   };
 }
 
-/** OpenAI Live separates replies by pauses. */
+/** OpenAI Live uses pauses to separate replies. */
 const LIVE_PAUSE_MS = 1000;
 
 function voiceOf(readers: Readers): VoiceResponder {

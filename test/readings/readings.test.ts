@@ -1,5 +1,5 @@
-// Recorded conversations with the readers' answers. A changed call text makes the recording stale: a reader must
-// answer that call again (see README.md here).
+// Conversations recorded with the readers' answers. If the text of a call changes, the recording becomes stale, and a
+// reader must answer that call again (see README.md here).
 
 import { describe, expect, it } from 'vitest';
 import { conversations } from './conversations/index.ts';
@@ -13,7 +13,7 @@ const recorded = conversations
 describe('a conversation that was recorded with a reader', () => {
   it.each(recorded)('replays "$name" as recorded: $about', async (conversation) => {
     const { waiting, calls, failed } = await play(conversation, conversation.recording);
-    // A failure shows what a reader would get now: `npm run readings -- play NAME` asks for a new answer.
+    // A failure shows what a reader would now receive: `npm run readings -- play NAME` asks for a new answer.
     expect(waiting.map(({ who, after, keeps, reads }) => ({ who, after, keeps, reads }))).toEqual(
       [],
     );
@@ -22,7 +22,7 @@ describe('a conversation that was recorded with a reader', () => {
   });
 
   it.each(conversations)(
-    'stops "$name" at a model call without a recorded answer',
+    'stops "$name" at a model call whose answer was not recorded',
     async (conversation) => {
       const nothing = { calls: [], isComplete: false };
       const { waiting, calls } = await play(conversation, nothing);
@@ -38,7 +38,7 @@ describe('a conversation that was recorded with a reader', () => {
         const roles = rolesIn(reads).join('');
         if (!roles.endsWith('<<tool>>')) return false;
         const before = calls[after ?? -1];
-        // The call adds only that answer and the results of its tool calls.
+        // The call adds only that answer and the results of the answer's tool calls.
         const isNext = before && /^<<assistant>>(<<tool>>)+$/.test(roles);
         return !isNext || keeps !== before.keeps + rolesIn(before.reads).length;
       });
@@ -47,7 +47,7 @@ describe('a conversation that was recorded with a reader', () => {
   );
 });
 
-/** A provider caches the common beginning of the calls of one turn: each call only adds to it. */
+/** A provider caches the shared start of the calls of one turn, so each call only adds to it. */
 function rolesIn(lines: readonly string[]): readonly string[] {
   return lines.filter((line) => /^<<.+>>$/.test(line));
 }

@@ -1,4 +1,4 @@
-// The recording of a conversation: each model call as its reader got it, with the answer.
+// The recording of a conversation: each model call as its reader received it, with the answer.
 
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -6,21 +6,21 @@ import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 
 const answer = z.strictObject({
-  /** The reply's text; none if omitted. */
+  /** The text of the reply. If omitted, the reply has no text. */
   text: z.string().optional(),
   /** The tools that the reply calls, in order. */
   calls: z.array(z.strictObject({ name: z.string(), input: z.unknown() })).optional(),
-  /** OpenAI Live: the reply states that an action is needed, because this wire has no calls. */
+  /** For OpenAI Live, whose wire has no calls: the reply states that an action is needed. */
   delegate: z.literal(true).optional(),
 });
 
-/** The answer of a reader. */
+/** A reader's answer. */
 export type ReadingAnswer = z.infer<typeof answer>;
 
 const reads = z.strictObject({
-  /** The model of the call. */
+  /** The model that was called. */
   who: z.string(),
-  /** The number of the earlier call with which this one shares its beginning; null if it shares nothing. */
+  /** The number of the earlier call with which this one shares its start, or null if it shares nothing. */
   after: z.number().nullable(),
   /** The number of shared blocks. */
   keeps: z.number(),
@@ -28,12 +28,12 @@ const reads = z.strictObject({
   reads: z.array(z.string()),
 });
 
-/** What a reader gets: the known beginning, and the rest. */
+/** The text that a reader receives: the known start, and the rest. */
 export type Reads = z.infer<typeof reads>;
 
 const recordedCall = reads.extend({
   answer,
-  /** The text has changed since a reader answered it. */
+  /** The text has changed since a reader answered the call. */
   carried: z.literal(true).optional(),
 });
 
@@ -53,7 +53,7 @@ export function readRecording(name: string): Recording {
   return recording.parse(JSON.parse(readFileSync(path, 'utf8')));
 }
 
-/** Writes the recording; deletes the file if it has no calls. */
+/** Writes the recording. Deletes the file if the recording has no calls. */
 export function writeRecording(name: string, written: Recording): void {
   const path = pathOf(name);
   if (written.calls.length === 0) return rmSync(path, { force: true });
@@ -61,7 +61,7 @@ export function writeRecording(name: string, written: Recording): void {
   writeFileSync(path, `${JSON.stringify(written, null, 2)}\n`);
 }
 
-/** @throws {Error} for an invalid answer */
+/** @throws {Error} if an answer is invalid */
 export function parseAnswer(json: string): ReadingAnswer {
   const parsed = answer.safeParse(JSON.parse(json));
   if (parsed.success) return parsed.data;

@@ -54,7 +54,7 @@ function setUp(scripts: Record<string, Script>, options: object = {}) {
 }
 
 describe('working memory in subagents', { tags: ['R35', 'R37'] }, () => {
-  test("lets a parent read its child's entries, but not a sibling's", async () => {
+  test("lets a parent read its child's entries but not a sibling's", async () => {
     let found: unknown[] = [];
     const { memory, spawn, ended, lead } = setUp({
       'I am writer': steps(
@@ -83,7 +83,7 @@ describe('working memory in subagents', { tags: ['R35', 'R37'] }, () => {
   });
 
   test(
-    "lets a nested subagent read its ancestors' entries, and write in its own namespace",
+    "lets a nested subagent read its ancestors' entries and write in its own namespace",
     { tags: ['R37'] },
     async () => {
       let read: unknown;
@@ -139,7 +139,7 @@ describe('working memory in subagents', { tags: ['R35', 'R37'] }, () => {
 describe('large outputs in subagents', { tags: ['MW9'] }, () => {
   const rows = JSON.stringify(Array.from({ length: 20_000 }, (_, id) => ({ id })));
 
-  test('keep a large tool output completely; the model reads an excerpt, and the rest in pages', async () => {
+  test('keep a large tool output completely, and give the model an excerpt and then pages', async () => {
     let excerpt: unknown;
     let page: unknown;
     const { memory, spawn, ended, lead } = setUp({
@@ -174,7 +174,7 @@ describe('large outputs in subagents', { tags: ['MW9'] }, () => {
     expect(await memory.get(lead, reference)).toMatchObject({ entry: { text: rows } });
   });
 
-  test('keep a large result of toModelOutput', async () => {
+  test('keep a large toModelOutput result', async () => {
     let read: unknown;
     const { spawn, ended } = setUp({
       'I am reader': steps(calls(['fetch', {}, 'c1']), (prompt) => {
@@ -191,7 +191,7 @@ describe('large outputs in subagents', { tags: ['MW9'] }, () => {
     expect(read).toMatchObject({ reference: `subagent/${id}/outputs/fetch-c1-read` });
   });
 
-  test('end at 256 KB without a working memory, with a remark', async () => {
+  test('end after 256 KB, with a remark, if there is no working memory', async () => {
     let read: unknown;
     const { spawn, ended } = setUp(
       {
@@ -221,7 +221,7 @@ describe('large outputs in subagents', { tags: ['MW9'] }, () => {
 });
 
 describe('claims in subagents', { tags: ['R27'] }, () => {
-  test("pass or fail by a tool's declared effects", async () => {
+  test("pass or fail according to a tool's declared effects", async () => {
     const { spawn, ended } = setUp({
       'I am clerk': steps(calls(['post_letter']), say('I sent the email to Anna.')),
     });
@@ -242,7 +242,7 @@ describe('claims in subagents', { tags: ['R27'] }, () => {
 });
 
 describe('failures in subagents', { tags: ['R25'] }, () => {
-  test('leave a record of a timeout during a tool', async () => {
+  test('leave a record of a timeout that occurs during a tool', async () => {
     const { environment, memory, spawn, ended, lead } = setUp({
       'I am slow': steps({ text: 'I look.', calls: [{ name: 'hang', input: { to: 'LIS' } }] }),
     });
@@ -265,7 +265,7 @@ describe('failures in subagents', { tags: ['R25'] }, () => {
     });
   });
 
-  test('report a subagent that is killed during its verification at once, without verification', async () => {
+  test('report a subagent at once and unverified if it is killed during verification', async () => {
     const { environment, service, spawn, ended } = setUp(
       { 'I am done': () => say('Done.') },
       { claimJudge: () => new Promise(() => {}), graceMs: 10 },

@@ -76,7 +76,7 @@ describe('the record of an unsuccessful end', { tags: ['R25'] }, () => {
     },
   );
 
-  test('has null for missing words and calls', () => {
+  test('uses null for missing text and calls', () => {
     const { partial: _, ...bare } = failed;
     expect(failureDetails(bare, facts)).toMatchObject({
       lastAssistantText: null,

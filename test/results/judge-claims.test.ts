@@ -86,7 +86,7 @@ describe('the built-in judge', { tags: ['R27'] }, () => {
   };
   const signal = new AbortController().signal;
 
-  test('shows a model the report and the calls, and uses its verdict', async () => {
+  test('shows a model the report and the calls and uses its verdict', async () => {
     const { judge, prompts } = judgeWith('{"unverified":["Ich habe sie gesendet."]}');
     const toolLedger = [
       { step: 1, callId: 'c', toolName: 'look', input: {}, status: 'ok' as const, output: 'x' },

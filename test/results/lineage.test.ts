@@ -26,7 +26,7 @@ const family = fc.record({
 });
 
 describe('the sources of prior work', { tags: ['R26'] }, () => {
-  test('include results of ended subagents, and what can be read in full', () => {
+  test('include the results of ended subagents and list what can be read in full', () => {
     const large = { truncated: true, reference: 'subagent/b/final-result', howToRead: '' };
     const base = { name: 'n', task: 't', endedAt: 5 };
     const results = priorResults([
@@ -65,7 +65,7 @@ describe('the sources of prior work', { tags: ['R26'] }, () => {
     expect(inputKeys({ inputs })).toEqual(keys);
   });
 
-  test('P8: give the receiver read access to an input, but only if the giver can read it', async () => {
+  test('P8: give the receiver read access to an input only if the giver can read it', async () => {
     const memory = workingMemory({ environment: simulatedEnvironment() });
     const a = { sessionId: 's', path: ['a'] };
     const b = { sessionId: 's', path: ['b'] };
@@ -87,7 +87,7 @@ describe('the sources of prior work', { tags: ['R26'] }, () => {
     });
   });
 
-  test('LIN-2: name similar keys for missing inputs, and share nothing', async () => {
+  test('LIN-2: suggest similar keys for missing inputs and share nothing', async () => {
     const memory = workingMemory({ environment: simulatedEnvironment() });
     const lead = { sessionId: 's', path: [] };
     await memory.save(lead, { key: 'sales-table', value: 'text' });
@@ -116,7 +116,7 @@ describe('the sources of prior work', { tags: ['R26'] }, () => {
           text: 'found',
           endedAt: index,
           reference: `${namespaceOf({ sessionId: 's', path })}/${key}`,
-          // One existing and one deleted entry.
+          // One entry that exists and one that was deleted.
           saved: [`${namespaceOf({ sessionId: 's', path })}/${key}`, `subagent/gone/${key}`],
         }));
         const from = { sessionId: 's', path: giver };
@@ -132,14 +132,14 @@ describe('the sources of prior work', { tags: ['R26'] }, () => {
           expect((await memory.get(receiver, key)).ok).toBe(true);
           expect(hasTool).toBe(true);
         }
-        // The prompt names what the giver can read; it names nothing that the giver cannot read.
+        // The prompt names only what the task's giver can read.
         expect(new Set(named)).toEqual(hasTool ? before : new Set());
       }),
       { numRuns: 100 },
     );
   });
 
-  test('P8: precede the task, quoted in a user message', () => {
+  test('P8: come before the task, quoted in a user message', () => {
     const notes = new NoteMarks('a secret');
     const briefing = {
       instructions: () => 'Do.',

@@ -24,17 +24,17 @@ const work = (more: Partial<PriorWork> = {}): PriorWork => ({
 });
 
 describe('prior work in this conversation', { tags: ['R26'] }, () => {
-  test('has no section without earlier work', () => {
+  test('omits the section if there is no earlier work', () => {
     expect(priorWorkSection(work(), 'x')).toBe('');
   });
 
-  test("includes the user's request even without earlier work", () => {
+  test("includes the user's request even if there is no earlier work", () => {
     expect(priorWorkSection(work({ request: 'Book a flight' }), 'x')).toBe(
       '# Prior Work in This Conversation\nThe user had asked: Book a flight',
     );
   });
 
-  test('includes the request, the inputs, the results, and the failures', () => {
+  test('includes the request, the inputs, the results and the failures', () => {
     const section = priorWorkSection(
       work({
         request: 'Book me a flight\nplease',
@@ -75,7 +75,7 @@ describe('prior work in this conversation', { tags: ['R26'] }, () => {
     );
   });
 
-  test('PRIOR-WORK-5: ranks results by words of the task, then by age', () => {
+  test('PRIOR-WORK-5: ranks results by the words that they share with the task and then by age', () => {
     const section = priorWorkSection(
       work({
         results: [
@@ -100,7 +100,7 @@ describe('prior work in this conversation', { tags: ['R26'] }, () => {
   });
 
   test(
-    'fits into 24,000 characters, with inputs first and the remaining work listed',
+    'fits into 24,000 characters, starts with the inputs and lists the rest',
     { tags: ['R41'] },
     () => {
       const section = priorWorkSection(
@@ -161,7 +161,7 @@ describe('prior work in this conversation', { tags: ['R26'] }, () => {
     );
   });
 
-  test('counts work that is not listed', () => {
+  test('counts the work that it does not list', () => {
     const results = Array.from({ length: 60 }, (_, index) =>
       result({ subagentId: `s${index}`, status: 'failed', text: '', error: 'boom' }),
     );

@@ -56,12 +56,12 @@ function setUp(options: Partial<OutcomeSettings> = {}) {
 }
 
 describe('claims in an outcome', { tags: ['R27'] }, () => {
-  test('SETTLE-OUTCOME-2: leave a report without claims unchanged, without waiting', () => {
+  test('SETTLE-OUTCOME-2: leave a report without claims unchanged and do not wait', () => {
     const { settle } = setUp({ memory: undefined });
     expect(settle(completed)).toBe(completed);
   });
 
-  test("match the ledger or a tool's declared effects", () => {
+  test('need a matching ledger entry or an effect that the tool declares', () => {
     const { settle } = setUp({ memory: undefined });
     const outcome: Outcome = {
       ...completed,
@@ -76,7 +76,7 @@ describe('claims in an outcome', { tags: ['R27'] }, () => {
     });
   });
 
-  test('go through a judge for each completed result, and for no other', async () => {
+  test('pass through a judge in every completed result and in no other', async () => {
     const asked: string[] = [];
     const { settle } = setUp({
       memory: undefined,
@@ -95,7 +95,7 @@ describe('claims in an outcome', { tags: ['R27'] }, () => {
 });
 
 describe('large results', { tags: ['HW7', 'MW9'] }, () => {
-  test('keep a large text, and give a summary with a reference', async () => {
+  test('keep a large text and return a summary with a reference', async () => {
     const { memory, settle } = setUp();
     const text = `# Flights\n\nThere are 40 of them. ${'One leaves at nine. '.repeat(300)}`;
     const outcome = await settle({ ...completed, text, output: text }, { readWith: 'recall' });
@@ -114,7 +114,7 @@ describe('large results', { tags: ['HW7', 'MW9'] }, () => {
     expect(outcome.notes).toEqual(['subagent/sub_1/final-result']);
   });
 
-  test('SETTLE-OUTCOME-3: keep the result, and cut a summary that is too large', async () => {
+  test('SETTLE-OUTCOME-3: keep the result and shorten a summary that is too large', async () => {
     const { memory, settle } = setUp();
     const summary = 'One leaves at nine. '.repeat(500);
     const output = { flights: 3 };
@@ -130,7 +130,7 @@ describe('large results', { tags: ['HW7', 'MW9'] }, () => {
     expect(await memory.get(owner, 'final-result')).toMatchObject({ entry: { text } });
   });
 
-  test('keep large data as data, with their own summary', async () => {
+  test('keep large data as data, with its own summary', async () => {
     const { memory, settle } = setUp();
     const output = { flights: Array.from({ length: 300 }, (_, id) => ({ id })) };
     const outcome = await settle({
@@ -144,7 +144,7 @@ describe('large results', { tags: ['HW7', 'MW9'] }, () => {
     expect(await memory.get(owner, 'final-result')).toMatchObject({ entry: { value: output } });
   });
 
-  test('SETTLE-OUTCOME-3: end early without a memory, with the remark that the rest was not kept', async () => {
+  test('SETTLE-OUTCOME-3: end early without a memory and say that the rest was not kept', async () => {
     const { settle } = setUp({ memory: undefined });
     const outcome = await settle({
       ...completed,
@@ -156,7 +156,7 @@ describe('large results', { tags: ['HW7', 'MW9'] }, () => {
     expect(JSON.stringify(outcome.output).length).toBeLessThanOrEqual(2000);
   });
 
-  test('name entries left in memory, if there are any', async () => {
+  test('name entries that were left in memory', async () => {
     const { memory, settle } = setUp();
     expect(await settle(completed)).toEqual(completed);
     await memory.save(owner, { key: 'table', value: 'x' });
@@ -165,7 +165,7 @@ describe('large results', { tags: ['HW7', 'MW9'] }, () => {
 });
 
 describe('unsuccessful ends', { tags: ['R25'] }, () => {
-  test('have their details in the outcome and in working memory', async () => {
+  test('store their details in the outcome and in working memory', async () => {
     const { memory, settle } = setUp();
     const outcome = await settle(failed);
     expect(outcome.diagnostics).toMatchObject({
@@ -177,7 +177,7 @@ describe('unsuccessful ends', { tags: ['R25'] }, () => {
     expect(kept).toMatchObject({ entry: { value: { reason: 'exception', code: 'MODEL_ERROR' } } });
   });
 
-  test('SETTLE-OUTCOME-2: have the diagnostics in the outcome without a memory', () => {
+  test('SETTLE-OUTCOME-2: store the diagnostics in the outcome if there is no memory', () => {
     const { settle } = setUp({ memory: undefined });
     expect(settle(failed)).toMatchObject({ status: 'failed', diagnostics: { reference: null } });
   });
@@ -190,7 +190,7 @@ describe('unsuccessful ends', { tags: ['R25'] }, () => {
     expect(await memory.get(owner, 'partial-result')).toMatchObject({ entry: { text: partial } });
   });
 
-  test('SETTLE-OUTCOME-1: lose only the reference if the memory refuses, with a report', async () => {
+  test('SETTLE-OUTCOME-1: report a refusing memory and lose only the reference', async () => {
     const environment = simulatedEnvironment();
     const { settle, reports } = setUp({ memory: workingMemory({ environment, maxEntryBytes: 5 }) });
     const outcome = await settle(failed);

@@ -1,4 +1,4 @@
-// `abortSignal.reason` tells why a tool was aborted: the canceller and the reason, or the timeout.
+// `abortSignal.reason` says why a tool was aborted: it holds the canceller and the reason, or the timeout.
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -149,7 +149,7 @@ describe('a tool of a session', () => {
     expect(reasons).toEqual([expected]);
   });
 
-  test('does not abort the signal of a call that has ended', async () => {
+  test('does not abort the signal of a call that has finished', async () => {
     const signals: AbortSignal[] = [];
     const talk = textTalk({
       tools: [

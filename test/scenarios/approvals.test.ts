@@ -1,11 +1,12 @@
-// Consent in a conversation: the approved action is exactly the one that the user heard, even if others wait.
+// Approval in a conversation: the approved action is exactly the one that the user heard, even if other approvals are
+// waiting.
 
 import { describe, expect, it, test } from 'vitest';
 import { calls, say, simpleTool, steps } from '../support/subagent-runs.ts';
 import { textTalk } from '../support/text-talk.ts';
 import { voiceTalk } from '../support/voice-talk.ts';
 
-/** Creates subagents that each want consent to one call. */
+/** Creates subagents that each ask for approval of one call. */
 function spenders(...names: string[]) {
   const ran: string[] = [];
   const subagents = Object.fromEntries(
@@ -68,7 +69,7 @@ describe('P3: one approval in text', { tags: ['B39'] }, () => {
     expect(stateOf('mail')).toBe('answered');
   });
 
-  test('asks once more after an unclear answer, then leaves the buttons and the lead agent', async () => {
+  test('asks once more after an unclear answer and then leaves it to the buttons and the lead agent', async () => {
     const { type, ran, stateOf, put, said, session, questionOf, environment } = await text('mail');
     await type('yes if it is free');
     expect(put()).toHaveLength(2);
@@ -81,7 +82,7 @@ describe('P3: one approval in text', { tags: ['B39'] }, () => {
     expect(ran).toEqual(['mail']);
   });
 
-  test('accepts a clear yes after several unclear answers, once the action was read back', async () => {
+  test('accepts a clear yes after several unclear answers once the action has been read back', async () => {
     const { type, ran, put } = await text('mail');
     for (const words of ['maybe', 'perhaps', 'hmm', 'what does it do?']) await type(words);
     expect(ran).toEqual([]);
@@ -131,7 +132,7 @@ describe('P3: the text of an approval', () => {
     expect(ran).toHaveLength(1);
   });
 
-  it('does not let a word in the arguments block a yes', async () => {
+  it('does not let a word in the arguments prevent a yes', async () => {
     const { type, ran } = await asking({ title: 'Book the ride' }, { note: 'not and if only' });
     await type('yes, book it');
     expect(ran).toHaveLength(1);
@@ -147,7 +148,7 @@ describe('P3: the text of an approval', () => {
     );
   });
 
-  it('accepts only a button or a no when the text is too long to be said', async () => {
+  it('accepts only a button press or a no if the text is too long to be spoken', async () => {
     const input = { text: 'x'.repeat(2_000), then: 'delete all' };
     const { type, ran, question, session, environment } = await asking({}, input);
     expect(question()).toMatchObject({ byButton: true, action: { input } });
@@ -164,7 +165,7 @@ describe('P3: the text of an approval', () => {
 });
 
 describe('P3: several approvals at once', () => {
-  test('does not count "approve" at once: reads the action back first', async () => {
+  test('reads the action back before it counts "approve"', async () => {
     const { type, ran, stateOf, put } = await text('mail', 'bank');
     await type('approve');
     expect([ran, stateOf('mail'), stateOf('bank')]).toEqual([[], 'open', 'queued']);
@@ -173,7 +174,8 @@ describe('P3: several approvals at once', () => {
     );
     await type('yes');
     expect(ran).toEqual(['mail']);
-    // Only the other approval waits; the lead agent told the first result after it was asked.
+    // Only the other approval is waiting. The lead agent reported the first result after it had asked for that
+    // approval.
     expect(put().at(-1)).toBe('Does something, with do_bank (to: "bank"): may I do that?');
     await type('yes');
     expect(ran).toEqual(['mail']);
@@ -184,7 +186,7 @@ describe('P3: several approvals at once', () => {
     expect(ran).toEqual(['mail', 'bank']);
   });
 
-  test('approves neither action when the words name the other one', async () => {
+  test('approves neither action if the reply names the other one', async () => {
     const { type, ran, stateOf, put } = await text('mail', 'bank');
     await type('yes, do the bank');
     expect([ran, stateOf('mail')]).toEqual([[], 'open']);
@@ -200,7 +202,7 @@ describe('P3: several approvals at once', () => {
       await type(words);
       expect(ledgerOf('mail')).toEqual([expect.objectContaining({ approval: 'denied' })]);
       expect([ran, stateOf('bank')]).toEqual([[], 'open']);
-      // The lead agent told the end of the first after the second was asked.
+      // The lead agent reported the end of the first subagent after the second one's question was asked.
       await type('yes');
       expect(ran).toEqual([]);
       await type('yes');
@@ -208,7 +210,7 @@ describe('P3: several approvals at once', () => {
     },
   );
 
-  test('accepts a button at once, because it names its approval', async () => {
+  test('accepts a button press at once because it names its approval', async () => {
     const { session, environment, ran, questionOf, type } = await text('mail', 'bank');
     await type('approve');
     const receipt = session.answer(questionOf('mail')?.requestId ?? '', { optionId: 'approve' });
@@ -217,7 +219,7 @@ describe('P3: several approvals at once', () => {
     expect(ran).toEqual(['mail']);
   });
 
-  test('refuses to approve a queued approval, by name or by button', async () => {
+  test('refuses to approve a queued approval', async () => {
     const { session, environment, ran, questionOf } = await text('mail', 'bank');
     const receipt = session.answer(questionOf('bank')?.requestId ?? '', { approved: true });
     await environment.settle();
@@ -227,7 +229,7 @@ describe('P3: several approvals at once', () => {
 });
 
 describe('an approval without an answer', () => {
-  test('expires as denied, with the reason', async () => {
+  test('expires as denied and gives the reason', async () => {
     const { environment, ran, ledgerOf } = await text('mail');
     await environment.advance(120_000);
     expect(ledgerOf('mail')).toEqual([
@@ -254,7 +256,7 @@ describe('P3: approvals by voice', () => {
       ran,
       stateOf: (name: string) =>
         talk.state().questions.findLast(({ subagentName }) => subagentName === name)?.state,
-      /** Makes the user speak while the lead agent asks the question, which stops. */
+      /** Makes the user speak while the lead agent is asking the question, which stops it. */
       async interrupt(words: string) {
         const putting = talk.model().begin('May I', 2000);
         await talk.play(putting.itemId, 700);
@@ -269,7 +271,7 @@ describe('P3: approvals by voice', () => {
   }
 
   test.each(['yes', 'go ahead', 'no'])(
-    'ignores words that interrupt its question, but accepts them when repeated: %s',
+    'ignores a reply that interrupts its question but accepts it when repeated: %s',
     async (words) => {
       const { interrupt, stateOf, ran, pause, asked, speak, say: utter } = await voice('mail');
       await interrupt(words);
@@ -283,7 +285,7 @@ describe('P3: approvals by voice', () => {
     },
   );
 
-  test('asks the question again with a remark that the answer was not clear', async () => {
+  test('asks the question again and says that the answer was not clear', async () => {
     const { speak, say: utter, pause, model, stateOf } = await voice('mail');
     const told = () => JSON.stringify(model().commands);
     await speak('May I send it?');
@@ -294,7 +296,7 @@ describe('P3: approvals by voice', () => {
     expect(told()).toContain('The answer was not clear.');
   });
 
-  test('ignores words that began before the question played', async () => {
+  test('ignores speech that began before the question was played', async () => {
     const { model, environment, stateOf, ran } = await voice('mail');
     const putting = model().begin('May I', 2000);
     model().speechStarted('early');
@@ -305,7 +307,7 @@ describe('P3: approvals by voice', () => {
     expect([stateOf('mail'), ran]).toEqual(['presenting', []]);
   });
 
-  test('reads the action back after a yes while two are open, and drops the rest of the utterance', async () => {
+  test('reads the action back after a yes if two approvals are open', async () => {
     const { speak, say: utter, pause, asked, ran, stateOf } = await voice('mail', 'bank');
     await speak('May I send the mail?');
     await utter('yes');

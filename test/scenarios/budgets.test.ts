@@ -1,5 +1,5 @@
-// The budget of a whole session: the limits of its subagents together, and the message to the user when it is used
-// up.
+// The budget of a whole session: the shared limits of its subagents, and the message that the user gets when the budget
+// is used up.
 
 import { expect, test } from 'vitest';
 import { subtreeUsage } from '../../src/entries/subagents.ts';
@@ -13,7 +13,7 @@ const searcher = {
   config: { maxSteps: 50, tools: { look: simpleTool(() => 'seen') } },
 };
 
-test('fails a subagent with its partial result when the budget is exhausted, and gives the user the reason', async () => {
+test('fails a subagent with its partial result when its budget is exhausted, and tells the user why', async () => {
   const { start, type, state, said } = textTalk({
     subagents: { search: searcher },
     budget: { steps: 5 },
@@ -28,7 +28,7 @@ test('fails a subagent with its partial result when the budget is exhausted, and
   expect(said().at(-1)).toContain('The budget is used up: no steps left');
 });
 
-test('reports an exhausted budget of agents, and starts no more', async () => {
+test('reports that the agent budget is exhausted and starts no more agents', async () => {
   const { start, type, state, said } = textTalk({
     subagents: { search: searcher },
     budget: { agents: 1 },
@@ -40,7 +40,7 @@ test('reports an exhausted budget of agents, and starts no more', async () => {
   expect(said().join('\n')).toContain('expected agents of at most 0');
 });
 
-test("shows each subagent's cost in its view, and limits the session's cost", async () => {
+test("shows each subagent's cost in its view and limits the session's cost", async () => {
   let calls_ = 0;
   const { start, type, state } = textTalk({
     subagents: { search: searcher },
@@ -51,10 +51,10 @@ test("shows each subagent's cost in its view, and limits the session's cost", as
   await type('use search');
   const { subagents, usage } = state();
   expect(subagents[0]?.outcome?.error?.message).toContain('no cost left');
-  // Five calls, and the final one.
+  // Five calls and the final one.
   expect(subagents[0]?.usage.cost).toBe(3);
   expect(subtreeUsage(subagents, null).cost).toBe(3);
-  // The lead agent's three calls count for the conversation, but not for the limit.
+  // The lead agent's three calls count towards the conversation, but not towards the limit.
   expect(usage).toMatchObject({
     lead: { cost: 1.5 },
     subagents: { cost: 3 },
@@ -63,10 +63,10 @@ test("shows each subagent's cost in its view, and limits the session's cost", as
   expect(calls_).toBe(9);
 });
 
-test('refuses a cost limit without a price', () => {
+test('refuses a cost limit if no price is set', () => {
   expect(() => textTalk({ budget: { cost: 1 } })).toThrow(/expected `price`/);
 });
 
-test('refuses an impossible budget in the constructor', () => {
+test('throws in the constructor if a budget is impossible', () => {
   expect(() => textTalk({ budget: { tokens: 0.5 } })).toThrow(ConfigurationError);
 });

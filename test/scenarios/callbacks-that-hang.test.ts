@@ -1,5 +1,5 @@
-// Callbacks of the app that never settle: each has a deadline, after which its result is missing and reported, and
-// the run, the service and the session end.
+// The app's callbacks that never settle. Each has a deadline, after which its result counts as missing and is reported,
+// and the run, the service and the session end.
 
 import { describe, expect, test } from 'vitest';
 import { THE_LEAD, createSubagentService } from '../../src/entries/subagents.ts';
@@ -84,7 +84,7 @@ describe('the result of runSubagent()', () => {
       { tools: { work: simpleTool(() => 'x'.repeat(100_000)) } },
       [calls(['work']), say('done')],
       { text: 'done', toolLedger: [{ status: 'ok', output: { truncated: true } }] },
-      // One error for the output, and one for the notes that the run left.
+      // One error for the output and one for the notes that the run left.
       ['working memory', 'working memory'],
       { workingMemory: hangingMemory },
     ],

@@ -28,7 +28,7 @@ const payTool = ({ ran, tool }: Paying) => ({
   ...tool,
 });
 
-/** A subagent that pays 900 dollars with consent, and reports what its model reads. */
+/** A subagent that pays 900 dollars after an approval and reports what its model reads. */
 function paying(paid: Paying): TalkOptions {
   return {
     subagents: {
@@ -62,7 +62,7 @@ async function asked(paid: Paying, of: World = world()) {
 const inputs = (ran: readonly unknown[]) => ran.map((one) => (one as { input: unknown }).input);
 
 describe('an approval with other arguments', () => {
-  it('P3: runs the tool once with exactly these, after its schema, and tells the model so', async () => {
+  it('P3: runs the tool once with the changed arguments and informs the model', async () => {
     const ran: unknown[] = [];
     const { of, life, requestId, answer, bank } = await asked({ ran });
     expect(await answer({ approved: true, input: { dollars: 20 } })).toEqual({ accepted: true });
@@ -104,7 +104,7 @@ describe('an approval with other arguments', () => {
     await life.close();
   });
 
-  it('counts as a plain approval with the arguments that it asked for', async () => {
+  it('counts as a plain approval if the arguments are unchanged', async () => {
     const ran: unknown[] = [];
     const { life, answer, bank } = await asked({ ran });
     await answer({ approved: true, input: { dollars: 900 } });
@@ -114,7 +114,7 @@ describe('an approval with other arguments', () => {
     await life.close();
   });
 
-  it('runs a tool whose schema yields no JSON', async () => {
+  it('runs a tool whose schema does not produce JSON', async () => {
     const ran: unknown[] = [];
     const inputSchema = z.object({ day: z.string().transform((day) => new Date(day)) });
     const input = { day: '2026-12-03' };
@@ -124,7 +124,7 @@ describe('an approval with other arguments', () => {
     await life.close();
   });
 
-  it('refuses changes for a tool whose schema converts, and runs the converted call once', async () => {
+  it("refuses changes if the tool's schema converts values, and runs the unchanged call once", async () => {
     const ran: unknown[] = [];
     const inputSchema = z.object({
       dollars: z
@@ -133,7 +133,7 @@ describe('an approval with other arguments', () => {
         .transform((dollars) => dollars * 100),
     });
     const { life, answer, bank } = await asked({ ran, tool: { inputSchema } });
-    // The question shows what the tool receives: 20 could mean dollars or cents.
+    // The question shows the value that the tool receives, because 20 could mean dollars or cents.
     expect(life.question()?.action?.input).toEqual({ dollars: 90_000 });
     expect(await answer({ approved: true, input: { dollars: 20 } })).toMatchObject({
       refused: 'INVALID_INPUT',
@@ -180,7 +180,7 @@ describe('an approval with other arguments', () => {
     await life.close();
   });
 
-  it('refuses a call that the author does not permit', async () => {
+  it('refuses a changed call that the author does not permit', async () => {
     const ran: unknown[] = [];
     const toolApproval = {
       pay: ({ dollars }: { dollars: number }) =>
@@ -196,7 +196,7 @@ describe('an approval with other arguments', () => {
     await life.close();
   });
 
-  it('refuses another identity before it reads the arguments', async () => {
+  it('rejects another user before it reads the arguments', async () => {
     const ran: unknown[] = [];
     const { life, answer } = await asked({ ran, tool: { answerableBy: ['carl'] } });
     for (const input of [{ dollars: 20 }, 'nonsense'])
@@ -212,7 +212,7 @@ describe('an approval with other arguments', () => {
     await life.close();
   });
 
-  it('counts once: the first answer wins', async () => {
+  it('counts once, so that the first answer wins', async () => {
     const ran: unknown[] = [];
     const { life, requestId, of } = await asked({ ran });
     const answers = [20, 30].map((dollars) =>
@@ -229,7 +229,7 @@ describe('an approval with other arguments', () => {
     await life.close();
   });
 
-  it('refuses the answer to a subagent that was cancelled meanwhile', async () => {
+  it('refuses the answer if the subagent has been cancelled in the meantime', async () => {
     const ran: unknown[] = [];
     const { life, requestId, of, bank } = await asked({ ran });
     const receipt = life.session.answer(requestId, { approved: true, input: { dollars: 20 } });
@@ -305,7 +305,7 @@ describe('an approval with other arguments over a restart', () => {
     };
     const worldOf = () => world(snapshots ? { snapshots: { afterEntries: 1, trim: false } } : {});
 
-    it(`P3: runs with exactly these after a kill at any entry (snapshots: ${snapshots})`, async () => {
+    it(`P3: runs with exactly these arguments after a kill at any entry (snapshots: ${snapshots})`, async () => {
       const whole = worldOf();
       const { written } = await play(whole);
       for (const [when, entry] of instantsOf(written)) {
@@ -343,18 +343,21 @@ describe('a program that approves with other arguments', () => {
   it.each([
     [20, [{ dollars: 20, to: 'Ada' }], []],
     [5000, [], ['INVALID_INPUT']],
-  ])('runs the tool with these if they fit: %i', async (dollars, runs, codes) => {
-    const ran: unknown[] = [];
-    const { environment, errors, outcome } = subagentRuns(
-      turns(calls(['pay', { dollars: 900 }]), say('Done')),
-    );
-    const result = outcome(
-      { tools: { pay: payTool({ ran }) } },
-      { onQuestion: () => ({ approved: true, input: { dollars } }) },
-    );
-    await environment.settle();
-    expect((await result).status).toBe('completed');
-    expect(inputs(ran)).toEqual(runs);
-    expect(errors.map(({ error }) => (error as { code: string }).code)).toEqual(codes);
-  });
+  ])(
+    'runs the tool with the changed arguments if they are valid: %i',
+    async (dollars, runs, codes) => {
+      const ran: unknown[] = [];
+      const { environment, errors, outcome } = subagentRuns(
+        turns(calls(['pay', { dollars: 900 }]), say('Done')),
+      );
+      const result = outcome(
+        { tools: { pay: payTool({ ran }) } },
+        { onQuestion: () => ({ approved: true, input: { dollars } }) },
+      );
+      await environment.settle();
+      expect((await result).status).toBe('completed');
+      expect(inputs(ran)).toEqual(runs);
+      expect(errors.map(({ error }) => (error as { code: string }).code)).toEqual(codes);
+    },
+  );
 });

@@ -1,5 +1,5 @@
-// "Yes, but on Friday": the lead agent proposes the changed call, the runtime reads it back, and only a plain yes to that
-// runs it (SETTLE-2, QUESTION-13).
+// "Yes, but on Friday": the lead agent proposes the changed call, the runtime reads the call back, and only a plain yes
+// to that runs the call (SETTLE-2, QUESTION-13).
 
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
@@ -26,7 +26,7 @@ const READ_BACK = 'To be sure: Books a table, with book (day: "Friday", seats: 2
 const change = (text: unknown, quote = WORDS): LeadCall =>
   settle('change', { text: typeof text === 'string' ? text : JSON.stringify(text), quote });
 
-/** A subagent that books a table with consent, and the list of its bookings. */
+/** A subagent that books a table after an approval, and the list of its bookings. */
 function booking(ran: unknown[], tool: object = {}): TalkOptions {
   const book = {
     description: 'Books a table',
@@ -65,7 +65,7 @@ async function text(
 }
 
 describe('a yes with a change, by text', () => {
-  it('P3: reads back exactly the changed call, and runs it after a plain yes', async () => {
+  it('P3: reads the changed call back and runs it after a plain yes', async () => {
     const { type, ran, put, question, state } = await text();
     expect(put()).toEqual([ASKED]);
     await type(WORDS);
@@ -89,7 +89,7 @@ describe('a yes with a change, by text', () => {
     expect(outcome?.text).toContain('The user changed the arguments of this call.');
   });
 
-  it('puts the call as asked again after a no, and runs that after a yes', async () => {
+  it('asks about the original call again after a no and runs it after a yes', async () => {
     const { type, ran, put, question } = await text();
     await type(WORDS);
     await type('No.');
@@ -116,7 +116,7 @@ describe('a yes with a change, by text', () => {
     },
   );
 
-  it('reads the changed call back again after other talk', async () => {
+  it('reads the changed call back again if the user talks about something else', async () => {
     const { type, ran, put } = await text();
     for (const words of [WORDS, 'How is the weather?', 'Yes.']) await type(words);
     expect(ran).toEqual([]);
@@ -125,7 +125,7 @@ describe('a yes with a change, by text', () => {
     expect(ran).toEqual([FRIDAY]);
   });
 
-  it('replaces a change by the next one', async () => {
+  it('replaces an earlier change with a later one', async () => {
     const later = 'Saturday would suit me better.';
     const lead: Script = (prompt) =>
       prompt.user === later
@@ -161,7 +161,7 @@ describe('a yes with a change, by text', () => {
     expect(ran).toEqual([THURSDAY]);
   });
 
-  it('SETTLE-1: changes nothing without words of the user', async () => {
+  it('SETTLE-1: changes nothing that the user has not asked for', async () => {
     const lead = settling('How is the weather?', change({ day: 'Friday' }, 'on Friday please'));
     const { type, ran, put } = await text(lead);
     await type('How is the weather?');
@@ -172,7 +172,7 @@ describe('a yes with a change, by text', () => {
     expect(ran).toEqual([THURSDAY]);
   });
 
-  it('takes no yes in words to a changed call that is too long to be said', async () => {
+  it('does not accept a yes in words to a changed call that is too long to be spoken', async () => {
     const long = { day: 'Friday '.repeat(400) };
     const { type, ran, answer } = await text(settling(WORDS, change(long)));
     await type(WORDS);
@@ -185,7 +185,7 @@ describe('a yes with a change, by text', () => {
     expect(ran).toEqual([{ ...long, seats: 2 }]);
   });
 
-  it('reads the change in the words of the author', async () => {
+  it("reads the change back in the author's wording", async () => {
     const approvalQuestion = ({ day }: { day: string }) => `May I book a table on ${day}?`;
     const { type, put } = await text(undefined, { approvalQuestion });
     await type(WORDS);
@@ -214,14 +214,14 @@ describe('a yes with a change in a language without tables', () => {
     return talk;
   }
 
-  it('P3: runs the changed call after a yes to its read-back, and no other', async () => {
+  it('P3: runs only the changed call, after a yes to its read-back', async () => {
     const { type, ran } = await portuguese();
     await type('sim');
     await type('sim');
     expect(ran).toEqual([FRIDAY]);
   });
 
-  it('puts the call as asked again after a no', async () => {
+  it('asks about the original call again after a no', async () => {
     const { type, ran, question, put } = await portuguese();
     await type('não');
     expect([ran, question()?.state]).toEqual([[], 'open']);
@@ -232,7 +232,7 @@ describe('a yes with a change in a language without tables', () => {
     expect(ran).toEqual([THURSDAY]);
   });
 
-  it('P3: takes no earlier yes for one to the changed call', async () => {
+  it('P3: does not count an earlier yes for the changed call', async () => {
     const talk = await text(
       settling(words, change({ day: 'Friday' }, words)),
       {},
@@ -259,12 +259,15 @@ describe('a button while a changed call is read back', () => {
     },
   );
 
-  it.each([[FRIDAY], [THURSDAY]])('runs the arguments that it names: %j', async (input) => {
-    const { type, ran, answer } = await text();
-    await type(WORDS);
-    expect(await answer({ approved: true, input })).toEqual({ accepted: true });
-    expect(ran).toEqual([input]);
-  });
+  it.each([[FRIDAY], [THURSDAY]])(
+    'runs the call with the arguments that it names: %j',
+    async (input) => {
+      const { type, ran, answer } = await text();
+      await type(WORDS);
+      expect(await answer({ approved: true, input })).toEqual({ accepted: true });
+      expect(ran).toEqual([input]);
+    },
+  );
 
   it('denies the call', async () => {
     const { type, ran, answer, state } = await text();
@@ -287,7 +290,7 @@ describe('a yes with a change, by voice', () => {
     return { ...talk, ran };
   }
 
-  it('P3: runs nothing before the changed call was heard', async () => {
+  it('P3: runs nothing before the changed call has been heard', async () => {
     const { say: utter, ran, question } = await voice();
     await utter('Yes.');
     expect([ran, question()?.state]).toEqual([[], 'open']);
@@ -303,7 +306,7 @@ describe('a yes with a change, by voice', () => {
     expect(ran).toEqual([FRIDAY]);
   });
 
-  it('leaves the call as asked open after a no', async () => {
+  it('leaves the original call open after a no', async () => {
     const { say: utter, speak, pause, asked, ran, question } = await voice();
     await speak('One moment.');
     await pause();
@@ -330,7 +333,7 @@ describe('a changed call and a kill at each entry', () => {
   const putIn = ({ parts }: ReturnType<typeof textLife>) =>
     parts.flatMap((part) => (part.type === 'question.asked' ? [part.question] : []));
 
-  /** Says the words, and yes to the read-back of the changed call only. */
+  /** Answers in words, and says yes only to the read-back of the changed call. */
   const play = async (of: World) => {
     const ran: unknown[] = [];
     for (;;) {
@@ -358,7 +361,7 @@ describe('a changed call and a kill at each entry', () => {
   };
 
   for (const snapshots of [false, true])
-    it(`P3: runs the changed call and no other (snapshots: ${snapshots})`, async () => {
+    it(`P3: runs only the changed call (snapshots: ${snapshots})`, async () => {
       const worldOf = () => world(snapshots ? { snapshots: { afterEntries: 1, trim: false } } : {});
       const { written, ...fate } = await play(worldOf());
       expect(fate).toEqual({ ran: [JSON.stringify(FRIDAY)] });

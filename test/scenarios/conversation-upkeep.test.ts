@@ -13,7 +13,7 @@ const summarise: Summarise = async ({ items, previous }) =>
   `${previous === null ? '' : 'More. '}They said ${items.length} things.`;
 
 describe('a long conversation', { tags: ['B66', 'BW10', 'BW31'] }, () => {
-  test('shrinks to a summary between turns, and the model reads the summary with newer words', async () => {
+  test('shrinks to a summary between turns, and the model reads the summary and the newer messages', async () => {
     const prompts: string[] = [];
     const { start, type, events } = textTalk({
       conversation: { limits, summarise, summariseAbove: 0.5, keepItems: 2 },
@@ -29,7 +29,7 @@ describe('a long conversation', { tags: ['B66', 'BW10', 'BW31'] }, () => {
     expect(prompts[3]).toContain('You said: three');
   });
 
-  test("uses the session's model for summaries, unless the app provides another or turns summaries off", async () => {
+  test("uses the session's model for summaries unless the app provides another or disables summaries", async () => {
     const model = scriptedModel({
       scripts: [{ when: 'You write the summary', script: () => say('In short.') }],
       otherwise: ({ user }) => say(`You said: ${user}`),
@@ -52,7 +52,7 @@ describe('a long conversation', { tags: ['B66', 'BW10', 'BW31'] }, () => {
   });
 
   test(
-    'gives a new connection the summary, then newer words',
+    'gives a new connection the summary and then the newer messages',
     { tags: ['B71', 'BW9'] },
     async () => {
       const talk = voiceTalk({
@@ -75,7 +75,7 @@ describe('a long conversation', { tags: ['B66', 'BW10', 'BW31'] }, () => {
     },
   );
 
-  test('refuses options that conflict', () => {
+  test('refuses conflicting options', () => {
     const make = (conversation: object) => () =>
       new TextSession({
         agents: [{ name: 'lead', instructions: '' }],
@@ -90,7 +90,7 @@ describe('a long conversation', { tags: ['B66', 'BW10', 'BW31'] }, () => {
 });
 
 describe('memory', { tags: ['B7', 'B62', 'BW21'] }, () => {
-  test('extracts facts during the conversation and at its end, for agents to read', async () => {
+  test('extracts facts for agents during the conversation and at its end', async () => {
     const memory = memoryStore();
     const model = scriptedModel({
       scripts: [],
@@ -128,7 +128,7 @@ describe('memory', { tags: ['B7', 'B62', 'BW21'] }, () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('reports a failed upkeep, continues, and does not delay close()', async () => {
+  test('reports upkeep that fails, continues, and does not delay close()', async () => {
     const { start, type, said, errors, session, environment } = textTalk({
       memory: memoryStore(),
       conversation: { distil: () => new Promise(() => {}), distilEveryTurns: 1 },

@@ -1,5 +1,5 @@
-// The usage of a whole conversation: of the lead agent's model, of the subagents, and of both together; in the state,
-// for clients and hooks, and from the journal, at whatever entry a process dies.
+// The usage of a whole conversation: of the lead agent's model, of the subagents, and of both together. The state
+// contains it, clients and hooks receive it, and it can be computed from the journal at whatever entry a process dies.
 
 import { describe, expect, test } from 'vitest';
 import { replaySession, type ReplayStep } from '../../src/entries/replay.ts';
@@ -12,7 +12,7 @@ import { instantsOf, textLife, turns, voiceLife, world, type World } from '../su
 import { calls, say } from '../support/subagent-runs.ts';
 import { textTalk, type TalkOptions } from '../support/text-talk.ts';
 
-/** The usage of the scripted models: each call uses 10 and 5 tokens. */
+/** The usage of the scripted models. Each call uses 10 input tokens and 5 output tokens. */
 const PARTS = { cachedInputTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 };
 const CALL = { inputTokens: 10, outputTokens: 5, totalTokens: 15, ...PARTS };
 
@@ -51,7 +51,7 @@ const costsOf = ({ lead, subagents, total }: UsageView) => ({
 const isOver = ({ deliveries }: SessionState): boolean =>
   deliveries.some(({ kind, state }) => kind === 'result' && state === 'delivered');
 
-/** Plays the story in as many processes as necessary. */
+/** Plays the story in as many processes as it needs. */
 async function live(of: World) {
   for (let lives = 1; ; lives += 1) {
     const life = textLife(of, story);
@@ -76,7 +76,7 @@ function lastOf(entries: readonly JournalEntry[]): ReplayStep {
 }
 
 describe('a text session', () => {
-  test('counts tokens and cost of the lead agent, of subagents, and in total', async () => {
+  test('counts the tokens and cost of the lead agent, the subagents and both together', async () => {
     const asked: PricedCall[] = [];
     const told: unknown[] = [];
     const price = (call: PricedCall): number => {
@@ -93,7 +93,7 @@ describe('a text session', () => {
     await type('use ride');
     const { usage } = state();
     const ofLead = asked.filter(({ name }) => name === 'lead');
-    // The call, the words after it, and the telling.
+    // The call, the text after it, and the delivery.
     expect(ofLead).toHaveLength(3);
     expect(ofLead[0]).toEqual({
       provider: 'offstage',
@@ -118,7 +118,7 @@ describe('a text session', () => {
     await close();
   });
 
-  test('has no cost without a price', async () => {
+  test('counts no cost without a price', async () => {
     const { start, type, state, close } = textTalk();
     await start();
     await type('hello');
@@ -127,7 +127,7 @@ describe('a text session', () => {
     await close();
   });
 
-  test('estimates the cost, but not the tokens, when the provider counts nothing', async () => {
+  test('estimates the cost but not the tokens if the provider reports no tokens', async () => {
     const asked: PricedCall[] = [];
     const uncounted = (mind: ScriptedLanguageModel): ScriptedLanguageModel => ({
       ...mind,
@@ -158,7 +158,7 @@ describe('a text session', () => {
   });
 
   test.each([-1, Number.NaN, '1'])(
-    'reports an invalid price of %o, and counts no cost for the call',
+    'reports an invalid price of %o and counts no cost for the call',
     async (cost) => {
       const { start, type, state, errors, close } = textTalk({ price: () => cost as number });
       await start();
@@ -169,7 +169,7 @@ describe('a text session', () => {
     },
   );
 
-  test('sends a client the same usage', async () => {
+  test('sends the same usage to a client', async () => {
     const session = rideSession({ runtime: createRuntime({ price: () => 1 }) });
     const { url } = await served({ session: () => session });
     const client = testClient({ url, token: 'ann' });
@@ -189,7 +189,7 @@ describe('LEAD-USAGE-1: the usage across a crash', async () => {
     const of = world({ price: priceOf });
     const { life } = await live(of);
     const { usage } = life.state();
-    test('includes each call when no process dies', () => {
+    test('includes each call if no process dies', () => {
       expect(costsOf(usage)).toEqual({ lead: 90, subagents: 30, total: 120 });
     });
     const { written } = of;
@@ -211,7 +211,7 @@ describe('LEAD-USAGE-1: the usage across a crash', async () => {
       life.kill();
       const later = textLife(of, story);
       await later.start();
-      // A repeated response also counts.
+      // A retried response also counts.
       const then = usageIn(of.entries);
       expect(costsOf(later.state().usage)).toEqual({ ...then, total: then.lead + then.subagents });
       await later.close();
@@ -233,7 +233,7 @@ describe('LEAD-USAGE-1: the usage across a crash', async () => {
     await later.close();
   });
 
-  test('includes subagents that were already deleted', async () => {
+  test('includes subagents that have already been deleted', async () => {
     const of = world({ price: priceOf, snapshots: { afterEntries: 1, trim: true } });
     const forgetful: TalkOptions = {
       subagents: { ride: { script: () => say('Booked.') } },
@@ -262,7 +262,7 @@ describe('LEAD-USAGE-1: the usage across a crash', async () => {
   });
 });
 
-test('a voice session prices the usage that its transport reports, and counts it after a crash', async () => {
+test("prices the usage that a voice session's transport reports, and counts it after a crash", async () => {
   const asked: PricedCall[] = [];
   const of = world({
     price: (call) => {

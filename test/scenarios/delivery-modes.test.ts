@@ -1,5 +1,5 @@
-// How a background result reaches the user (`delivery`): in the next pause, at once, silently, or only if neither
-// party speaks. A result that is not said stays on the screen (P4).
+// How a background result reaches the user (`delivery`): in the next pause, at once, silently, or only when neither
+// party is speaking. A result that is not spoken stays on the screen (P4).
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -17,7 +17,7 @@ const reportIn = (delivery: Mode, pending: string | null = 'On it.') => ({
   subagents: { report: { script: () => say('Sales are up.'), pending, config: { delivery } } },
 });
 
-/** The report is running while the lead agent tells a long story. */
+/** The report is running while the lead agent is telling a long story. */
 async function duringStory(delivery: Mode) {
   let finish: () => void = () => {};
   const working = new Promise<void>((resolve) => (finish = resolve));
@@ -57,7 +57,7 @@ describe('a delivery by voice, while the lead agent speaks', () => {
     expect(asked()).toContain('Sales are up.');
   });
 
-  test('interrupt: is spoken at once', async () => {
+  test('interrupt: speaks the delivery at once', async () => {
     const { story, play, asked, result, model, environment } = await duringStory('interrupt');
     expect(model().of('response.cancel')).toHaveLength(1);
     expect(result()).toMatchObject({ priority: 'urgent' });
@@ -68,7 +68,7 @@ describe('a delivery by voice, while the lead agent speaks', () => {
   });
 
   test.each(['silent', 'skip_if_busy'] as const)(
-    'passes %s to the model without speech, and keeps it on the screen',
+    'passes %s to the model without speech and keeps it on the screen',
     async (mode) => {
       const talk = await duringStory(mode);
       const { story, play, pause, asked, result, notes, say: utter, session, environment } = talk;
@@ -81,7 +81,7 @@ describe('a delivery by voice, while the lead agent speaks', () => {
       await play(story.itemId, 4000);
       await pause();
       expect(asked()).toBeNull();
-      // Neither words nor a new client trigger the result.
+      // Neither a message from the user nor a new client triggers the result.
       await utter('go on');
       await talk.speak('And then …');
       talk.leave();
@@ -98,7 +98,7 @@ describe('a delivery by voice, while the lead agent speaks', () => {
 });
 
 describe('a delivery by voice, in silence', () => {
-  test('skip_if_busy: is spoken like any other result', async () => {
+  test('skip_if_busy: speaks the delivery like any other result', async () => {
     const { start, use, pause, asked, speak, result } = voiceTalk({
       subagents: {
         report: {
@@ -138,7 +138,7 @@ describe('a delivery by voice, in silence', () => {
 });
 
 describe('a delivery in text', () => {
-  test('silent: reaches readers as a card, not as a message', async () => {
+  test('silent: reaches readers as a card rather than a message', async () => {
     let finish: () => void = () => {};
     const working = new Promise<void>((resolve) => (finish = resolve));
     const { start, type, environment, parts, said, state } = textTalk({
@@ -161,7 +161,7 @@ describe('a delivery in text', () => {
     expect(state().deliveries).toMatchObject([{ state: 'delivered', grade: 'shown' }]);
   });
 
-  test('delivers a result with its own mode separately from results without one', async () => {
+  test('delivers a result that has its own mode separately from results without one', async () => {
     const script = () => say('Done.');
     const { start, type, environment, parts } = textTalk({
       subagents: {

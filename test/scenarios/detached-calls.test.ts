@@ -1,4 +1,4 @@
-// Inline calls that are detached: they take too long, or the user talks over them.
+// Inline calls that are detached because they take too long or the user talks over them.
 
 import { describe, expect, test } from 'vitest';
 import { jsonSchema } from 'ai';
@@ -18,7 +18,7 @@ import { voiceTalk } from '../support/voice-talk.ts';
 
 const RESULT = 'the flat has three rooms';
 
-/** A tool that the test lets return, and how often it was run. */
+/** A tool that returns when the test lets it, and the number of its runs. */
 function slowTool(more: Partial<ToolDefinition> = {}) {
   const runs: { signal: AbortSignal; returns: (value: unknown) => void }[] = [];
   const tool = defineTool({
@@ -79,7 +79,7 @@ async function begun(
 }
 
 describe('a call that takes too long', () => {
-  test('continues in the background, and delivers its result once', async () => {
+  test('continues in the background and delivers its result once', async () => {
     const it = await begun({ detach: { afterMs: 5000 } });
     await it.environment.advance(4999);
     expect(it.said()).toEqual([]);
@@ -110,7 +110,7 @@ describe('a call that takes too long', () => {
     expect(it.said()).toHaveLength(replies);
   });
 
-  test('answers the model if it ends in time', async () => {
+  test('answers the model if it finishes in time', async () => {
     const it = await begun({ detach: { afterMs: 5000 } });
     await it.environment.advance(4000);
     await it.returns(RESULT);
@@ -120,7 +120,7 @@ describe('a call that takes too long', () => {
     expect(it.results()).toEqual([]);
   });
 
-  test('ends at its time limit, even in the background', async () => {
+  test('ends at its time limit even in the background', async () => {
     const doubts: string[] = [];
     const it = await begun(
       { detach: { afterMs: 5000 } },
@@ -141,13 +141,13 @@ describe('words of the user during a call', () => {
     await it.environment.settle();
   };
 
-  test('P10: get an answer after two seconds, without any option', async () => {
+  test('P10: get an answer after two seconds with the default options', async () => {
     const it = await begun();
     await it.environment.advance(5000);
     await during(it);
     expect(it.said()).toEqual([]);
     await it.environment.advance(2000);
-    // One reply: to the words, and to the answer that the work goes on.
+    // One reply, to the user's words and to the answer that the work continues.
     expect(it.said()).toHaveLength(1);
     expect(it.read()).toContain('continues in the background');
     expect(it.read()).toContain('hello');
@@ -157,7 +157,7 @@ describe('words of the user during a call', () => {
     expect(it.results()).toMatchObject([{ state: 'delivered' }]);
   });
 
-  test('get a reply that includes the result if the tool ends within the two seconds', async () => {
+  test('get a reply that includes the result if the tool finishes within two seconds', async () => {
     const it = await begun();
     await during(it);
     await it.environment.advance(1500);
@@ -186,7 +186,7 @@ describe('words of the user during a call', () => {
     expect(it.read()).toContain(RESULT);
   });
 
-  test('wait for the tool while the outbox has no place for its result', async () => {
+  test('wait for the tool while the outbox has no room for its result', async () => {
     const it = await begun(
       {},
       { limits: { maxDeliveries: 1 }, subagents: { other: { script: never } } },
@@ -201,7 +201,7 @@ describe('words of the user during a call', () => {
     expect(it.results()).toEqual([]);
   });
 
-  test('detach the call once even if they are repeated and very long', async () => {
+  test('detach the call only once, even if they are repeated and very long', async () => {
     const it = await begun();
     await during(it);
     await it.environment.advance(1000);
@@ -254,11 +254,11 @@ describe('a detached call', () => {
     await it.returns(RESULT);
     expect(it.results()).toEqual([]);
     expect(await it.steer({ action: 'status' })).toMatchObject({ ended: [] });
-    // Its place is free again.
+    // The call's place is free again.
     expect(it.session.pendingToolCalls).toEqual([]);
   });
 
-  test('absorbs an identical call, but not a different one', async () => {
+  test('absorbs an identical call but not a different one', async () => {
     const it = await detached();
     await it.type('use look_up {"topic":"flat"}');
     expect(it.said().at(-1)).toContain('already_in_progress');
@@ -268,7 +268,7 @@ describe('a detached call', () => {
     expect(it.runs).toHaveLength(2);
   });
 
-  test('stops when the app cancels it, or when the session ends', async () => {
+  test('stops when the app cancels it or the session ends', async () => {
     const it = await detached();
     const [callId = ''] = it.session.pendingToolCalls;
     expect(it.session.cancelToolCall(callId)).toBe(true);
@@ -281,7 +281,7 @@ describe('a detached call', () => {
     expect(other.runs[0]?.signal.aborted).toBe(true);
   });
 
-  test('keeps the session from being idle', async () => {
+  test('prevents the session from being idle', async () => {
     const it = await detached();
     let isIdle = false;
     void it.session.idle().then(() => (isIdle = true));
@@ -291,14 +291,14 @@ describe('a detached call', () => {
     expect(isIdle).toBe(true);
   });
 
-  test('gives `nextResult()` its result', async () => {
+  test('resolves `nextResult()` with its result', async () => {
     const it = await detached();
     const next = it.session.nextResult();
     await it.returns(RESULT);
     expect(await next).toMatchObject({ text: RESULT });
   });
 
-  test('delivers an error, and an object as JSON', async () => {
+  test('delivers an error, or an object as JSON', async () => {
     const failing = await detached();
     failing.runs[0]?.returns(new Error('no such flat'));
     await failing.environment.advance(1000);
@@ -311,7 +311,7 @@ describe('a detached call', () => {
 });
 
 describe('a detached wait for subagents', () => {
-  test('ends when its time is over, and each result is delivered once', async () => {
+  test('ends at its time limit without delivering any result twice', async () => {
     let ends: ((step: object) => void) | undefined;
     const it = textTalk({
       lead,
@@ -365,7 +365,7 @@ describe('a detached call that works by a subagent', () => {
     return { ...it, ends: (text: string) => ends?.({ text }) };
   }
 
-  test('delivers the result of the call once, and none of the subagent', async () => {
+  test('delivers the result of the call once and none from the subagent', async () => {
     const it = await delegated();
     it.ends(RESULT);
     await it.environment.advance(5000);
@@ -375,7 +375,7 @@ describe('a detached call that works by a subagent', () => {
     expect(it.state().deliveries).toMatchObject([{ state: 'delivered', label: 'ask_worker' }]);
   });
 
-  test('counts as one task, which stops together with its subagent', async () => {
+  test('counts as one task and stops together with its subagent', async () => {
     const it = await delegated();
     await it.type('steer {"action":"status"}');
     await it.environment.advance(1500);
@@ -447,7 +447,7 @@ describe.each([
           .model()
           .of('tool.answer')
           .map(({ output }) => output),
-      /** Speaks as the lead agent, if it is asked to or speaks by itself. */
+      /** Speaks as the lead agent, whether it was asked to or speaks on its own. */
       async speaks(text: string) {
         if (it.model().openRequests.length > 0) await it.speak(text);
         else await it.play(it.model().speakByItself(text));
@@ -460,7 +460,7 @@ describe.each([
     };
   }
 
-  test('P10: answers words over a tool after two seconds, and delivers its result once', async () => {
+  test("P10: answers the user after two seconds of a tool call and delivers the call's result once", async () => {
     const it = await spoken();
     await it.environment.advance(1000);
     await it.say('how are you');
@@ -480,7 +480,7 @@ describe.each([
     expect(it.errors).toEqual([]);
   });
 
-  test('ignores late words that began before the call', async () => {
+  test('ignores late transcripts of speech that began before the call', async () => {
     const { tool, runs } = slowTool({ detach: { onWords: true } });
     const it = voiceTalk({ tools: [tool], transport: new FakeTransport(BY_ITSELF) });
     await it.start();

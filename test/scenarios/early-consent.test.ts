@@ -1,5 +1,5 @@
-// Consent that begins while its question is being said, on each wire: a client that reports more than it has
-// played, or reports it late, does not turn the words into consent.
+// Approval that starts while its question is being spoken, on each wire. A client that reports more than it has played,
+// or reports it late, does not turn the user's words into an approval.
 
 import { expect, test } from 'vitest';
 import { geminiLive } from '../../src/adapters/gemini-live/index.ts';
@@ -49,10 +49,10 @@ const wires: readonly (readonly [string, () => ConformanceSetup])[] = [
   ['a local voice', localStage],
 ];
 
-/** The beginning of the question. */
+/** The start of the question. */
 const BEGINNING = APPROVAL.slice(0, 8);
 
-/** Starts a conversation in which the user hears the beginning of a question for consent. */
+/** Starts a conversation in which the user hears the start of a question for approval. */
 async function asked(setup: ConformanceSetup) {
   const { subagent, got } = approving();
   const ride = 'a ride please';
@@ -66,7 +66,7 @@ async function asked(setup: ConformanceSetup) {
 }
 
 test.each(wires)(
-  'QUESTION-3: does not count a yes that begins during the question on %s, even if all playout was reported',
+  'QUESTION-3: ignores a yes that starts during the question on %s, even if all playout was reported',
   async (_, setup) => {
     const { talk, got } = await asked(setup());
     const ended = talk.beginsToSay('yes', { to: 'nobody', durationMs: 600 });
@@ -82,7 +82,7 @@ test.each(wires)(
   },
 );
 
-test.each(wires)('counts a yes right after the question on %s', async (_, setup) => {
+test.each(wires)('counts a yes given right after the question on %s', async (_, setup) => {
   const { talk, got } = await asked(setup());
   await isOpen(talk, APPROVAL);
   await talk.says('yes', { to: 'subagent', durationMs: 600 });

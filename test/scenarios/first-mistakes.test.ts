@@ -1,5 +1,5 @@
-// The first mistakes of a new user: each is a ConfigurationError that explains what to write instead. Unknown options
-// are refused by name, with the name that was probably meant.
+// The first mistakes of a new user. Each one throws a ConfigurationError that explains what to write instead. The error
+// for an unknown option names the option, and the one that was probably meant.
 
 import { tool } from 'ai';
 import { describe, expect, test } from 'vitest';
@@ -271,18 +271,18 @@ describe('an unknown option', () => {
     expect(act).toThrow(`unknown option \`${name}\`; did you mean \`${meant}\`?`);
   });
 
-  test('lists all options when none is similar', () => {
+  test('lists all options if none is similar', () => {
     expect(() => createChildSubagentToolset({ colour: 'red' } as never)).toThrow(
       'unknown option `colour`; expected `structured`',
     );
   });
 
-  test('lists only a few of many options', () => {
+  test('lists only a few if there are many options', () => {
     const many = Object.fromEntries(Array.from({ length: 200_000 }, (_, n) => [`colour${n}`, n]));
     expect(() => createChildSubagentToolset(many as never)).toThrow(/colour4`.*; and 199995 more$/);
   });
 
-  test('throws a named error when an option of the runtime is given together with a runtime', () => {
+  test("throws a named error if a runtime's own option is set together with a runtime", () => {
     expect(text({ model, agents: [lead], runtime, journal: memoryJournal() })).toThrow(
       'expected `journal` to be given to createRuntime(…)',
     );

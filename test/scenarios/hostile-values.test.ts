@@ -1,4 +1,4 @@
-// Values that third-party code throws or returns are data: the run, the session and the process continue.
+// Values that third-party code throws or returns are treated as data: the run, the session and the process continue.
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -18,7 +18,7 @@ describe.each(hostileNames.filter((name) => !isPromise(name)))('%s', (name) => {
   const returned = (): unknown => hostile(name);
   const rejected = async (): Promise<never> => thrown();
 
-  test('has a message, and matches an error class only if it is an instance', () => {
+  test('has a message and matches an error class only if it is an instance', () => {
     const value = hostile(name);
     expect(typeof messageOf(value)).toBe('string');
     expect(messageOf(value).length).toBeLessThanOrEqual(16_000);
@@ -32,7 +32,7 @@ describe.each(hostileNames.filter((name) => !isPromise(name)))('%s', (name) => {
     ['rejected with', rejected],
     ['returned', returned],
   ])('%s', (_, act) => {
-    /** Runs a subagent, and returns its outcome, which must be JSON. */
+    /** Runs a subagent and returns its outcome, which must be JSON. */
     async function outcome(config: Partial<SubagentConfig>, ...script: ScriptedStep[]) {
       const { run, environment } = subagentRuns(
         steps(...(script.length > 0 ? script : [calls(['work']), say('done')])),
@@ -93,7 +93,7 @@ describe.each(hostileNames.filter((name) => !isPromise(name)))('%s', (name) => {
       });
     });
 
-    test("causes no harm when thrown in a program's handlers", async () => {
+    test("does no harm when thrown in a program's handlers", async () => {
       const { run, environment } = subagentRuns(
         steps(calls(['ask_user', { question: 'Which?' }]), say('done')),
       );
@@ -106,7 +106,7 @@ describe.each(hostileNames.filter((name) => !isPromise(name)))('%s', (name) => {
       expect(await result).toMatchObject({ status: 'completed' });
     });
 
-    test("causes no harm when thrown in a session's tool, hook or memory", async () => {
+    test("does no harm when thrown in a session's tool, hook or memory", async () => {
       const hook = act as never;
       const memory = { facts: act, remember: act, forget: act } as unknown as MemoryStore;
       const talk = textTalk({
@@ -150,14 +150,14 @@ describe.each(hostileNames.filter((name) => !isPromise(name)))('%s', (name) => {
     });
   });
 
-  test('fails the run with a typed error when a model throws it', async () => {
+  test('fails the run with a typed error when thrown by a model', async () => {
     const { run, environment } = subagentRuns(thrown);
     const { result } = run();
     await environment.advance(700_000);
     expect(await result).toMatchObject({ status: 'failed', error: { code: expect.any(String) } });
   });
 
-  test("ends the response, but not the session, when the session's model throws it", async () => {
+  test("ends the response but not the session when thrown by the session's model", async () => {
     let isHostile = true;
     const talk = textTalk({
       lead: () => {
@@ -176,7 +176,7 @@ describe.each(hostileNames.filter((name) => !isPromise(name)))('%s', (name) => {
   });
 });
 
-/** JSON text that is nested too deep for a recursive program. */
+/** JSON text that is nested too deeply for a recursive program. */
 const deep = (levels: number): string => '{"more":'.repeat(levels) + '1' + '}'.repeat(levels);
 
 describe.each([201, 2_000, 20_000])('JSON nested %d deep', (levels) => {
@@ -184,7 +184,7 @@ describe.each([201, 2_000, 20_000])('JSON nested %d deep', (levels) => {
   const work = (execute: () => unknown) =>
     simpleTool(execute, { inputSchema: anything, description: 'Works' });
 
-  test('fails only the call when it is the arguments, and the model reads the reason', async () => {
+  test('fails only the call when used as the arguments, and gives the model the reason', async () => {
     const { outcome, prompts } = subagentRuns(
       steps({ calls: [{ name: 'work', input: deep(levels) }] }, say('done')),
     );
@@ -193,7 +193,7 @@ describe.each([201, 2_000, 20_000])('JSON nested %d deep', (levels) => {
     expect(JSON.stringify(prompts[1]?.prompt)).toContain('nested deeper than 200 levels');
   });
 
-  test('fails only the call when it is the result of a tool or of toModelOutput', async () => {
+  test('fails only the call when returned by a tool or by toModelOutput', async () => {
     const nested = (): unknown => JSON.parse(deep(levels));
     for (const tool of [
       work(nested),
@@ -209,7 +209,7 @@ describe.each([201, 2_000, 20_000])('JSON nested %d deep', (levels) => {
     }
   });
 
-  test('causes another request when it is the structured output', async () => {
+  test('causes another request when returned as the structured output', async () => {
     const { outcome } = subagentRuns(steps(say(deep(levels)), say('{"more":1}')));
     expect(await outcome({ outputSchema: anything })).toMatchObject({
       status: 'completed',
@@ -217,7 +217,7 @@ describe.each([201, 2_000, 20_000])('JSON nested %d deep', (levels) => {
     });
   });
 
-  test('fails only the call when it is the result of complete_task', async () => {
+  test('fails only the call when passed to complete_task', async () => {
     const { outcome } = subagentRuns(
       steps(
         { calls: [{ name: 'complete_task', input: `{"result":${deep(levels)}}` }] },
@@ -243,7 +243,7 @@ describe.each([201, 2_000, 20_000])('JSON nested %d deep', (levels) => {
     expect(ended).toMatchObject({ status: 'completed', toolLedger: [{ status: 'ok' }] });
   });
 
-  test("fails only the call when it is an inline tool's result, and the session continues", async () => {
+  test('fails only the call when returned by an inline tool, and does not end the session', async () => {
     const journal = memoryJournal();
     const talk = textTalk({
       journal,
@@ -274,7 +274,7 @@ describe.each([201, 2_000, 20_000])('JSON nested %d deep', (levels) => {
 
 describe('the token counts of a provider', () => {
   const counts = [Number.NaN, -5_000, Infinity, -Infinity, 1e300, '12', null, undefined, {}, 10n];
-  test.each(counts)('count %s as 0, and the budget uses an estimate', async (count) => {
+  test.each(counts)('count %s as 0 and let the budget use an estimate', async (count) => {
     const counting = ({ model }: ReturnType<typeof subagentRuns>) => {
       const doGenerate: typeof model.doGenerate = async (call) => ({
         ...(await model.doGenerate(call)),
@@ -289,7 +289,7 @@ describe('the token counts of a provider', () => {
     const runs = subagentRuns(steps(calls(['work']), calls(['work']), say('done')));
     const { usage } = await runs.outcome(config, counting(runs));
     expect(usage).toEqual({ inputTokens: 0, outputTokens: 0, totalTokens: 0 });
-    // The budget counts the read and said text instead: no grant is returned.
+    // The budget counts the text that was read and written instead, and nothing is refunded.
     const limited = subagentRuns(({ prompt }) =>
       JSON.stringify(prompt.at(-1)).includes('last answer') ? say('Half.') : calls(['work']),
     );

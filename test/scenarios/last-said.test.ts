@@ -1,5 +1,5 @@
-// Words count at once only for the question that was said last to the user (QUESTION-10). After other words of the
-// lead agent, an approval is read back before a yes counts, and the lead agent settles any other answer.
+// An utterance counts at once only for the question that was put to the user last (QUESTION-10). If the lead agent has
+// said something else since, an approval is read back before a yes counts, and the lead agent settles any other answer.
 
 import { describe, expect, it, test } from 'vitest';
 import type { Script } from '../../src/testing/index.ts';
@@ -14,7 +14,7 @@ import {
 } from '../support/text-talk.ts';
 import { voiceTalk } from '../support/voice-talk.ts';
 
-/** Creates a subagent that pays with consent, and the list of its payments. */
+/** Creates a subagent that pays after an approval, and the list of its payments. */
 function payer() {
   const paid: unknown[] = [];
   const subagent: ScriptedSubagent = {
@@ -26,7 +26,7 @@ function payer() {
 
 const READ_BACK = 'To be sure: Does something, with pay (amount: 900): may I do that?';
 
-/** A script with which the lead agent offers something else in its reply to these words. */
+/** A script in which the lead agent offers something else when it replies to this text. */
 const offering =
   (words: string): Script =>
   (prompt) =>
@@ -46,7 +46,7 @@ async function text(lead: Script = offering('How is the weather?'), more: TalkOp
 
 describe('a yes after other words of the lead agent, by text', () => {
   it.each(['Yes.', 'yes please', 'Go ahead.', 'Approve'])(
-    'does not approve the action before a read-back: %s',
+    'does not approve the action without a read-back: %s',
     async (yes) => {
       const { type, paid, put } = await text();
       await type('How is the weather?');
@@ -58,7 +58,7 @@ describe('a yes after other words of the lead agent, by text', () => {
     },
   );
 
-  it('does not deny the action before a read-back: a no', async () => {
+  it('does not deny the action without a read-back: a no', async () => {
     const { type, paid, put, state } = await text();
     await type('How is the weather?');
     await type('No.');
@@ -68,7 +68,7 @@ describe('a yes after other words of the lead agent, by text', () => {
     expect([paid, state().questions.at(-1)?.state]).toEqual([[], 'answered']);
   });
 
-  it('does not count once other words follow the read-back', async () => {
+  it('does not count if the lead agent says something else after the read-back', async () => {
     const { type, paid, put } = await text();
     await type('How is the weather?');
     await type('Yes.');
@@ -78,7 +78,7 @@ describe('a yes after other words of the lead agent, by text', () => {
     expect(put().filter((question) => question === READ_BACK)).toHaveLength(2);
   });
 
-  it('does not block a button, which always counts', async () => {
+  it('does not block a button press, which always counts', async () => {
     const { type, paid, session, state, environment } = await text();
     await type('How is the weather?');
     const { requestId = '' } = state().questions.at(-1) ?? {};
@@ -96,7 +96,7 @@ describe('a yes after other words of the lead agent, by text', () => {
     expect(put().at(-1)).toBe(READ_BACK);
   });
 
-  it('counts at once if the question was repeated last', async () => {
+  it('counts at once if the question was the last thing said', async () => {
     const again = 'Say the question again.';
     const { type, paid } = await text(settling(again, settle('repeat', { quote: again })));
     await type('How is the weather?');
@@ -155,7 +155,7 @@ describe('a yes after other words of the lead agent, by voice', () => {
     return { ...talk, paid };
   }
 
-  it('does not approve the action before a read-back', async () => {
+  it('does not approve the action without a read-back', async () => {
     const { say: utter, speak, pause, asked, paid } = await voice();
     await utter('How is the weather?');
     await speak('Rain. Shall I also tell you about Sunday?');
@@ -181,7 +181,7 @@ describe('a decision followed by a request', () => {
     ['No, and book a table for two.', 0],
     ['Forget it, make me the report instead.', 0],
     ['Yes, and then book a table.', 1],
-  ])('decides the approval, and passes the words to the lead agent: %s', async (words, times) => {
+  ])('decides the approval and passes the message to the lead agent: %s', async (words, times) => {
     const { type, paid, state, said } = await text();
     await type(words);
     expect(state().questions.at(-1)?.state).toBe('answered');
@@ -189,7 +189,7 @@ describe('a decision followed by a request', () => {
     expect(said()).toContain(`You said: ${words}`);
   });
 
-  it("declines with the user's words by way of the lead agent", async () => {
+  it("declines the approval through the lead agent in the user's own words", async () => {
     const words = 'Yes, but on Friday instead.';
     const decline = settle('decline', { quote: words, text: 'on Friday instead' });
     const { type, paid, state } = await text(settling(words, decline));
@@ -222,7 +222,7 @@ describe('spoken words', () => {
     return { ...talk, paid };
   }
 
-  it('count only for the client that owns the voice: a yes by bob is not a yes by ann', async () => {
+  it("count only for the client that owns the voice: bob's yes is not ann's yes", async () => {
     const { speak, say: utter, paid, question } = await voice('bob', ['ann']);
     await speak('May I pay 900?');
     await utter('Yes.');

@@ -1,5 +1,5 @@
-// An approval that lasts: later calls of the same kind run without a question, in the task or in the session, until the
-// user takes it back (APPROVAL-6, SETTLE-2, QUESTION-13).
+// A lasting approval: later calls of the same kind run without a question, in the task or in the session, until the
+// user revokes the approval (APPROVAL-6, SETTLE-2, QUESTION-13).
 
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
@@ -33,7 +33,7 @@ const QUESTION =
   'Sends a mail, with send_mail (to: "anna@example.com", text: "Hi"): may I do that?';
 const LASTING = `To be sure: ${QUESTION} A yes also lets it do exactly this again without asking, until this task is done.`;
 
-/** Subagents that send these mails one after the other, and the list of those that were sent. */
+/** Subagents that send these emails one after the other, and the list of the emails that were sent. */
 function mailing(sent: unknown[], mails: readonly Mail[], tool: object = {}): TalkOptions {
   const send_mail = {
     description: 'Sends a mail',
@@ -85,7 +85,7 @@ async function text(
 }
 
 describe('an approval that lasts', () => {
-  it('APPROVAL-6: covers the same call, and the ledger names it', async () => {
+  it('APPROVAL-6: covers later identical calls, whose ledger entries name the approval', async () => {
     const { answer, sent, open, lasting, ledger } = await text([ANNA, ANNA, BEN]);
     const [asked] = open();
     expect(await answer({ approved: true, lasts: 'session' })).toEqual({ accepted: true });
@@ -101,13 +101,13 @@ describe('an approval that lasts', () => {
     expect(lasting()).toMatchObject([{ requestId: asked?.requestId, lasts: 'session' }]);
   });
 
-  it('covers no later call without `lasts`', async () => {
+  it('covers no later call if `lasts` is not set', async () => {
     const { answer, sent, open } = await text();
     await answer({ approved: true });
     expect([sent, open().length]).toEqual([[ANNA], 1]);
   });
 
-  it('leaves free what the author of the tool says', async () => {
+  it("ignores differences in the arguments that the tool's author has marked as free", async () => {
     const tool = { lasting: { free: ['text'] } };
     const { answer, sent, open } = await text([ANNA, ANNA_AGAIN, BEN], tool);
     expect(open()).toMatchObject([{ mayDiffer: ['text'] }]);
@@ -116,13 +116,13 @@ describe('an approval that lasts', () => {
     expect(open()).toMatchObject([{ action: { input: BEN } }]);
   });
 
-  it('covers no other text unless the author leaves it free', async () => {
+  it("covers no other text unless the tool's author has marked the text as free", async () => {
     const { answer, sent, open } = await text([ANNA, ANNA_AGAIN]);
     await answer({ approved: true, lasts: 'session' });
     expect([sent, open().length]).toEqual([[ANNA], 1]);
   });
 
-  it('gives nothing where the author of the tool allows none', async () => {
+  it("grants nothing if the tool's author does not allow it", async () => {
     const { answer, sent, open, type } = await text([ANNA, ANNA], { lasting: false });
     expect(await answer({ approved: true, lasts: 'task' })).toEqual({
       accepted: false,
@@ -150,7 +150,7 @@ describe('an approval that lasts', () => {
     expect([sent.length, open().length]).toEqual([2, 1]);
   });
 
-  it('covers a later task of the same agent for a session, and none of another', async () => {
+  it("covers a later task of the same agent in the session, but no other agent's task", async () => {
     const { answer, sent, open, type } = await text();
     await answer({ approved: true, lasts: 'session' });
     await type('use mail');
@@ -159,20 +159,23 @@ describe('an approval that lasts', () => {
     expect([sent.length, open().length]).toEqual([4, 1]);
   });
 
-  it.each([{ approved: false }, { optionId: 'deny' }])('ends by %j', async (given) => {
-    const { answer, sent, open, lasting, type } = await text();
-    const id = open()[0]?.requestId;
-    await answer({ approved: true, lasts: 'session' });
-    expect(await answer({ approved: true }, undefined, id)).toEqual({
-      accepted: false,
-      reason: 'over',
-    });
-    expect(await answer(given, undefined, id)).toEqual({ accepted: true });
-    expect(lasting()).toEqual([]);
-    expect(await answer(given, undefined, id)).toEqual({ accepted: false, reason: 'over' });
-    await type('use mail');
-    expect([sent.length, open().length]).toEqual([2, 1]);
-  });
+  it.each([{ approved: false }, { optionId: 'deny' }])(
+    'ends when answered with %j',
+    async (given) => {
+      const { answer, sent, open, lasting, type } = await text();
+      const id = open()[0]?.requestId;
+      await answer({ approved: true, lasts: 'session' });
+      expect(await answer({ approved: true }, undefined, id)).toEqual({
+        accepted: false,
+        reason: 'over',
+      });
+      expect(await answer(given, undefined, id)).toEqual({ accepted: true });
+      expect(lasting()).toEqual([]);
+      expect(await answer(given, undefined, id)).toEqual({ accepted: false, reason: 'over' });
+      await type('use mail');
+      expect([sent.length, open().length]).toEqual([2, 1]);
+    },
+  );
 
   it('stays in a replay as an answered question when it ends', async () => {
     const of = world();
@@ -193,7 +196,7 @@ describe('an approval that lasts', () => {
     await life.close();
   });
 
-  it('ends when the user denies such a call', async () => {
+  it('ends when the user denies an identical call', async () => {
     const { answer, sent, lasting, session, state } = await text(
       [ANNA, ANNA],
       {},
@@ -211,7 +214,7 @@ describe('an approval that lasts', () => {
     expect(sent).toEqual([ANNA, ANNA]);
   });
 
-  it('WHO-1: begins and ends by those who may answer', async () => {
+  it('WHO-1: lets only users who may answer grant it or end it', async () => {
     const { answer, sent, open, lasting, type } = await text([ANNA, ANNA], {
       answerableBy: ['boss'],
     });
@@ -227,7 +230,7 @@ describe('an approval that lasts', () => {
     expect([sent.length, open().length]).toEqual([2, 1]);
   });
 
-  it('P8: covers no call that is denied by the author', async () => {
+  it('P8: covers no call that the author denies', async () => {
     let isDenied = false;
     const toolApproval = { send_mail: () => (isDenied ? 'denied' : 'user-approval') as never };
     const execute = () => {
@@ -242,7 +245,7 @@ describe('an approval that lasts', () => {
     expect(ledger()[0]).toMatchObject([{ approval: 'given' }, { approval: 'author_denied' }]);
   });
 
-  it('covers the subagents below the one that asked, and no other', async () => {
+  it('covers the subagents under the one that asked and no others', async () => {
     const sent: unknown[] = [];
     const { mail, post } = mailing(sent, [ANNA]).subagents ?? {};
     const child = createSubAgentTool(
@@ -267,7 +270,7 @@ describe('an approval that lasts', () => {
     expect([sent.length, open().length]).toEqual([2, 1]);
   });
 
-  it('covers the same permission of an agent behind a relay', async () => {
+  it('covers the same permission for an agent behind a relay', async () => {
     const edit = { permission: { title: 'Edit a.txt', kind: 'edit', input: { path: 'a.txt' } } };
     const other = { permission: { ...edit.permission, title: 'Edit b.txt' } };
     const relay = scriptedRelay({ script: () => [edit, edit, other] });
@@ -283,7 +286,7 @@ describe('an approval that lasts', () => {
     ]);
   });
 
-  it('needs a session: a run of a program has none', async () => {
+  it("requires a session, so a program's run cannot use it", async () => {
     const sent: unknown[] = [];
     const { environment, errors, outcome } = subagentRuns(
       turns(calls(['send_mail', ANNA]), say('Done.')),
@@ -313,7 +316,7 @@ describe('an approval that lasts', () => {
     expect(open()).toHaveLength(1);
   });
 
-  it('ends by an answer while no process runs the session', async () => {
+  it('ends when it is denied while no process is running the session', async () => {
     const of = world();
     const sent: unknown[] = [];
     const begin = async () => {
@@ -325,7 +328,7 @@ describe('an approval that lasts', () => {
     const first = await begin();
     await first.type('use mail');
     const id = first.state().questions[0]?.requestId ?? '';
-    // The process dies before it reports the second mail.
+    // The process dies before it reports the second email.
     const isSecond = of.entries.length + 5;
     of.killAt(isSecond, 'before');
     void first.session.answer(id, { approved: true, lasts: 'session' }).catch(() => {});
@@ -355,7 +358,7 @@ describe('an approval that lasts, in words', () => {
     expect(sent).toEqual([ANNA, ANNA]);
   });
 
-  it('names what the author leaves free', async () => {
+  it('names the arguments that the author has marked as free', async () => {
     const { type, sent, put } = await text([ANNA, ANNA_AGAIN], { lasting: { free: ['text'] } });
     await type(again);
     expect(put().at(-1)).toContain(
@@ -366,7 +369,7 @@ describe('an approval that lasts, in words', () => {
   });
 
   it.each([again, 'Yes, always.', 'yes always', "Yes. Don't ask me again for this!"])(
-    'P3: gives nothing by "%s" alone',
+    'P3: grants nothing for "%s" alone',
     async (words) => {
       const { type, sent, open, put } = await text();
       await type(words);
@@ -375,7 +378,7 @@ describe('an approval that lasts, in words', () => {
   );
 
   it.each(['Yes.', 'Go ahead.', 'Yes, please do it.'])(
-    'P3: needs more than a yes to the call: "%s"',
+    'P3: requires more than a yes to the call: "%s"',
     async (words) => {
       const { type, sent, open, lasting } = await text();
       await type(words);
@@ -383,7 +386,7 @@ describe('an approval that lasts, in words', () => {
     },
   );
 
-  it('leaves the call as asked after a no, and a yes to that is for it alone', async () => {
+  it('asks about the original call after a no, and a yes then covers only that call', async () => {
     const { type, sent, open, put } = await text();
     await type(again);
     await type('No.');
@@ -393,21 +396,21 @@ describe('an approval that lasts, in words', () => {
     expect([sent, open().length]).toEqual([[ANNA], 1]);
   });
 
-  it('takes the same words again for a yes to the read-back', async () => {
+  it('counts the same phrase said again as a yes to the read-back', async () => {
     const { type, sent } = await text();
     await type(again);
     await type(again);
     expect(sent).toEqual([ANNA, ANNA]);
   });
 
-  it('covers this call alone if a button approves it meanwhile', async () => {
+  it('covers only this call if a button approves the call in the meantime', async () => {
     const { type, answer, sent, open, lasting } = await text();
     await type(again);
     expect(await answer({ approved: true })).toEqual({ accepted: true });
     expect([sent, open().length, lasting()]).toEqual([[ANNA], 1, []]);
   });
 
-  it('lasts by a button meanwhile', async () => {
+  it('takes effect at once if a button grants it in the meantime', async () => {
     const { type, answer, sent } = await text();
     await type(again);
     expect(await answer({ approved: true, lasts: 'session' })).toEqual({ accepted: true });
@@ -442,7 +445,7 @@ describe('an approval that lasts, in words', () => {
 
   const wish = 'Always allow this.';
 
-  it('SETTLE-2: covers the session if the lead model proposes that', async () => {
+  it('SETTLE-2: covers the session if the lead model proposes it', async () => {
     const lead = settling(wish, settle('always', { text: 'session', quote: wish }));
     const { type, sent, put, open } = await text([ANNA, ANNA], {}, { lead });
     await type(wish);
@@ -454,7 +457,7 @@ describe('an approval that lasts, in words', () => {
     expect(sent).toHaveLength(4);
   });
 
-  it('SETTLE-1: needs words of the user', async () => {
+  it('SETTLE-1: requires a message in which the user asks for it', async () => {
     const lead = settling(
       'How is the weather?',
       settle('always', { text: 'session', quote: wish }),
@@ -483,7 +486,7 @@ describe('an approval that lasts, in words', () => {
     expect([sent.length, open().length]).toEqual([2, 1]);
   });
 
-  it('SETTLE-1: stays without words of the user', async () => {
+  it('SETTLE-1: remains in effect unless the user asks to revoke it', async () => {
     const lead = settling('Hello.', settle('revoke', { quote: back }));
     const { type, answer, lasting } = await text([ANNA, ANNA], {}, { lead });
     await answer({ approved: true, lasts: 'session' });
@@ -491,7 +494,7 @@ describe('an approval that lasts, in words', () => {
     expect(lasting()).toHaveLength(1);
   });
 
-  it('ends by its id if there are several', async () => {
+  it('ends by id if there are several', async () => {
     const requests: string[] = [];
     const lead: Script = (prompt) => {
       const id = requests[0];
@@ -510,7 +513,7 @@ describe('an approval that lasts, in words', () => {
     expect(lasting()).toMatchObject([{ action: { input: BEN } }]);
   });
 
-  it('stays when a user revokes it who may not answer', async () => {
+  it('remains in effect when a user who may not answer revokes it', async () => {
     const lead = settling(back, settle('revoke', { quote: back }));
     const tool = { answerableBy: ['boss'] };
     const { session, environment, answer, lasting } = await text([ANNA, ANNA], tool, { lead });
@@ -571,7 +574,10 @@ describe('an approval that lasts, and a kill at each entry', () => {
     return leadScript(prompt);
   };
 
-  /** Approves the first mail always, revokes that after the first task, and leaves the question of the second. */
+  /**
+   * Gives the first email a lasting approval, revokes that approval after the first task, and leaves the question about
+   * the second email open.
+   */
   const play = async (of: World) => {
     const sent: unknown[] = [];
     for (;;) {
@@ -608,7 +614,7 @@ describe('an approval that lasts, and a kill at each entry', () => {
   };
 
   for (const snapshots of [false, true])
-    it(`P3: asks again after it was taken back, and not before (snapshots: ${snapshots})`, async () => {
+    it(`P3: asks again after it was revoked but not before (snapshots: ${snapshots})`, async () => {
       const worldOf = () => world(snapshots ? { snapshots: { afterEntries: 1, trim: false } } : {});
       const { written, ...fate } = await play(worldOf());
       expect(fate).toEqual({ open: 1, lasting: 0, sent: [JSON.stringify(ANNA)] });

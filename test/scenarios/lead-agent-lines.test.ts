@@ -1,4 +1,4 @@
-// Lines of the Bodhi inventory about sessions, their hooks and their events that no other test cites.
+// The claims of the Bodhi inventory about sessions, their hooks and their events that no other test cites.
 
 import { describe, expect, test } from 'vitest';
 import { calls, never, say, simpleTool, steps } from '../support/subagent-runs.ts';
@@ -17,7 +17,7 @@ describe('subagents', () => {
   });
 
   test(
-    'get one instance per handoff, disposed once, however it ends',
+    'get one instance per handoff, which is disposed once however the handoff ends',
     { tags: ['B27'] },
     async () => {
       let made = 0;
@@ -54,7 +54,7 @@ describe('subagents', () => {
   );
 
   test(
-    'return their text and step count, and call a hook for each step',
+    'return their text and step count and call a hook for each step',
     { tags: ['B32', 'B34'] },
     async () => {
       const seen: unknown[] = [];
@@ -81,38 +81,42 @@ describe('subagents', () => {
     },
   );
 
-  test('abort at their timeout, and the user is informed', { tags: ['B33'] }, async () => {
-    const aborted: boolean[] = [];
-    const { start, type, environment, said } = textTalk({
-      subagents: {
-        slow: {
-          script: steps(calls(['hang'])),
-          config: {
-            timeout: 1000,
-            tools: {
-              hang: simpleTool(({ abortSignal }) => {
-                abortSignal?.addEventListener('abort', () => aborted.push(true));
-                return never();
-              }),
+  test(
+    'abort at their timeout and let the lead agent inform the user',
+    { tags: ['B33'] },
+    async () => {
+      const aborted: boolean[] = [];
+      const { start, type, environment, said } = textTalk({
+        subagents: {
+          slow: {
+            script: steps(calls(['hang'])),
+            config: {
+              timeout: 1000,
+              tools: {
+                hang: simpleTool(({ abortSignal }) => {
+                  abortSignal?.addEventListener('abort', () => aborted.push(true));
+                  return never();
+                }),
+              },
             },
           },
+          quick: { script: () => say('Done.') },
         },
-        quick: { script: () => say('Done.') },
-      },
-    });
-    await start();
-    await type('use slow and quick');
-    await environment.advance(2000);
-    expect(aborted).toEqual([true]);
-    // Each tool has a separate time limit: the other one continues.
-    expect(said().some((text) => text.includes('"result":"Done."'))).toBe(true);
-    expect(said().some((text) => text.includes('"error":'))).toBe(true);
-  });
+      });
+      await start();
+      await type('use slow and quick');
+      await environment.advance(2000);
+      expect(aborted).toEqual([true]);
+      // Each tool has its own time limit, so the other tool continues.
+      expect(said().some((text) => text.includes('"result":"Done."'))).toBe(true);
+      expect(said().some((text) => text.includes('"error":'))).toBe(true);
+    },
+  );
 });
 
 describe('notices', () => {
   test(
-    'default to the label SUBAGENT UPDATE and the priority normal',
+    'use the label SUBAGENT UPDATE and the priority normal by default',
     { tags: ['B61'] },
     async () => {
       const { start, session, said, environment, state } = textTalk();
@@ -131,7 +135,7 @@ describe('notices', () => {
 
 describe('the session', () => {
   test(
-    'calls its start hook once across all reconnects, and reports its duration',
+    'calls its start hook once across all reconnects and reports its duration',
     { tags: ['B67', 'B68'] },
     async () => {
       const told: unknown[] = [];
@@ -171,7 +175,7 @@ describe('the session', () => {
   );
 
   test(
-    'reconnects five times in a row, and doubles the delay up to its maximum',
+    'reconnects five times in a row and doubles the delay up to its maximum',
     { tags: ['B88'] },
     async () => {
       const { session, transport, environment } = voiceTalk({
@@ -192,8 +196,8 @@ describe('the session', () => {
       }
       expect(await outcome).toMatchObject({ code: 'TRANSPORT_LOST' });
       expect(waits).toHaveLength(5);
-      // Jitter shortens the delay by up to half, so that clients that were disconnected together do not
-      // reconnect together.
+      // Jitter shortens the delay by up to half, so that clients that were disconnected together do not reconnect at
+      // the same time.
       for (const [index, most] of [1000, 2000, 4000, 4000, 4000].entries()) {
         expect(waits[index]).toBeLessThanOrEqual(most + 50);
         expect(waits[index]).toBeGreaterThanOrEqual(most / 2);

@@ -1,5 +1,5 @@
-// How an app follows a text session, and the effect on deliveries: which ways count as the user, what happens to a
-// delivery without an acknowledgement, and that it delays no other.
+// How an app follows a text session, and how that affects deliveries: which ways of following count as the user, what
+// happens to a delivery without an acknowledgement, and that it does not delay other deliveries.
 import {
   clientMessages,
   receiveClientMessage,
@@ -21,7 +21,7 @@ const TWO: TalkOptions = {
   },
 };
 
-/** The ids of the deliveries that a follower received; cards are marked. */
+/** The ids of the deliveries that a follower received. Cards are marked. */
 interface Follower {
   readonly got: string[];
   leave(): void;
@@ -86,7 +86,7 @@ function observer(session: Talk['session']): Follower {
   return { got, leave: () => subscription.unsubscribe() };
 }
 
-/** Follows the events, but listens to no delivery. */
+/** Follows the events but does not listen to deliveries. */
 function tracer(session: Talk['session']): Follower {
   const subscriptions = [session.events.subscribe(), session.store.subscribe(() => {})];
   return { got: [], leave: () => subscriptions.forEach((one) => one.unsubscribe()) };
@@ -95,7 +95,7 @@ function tracer(session: Talk['session']): Follower {
 interface Way {
   readonly way: string;
   readonly follow: (session: Talk['session']) => readonly Follower[];
-  /** The final state of two results, and how often each is given. */
+  /** The final state of two results, and how often each one is passed on. */
   readonly state: 'delivered' | 'pending';
   readonly given: number;
   readonly warns: boolean;
@@ -154,12 +154,12 @@ const ways: readonly Way[] = [
 ];
 
 describe.each(ways)('a session followed by $way', ({ follow, state: expected, given, warns }) => {
-  test('delivers two results once each without a delay, with the same acknowledgement', async () => {
+  test('delivers two results once each, without delay and with the same acknowledgement', async () => {
     const { session, type, state, events, environment } = textTalk(TWO);
     await session.start();
     const followers = follow(session);
     await type('use first and second');
-    // Long after every deadline, no delivery is told twice or delayed.
+    // No delivery is repeated or delayed, even long after every deadline.
     await environment.advance(3_600_000);
     const { deliveries } = state();
     expect(deliveries.map((one) => one.state)).toEqual([expected, expected]);
@@ -176,7 +176,7 @@ describe.each(ways)('a session followed by $way', ({ follow, state: expected, gi
     expect(warnings).toHaveLength(Number(warns));
   });
 
-  test('turns an unacknowledged delivery into a card for the next client, which may acknowledge it', async () => {
+  test('turns an unacknowledged delivery into a card that the next client can acknowledge', async () => {
     const { session, type, state, environment } = textTalk(TWO);
     await session.start();
     follow(session);
@@ -187,7 +187,7 @@ describe.each(ways)('a session followed by $way', ({ follow, state: expected, gi
     await environment.settle();
     expect(late.got).toEqual(expected === 'pending' ? ids.map((id) => `card ${id}`) : []);
     expect(state().deliveries.map((one) => one.state)).toEqual(['delivered', 'delivered']);
-    // No other follower gets them.
+    // No other follower receives the deliveries.
     const later = [observer(session), reader(session), client(session, true)];
     await environment.settle();
     expect(later.flatMap(({ got }) => got)).toEqual([]);
@@ -210,7 +210,7 @@ describe('a reader', () => {
     await type('use first and second');
     process.off('unhandledRejection', onFailed);
     expect(gone.got).toHaveLength(1);
-    // Without time passing, the other delivery was also told.
+    // The other delivery was also reported, although no time has passed.
     expect(state().deliveries).toMatchObject([
       { state: 'pending', card: true, attempts: 1 },
       { state: 'pending', card: true, attempts: 1 },
@@ -221,7 +221,7 @@ describe('a reader', () => {
     expect(state().deliveries.map((one) => one.state)).toEqual(['delivered', 'delivered']);
   });
 
-  test('does not delay results while it is busy, and acknowledges a result when it requests the next part', async () => {
+  test('does not delay results while busy, and acknowledges a result by requesting the next part', async () => {
     const { session, type, state, environment } = textTalk(TWO);
     await session.start();
     const parts = session.read();
@@ -252,7 +252,7 @@ describe('a question without a listener', () => {
     },
   };
 
-  test('does not delay results, and is presented again to the next client', async () => {
+  test('does not delay results and is presented again to the next client', async () => {
     const { session, type, state, environment, question } = textTalk(asking);
     await session.start();
     await type('use ride and report');
@@ -271,7 +271,7 @@ describe('a question without a listener', () => {
     expect(late.got.filter((id) => id === question()?.requestId)).toHaveLength(1);
   });
 
-  test('accepts an answer when a client reports it as shown, or the user types', async () => {
+  test('accepts an answer when a client reports the question as shown or the user types', async () => {
     const { session, type, environment, question } = textTalk(asking);
     await session.start();
     client(session, true);
@@ -286,7 +286,7 @@ describe('a question without a listener', () => {
 
 describe('a delivery across two processes', () => {
   test.each(['crash', 'hibernate'] as const)(
-    'a %s: a result that was shown before appears once as a card',
+    'a %s: shows a previously shown result once, as a card',
     async (how) => {
       const of = world();
       const before = textLife(of, TWO);
@@ -311,7 +311,7 @@ describe('a delivery across two processes', () => {
         'delivered',
         'delivered',
       ]);
-      // The lead agent did not tell them again.
+      // The lead agent did not report the results again.
       expect(after.state().transcript.filter(({ text }) => text.startsWith('Told'))).toHaveLength(
         2,
       );
@@ -334,7 +334,7 @@ describe('TEXT-LEAD-5: the warning of a missing listener', () => {
     expect(warned(events)).toBe(0);
   });
 
-  test('does not appear after a process with a client was killed', async () => {
+  test('does not appear after a process that had a client is killed', async () => {
     const of = world();
     const before = textLife(of, TWO);
     await before.session.start();
@@ -368,7 +368,7 @@ test('OUTBOX-9: ends the oldest delivery that was shown when the outbox exceeds 
   ]);
 });
 
-test('a client acknowledges results that were delivered together, all at once or one by one', async () => {
+test('lets a client acknowledge results delivered together, all at once or one by one', async () => {
   const { session, type, state, environment } = textTalk({ ...TWO, consolidation: 'batch' });
   await session.start();
   const messages: ClientMessage[] = [];

@@ -1,5 +1,6 @@
-// Providers cache the beginning of a request that they have read before, and charge a tenth for it. So each request of
-// a subagent and of the lead agent begins with the bytes of the previous one: a sent part never changes.
+// Providers cache the start of a request if they have read it before, and charge a tenth of the price for it. So each
+// request of a subagent or lead agent starts with the bytes of the previous one, and a part that has been sent never
+// changes.
 
 import type { LanguageModelV4CallOptions } from '@ai-sdk/provider';
 import { expect, test } from 'vitest';
@@ -8,7 +9,7 @@ import { textLife, world } from '../support/crashes.ts';
 import { calls, say, simpleTool } from '../support/subagent-runs.ts';
 import { instructionsOf, type TalkOptions } from '../support/text-talk.ts';
 
-/** Records each request in parts, as JSON. */
+/** Records the parts of each request as JSON. */
 function noting(requests: LanguageModelV4CallOptions[]): TalkOptions['wire'] {
   return (mind) => ({
     ...mind,
@@ -47,7 +48,7 @@ const turns = [
 ] as const;
 
 const worker = {
-  // The script decides by its prompt, so that the model of another process continues.
+  // The script makes its decisions from its prompt, so that the model of another process can continue.
   script: ({ prompt }: ScriptedPrompt) =>
     turns[prompt.filter(({ role }) => role === 'assistant').length] ?? say('Done.'),
   config: {
@@ -57,7 +58,7 @@ const worker = {
   },
 };
 
-/** Answers the subagent's questions; after a crash the open one is asked again. */
+/** Answers the subagent's questions. After a crash, the open question is asked again. */
 async function toTheEnd(life: ReturnType<typeof textLife>): Promise<void> {
   for (let said = 0; said < 4 && life.state().subagents[0]?.endedAt === null; said += 1)
     await life.type('yes');
@@ -84,7 +85,7 @@ test.each([false, true])(
     const own = requests.filter(isOf(instructionsOf('ride')));
     expect(own).toHaveLength(turns.length);
     expectOnePrefix(own);
-    // Each process writes the notes of the lead agent with a new key, which no journal has (MARK-1).
+    // Each process writes the lead agent's notes with a new key that is in no journal (MARK-1).
     const leads = requests.filter((request) => !own.includes(request));
     const [before, after] = [leads.slice(0, ofLeadBefore), leads.slice(ofLeadBefore)];
     expect(leads.length).toBeGreaterThan(2);
@@ -109,7 +110,7 @@ test('keeps each prompt a prefix of the next after a message or a progress repor
   await life.close();
 });
 
-test('the check finds a system message that contains the time', () => {
+test('detects a system message that contains the time', () => {
   const request = (now: number, more: number) => ({
     prompt: [
       { role: 'system' as const, content: `It is ${now}.` },

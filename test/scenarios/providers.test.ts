@@ -1,5 +1,5 @@
-// The same conversations over five providers, each through its official package and real HTTP, on a third-party
-// server. Time is simulated; only the sockets use real time.
+// The same conversations with five providers, each through its official package and real HTTP, on a third-party server.
+// Time is simulated. Only the sockets use real time.
 
 import { tool } from 'ai';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -29,7 +29,7 @@ async function talkOver(provider: Provider, options: TalkOptions = {}) {
     server,
     /** The warnings of the AI SDK. */
     warnings,
-    /** Returns the exchanges of a subagent; all others are those of the lead agent. */
+    /** Returns a subagent's exchanges. All others belong to the lead agent. */
     exchangesOf: (name: string) =>
       server.exchanges.filter(({ asked }) =>
         JSON.stringify(asked?.messages ?? []).includes(
@@ -72,7 +72,7 @@ describe.each(providers)('$name', (provider) => {
       ]);
     });
 
-    test('continues while a subagent calls a tool, delivers its result, and counts its tokens', async () => {
+    test('continues while a subagent calls a tool, delivers its result and counts its tokens', async () => {
       const seen: unknown[] = [];
       const { type, said, outcomeOf, exchangesOf, errors } = await over({
         subagents: {
@@ -117,7 +117,7 @@ describe.each(providers)('$name', (provider) => {
   });
 
   describe('calls', () => {
-    test('run concurrently within one step, and return their results in order', async () => {
+    test('run concurrently within one step and return their results in order', async () => {
       const seen: unknown[] = [];
       const { type, outcomeOf } = await over({
         subagents: {
@@ -139,7 +139,7 @@ describe.each(providers)('$name', (provider) => {
       ]);
     });
 
-    test('get unique ids, even if the provider counts from 0 in each answer', async () => {
+    test('get unique ids even if the provider counts from 0 in each answer', async () => {
       const seen: unknown[] = [];
       const { type, outcomeOf } = await over({
         subagents: {
@@ -169,7 +169,7 @@ describe.each(providers)('$name', (provider) => {
       ['arguments that are no object', ['look', '[7]'], 'Invalid input for tool look'],
       ['a tool that is not there', ['peek', { at: 'sales' }], 'unavailable tool'],
     ] as const)(
-      'get an error for %s, after which a corrected call succeeds',
+      'receive an error for %s, after which a corrected call succeeds',
       async (_, call, message) => {
         const seen: unknown[] = [];
         const answers: unknown[] = [];
@@ -197,7 +197,7 @@ describe.each(providers)('$name', (provider) => {
     );
 
     test.each(['{"days":', '[7]', 'null'])(
-      'keep the conversation intact when the lead agent calls with the arguments %s',
+      'keep the conversation intact if the lead agent calls with the arguments %s',
       async (json) => {
         const { type, parts, said } = await over({
           subagents: { report: { script: () => say('Sales are up.') } },
@@ -227,7 +227,7 @@ describe.each(providers)('$name', (provider) => {
       expect(errors).toEqual([]);
     });
 
-    test('do not run when the user denies them, and the model reads the denial', async () => {
+    test('do not run if the user denies them, and return the denial to the model', async () => {
       const seen: unknown[] = [];
       const { type, session, environment, question, outcomeOf } = await over({
         subagents: {
@@ -274,7 +274,7 @@ describe.each(providers)('$name', (provider) => {
     };
     const booked = 'Booked: [{"userResponse":"Premium","optionId":"premium"}]';
 
-    test('accepts an answer in words', async () => {
+    test('accepts a typed answer', async () => {
       const { type, parts, outcomeOf } = await over({ subagents: asking });
       await type('use ride');
       expect(parts.find((part) => part.type === 'question.asked')).toMatchObject({
@@ -318,7 +318,7 @@ describe.each(providers)('$name', (provider) => {
     });
 
     describe('with a schema', () => {
-      /** Tells whether the package requests JSON, each in its own way. */
+      /** Returns whether the package requests JSON. Each package does so in its own way. */
       const isStructured = (body: string): boolean =>
         /json_schema|response_format|output_format|output_config|responseMimeType|"name":"json"/.test(
           body,
@@ -336,7 +336,7 @@ describe.each(providers)('$name', (provider) => {
       });
       const done = { status: 'completed', output: { sales: 7 }, steps: 2 };
 
-      test('requests the schema together with tools, or in words if that is off', async () => {
+      test('requests the schema together with tools, or in the prompt if structured output is off', async () => {
         for (const structured of ['auto', 'off'] as const) {
           const { type, outcomeOf, exchangesOf } = await over({ subagents: report(structured) });
           await type('use report');
@@ -350,7 +350,7 @@ describe.each(providers)('$name', (provider) => {
         }
       });
 
-      test('requests the schema in words after one refusal', async () => {
+      test('requests the schema in the prompt after one refusal', async () => {
         const { type, outcomeOf, exchangesOf, server, errors } = await over({
           subagents: report('auto'),
         });
@@ -366,7 +366,7 @@ describe.each(providers)('$name', (provider) => {
         ]);
       });
 
-      test('does not switch to words when another part of the request is invalid', async () => {
+      test('does not move the schema to the prompt if another part of the request is invalid', async () => {
         const { type, outcomeOf, exchangesOf, server } = await over({ subagents: report('auto') });
         server.refuse((body) => body.includes('sales') || body.includes('look'));
         await type('use report');
@@ -387,7 +387,7 @@ describe.each(providers)('$name', (provider) => {
       expect(said().at(-1)).toContain('The model ended without a word');
     });
 
-    test('fails for the user if the lead agent answers with nothing', async () => {
+    test("reports a failed response to the user if the lead agent's answer is empty", async () => {
       const { type, parts, said } = await over({
         lead: (prompt) => (prompt.turn <= 2 ? say('') : leadScript(prompt)),
       });
@@ -403,7 +403,7 @@ describe.each(providers)('$name', (provider) => {
       expect(said().at(-1)).toContain('are you there?');
     });
 
-    test('fails with a named error if it is cut at the length limit', async () => {
+    test('fails with a named error if it is cut off at the length limit', async () => {
       const { type, outcomeOf } = await over({
         subagents: { report: { script: () => ({ text: 'Sales are', finish: 'length' }) } },
       });
@@ -433,7 +433,7 @@ describe.each(providers)('$name', (provider) => {
         expect(outcomeOf('report')).toMatchObject({ status: 'completed', text: 'Sales are up.' });
         expect(said().at(-1)).toContain('Sales are up.');
         expect(said().join()).not.toContain('Hm, hm.');
-        // A package that cannot send reasoning back warns about it.
+        // A package that cannot send reasoning back warns about that.
         expect(warnings).toEqual([]);
       },
     );
@@ -458,7 +458,7 @@ describe.each(providers)('$name', (provider) => {
   });
 
   describe('a provider that refuses', () => {
-    test('gets the next request only at the time that it named (429)', async () => {
+    test('receives the next request only at the time that it specified (429)', async () => {
       const { type, outcomeOf, exchangesOf, environment, errors } = await over({
         subagents: {
           report: {
@@ -498,7 +498,7 @@ describe.each(providers)('$name', (provider) => {
       expect(said().at(-1)).toContain('the disk is full');
     });
 
-    test('gets no second request after a permanent refusal (400)', async () => {
+    test('receives no second request after a permanent refusal (400)', async () => {
       const { type, outcomeOf, exchangesOf, environment } = await over({
         subagents: {
           report: {
@@ -522,7 +522,7 @@ describe.each(providers)('$name', (provider) => {
       [500, 'PROVIDER_UNAVAILABLE', 3],
       [401, 'PROVIDER_UNAUTHORIZED', 1],
     ])(
-      'fails one reply of the lead agent (%d), and the next words are answered',
+      'fails one reply of the lead agent (%d) and does not affect the next one',
       async (status, code, attempts) => {
         const { type, parts, said, environment, errors } = await over({
           lead: (prompt) => {
@@ -569,7 +569,7 @@ describe.each(providers)('$name', (provider) => {
   });
 
   describe('a stream that breaks off', () => {
-    test('keeps the received part, and reports the interruption', async () => {
+    test('keeps the part that was received and reports the interruption', async () => {
       const { type, parts, state, server, said } = await over();
       let breaks = true;
       server.breakOff(() => breaks);
@@ -588,7 +588,7 @@ describe.each(providers)('$name', (provider) => {
       expect(said().at(-1)).toBe('You said: go on');
     });
 
-    test("causes another request if it was a subagent's", async () => {
+    test('causes another request if it came from a subagent', async () => {
       const { type, outcomeOf, exchangesOf, environment, server, errors } = await over({
         subagents: {
           report: {
@@ -659,7 +659,7 @@ describe.each(providers)('$name', (provider) => {
     });
   });
 
-  test("limits the model's output by a token budget, and ends with a partial result", async () => {
+  test("limits the model's output by a token budget and ends with a partial result", async () => {
     const { type, outcomeOf, exchangesOf } = await over({
       subagents: {
         report: {

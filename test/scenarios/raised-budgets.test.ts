@@ -1,4 +1,4 @@
-// The budget of a subagent or a session is raised: by the app, by an operator over the network, and in a journal that
+// The budget of a subagent or a session is increased by the app, by an operator over the network, or in a journal that
 // no process has open.
 
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -10,7 +10,7 @@ import { instantsOf, textLife, turns, world, type World } from '../support/crash
 import { calls, say } from '../support/subagent-runs.ts';
 import { textTalk, type TalkOptions } from '../support/text-talk.ts';
 
-/** The subagent has a step for its question, and none for the answer. */
+/** The subagent has a step for its question but none for the answer. */
 const asking: TalkOptions = {
   subagents: {
     ride: {
@@ -39,12 +39,12 @@ async function inQuestion(of = world()) {
   return { of, talk, id, answer };
 }
 
-test('exhausts its budget after a question if the budget was not raised', async () => {
+test('exhausts its budget after a question if the budget was not increased', async () => {
   const { answer } = await inQuestion();
   expect(await answer()).toMatchObject({ error: { code: 'BUDGET_EXHAUSTED' } });
 });
 
-test('BUDGETS-13: continues the work after a raise, and the journal names the user who raised it', async () => {
+test('BUDGETS-13: continues after an increase and records the user who made it', async () => {
   const { of, talk, id, answer } = await inQuestion();
   const receipt = talk.session.subagents.raiseBudget(id, { steps: 3 }, { by: 'ann' });
   expect(receipt).toMatchObject({
@@ -58,14 +58,14 @@ test('BUDGETS-13: continues the work after a raise, and the journal names the us
   const views = new Set<number | undefined>();
   for (const { view } of replaySession(of.entries)) views.add(view.subagents[0]?.budget?.steps);
   expect(views).toEqual(new Set([undefined, 1, 3]));
-  // The subagent has ended: the raise is too late.
+  // The increase comes too late, because the subagent has ended.
   expect(talk.session.subagents.raiseBudget(id, { steps: 9 })).toMatchObject({
     error: { code: 'ALREADY_TERMINAL' },
   });
 });
 
 test.each([Infinity, 1])(
-  'BUDGETS-13: keeps a raised budget across a crash, with a snapshot after %s entries',
+  'BUDGETS-13: keeps an increased budget across a crash, with a snapshot after %s entries',
   async (afterEntries) => {
     const of = world({ snapshots: { afterEntries, trim: true } });
     const { talk, id, answer } = await inQuestion(of);
@@ -78,7 +78,7 @@ test.each([Infinity, 1])(
   },
 );
 
-test('BUDGETS-13: applies a raise written while no process held the session', async () => {
+test('BUDGETS-13: applies an increase that was written while no process held the session', async () => {
   const { of, talk, id, answer } = await inQuestion();
   talk.kill();
   const { journal } = of.begin().runtime;
@@ -116,7 +116,7 @@ test.each([
   [{}],
   [null],
   [{ cost: Infinity }],
-])('refuses %j by name, and writes nothing', async (limits) => {
+])('names %j as invalid and writes nothing', async (limits) => {
   const { of, talk, id } = await inQuestion();
   const { length } = of.entries;
   expect(() => talk.session.subagents.raiseBudget(id, limits as never)).toThrow(/raiseBudget\(id/);
@@ -126,7 +126,7 @@ test.each([
   expect(of.entries).toHaveLength(length);
 });
 
-test("does not let a subagent raise its own budget or its parent's", async () => {
+test("does not let a subagent increase its own budget or its parent's", async () => {
   const { session, start, type, state } = textTalk(asking);
   await start();
   await type('use ride');
@@ -137,7 +137,7 @@ test("does not let a subagent raise its own budget or its parent's", async () =>
   });
 });
 
-test('lets an operator raise a budget over the network, but not a user or an observer', async () => {
+test('lets an operator increase a budget over the network, but not a user or an observer', async () => {
   const journal = memoryJournal();
   const session = rideSession({
     ...asking,
@@ -180,7 +180,7 @@ test('lets an operator raise a budget over the network, but not a user or an obs
 });
 
 describe("a session's own budget", () => {
-  /** The session's budget has a step for the question of its subagent, and none for the answer. */
+  /** The session's budget has a step for its subagent's question but none for the answer. */
   const own: TalkOptions = {
     subagents: {
       ride: {
@@ -204,12 +204,12 @@ describe("a session's own budget", () => {
     return { of, talk, answer };
   }
 
-  test('runs out after the question if it was not raised', async () => {
+  test('runs out after the question if it was not increased', async () => {
     const { answer } = await begun();
     expect(await answer()).toMatchObject({ error: { code: 'BUDGET_EXHAUSTED' } });
   });
 
-  test('BUDGETS-13: lets the subagent continue once raised, and journal and replay name the user', async () => {
+  test('BUDGETS-13: lets the subagent continue after an increase and records the user who made it', async () => {
     const { of, talk, answer } = await begun();
     const { subagents } = talk.session;
     expect(subagents.raiseBudget(null, { steps: 3 }, { by: 'ann' })).toMatchObject({
@@ -240,7 +240,7 @@ describe("a session's own budget", () => {
     [{}, 'INVALID_ARGUMENT'],
     [null, 'INVALID_ARGUMENT'],
     [{ cost: Infinity }, 'INVALID_ARGUMENT'],
-  ])('refuses %j by name, and writes nothing', async (limits, code) => {
+  ])('names %j as invalid and writes nothing', async (limits, code) => {
     const { of, talk } = await begun();
     const { length } = of.entries;
     let thrown: unknown;
@@ -253,7 +253,7 @@ describe("a session's own budget", () => {
     expect(of.entries).toHaveLength(length);
   });
 
-  test('cannot be lowered, or raised with wrong limits, before the start or after the end', async () => {
+  test('refuses a decrease, wrong limits, and any change before the start or after the end', async () => {
     const of = world();
     const early = textLife(of, own);
     expect(early.session.subagents.raiseBudget(null, { steps: 3 })).toMatchObject({
@@ -274,14 +274,14 @@ describe("a session's own budget", () => {
   });
 
   test.each([Infinity, 1])(
-    'keeps its raise across a crash, with a snapshot after %s entries, and applies it once',
+    'keeps an increase across a crash, with a snapshot after %s entries, and applies it once',
     async (afterEntries) => {
       const of = world({ snapshots: { afterEntries, trim: true } });
       const { talk, answer } = await begun(of);
       expect(talk.session.subagents.raiseBudget(null, { steps: 2 })).toMatchObject({ ok: true });
       await of.environment.settle();
       talk.kill();
-      // A process with a higher limit keeps that limit.
+      // A process with a higher limit keeps its limit.
       const higher = textLife(of, { ...own, budget: { steps: 7, tokens: 100_000 } });
       await higher.start();
       const { subagents } = higher.session;
@@ -298,7 +298,7 @@ describe("a session's own budget", () => {
     },
   );
 
-  test('ends later once its time limit is raised', async () => {
+  test('ends later if its time limit is increased', async () => {
     const timed: TalkOptions = { ...own, budget: { timeMs: 10_000 } };
     const { of, talk } = await begun(world(), timed);
     expect(talk.session.subagents.raiseBudget(null, { timeMs: 60_000 })).toMatchObject({
@@ -315,7 +315,7 @@ describe("a session's own budget", () => {
     expect(later.state().subagents[0]?.outcome?.error?.code).toBe('BUDGET_EXHAUSTED');
   });
 
-  test('applies a raise from the journal in the next process', async () => {
+  test('applies an increase from the journal in the next process', async () => {
     const { of, talk, answer } = await begun();
     talk.kill();
     const { journal } = of.begin().runtime;
@@ -341,10 +341,12 @@ describe("a session's own budget", () => {
     expect(await answer(later)).toMatchObject({ status: 'completed' });
   });
 
-  /** A budget of costs: a call that a crash interrupts costs nothing, and takes no step from the next attempt. */
+  /** A cost budget: a call that a crash interrupts costs nothing and uses up none of the steps of the next attempt. */
   const costly: TalkOptions = { ...own, budget: { cost: 1 } };
 
-  /** Makes an operator raise the budget at the question until there is a receipt; then the user answers. */
+  /**
+   * While the question is open, makes an operator increase the budget until there is a receipt. Then the user answers.
+   */
   async function live(of: World) {
     let isRaised = false;
     for (;;) {
@@ -382,7 +384,7 @@ describe("a session's own budget", () => {
       expect(ended.life.state().subagents).toMatchObject([
         { outcome: { status: 'completed', text: 'Booked.' }, step: 2 },
       ]);
-      // The budget was raised once, despite repeated requests.
+      // The budget was increased once, despite repeated requests.
       expect(ended.life.session.subagents.raiseBudget(null, { cost: 2 })).toMatchObject({
         budget: { cost: { granted: 2, spent: 2, left: 0 } },
       });

@@ -1,4 +1,5 @@
-// A request that comes in pieces: "Write to Anna" … "that I am late, and copy Bob". One task does it, and gets the rest once.
+// A request that arrives in pieces: "Write to Anna" … "that I am late, and copy Bob". One task carries it out and
+// receives the rest exactly once.
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -18,14 +19,17 @@ const FIRST = 'Write to Anna';
 const REST = "that I'm late, and copy Bob";
 const WHOLE = `${FIRST} ${REST}`;
 
-/** How the lead model takes the rest: it calls the tool again with all of it, tells the task, or does both at once. */
+/**
+ * How the lead model handles the rest: it calls the tool again with the whole request, passes the rest to the task, or
+ * does both at once.
+ */
 const HABITS = ['again', 'tells', 'both'] as const;
 type Habit = (typeof HABITS)[number];
 
 const write = (request: string) => ['write', { request }] as [string, object];
 const tell = ['running_task', { action: 'tell', words: REST }] as [string, object];
 
-/** What a model does with the answers to its calls. */
+/** How a model reacts to the answers to its calls. */
 function afterAnswers(read: string) {
   if (read.includes('not_started')) return calls(write(WHOLE));
   if (read.includes('already_in_progress')) return calls(tell);
@@ -50,7 +54,7 @@ function leadOf(habit: Habit, thinks: () => Promise<unknown> = () => Promise.res
   };
 }
 
-/** The model behind a wire that delegates: each time it is asked for one step. */
+/** The model behind a wire that delegates. Each request asks for one step. */
 const delegated =
   (habit: Habit): Script =>
   ({ prompt }) => {
@@ -62,10 +66,10 @@ const delegated =
     return habit === 'tells' ? calls(tell) : calls(write(WHOLE), tell);
   };
 
-/** How long the task works until it sends the mail; `asks`: it asks the user before. */
+/** How long the task works before it sends the email. `asks`: it asks the user first. */
 type Work = number | 'asks';
 
-/** The subagent that writes mails, and what it has read and sent. */
+/** The subagent that writes emails, and what it has read and sent. */
 function mailer(work: Work, environment: ReturnType<typeof simulatedEnvironment>) {
   const sent: string[] = [];
   const read: string[] = [];
@@ -82,7 +86,9 @@ function mailer(work: Work, environment: ReturnType<typeof simulatedEnvironment>
   return { sent, read, subagents: { write: { script, config: { tools } } } };
 }
 
-/** How often what a task has read holds the rest of the request: in its arguments, or in a message. */
+/**
+ * Returns how often the rest of the request occurs in the text that a task has read, in its arguments or in a message.
+ */
 const restIn = (read: string) => read.split("I'm late").length - 1;
 
 const statusOf = (output: unknown) => (output as { status?: string } | null)?.status;
@@ -110,10 +116,10 @@ function written(work: Work, habit: Habit, thinkMs = 0, more: TalkOptions = {}) 
   return { ...it, ...mail, environment, prompts, statuses };
 }
 
-/** What the model is answered about words for a task that has ended. */
+/** The answer that the model receives if it passes words to a task that has ended. */
 const TOO_LATE: ReadonlySet<string> = new Set(['already_done', 'completed', 'too_late', 'nothing_runs']); // prettier-ignore
 
-/** The two pieces, with a pause between them. */
+/** The two pieces with a pause between them. */
 async function say2(it: ReturnType<typeof written>, pauseMs: number, rest = REST) {
   await it.start();
   await it.type(FIRST);
@@ -124,7 +130,7 @@ async function say2(it: ReturnType<typeof written>, pauseMs: number, rest = REST
 
 describe('by text', () => {
   test.each(HABITS)(
-    'ONE-REQUEST-2: gives the rest to the task that runs, once: %s',
+    'ONE-REQUEST-2: passes the rest once to the running task: %s',
     async (habit) => {
       const it = written(60_000, habit);
       await say2(it, 1500);
@@ -136,7 +142,7 @@ describe('by text', () => {
     },
   );
 
-  test('ONE-REQUEST-1: begins one task with all of it, where the rest came before the call', async () => {
+  test('ONE-REQUEST-1: starts one task with the whole request if the rest arrives before the call', async () => {
     const it = written(60_000, 'again', 2000);
     await say2(it, 1500);
     expect(it.statuses().slice(0, 2)).toEqual(['not_started', 'still_in_progress']);
@@ -145,7 +151,7 @@ describe('by text', () => {
     await it.close();
   });
 
-  test("ONE-REQUEST-1: begins nothing after “Don't do anything yet”", async () => {
+  test("ONE-REQUEST-1: starts nothing after “Don't do anything yet”", async () => {
     const it = written(60_000, 'again', 2000, {
       lead: async (prompt) => {
         const { user } = prompt;
@@ -162,7 +168,7 @@ describe('by text', () => {
     await it.close();
   });
 
-  test('ONE-REQUEST-2: asks before it does a finished request again', async () => {
+  test('ONE-REQUEST-2: asks before it repeats a finished request', async () => {
     const it = written(500, 'again');
     await say2(it, 1500);
     expect(it.sent).toEqual(['a mail']);
@@ -176,7 +182,7 @@ describe('by text', () => {
   test.each([
     ['a task of another request', FIRST, 20_000, WHOLE],
     ['other arguments', FIRST, 1500, 'Write to Carl'],
-  ])('ONE-REQUEST-2: begins %s', async (_, first, pauseMs, second) => {
+  ])('ONE-REQUEST-2: starts %s', async (_, first, pauseMs, second) => {
     const it = written(60_000, 'again', 0, {
       lead: (prompt) =>
         lastOf(prompt)?.role === 'user' ? calls(write(prompt.user)) : say('All right.'),
@@ -197,7 +203,7 @@ describe('by text', () => {
       'Wait a minute',
       'already_in_progress',
     ],
-  ])('ONE-REQUEST-2: %s a question of the first', async (_, answer, status) => {
+  ])('ONE-REQUEST-2: %s a question from the first task', async (_, answer, status) => {
     const script: Script = (prompt) =>
       lastOf(prompt)?.role === 'tool'
         ? say('Sent.')
@@ -219,7 +225,7 @@ describe('by text', () => {
     await it.close();
   });
 
-  test('ONE-REQUEST-2: begins several tasks of one answer', async () => {
+  test('ONE-REQUEST-2: starts several tasks that are called for in one answer', async () => {
     const it = written(60_000, 'again', 0, {
       lead: (prompt) =>
         lastOf(prompt)?.role === 'user' ? calls(write(FIRST), write(WHOLE)) : say('All right.'),
@@ -231,14 +237,14 @@ describe('by text', () => {
     await it.close();
   });
 
-  test('ONE-REQUEST-2: holds nothing back without running_task', async () => {
+  test('ONE-REQUEST-2: holds nothing back if there is no running_task tool', async () => {
     const it = written(60_000, 'again', 0, { steering: false });
     await say2(it, 1500);
     expect(it.state().subagents).toHaveLength(2);
     await it.close();
   });
 
-  test('sends one mail, whatever the pause is and whatever the task does, and loses no words', async () => {
+  test('sends one mail and loses no message, however long the pause and whatever the task does', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.constantFrom(0, 300, 1500, 2500, 6000),
@@ -251,7 +257,7 @@ describe('by text', () => {
           await it.environment.advance(60_000);
           expect(it.state().subagents).toHaveLength(1);
           expect(it.sent.length).toBeLessThanOrEqual(1);
-          // The task read the rest once, or the model was told that it came too late.
+          // The task read the rest once, or the model was informed that the rest came too late.
           const isTooLate = it.statuses().some((status) => TOO_LATE.has(status ?? ''));
           const isOnce = it.read.some((read) => restIn(read) >= 1);
           expect(isOnce || isTooLate || work === 'asks').toBe(true);
@@ -268,7 +274,7 @@ describe('by text', () => {
 });
 
 describe('after a crash', () => {
-  /** The user says both pieces, in however many processes. */
+  /** The user says both pieces, in however many processes there are. */
   async function lived(of: ReturnType<typeof world>) {
     const mail = mailer(60_000, of.environment);
     for (;;) {
@@ -288,7 +294,7 @@ describe('after a crash', () => {
   }
 
   const lengthOf = 37;
-  test('has as many entries as are swept', async () => {
+  test('has as many entries as the test covers', async () => {
     const of = world();
     await lived(of);
     expect(of.written).toBe(lengthOf);
@@ -316,7 +322,9 @@ describe('by voice', () => {
   } as const;
   type Wire = keyof typeof wires;
 
-  /** The user goes on `pauseMs` after the call, over the reply; the model takes it by habit. */
+  /**
+   * The user continues `pauseMs` after the call, over the reply, and the model handles the rest according to its habit.
+   */
   async function spoken(
     wire: Wire,
     work: Work,
@@ -381,7 +389,7 @@ describe('by voice', () => {
     return { ...it, ...mail, answered, told };
   }
 
-  test('sends one mail on every wire, whatever the task does, and loses no words', async () => {
+  test('sends one mail and loses no message on every wire, whatever the task does', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.constantFrom(...(Object.keys(wires) as Wire[])),

@@ -1,5 +1,5 @@
-// A conversation over each API, through the official package of its provider, on a server that applies the API's
-// rules: a greeting, calls of a thinking model, an approval, a question, and words of the user in between.
+// A conversation over each API, through the official package of its provider, on a server that applies the API's rules:
+// a greeting, calls from a thinking model, an approval, a question, and user messages in between.
 
 import { APICallError } from 'ai';
 import { expect, onTestFinished, test } from 'vitest';
@@ -38,7 +38,7 @@ test.each(ruled)(
 );
 
 test.each(ruled)(
-  '$name refuses nothing in a conversation with calls, reasoning, questions and notes',
+  '$name accepts a conversation with calls, reasoning, questions and notes',
   async (provider) => {
     const server = await modelServer(provider, true);
     const environment = server.within(simulatedEnvironment());

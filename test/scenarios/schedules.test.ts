@@ -1,4 +1,4 @@
-// Schedules: what the user is told, and which tasks start, at which times.
+// Schedules: which messages the user gets and which tasks start, and at which times.
 
 import { describe, expect, test } from 'vitest';
 import { CapacityError, ConfigurationError, type TextSessionOptions } from '../../src/index.ts';
@@ -17,13 +17,13 @@ async function started(options: TalkOptions = {}, startAt = MONDAY_9) {
   const talk = textTalk({ environment: simulatedEnvironment({ startAt }), ...options });
   await talk.start();
   const now = () => talk.environment.clock.now();
-  /** What the lead agent was told at due times. */
+  /** The messages that the lead agent received at due times. */
   const reminded = () => talk.said().filter((text) => /due now|was due/.test(text));
   return { ...talk, now, reminded };
 }
 
 describe('words at a time', () => {
-  test('tells the words once, at their time', async () => {
+  test('delivers a reminder once when it is due', async () => {
     const talk = await started();
     const receipt = await talk.session.schedule({
       key: 'pizza',
@@ -68,7 +68,7 @@ describe('words at a time', () => {
     await talk.close();
   });
 
-  test('continues a series that is set again unchanged, and ends it when cancelled', async () => {
+  test('continues a series that is set again unchanged and ends it when cancelled', async () => {
     const talk = await started();
     const spec = { key: 'water', everyMs: HOUR, say: 'Drink' };
     await talk.session.schedule(spec);
@@ -98,7 +98,7 @@ describe('words at a time', () => {
     await talk.close();
   });
 
-  test('keeps the newest words of a series until the user hears them', async () => {
+  test('keeps only the latest reminder of a series until the user hears it', async () => {
     const talk = textTalk({ environment: simulatedEnvironment({ startAt: MONDAY_9 }) });
     await talk.session.start();
     await talk.session.schedule({ key: 'k', everyMs: HOUR, say: 'Drink' });
@@ -113,7 +113,7 @@ describe('words at a time', () => {
 describe('a task at a time', () => {
   const report = { script: turns(say('The report is ready')) };
 
-  test('starts a subagent and tells its result', async () => {
+  test('starts a subagent and delivers its result', async () => {
     const talk = await started({ subagents: { report } });
     const task = { subagent: 'report', task: 'Write the weekly report' };
     await talk.session.schedule({
@@ -132,7 +132,7 @@ describe('a task at a time', () => {
     expect(talk.errors).toEqual([]);
   });
 
-  test('tells the user that a task could not start', async () => {
+  test('reports to the user that a task could not start', async () => {
     const talk = await started({ subagents: { report }, limits: { maxTotalPerSession: 1 } });
     const task = { subagent: 'report', task: 'Write' };
     await talk.session.schedule({ key: 'k', everyMs: HOUR, task });
@@ -161,7 +161,7 @@ describe('times that pass while no process has the session', () => {
     return { said, nextInMs: (schedule?.dueAt ?? 0) - now };
   }
 
-  test('makes up for missed times once, and names the first', async () => {
+  test('makes up for missed times once and names the first one', async () => {
     const { said, nextInMs } = await after(3.5 * HOUR);
     expect(said).toHaveLength(1);
     expect(said[0]).toMatch(/wasDue.*\d\d:\d\d/);
@@ -173,19 +173,19 @@ describe('times that pass while no process has the session', () => {
     expect(said).toHaveLength(3);
   });
 
-  test('makes up for one of more than 100 missed times', async () => {
+  test('makes up only once for more than 100 missed times', async () => {
     const { said } = await after(200.5 * HOUR, 'all');
     expect(said).toHaveLength(1);
   });
 
-  test('skips times that are later than a minute with `skip`', async () => {
+  test('skips times that are more than a minute late with `skip`', async () => {
     expect(await after(3.5 * HOUR, 'skip')).toEqual({ said: [], nextInMs: 0.5 * HOUR - 1000 });
     expect((await after(HOUR + 30_000, 'skip')).said).toHaveLength(1);
   });
 });
 
 describe('a clock that is set while the session is in memory', () => {
-  /** A clock that can be set, over simulated timers. */
+  /** A clock that can be set, on top of simulated timers. */
   function settable() {
     const environment = simulatedEnvironment({ startAt: MONDAY_9 });
     let setBy = 0;
@@ -193,7 +193,7 @@ describe('a clock that is set while the session is in memory', () => {
     return { environment: { ...environment, clock }, set: (byMs: number) => (setBy += byMs) };
   }
 
-  test('tells words within half a minute when the clock is set forward', async () => {
+  test('delivers a reminder within half a minute when the clock is set forward', async () => {
     const { environment, set } = settable();
     const talk = await started({ environment });
     await talk.session.schedule({ key: 'k', at: MONDAY_9 + 5 * HOUR, say: 'hello' });
@@ -203,7 +203,7 @@ describe('a clock that is set while the session is in memory', () => {
     await talk.close();
   });
 
-  test('tells words once when the clock is set back', async () => {
+  test('delivers a reminder once when the clock is set back', async () => {
     const { environment, set } = settable();
     const talk = await started({ environment });
     await talk.session.schedule({ key: 'k', everyMs: HOUR, say: 'hello' });
@@ -269,7 +269,7 @@ describe('a schedule that cannot be kept', () => {
     await talk.close();
   });
 
-  test('refuses schedules above the limit, of ten thousand at once', async () => {
+  test('refuses schedules above the limit when ten thousand are set at once', async () => {
     const talk = await started({ limits: { maxSchedules: 100 } });
     const set = await Promise.allSettled(
       Array.from({ length: 10_000 }, (_, n) =>
@@ -281,12 +281,12 @@ describe('a schedule that cannot be kept', () => {
     expect(refused[0]?.reason).toBeInstanceOf(CapacityError);
     expect(refused[0]?.reason).toMatchObject({ code: 'TOO_MANY_SCHEDULES' });
     expect(talk.state().schedules).toHaveLength(100);
-    // A known key needs no room.
+    // A known key does not need any space.
     await talk.session.schedule({ key: 'k1', everyMs: HOUR, say: 'other' });
     await talk.close();
   });
 
-  test('refuses schedules before the start, and after the end', async () => {
+  test('refuses schedules before the start and after the end', async () => {
     const talk = textTalk();
     const options = { key: 'k', everyMs: HOUR, say: 'x' };
     const notActive = { code: 'SESSION_NOT_ACTIVE' };
@@ -297,7 +297,7 @@ describe('a schedule that cannot be kept', () => {
     await expect(talk.session.unschedule('k')).rejects.toBeInstanceOf(ConfigurationError);
   });
 
-  test('refuses a time zone of the session that does not exist', () => {
+  test('refuses a session time zone that does not exist', () => {
     const options: Partial<TextSessionOptions> = { timeZone: 'Vienna' };
     expect(() => textTalk(options)).toThrow(/timeZone/);
   });

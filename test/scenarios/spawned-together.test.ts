@@ -1,5 +1,5 @@
-// The lead model spawned several subagents with a tool for one request: one reply tells their results in text, for
-// both toolsets. Some results are told separately.
+// The lead model spawned several subagents with a tool for one request. One reply reports their results in a text
+// session, for both toolsets. Some results are reported separately.
 
 import { rockbotToolset, topic } from '../../src/compat/index.ts';
 import { describe, expect, test } from 'vitest';
@@ -14,7 +14,7 @@ import { voiceTalk, type VoiceTalkOptions } from '../support/voice-talk.ts';
 const CEILING_MS = 300_000;
 const agent = { instructions: instructionsOf('worker') };
 
-/** A toolset, the call of its tool, and the end of its subagents. */
+/** A toolset, the call to its tool, and how its subagents end. */
 const TOOLSETS = {
   parent: {
     tools: (more: object = {}) => createParentSubagentToolset({ agent: { ...agent, ...more } }),
@@ -33,7 +33,7 @@ const both = Object.keys(TOOLSETS) as Toolset[];
 
 const TASKS = ['flight', 'hotel', 'car', 'museum'];
 
-/** The subagents of these tasks end when a test says so. */
+/** The subagents for these tasks end when a test lets them. */
 function workers(toolset: Toolset, { config = {}, asks = '' } = {}) {
   const open = new Map(TASKS.map((task) => [task, Promise.withResolvers<void>()]));
   const script: Script = (prompt) => {
@@ -79,7 +79,7 @@ function spawningTalk(
 }
 
 function tellings({ parts }: { readonly parts: readonly TextPart[] }) {
-  /** Returns the results that each telling message contains. */
+  /** Returns the results in each message that reports results. */
   const told = () =>
     parts.flatMap((part) =>
       part.type === 'text.done' && part.deliveryId !== null
@@ -93,7 +93,7 @@ describe.each(both)(
   'results of subagents that the %s toolset spawns for one request',
   { tags: ['R34'] },
   (toolset) => {
-    test('arrive in one reply once the last subagent has ended', async () => {
+    test('arrive in one reply once the last subagent has finished', async () => {
       const { start, spawn, finish, told, prompts, state, parts, session } = spawningTalk(toolset);
       const messages: unknown[] = [];
       topic(session, 'subagent.result').subscribe(({ batchId }) => messages.push(batchId));
@@ -101,7 +101,7 @@ describe.each(both)(
       await spawn('flight', 'hotel');
       await finish('hotel');
       expect(told()).toEqual([]);
-      // The card is on the screen meanwhile.
+      // In the meantime, the card is on the screen.
       expect(state().deliveries).toMatchObject([{ kind: 'result', state: 'pending' }]);
       await finish('flight');
       expect(told()).toEqual([['flight', 'hotel']]);
@@ -113,7 +113,7 @@ describe.each(both)(
       expect(messages[0]).toMatch(/^batch_/);
     });
 
-    test('wait for a slow result up to the ceiling, after which it is delivered separately', async () => {
+    test('wait for a slow result up to the ceiling and then arrive without it', async () => {
       const talk = spawningTalk(toolset);
       const { start, spawn, finish, told, prompts, environment, idOf } = talk;
       await start();
@@ -128,7 +128,7 @@ describe.each(both)(
       expect(told()).toEqual([['flight', 'hotel'], ['car']]);
     });
 
-    test('arrive in one reply at the ceiling with `cancel`, which stops a slow subagent', async () => {
+    test('arrive in one reply at the ceiling with `cancel`, which stops slow subagents', async () => {
       const { start, spawn, finish, told, prompts, environment, state } = spawningTalk(toolset, {
         consolidation: { atCeiling: 'cancel' },
       });
@@ -152,7 +152,7 @@ describe.each(both)(
       expect(told()).toEqual([['flight', 'hotel']]);
     });
 
-    test('arrive at once if all other subagents are cancelled', async () => {
+    test('arrive at once if all other subagents have been cancelled', async () => {
       const talk = spawningTalk(toolset);
       const { start, spawn, finish, told, session, prompts, idOf } = talk;
       await start();
@@ -188,7 +188,7 @@ describe.each(both)(
       expect(told()).toEqual([['flight', 'museum']]);
     });
 
-    test("arrive separately with `consolidation: off`, or with the configuration's `consolidate: false`", async () => {
+    test("arrive separately with `consolidation: off` or a configuration's `consolidate: false`", async () => {
       for (const more of [
         { consolidation: 'off' as const },
         { worker: { config: { consolidate: false } } },
@@ -201,7 +201,7 @@ describe.each(both)(
       }
     });
 
-    test('P2: do not wait for a subagent that asks the user', async () => {
+    test('P2: do not wait for a subagent that is asking the user', async () => {
       const talk = spawningTalk(toolset, {
         worker: { config: { interactive: true }, asks: 'car' },
       });
@@ -213,7 +213,7 @@ describe.each(both)(
       expect(told()).toEqual([['flight']]);
     });
 
-    test('omit a result that is dismissed or shown while it waits', async () => {
+    test('omit a result that was dismissed or shown while the batch was waiting', async () => {
       for (const how of ['dismiss', 'shown'] as const) {
         const { start, spawn, finish, told, session, state, environment } = spawningTalk(toolset);
         await start();
@@ -226,7 +226,7 @@ describe.each(both)(
       }
     });
 
-    test('OUTBOX-6: free their places when delivered, and arrive separately if no place is free', async () => {
+    test('OUTBOX-6: free their places when delivered and arrive separately if no place is free', async () => {
       const { start, spawn, finish, told } = spawningTalk(toolset, {
         limits: { maxDeliveries: 2 },
       });
@@ -254,7 +254,7 @@ describe('results that the lead agent fetches itself', () => {
     spawningTalk('parent', more);
   const checked = (id: string) => `use check_subagent ${JSON.stringify({ subagentId: id })}`;
 
-  test('reach the lead agent once through await_subagent, and do not delay their siblings', async () => {
+  test('reach the lead agent once through await_subagent and do not delay their siblings', async () => {
     const talk = fetching();
     const { start, spawn, finish, told, session, events, environment, idOf, state } = talk;
     await start();
@@ -262,7 +262,7 @@ describe('results that the lead agent fetches itself', () => {
     const wait = { subagentId: idOf('hotel'), timeoutMs: 250_000 };
     const sent = session.sendText(`use await_subagent ${JSON.stringify(wait)}`);
     await environment.settle();
-    // While the tool waits, the floor is free.
+    // The floor is free while the tool is waiting.
     await environment.advance(60_000);
     await finish('flight');
     await environment.advance(1000);
@@ -276,7 +276,7 @@ describe('results that the lead agent fetches itself', () => {
     expect(state().deliveries).toHaveLength(1);
   });
 
-  test('wait for their siblings again if await_subagent ended without them', async () => {
+  test('wait for their siblings again after await_subagent has timed out', async () => {
     const talk = fetching();
     const { start, spawn, type, finish, told, environment, idOf } = talk;
     await start();
@@ -290,7 +290,7 @@ describe('results that the lead agent fetches itself', () => {
     expect(told()).toEqual([['flight', 'hotel']]);
   });
 
-  test('leave the batch after check_subagent, and the remaining results arrive without them', async () => {
+  test('leave their batch once check_subagent has returned them', async () => {
     const { start, spawn, type, finish, told, said, idOf, state } = fetching();
     await start();
     await spawn('flight', 'hotel', 'car');
@@ -319,7 +319,7 @@ describe('results that the lead agent fetches itself', () => {
     expect(state().deliveries.map((one) => one.state)).toEqual(Array(3).fill('delivered'));
   });
 
-  test('cause no empty batch if the only other result was fetched', async () => {
+  test('cause no empty batch if the only other result has been fetched', async () => {
     const { start, spawn, type, finish, told, environment, idOf } = fetching();
     await start();
     await spawn('flight', 'hotel');
@@ -332,7 +332,7 @@ describe('results that the lead agent fetches itself', () => {
   });
 });
 
-test("exclude results of a subagent's own children, which the subagent receives", async () => {
+test("exclude the results of a subagent's own children, which go to that subagent", async () => {
   const of = world();
   const begins = turns(
     calls(['spawn_subagent', { task: 'museum', contextMode: 'fresh' }]),
@@ -426,7 +426,7 @@ describe('P1, P4: two results across a kill at each entry', () => {
         .transcript.filter(({ role }) => role === 'assistant')
         .map(({ text }) => text)
         .join();
-      // A response that the crash interrupted may have fewer calls.
+      // A response that was interrupted by the crash may have fewer calls.
       const outputs = talk.state().subagents.map(({ outcome }) => String(outcome?.output));
       const seen = {
         begun: outputs.length,

@@ -1,5 +1,5 @@
-// What people say about running work, the call that a reader made of it from the runtime's texts alone, and what the
-// reader said about the tool's answer. Each row is played.
+// Things that people say about running work, the call that a reader made from the runtime's texts alone, and what the
+// reader said about the tool's answer. The test plays every row.
 
 import { expect, test } from 'vitest';
 import type { Script } from '../../src/testing/index.ts';
@@ -10,7 +10,7 @@ interface Row {
   readonly says: string;
   /** The arguments of the earlier calls of `research`. */
   readonly tasks: readonly object[];
-  /** The tasks that have ended by then. */
+  /** The tasks that have ended by that time. */
   readonly done?: readonly number[];
   readonly call: {
     readonly action: 'status' | 'stop' | 'tell';
@@ -19,7 +19,7 @@ interface Row {
   };
   readonly comes: object;
   readonly reply: string;
-  /** What becomes of the tasks. */
+  /** How the tasks end up. */
   readonly states: readonly string[];
 }
 

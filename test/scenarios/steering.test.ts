@@ -1,4 +1,4 @@
-// The user asks about running work, stops it, and adds to it: `running_task`, the tool of the runtime.
+// The user asks about running work, stops it, and adds to it. `running_task` is the runtime's tool for this.
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -17,14 +17,14 @@ import { calls, never, say, simpleTool } from '../support/subagent-runs.ts';
 import { leadScript, textTalk, type TalkOptions } from '../support/text-talk.ts';
 import { voiceTalk } from '../support/voice-talk.ts';
 
-/** The lead model answers `steer {…}` by a call of the tool with this input. */
+/** The lead model answers `steer {…}` by calling the tool with this input. */
 const lead: Script = (prompt) => {
   const json = /^steer (\{.*\})$/s.exec(prompt.user)?.[1];
   if (json === undefined || prompt.prompt.at(-1)?.role !== 'user') return leadScript(prompt);
   return { calls: [{ name: 'running_task', input: json }] };
 };
 
-/** A subagent whose model answers when the test allows it; each call of its model is recorded. */
+/** A subagent whose model responds when the test allows it. Each call to its model is recorded. */
 function worker() {
   const asked: { prompt: ScriptedPrompt; answer: (step: ReturnType<typeof say>) => void }[] = [];
   const script: Script = (prompt) =>
@@ -113,7 +113,7 @@ describe('the tool', () => {
     await it.close();
   });
 
-  test('refuses an app tool with the same name when `steering: true`', () =>
+  test('refuses an app tool with the same name if `steering: true` is set', () =>
     expect(() =>
       talk({ subagents: background, tools: [named('running_task')], steering: true }),
     ).toThrow('reserves this name'));
@@ -124,18 +124,18 @@ describe('the tool', () => {
     const offered = it.model().configuration.tools.find(({ name }) => name === 'running_task');
     const { length } = JSON.stringify(offered);
     expect(length / 4).toBeLessThanOrEqual(250);
-    // No provider refuses its schema.
+    // No provider refuses the tool's schema.
     expect(offered?.parameters).toMatchObject({ type: 'object', required: ['action'] });
     expect(JSON.stringify(offered)).not.toMatch(/anyOf|oneOf|null/);
   });
 
-  test('STEERING-1: never changes', async () => {
+  test('STEERING-1: never changes its definition', async () => {
     const { prompts, steer } = await begun();
     await steer({ action: 'stop', task: 'heat pump' });
     expect(new Set(prompts.map(({ tools }) => JSON.stringify(tools))).size).toBe(1);
   });
 
-  test('serves the agent that leads after a transfer', async () => {
+  test('works for the agent that leads after a transfer', async () => {
     const it = talk({ others: [{ name: 'other', script: lead }] });
     await it.start();
     await it.type('use research {"topic":"heat pump"}');
@@ -144,7 +144,7 @@ describe('the tool', () => {
     expect(await it.steer({ action: 'status' })).toMatchObject({ tasks: [{ task: PUMP }] });
   });
 
-  test('does not exist in a session that turns it off', async () => {
+  test('does not exist in a session that disables it', async () => {
     const { steer } = await begun({ steering: false });
     expect(await steer({ action: 'stop', task: 'heat pump' })).toMatchObject({
       error: expect.stringContaining('Unknown tool'),
@@ -163,7 +163,7 @@ describe('status', () => {
     });
   });
 
-  test('says in plain words why a task has no result', async () => {
+  test('explains in plain language why a task has no result', async () => {
     const { asked, script } = worker();
     const config = { maxSteps: 1, tools: { look: simpleTool(() => 'found') } };
     const { steer, environment, state, session } = await begun({
@@ -223,13 +223,13 @@ describe('status', () => {
     const { steer } = await begun({ subagents: { research: { script, config: { tools } } } });
     const answer = await steer({ action: 'status', task: 'heat pump' });
     expect(answer).toMatchObject({ tasks: [{ task: PUMP, parts: ['Look at prices'] }] });
-    // They are not tasks of the user.
+    // They are not the user's tasks.
     expect(await steer({ action: 'stop', task: 'Look at prices' })).toMatchObject({
       status: 'unclear',
     });
   });
 
-  test('returns a waiting result, which the runtime does not repeat', async () => {
+  test('returns a waiting result that the runtime then does not repeat', async () => {
     const { steer, asked, said, environment, state } = await begun({ consolidation: 'batch' });
     asked[0]?.answer(say('Pumps cost 900.'));
     await environment.settle();
@@ -244,7 +244,7 @@ describe('status', () => {
     expect(state().deliveries.map(({ state: how }) => how)).not.toContain('pending');
   });
 
-  test('leaves a result that is too long to its own delivery', async () => {
+  test('leaves a long result to a separate delivery', async () => {
     const long = `Pumps ${'x'.repeat(13_000)}`;
     const { steer, asked, environment, said } = await begun({ consolidation: 'batch' });
     asked[0]?.answer(say(long));
@@ -257,7 +257,7 @@ describe('status', () => {
     expect(said().some((text) => text.includes(long))).toBe(true);
   });
 
-  test('reports that nothing runs, and what has ended', async () => {
+  test('reports that nothing is running and what has ended', async () => {
     const { steer, asked, environment } = await begun();
     for (const { answer } of asked) answer(say('done'));
     await environment.advance(60_000);
@@ -292,7 +292,7 @@ describe('status', () => {
 });
 
 describe('stop', () => {
-  test("cancels the task that the words match, in the user's name", async () => {
+  test("cancels the task that the description matches, in the user's name", async () => {
     const of = world();
     const it = talk({ ...textLifeOptions(of), user: 'ann' });
     await it.start();
@@ -315,7 +315,7 @@ describe('stop', () => {
     });
   });
 
-  test('says what the task had done, and what is unknown, and no note repeats that', async () => {
+  test('says what the task had done and what is unknown, and adds no note that repeats it', async () => {
     const tools = { look: simpleTool(() => 'found 7'), book: simpleTool(never) };
     const script = turns(calls(['look', { at: 'the map' }]), calls(['book', { ride: 'r1' }]));
     const { steer, environment, prompts } = await begun({
@@ -334,7 +334,7 @@ describe('stop', () => {
     expect(read).not.toContain('A call has its result now');
   });
 
-  test('tells which task another party has ended', async () => {
+  test('reports a task that was cancelled by the app', async () => {
     const { session, type, state, prompts, environment } = await begun();
     for (const { id } of state().subagents) session.subagents.cancel(id, 'the office has closed');
     await environment.settle();
@@ -352,7 +352,7 @@ describe('stop', () => {
     ['reject', 'at once'],
     ['join', 'slowly'],
   ] as const)(
-    'lets a call of the same answer begin the work anew: %s, %s',
+    'lets a call in the same response start the work again: %s, %s',
     async (duplicates, how) => {
       const of = world({
         wraps: (journal) => ({
@@ -402,7 +402,7 @@ describe('stop', () => {
     expect(states()).toEqual(['running', 'running']);
   });
 
-  test('distinguishes two tasks with the same subject by a number', async () => {
+  test('numbers tasks that have the same subject', async () => {
     const it = talk({
       subagents: { research: { script: never, config: { duplicates: 'confirm' } } },
     });
@@ -417,7 +417,7 @@ describe('stop', () => {
     expect(it.states()).toEqual(['running', 'cancelled']);
   });
 
-  test('returns the result of a task that has ended, and prefers a running one', async () => {
+  test('returns the result of a finished task but prefers a running one', async () => {
     const { steer, asked, environment, states, type } = await begun();
     asked[0]?.answer(say('Pumps cost 900.'));
     await environment.advance(60_000);
@@ -431,7 +431,7 @@ describe('stop', () => {
     expect(states()).toEqual(['completed', 'running', 'cancelled']);
   });
 
-  test('cancels a task that waits for its turn', async () => {
+  test('cancels a task that is waiting in the queue', async () => {
     const { steer, states } = await begun({ limits: { maxConcurrentPerSession: 1 } });
     expect(await steer({ action: 'stop', task: 'solar panels' })).toMatchObject({
       status: 'stopped',
@@ -439,7 +439,7 @@ describe('stop', () => {
     expect(states()).toEqual(['running', 'cancelled']);
   });
 
-  test('STEERING-4: refuses a call during the telling of a result', async () => {
+  test('STEERING-4: refuses a call while a result is being delivered', async () => {
     const obeys: Script = (prompt) =>
       prompt.user.includes('Stop the solar') && prompt.prompt.at(-1)?.role === 'user'
         ? calls(['running_task', { action: 'stop', task: 'solar panels' }])
@@ -454,7 +454,7 @@ describe('stop', () => {
     expect(states()).toEqual(['completed', 'running']);
   });
 
-  test('STEERING-2: cancels at most one task, whatever it is called', async () => {
+  test('STEERING-2: cancels at most one task whatever the description is', async () => {
     const topics = fc.uniqueArray(fc.constantFrom('heat', 'pump', 'solar', 'the', 'Q3', '太陽', 'ciepła', '2026'), { minLength: 1, maxLength: 3 }); // prettier-ignore
     await fc.assert(
       fc.asyncProperty(
@@ -468,7 +468,7 @@ describe('stop', () => {
           const answer = await it.steer({ action: 'stop', task: words.join(' ') });
           const ended = it.state().subagents.filter(({ endedAt }) => endedAt !== null);
           expect(ended).toHaveLength(answer?.['status'] === 'stopped' ? 1 : 0);
-          // The stopped task has every word that any task has.
+          // The stopped task matches every word that matches any of the tasks.
           for (const { id } of ended) {
             const stopped = tasks[it.state().subagents.findIndex((one) => one.id === id)] ?? [];
             const known = words.filter((word) => tasks.some((topic) => topic.includes(word)));
@@ -490,7 +490,7 @@ function textLifeOptions(of: ReturnType<typeof world>) {
 describe('tell', () => {
   const words = 'Only from the third quarter.';
 
-  test('reaches the model at once, replacing a step that does not know the words', async () => {
+  test('reaches the model at once and replaces a step that has not seen the message', async () => {
     const { steer, asked, read, states } = await begun();
     expect(await steer({ action: 'tell', task: 'solar', words })).toMatchObject({
       status: 'read',
@@ -501,7 +501,7 @@ describe('tell', () => {
     expect(states()).toEqual(['running', 'running']);
   });
 
-  test('interrupts no tool, and reports that the words have not been read yet', async () => {
+  test('interrupts no tool and reports that the message has not been read yet', async () => {
     const ended = Promise.withResolvers<string>();
     let aborted = false;
     const script = turns(calls(['book']), ({ prompt }) => say(JSON.stringify(prompt)));
@@ -522,7 +522,7 @@ describe('tell', () => {
     expect(it.state().subagents[0]?.outcome?.text).toContain(words);
   });
 
-  test('returns the result of a task that has ended, and starts nothing', async () => {
+  test('returns the result of a finished task and starts nothing', async () => {
     const { steer, asked, environment, state } = await begun();
     asked[1]?.answer(say('Panels cost 5.'));
     await environment.advance(60_000);
@@ -537,7 +537,7 @@ describe('tell', () => {
   test.each([
     ['reads nothing more in its last step', 1, 'reads nothing more'],
     ['reads it in its last step', 2, 'nothing but report'],
-  ])('promises nothing of a task that %s', async (_, maxSteps, next) => {
+  ])('promises nothing for a task that %s', async (_, maxSteps, next) => {
     const { script } = worker();
     const { steer } = await begun({ subagents: { research: { script, config: { maxSteps } } } });
     expect(await steer({ action: 'tell', task: 'solar', words })).toMatchObject({
@@ -546,7 +546,7 @@ describe('tell', () => {
     });
   });
 
-  test('tells the lead model of words that the task never read', async () => {
+  test('informs the lead model of a message that the task never read', async () => {
     const script = turns(calls(['look']));
     const config = { tools: { look: simpleTool(never) } };
     const { steer, prompts, environment, type, session, state } = await begun({
@@ -604,7 +604,7 @@ describe('tell', () => {
 describe('after a crash', () => {
   const options = { lead, subagents: { research: { script: never } } };
 
-  test('names the tasks as before', async () => {
+  test('uses the same task names as before', async () => {
     const of = world();
     const before = textLife(of, options);
     await before.start();
@@ -656,7 +656,7 @@ describe('after a crash', () => {
 describe('by voice', () => {
   const subagents = { research: { script: never } };
 
-  test('stops a task in the name of the speaker', async () => {
+  test("stops a task in the speaker's name", async () => {
     const of = world();
     const it = voiceLife(of, { subagents });
     await it.start();
@@ -670,7 +670,7 @@ describe('by voice', () => {
     expect(it.state().subagents[0]?.state).toBe('cancelled');
   });
 
-  test('works when the voice only delegates', async () => {
+  test('works if the voice model only delegates', async () => {
     const transport = new FakeTransport(DELEGATES);
     const models = [
       calls(['research', {}]),
@@ -694,7 +694,7 @@ describe('by voice', () => {
 });
 
 describe('words of the user that a telling reads first', () => {
-  test.each([{ onWords: false }, undefined])('stop the task, with detach %j', async (detach) => {
+  test.each([{ onWords: false }, undefined])('stop the task with detach %j', async (detach) => {
     const slow = defineTool({
       name: 'slow',
       description: 'Is slow',

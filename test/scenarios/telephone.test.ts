@@ -1,5 +1,5 @@
-// A whole conversation by telephone: the caller on a Twilio Media Stream, a voice session, a voice model. Marks prove
-// what the caller heard (P4).
+// A whole conversation by telephone, with the caller on a Twilio Media Stream, a voice session, and a voice model.
+// Twilio's marks prove what the caller heard (P4).
 
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
@@ -28,7 +28,7 @@ async function onThePhone(options: VoiceTalkOptions) {
   const first = await ring();
   await session.start();
   await environment.settle();
-  /** The caller requests it; the subagent starts to work, and the lead agent reports that. */
+  /** The caller makes the request, the subagent starts to work, and the lead agent reports that. */
   const use = async (name: string) => {
     await talk.say(`use ${name}`);
     talk.model().call({ callId: 'call_1', name, arguments: '{}' });
@@ -49,7 +49,7 @@ test("passes the caller's audio to the model at the model's rate", async () => {
 });
 
 describe('P4: a result', () => {
-  test('counts as heard once the telephone has played it, not when it was sent', async () => {
+  test('counts as heard once the telephone has played it, not once it has been sent', async () => {
     const { use, model, result, environment, asked, twilio } = await onThePhone({
       subagents: report,
     });
@@ -63,7 +63,7 @@ describe('P4: a result', () => {
     expect(twilio.heardMs).toBeGreaterThan(2900);
   });
 
-  test('does not count as heard when the caller interrupts it, even though all marks return', async () => {
+  test('does not count as heard if the caller interrupts it, even though all marks return', async () => {
     const { use, model, result, environment, twilio, asked, events } = await onThePhone({
       subagents: report,
     });
@@ -72,11 +72,11 @@ describe('P4: a result', () => {
     await environment.advance(450);
     const marks = twilio.of('mark').length;
     model().speechStarted('barge');
-    // At once, before the words are known.
+    // The user is heard at once, before the words are known.
     expect(twilio.sent.at(-1)).toMatchObject({ event: 'clear' });
     await environment.settle();
     expect(twilio.of('mark')).toHaveLength(marks);
-    // The speech lasts longer than a listener's word.
+    // The speech is longer than a backchannel.
     await environment.advance(2000);
     expect(model().of('playout.truncate')).toEqual([
       { type: 'playout.truncate', itemId, playedMs: 400 },
@@ -93,7 +93,7 @@ describe('P4: a result', () => {
     expect(result()).toMatchObject({ state: 'delivered', attempts: 2 });
   });
 
-  test('waits when the caller hangs up, and is delivered in the next call', async () => {
+  test('waits if the caller hangs up and is delivered in the next call', async () => {
     const { use, model, result, environment, twilio, call, ring, session, asked } =
       await onThePhone({ subagents: report });
     await use('report');
@@ -129,7 +129,7 @@ describe('a question', () => {
     },
   };
 
-  test('accepts the key of an option, and stops the speech', async () => {
+  test("accepts an option's key and stops the speech", async () => {
     const { use, model, environment, twilio, question, state } = await onThePhone({
       subagents: ride,
     });
@@ -143,7 +143,7 @@ describe('a question', () => {
     expect(state().subagents[0]?.outcome).toMatchObject({ status: 'completed' });
   });
 
-  test('treats other keys as typed words', async () => {
+  test('treats other keys as typed text', async () => {
     const { use, model, environment, twilio, question, state } = await onThePhone({
       subagents: ride,
     });
@@ -190,7 +190,7 @@ describe('a question to a caller who speaks and presses keys', () => {
     expect(question()).toMatchObject({ state: 'answered', answer: 'Monday at 16:00' });
   });
 
-  test('P3: stays open after words that match two options, until a key selects one', async () => {
+  test('P3: remains open after an answer that matches two options until a key selects one', async () => {
     const { use, model, environment, twilio, question } = await onThePhone({
       subagents: { dentist },
     });
@@ -205,7 +205,7 @@ describe('a question to a caller who speaks and presses keys', () => {
     expect(question()).toMatchObject({ state: 'answered', answer: 'Friday at 16:00' });
   });
 
-  test('P3, KEYPAD-1: accepts only a plain yes as consent, but no key and no qualified yes', async () => {
+  test('P3, KEYPAD-1: accepts only a plain yes as consent, not a key or a qualified yes', async () => {
     const { use, model, environment, twilio, question } = await onThePhone({
       subagents: { payer },
       agent: { language: 'de' },

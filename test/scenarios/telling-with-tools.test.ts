@@ -1,5 +1,5 @@
-// A lead agent of a text session works with tools: it may call some while it tells due messages; while it waits for
-// one, it answers the user and tells due messages.
+// A text lead agent that works with tools: it may call some while it is reporting due messages. While it waits for a
+// tool, it answers the user and reports due messages.
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -28,7 +28,7 @@ const look = (execute: (input: { key: string }) => unknown): ToolDefinition =>
     execute,
   });
 
-/** Returns the outputs of calls after the message with these words. */
+/** Returns the outputs of the calls after the message that contains this text. */
 function outputsSince({ prompt }: ScriptedPrompt, words: string): readonly unknown[] {
   const since = prompt.findIndex((message) => JSON.stringify(message).includes(words));
   return prompt
@@ -36,7 +36,7 @@ function outputsSince({ prompt }: ScriptedPrompt, words: string): readonly unkno
     .flatMap((message) => (message.role === 'tool' ? message.content : []));
 }
 
-/** Tells `order` as `tells` decides; answers everything else. */
+/** Reports `order` as `tells` decides, and answers everything else. */
 const telling =
   (tells: (outputs: readonly unknown[], prompt: ScriptedPrompt) => ReturnType<Script>): Script =>
   (prompt) =>
@@ -53,7 +53,7 @@ async function told(options: TalkOptions) {
 }
 
 describe('TEXT-LEAD-6: a delivery that may call tools', () => {
-  test('calls a tool, reads its result, and is heard once with the last words', async () => {
+  test('calls a tool, reads its result and counts as heard after the final message', async () => {
     const asked: string[] = [];
     const { delivery, parts } = await told({
       tools: [look(({ key }) => (asked.push(key), 'parcel 7'))],
@@ -71,7 +71,7 @@ describe('TEXT-LEAD-6: a delivery that may call tools', () => {
     ]);
   });
 
-  test('counts words before a call as delivered if no words follow the call', async () => {
+  test('counts text before a call as delivered if no text follows the call', async () => {
     const { delivery, parts, events, errors } = await told({
       tools: [look(() => 'seen')],
       lead: telling(([output]) =>
@@ -93,11 +93,11 @@ describe('TEXT-LEAD-6: a delivery that may call tools', () => {
     );
   });
 
-  test('starts again after calls without words, repeats no call, and finally becomes a card', async () => {
+  test('starts again after calls without text, repeats no call and finally becomes a card', async () => {
     const keys: string[] = [];
     const { delivery, environment } = await told({
       tools: [look(({ key }) => (keys.push(key), 'seen'))],
-      // The lead agent repeats the same call as long as it may, and never speaks.
+      // The lead agent repeats the same call for as long as it is allowed to, and never speaks.
       lead: telling((_, { toolNames }) =>
         toolNames.length > 0 ? calls(['look', { key: 'a' }]) : { text: '' },
       ),
@@ -111,7 +111,7 @@ describe('TEXT-LEAD-6: a delivery that may call tools', () => {
     const keys: string[] = [];
     const { delivery, environment } = await told({
       tools: [look(({ key }) => (keys.push(key), 'seen'))],
-      // The lead agent never stops calling, each time with another argument.
+      // The lead agent never stops calling the tool, each time with a different argument.
       lead: telling((outputs) => calls(['look', { key: `${outputs.length}` }])),
     });
     await environment.advance(60_000);
@@ -120,7 +120,7 @@ describe('TEXT-LEAD-6: a delivery that may call tools', () => {
     expect(delivery()).toMatchObject({ attempts: 3, grade: 'shown' });
   });
 
-  test('waits while the lead agent answers the user, and is then delivered without another call', async () => {
+  test('waits while the lead agent answers the user and is then delivered without another call', async () => {
     const keys: string[] = [];
     let settle: (value: unknown) => void = () => {};
     const slow = new Promise((resolve) => (settle = resolve));
@@ -141,13 +141,13 @@ describe('TEXT-LEAD-6: a delivery that may call tools', () => {
     expect(delivery()).toMatchObject({ state: 'delivered', attempts: 2 });
   });
 
-  test('limits how many results may start further work before the user speaks again', async () => {
+  test('limits how many results can start further work before the user speaks again', async () => {
     let count = 0;
     const { start, type, environment, session } = textTalk({
       subagents: { report: { script: () => say('Sales are up.') } },
       consolidation: 'off',
       limits: { maxTotalPerSession: 1000 },
-      // Each result makes the lead agent start another one, with other arguments.
+      // Each result makes the lead agent start another call with different arguments.
       lead: (prompt) =>
         prompt.toolNames.length > 0 && prompt.prompt.at(-1)?.role !== 'tool'
           ? calls(['report', { again: (count += 1) }])
@@ -197,7 +197,7 @@ describe('a question of a subagent to an idle lead agent', () => {
     expect(state().subagents).toMatchObject([{ state: 'completed' }]);
     expect(said().join()).toContain('Blue');
     expect(errors).toEqual([]);
-    // The request was handled, and is no longer told.
+    // The request was handled and is no longer reported.
     expect(state().deliveries.map(({ kind, state: now }) => [kind, now])).toEqual([
       ['notice', 'dismissed'],
       ['result', 'delivered'],
@@ -213,7 +213,7 @@ describe('P6: a delivery that a crash interrupts', () => {
     ),
   });
 
-  test('reaches the user after a crash at each entry, and repeats no call', async () => {
+  test('reaches the user after a crash at each entry and repeats no call', async () => {
     const whole = world();
     const first = textLife(whole, options([]));
     await first.start();
@@ -242,7 +242,7 @@ describe('P6: a delivery that a crash interrupts', () => {
 });
 
 describe('TEXT-LEAD-7: a lead model that waits', () => {
-  /** Works for this long, and then follows the script. */
+  /** Works for this long and then follows the script. */
   const working = (ms: number, ...then: ScriptedStep[]): TalkOptions => {
     const environment = simulatedEnvironment();
     const work = () =>
@@ -270,7 +270,7 @@ describe('TEXT-LEAD-7: a lead model that waits', () => {
   test.each([
     ['one', { subagentId: 'sub_1' }],
     ['several', { subagentIds: ['sub_1'], mode: 'all' }],
-  ])('ends its wait for %s when the user speaks, and reads the reason', async (_, input) => {
+  ])('stops waiting for %s when the user speaks, and reads the reason', async (_, input) => {
     const prompts: ScriptedPrompt[] = [];
     const { start, type, said, environment, state } = textTalk({
       ...awaiting('await_subagent', input),
@@ -283,19 +283,19 @@ describe('TEXT-LEAD-7: a lead model that waits', () => {
     await type('Hello?');
     expect(said().at(-1)).toBe('You said: Hello?');
     expect(JSON.stringify(prompts.at(-1)?.prompt)).toMatch(/"status":"interrupted".*"why":"user"/);
-    // The subagent that it waited for continues, and its result is told.
+    // The subagent that the lead agent waited for continues, and its result is delivered.
     await environment.advance(300_000);
     expect(said().at(-1)).toContain('The report is ready.');
     expect(state().deliveries.at(-1)).toMatchObject({ state: 'delivered' });
   });
 
-  test('ends its wait at once if words arrived before the wait', async () => {
+  test('stops waiting at once if a message arrived before the wait', async () => {
     const { start, type, session, said, environment } = textTalk(
       awaiting('await_subagent', { subagentId: 'sub_1' }),
     );
     await start();
     await type('use report');
-    // The model is still at its first answer.
+    // The model is still working on its first answer.
     await session.sendText('wait for it');
     await session.sendText('Hello?');
     await environment.settle();
@@ -303,7 +303,7 @@ describe('TEXT-LEAD-7: a lead model that waits', () => {
     expect(said().at(-1)).toBe('You said: Hello?');
   });
 
-  test("presents the awaited subagent's question to the user, and receives the answer", async () => {
+  test("presents the awaited subagent's question to the user and receives the answer", async () => {
     const { start, type, environment, question, said } = textTalk(
       awaiting(
         'await_subagent',
@@ -321,7 +321,7 @@ describe('TEXT-LEAD-7: a lead model that waits', () => {
     expect(said().join()).toMatch(/A call has its result now|It says .*Q3 it is/);
   });
 
-  test("delivers due results during a slow tool, and then replies to the tool's result", async () => {
+  test("delivers due results while a slow tool is running and then replies to the tool's result", async () => {
     const { start, type, session, said, environment } = textTalk({
       tools: [
         look(

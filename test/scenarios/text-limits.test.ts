@@ -1,5 +1,5 @@
-// How many subagents may run in a session and in all sessions of a runtime; what the lead agent is told when no more
-// are accepted; and which subagents are first (P7).
+// How many subagents may run in a session and in all sessions of a runtime, what the lead agent learns when no more are
+// accepted, and which subagents go first (P7).
 
 import { describe, expect, test } from 'vitest';
 import { createRuntime } from '../../src/index.ts';
@@ -7,7 +7,7 @@ import { simulatedEnvironment } from '../../src/testing/index.ts';
 import { calls, say, steps } from '../support/subagent-runs.ts';
 import { textTalk, type ScriptedSubagent, type TalkOptions } from '../support/text-talk.ts';
 
-/** Creates subagents that work until the test releases them, one by one, and that report their start. */
+/** Creates subagents that report their start and work until the test releases them, one at a time. */
 function gate() {
   const begun: string[] = [];
   const waiting = new Map<string, (() => void)[]>();
@@ -22,7 +22,7 @@ function gate() {
         return say(`${name} is done`);
       },
     }),
-    /** Releases the oldest subagent of this name. */
+    /** Releases the oldest subagent with this name. */
     release: (name: string) => waiting.get(name)?.shift()?.(),
   };
 }
@@ -48,7 +48,7 @@ describe('maxConcurrentPerSession', () => {
     [1, ['running']],
     [2, ['running', 'running']],
     [3, ['running', 'running', 'ready']],
-  ])('runs 2 of %i at a time, and accepts all of them', async (count, expected) => {
+  ])('runs 2 of %i at a time and accepts all of them', async (count, expected) => {
     const { worker, begun } = gate();
     const { start, type, state, codes } = answersOf({
       limits: { maxConcurrentPerSession: 2 },
@@ -58,24 +58,28 @@ describe('maxConcurrentPerSession', () => {
     await type(numbered('work', count));
     expect(state().subagents.map((subagent) => subagent.state)).toEqual(expected);
     expect(begun).toHaveLength(Math.min(count, 2));
-    // A subagent that waits for a slot was accepted.
+    // A subagent that is waiting for a slot has been accepted.
     expect(codes()).toEqual(Array.from({ length: count }, () => 'still_in_progress'));
   });
 
-  test('runs subagents in order, and an ended one frees its slot', { tags: ['R12'] }, async () => {
-    const { worker, begun, release } = gate();
-    const { start, type, environment } = textTalk({
-      limits: { maxConcurrentPerSession: 1 },
-      subagents: { work: worker('work') },
-    });
-    await start();
-    await type(numbered('work', 4));
-    for (const soFar of [1, 2, 3, 4]) {
-      expect(begun).toEqual(['work1', 'work2', 'work3', 'work4'].slice(0, soFar));
-      release('work');
-      await environment.settle();
-    }
-  });
+  test(
+    'runs subagents in order and frees the slot of each one that ends',
+    { tags: ['R12'] },
+    async () => {
+      const { worker, begun, release } = gate();
+      const { start, type, environment } = textTalk({
+        limits: { maxConcurrentPerSession: 1 },
+        subagents: { work: worker('work') },
+      });
+      await start();
+      await type(numbered('work', 4));
+      for (const soFar of [1, 2, 3, 4]) {
+        expect(begun).toEqual(['work1', 'work2', 'work3', 'work4'].slice(0, soFar));
+        release('work');
+        await environment.settle();
+      }
+    },
+  );
 
   test('skips a subagent that was cancelled in the queue', async () => {
     const { worker, begun, release } = gate();
@@ -91,7 +95,7 @@ describe('maxConcurrentPerSession', () => {
     expect(begun).toEqual(['work1', 'work3']);
   });
 
-  test('reject: refuses runs above the limit, and gives the lead agent the reason', async () => {
+  test('reject: refuses runs above the limit and gives the lead agent the reason', async () => {
     const { worker, release } = gate();
     const { start, type, session, codes, environment } = answersOf({
       limits: { maxConcurrentPerSession: 2, whenFull: 'reject' },
@@ -112,7 +116,7 @@ describe('maxConcurrentPerSession', () => {
   });
 
   test(
-    'holds no slot for a subagent that waits for the user (SLOTS-3)',
+    'holds no slot for a subagent that is waiting for the user (SLOTS-3)',
     { tags: ['BW34'] },
     async () => {
       const { worker, begun } = gate();
@@ -161,7 +165,7 @@ describe('maxConcurrentPerSession', () => {
 });
 
 describe('maxLivePerSession and maxTotalPerSession', () => {
-  test('count all subagents that have not ended, including waiting ones', async () => {
+  test('count all subagents that have not ended, including those that are waiting', async () => {
     const { worker, release } = gate();
     const { start, type, codes, environment } = answersOf({
       limits: { maxLivePerSession: 2, maxConcurrentPerSession: 1 },
@@ -180,7 +184,7 @@ describe('maxLivePerSession and maxTotalPerSession', () => {
     expect(codes().at(-1)).toBe('still_in_progress');
   });
 
-  test('count all subagents over the life of a session', async () => {
+  test('count all subagents over the lifetime of a session', async () => {
     const { start, type, codes } = answersOf({
       limits: { maxTotalPerSession: 2 },
       subagents: { work: { script: () => say('done') } },
@@ -194,7 +198,7 @@ describe('maxLivePerSession and maxTotalPerSession', () => {
     ]);
   });
 
-  test('refuse at once, even for a call that stays open until its result', async () => {
+  test('refuse at once, even if the call would remain open until its result', async () => {
     const { worker } = gate();
     const { start, type, said } = textTalk({
       limits: { maxLivePerSession: 1 },
@@ -233,7 +237,7 @@ describe('maxTotalActive: two sessions of one runtime', () => {
     expect(begun).toEqual(['a1', 'a2', 'a3', 'b1', 'b2', 'a4']);
   });
 
-  test('do not delay each other at their own limits', async () => {
+  test('do not delay each other because of their own limits', async () => {
     const { talks, begun } = two({ limits: { maxConcurrentPerSession: 1 } }, 3);
     const [a, b] = talks;
     for (const talk of talks) await talk.start();

@@ -1,4 +1,4 @@
-// The work that subagents leave behind, and how the user and the lead agent of a text session learn of it.
+// The work that subagents leave behind, and how the user and the lead agent of a text session learn about it.
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -41,7 +41,7 @@ const told = (said: readonly string[]): string =>
 
 describe('working memory in a session', () => {
   test(
-    "lets the lead agent and the subagent write in their own namespace and read the other's",
+    "lets the lead agent and the subagent write their own namespaces and read each other's",
     { tags: ['R35', 'R37'] },
     async () => {
       let read: unknown;
@@ -128,7 +128,7 @@ describe('working memory in a session', () => {
   );
 
   test(
-    'marks an announcement as unfinished work, but not a polite closing',
+    'marks an announcement as unfinished work but not a polite closing',
     { tags: ['R33', 'RW13'] },
     async () => {
       const { type, said } = await talkOf({
@@ -144,7 +144,7 @@ describe('working memory in a session', () => {
   );
 
   test(
-    'stores a record of a failure, whose key the lead agent gets',
+    'stores a failure record and gives its key to the lead agent',
     { tags: ['R25'] },
     async () => {
       const { environment, type, said, state, memory, lead } = await talkOf({
@@ -185,7 +185,7 @@ describe('working memory in a session', () => {
     },
   );
 
-  test('LIN-2: refuses a missing input at the call, so that the lead agent can correct it at once', async () => {
+  test('LIN-2: refuses a missing input during the call, so that the lead agent can correct it at once', async () => {
     let isMended = false;
     const { type, prompts, state } = await talkOf(
       {
@@ -212,7 +212,7 @@ describe('working memory in a session', () => {
     );
     await type('Book what the table says.');
     expect(isMended).toBe(true);
-    // The refused call has started nothing.
+    // The refused call did not start anything.
     expect(state().subagents).toHaveLength(1);
     expect(state().subagents[0]).toMatchObject({ state: 'completed' });
     const { prompt = [] } = prompts.findLast(({ who }) => who === 'booker')?.prompt ?? {};

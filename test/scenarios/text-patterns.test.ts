@@ -1,5 +1,5 @@
-// The patterns of use in a text session: background work, with and without an immediate reply, with questions, with
-// failures; and its view on screens.
+// The usage patterns of a text session: background work with and without an immediate reply, with questions, and with
+// failures. Also tests how the session looks on screens.
 
 import { describe, expect, it, test } from 'vitest';
 import { z } from 'zod';
@@ -42,7 +42,7 @@ async function read(session: TextSession, text: string): Promise<TextPart[]> {
 
 describe('pattern 1: a task', () => {
   test(
-    'acknowledges at once with a pending message, and delivers its result in a pause',
+    'acknowledges at once with a pending message and delivers its result in a pause',
     { tags: ['B1', 'B2', 'B14', 'B74', 'R13', 'R14', 'RW10'] },
     async () => {
       const { script, finish } = slowReport();
@@ -77,21 +77,25 @@ describe('pattern 1: a task', () => {
     },
   );
 
-  test('says nothing before the result without a pending message', { tags: ['B15'] }, async () => {
-    const { script, finish } = slowReport();
-    const { start, session, environment, said } = textTalk({
-      subagents: { report: { script, pending: null } },
-    });
-    await start();
-    expect(texts(await read(session, 'use report'))).toEqual([]);
-    expect(said()).toEqual([]);
-    finish();
-    await environment.settle();
-    expect(said()).toEqual([expect.stringContaining('Sales are up by 7 percent.')]);
-  });
+  test(
+    'says nothing before the result if there is no pending message',
+    { tags: ['B15'] },
+    async () => {
+      const { script, finish } = slowReport();
+      const { start, session, environment, said } = textTalk({
+        subagents: { report: { script, pending: null } },
+      });
+      await start();
+      expect(texts(await read(session, 'use report'))).toEqual([]);
+      expect(said()).toEqual([]);
+      finish();
+      await environment.settle();
+      expect(said()).toEqual([expect.stringContaining('Sales are up by 7 percent.')]);
+    },
+  );
 
   test(
-    "delivers its result after the lead agent's words, in a part that names the delivery",
+    "delivers its result after the lead agent's reply, in a part that names the delivery",
     { tags: ['B58'] },
     async () => {
       const { script, finish } = slowReport();
@@ -129,7 +133,7 @@ describe('pattern 1: a task', () => {
   );
 
   test(
-    'runs together with other tasks, and delivers each result once',
+    'runs together with other tasks and delivers each result once',
     { tags: ['B35'] },
     async () => {
       const { start, type, said } = textTalk({
@@ -144,7 +148,7 @@ describe('pattern 1: a task', () => {
     },
   );
 
-  test('reads the conversation and stored facts about the user', async () => {
+  test('reads the conversation and the stored facts about the user', async () => {
     const prompts: ScriptedPrompt[] = [];
     const memory = memoryStore();
     await memory.remember({ id: '1', scope: 'ada', text: 'Prefers short reports', at: 1 });
@@ -201,41 +205,45 @@ describe('pattern 1: a task', () => {
     ]);
   });
 
-  test('shows the latest progress of its tools while they work', { tags: ['B40'] }, async () => {
-    const go: (() => void)[] = [];
-    const { start, type, state, environment, events } = textTalk({
-      subagents: {
-        report: {
-          script: steps(calls(['count']), say('done')),
-          config: {
-            tools: {
-              count: simpleTool(async function* count() {
-                for (const progress of ['10 of 30', '20 of 30']) {
-                  yield { progress };
-                  await new Promise<void>((resolve) => go.push(resolve));
-                }
-                yield 'counted';
-              }),
+  test(
+    'shows the latest progress of its tools while they are running',
+    { tags: ['B40'] },
+    async () => {
+      const go: (() => void)[] = [];
+      const { start, type, state, environment, events } = textTalk({
+        subagents: {
+          report: {
+            script: steps(calls(['count']), say('done')),
+            config: {
+              tools: {
+                count: simpleTool(async function* count() {
+                  for (const progress of ['10 of 30', '20 of 30']) {
+                    yield { progress };
+                    await new Promise<void>((resolve) => go.push(resolve));
+                  }
+                  yield 'counted';
+                }),
+              },
             },
           },
         },
-      },
-    });
-    await start();
-    await type('use report');
-    expect(state().subagents[0]).toMatchObject({ state: 'running', progress: '10 of 30' });
-    go.shift()?.();
-    await environment.settle();
-    expect(state().subagents[0]).toMatchObject({ progress: '20 of 30' });
-    go.shift()?.();
-    await environment.settle();
-    expect(state().subagents[0]).toMatchObject({ state: 'completed', progress: null });
-    expect(state().subagents[0]?.outcome?.toolLedger[0]).toMatchObject({ output: 'counted' });
-    const seen = events.flatMap((event) =>
-      event.type === 'subagent.changed' ? [event.subagent.progress] : [],
-    );
-    expect(new Set(seen)).toEqual(new Set([null, '10 of 30', '20 of 30']));
-  });
+      });
+      await start();
+      await type('use report');
+      expect(state().subagents[0]).toMatchObject({ state: 'running', progress: '10 of 30' });
+      go.shift()?.();
+      await environment.settle();
+      expect(state().subagents[0]).toMatchObject({ progress: '20 of 30' });
+      go.shift()?.();
+      await environment.settle();
+      expect(state().subagents[0]).toMatchObject({ state: 'completed', progress: null });
+      expect(state().subagents[0]?.outcome?.toolLedger[0]).toMatchObject({ output: 'counted' });
+      const seen = events.flatMap((event) =>
+        event.type === 'subagent.changed' ? [event.subagent.progress] : [],
+      );
+      expect(new Set(seen)).toEqual(new Set([null, '10 of 30', '20 of 30']));
+    },
+  );
 
   test('separates the conversations of two runs', { tags: ['H5'] }, async () => {
     const seen: string[] = [];
@@ -302,7 +310,7 @@ describe('pattern 2: a task that asks', () => {
   };
 
   test(
-    'asks for the ride, accepts the answer in words, books, and delivers',
+    'asks for the ride, accepts the typed answer, books and delivers',
     { tags: ['B4', 'B44', 'B74'] },
     async () => {
       const { environment, session, parts, listen } = ride();
@@ -329,7 +337,7 @@ describe('pattern 2: a task that asks', () => {
     },
   );
 
-  test('opens a question once a reader requests the part after it, which starts its timeout', async () => {
+  test('opens a question and starts its timeout once a reader requests the part after it', async () => {
     const { environment, session } = ride();
     await session.start();
     const reader = session.read();
@@ -337,7 +345,7 @@ describe('pattern 2: a task that asks', () => {
     await session.sendText('book me a ride');
     let part = await reader.next();
     while (part.value?.type !== 'question.asked') part = await reader.next();
-    // The reader may take any time.
+    // The reader may take any amount of time.
     await environment.advance(100_000);
     expect(question()).toMatchObject({ state: 'presenting', dueAt: null });
     void reader.next();
@@ -360,7 +368,7 @@ describe('work without a result', () => {
     expect(state().deliveries[0]).toMatchObject({ kind: 'result', state: 'delivered' });
   });
 
-  test('reports a failure at its timeout', { tags: ['B33'] }, async () => {
+  test('reports a failure when it times out', { tags: ['B33'] }, async () => {
     const { start, type, said, environment, state } = textTalk({
       subagents: {
         report: {
@@ -380,7 +388,7 @@ describe('work without a result', () => {
   });
 
   test(
-    'does not interrupt the conversation when cancelled, but the lead agent learns of it',
+    'does not interrupt the conversation when cancelled but informs the lead agent',
     { tags: ['BW24'] },
     async () => {
       const histories: string[] = [];
@@ -429,7 +437,7 @@ describe('work without a result', () => {
     expect(histories.at(-1)).toContain('It was running charge: whether that was done is not known');
   });
 
-  test('answers its call when cancelled while the call is open', async () => {
+  test('answers its call if it is cancelled while the call is open', async () => {
     const answered: unknown[] = [];
     const { start, type, session, environment, said } = textTalk({
       subagents: { report: { script: () => never(), pending: null } },
@@ -447,7 +455,7 @@ describe('work without a result', () => {
 });
 
 describe('two readers at the same time', () => {
-  test('each read everything from their start, and both end', async () => {
+  test('each read everything from their own start to the end', async () => {
     const { start, session } = textTalk();
     await start();
     const [first, second] = await Promise.all([read(session, 'one'), read(session, 'two')]);
@@ -455,7 +463,7 @@ describe('two readers at the same time', () => {
     expect(texts(second).at(-1)).toBe('You said: two');
   });
 
-  test('continue when one of them stops early', async () => {
+  test('continue if one of them stops early', async () => {
     const { start, session, type, said } = textTalk();
     await start();
     for await (const part of session.send('one')) {
@@ -468,7 +476,7 @@ describe('two readers at the same time', () => {
 });
 
 describe('a lead model that fails', () => {
-  test('reports the failure, and answers the next words', async () => {
+  test('reports the failure and answers the next message', async () => {
     let fails = true;
     const { start, session, type, said, errors } = textTalk({
       lead: ({ user }) => (fails ? { error: new Error('overloaded') } : say(`You said: ${user}`)),
@@ -501,7 +509,7 @@ describe('a lead model that fails', () => {
   });
 
   test(
-    'leaves an undelivered result in the history, and does not deliver it again',
+    'leaves an undelivered result in the history and does not deliver it again',
     { tags: ['RW12'] },
     async () => {
       const { script, finish } = slowReport();
@@ -522,7 +530,7 @@ describe('a lead model that fails', () => {
       expect(parts.filter(({ type: kind }) => kind === 'delivery.card')).toEqual([
         expect.objectContaining({ label: 'report', text: expect.stringContaining('Sales are up') }),
       ]);
-      // A user who saw the card knows the result: it is not said again.
+      // A user who saw the card knows the result, so it is not spoken again.
       expect(state().deliveries[0]).toMatchObject({
         state: 'delivered',
         card: true,
@@ -536,7 +544,7 @@ describe('a lead model that fails', () => {
 });
 
 describe('words that postpone a result while it is being delivered', () => {
-  test('turn it into a card, and it is not delivered again', async () => {
+  test('turn the result into a card that is not delivered again', async () => {
     const { script, finish } = slowReport();
     const { start, type, session, environment, said, state } = textTalk({
       subagents: { report: { script } },
@@ -554,14 +562,14 @@ describe('words that postpone a result while it is being delivered', () => {
     await environment.advance(60_000);
     expect(stopped).toBe(true);
     expect(state().deliveries).toMatchObject([{ card: true, attempts: 1 }]);
-    // The lead agent answers the words.
+    // The lead agent answers the user's message.
     expect(said()).toHaveLength(2);
     expect(state().transcript.filter(({ interrupted }) => interrupted)).toHaveLength(1);
   });
 });
 
 describe('urgent deliveries', () => {
-  test('interrupt the lead agent, and the transcript marks its words as interrupted', async () => {
+  test('interrupt the lead agent and mark its text in the transcript as interrupted', async () => {
     const { script, finish } = slowReport();
     const { start, type, session, environment, said, state } = textTalk({
       subagents: { report: { script } },
@@ -570,7 +578,7 @@ describe('urgent deliveries', () => {
     await type('use report');
     let burns = false;
     session.parts.subscribe((part) => {
-      // The notice comes in the middle of the telling.
+      // The notice arrives in the middle of the delivery.
       if (burns || part.type !== 'text.delta' || !part.text.includes('Sales')) return;
       burns = true;
       session.notifyBackground('The building is on fire', { priority: 'urgent', label: 'ALARM' });
@@ -579,7 +587,7 @@ describe('urgent deliveries', () => {
     await environment.settle();
     const told = said().slice(1);
     expect(told[0]).toContain('on fire');
-    // P4: the interrupted result is told again.
+    // P4: the interrupted result is reported again.
     expect(told[1]).toContain('Sales are up by 7 percent.');
     expect(state().transcript.filter(({ interrupted }) => interrupted)).toHaveLength(1);
     expect(state().deliveries.map(({ state: now, attempts }) => [now, attempts])).toEqual(
@@ -614,7 +622,7 @@ describe('urgent deliveries', () => {
     await environment.settle();
     expect(said()).toEqual([
       expect.stringContaining('on fire'),
-      // The scripted model reads the last note; a real model also reads the tool's result.
+      // The scripted model reads the last note. A real model also reads the tool's result.
       expect.stringContaining('A call has its result now'),
       expect.stringContaining('Your order was sent'),
     ]);
@@ -642,7 +650,7 @@ describe('urgent deliveries', () => {
     const { start, type, session, environment, said } = textTalk({
       lead: (prompt) => {
         turn += 1;
-        // The first answer would never come.
+        // Without this, the first answer would never come.
         return turn === 1 ? never() : leadScript(prompt);
       },
     });
@@ -659,7 +667,7 @@ describe('urgent deliveries', () => {
 
 describe('the screens', () => {
   test(
-    'receive events in order, and the same state from the store',
+    'receive events in order and the same state from the store',
     { tags: ['B3', 'B85', 'R19'] },
     async () => {
       const { start, type, events, state, environment, close } = textTalk({

@@ -11,7 +11,7 @@ const options = [
   { id: 'premium', label: 'Premium', description: '$24' },
 ];
 
-/** Asks once, and ends with the answer. */
+/** Asks once and ends with the answer. */
 const asking = (question: string, choices?: typeof options): Script =>
   steps(
     calls(['ask_user', { question, ...(choices ? { options: choices } : {}) }]),
@@ -28,7 +28,7 @@ function talk(talkOptions: TalkOptions = {}) {
   const { state, session, environment } = made;
   return {
     ...made,
-    /** Returns the questions in the order of asking: name and state. */
+    /** Returns the name and state of each question, in the order in which the questions were asked. */
     asked: () =>
       state()
         .questions.toSorted((a, b) => a.askedAt - b.askedAt)
@@ -55,7 +55,7 @@ describe('an answer', () => {
     ['an ordinal', 'the second one', 'premium'],
     ['a close spelling', 'premum', 'premium'],
     ['the other one', 'the first', 'economy'],
-  ])('counts if it is typed: %s', async (_, text, optionId) => {
+  ])('counts if typed: %s', async (_, text, optionId) => {
     const { start, type, resultOf } = talk({ subagents: ride });
     await start();
     await type('use ride');
@@ -65,7 +65,7 @@ describe('an answer', () => {
     );
   });
 
-  test('counts by button and in words', { tags: ['B44', 'B46'] }, async () => {
+  test('counts whether typed or given by button', { tags: ['B44', 'B46'] }, async () => {
     const { start, type, answer, resultOf } = talk({
       subagents: { ...ride, name: subagent(asking('Your name?')) },
     });
@@ -79,7 +79,7 @@ describe('an answer', () => {
   });
 
   test(
-    'P3: names its question: the first valid one counts, and others are refused with a reason',
+    'P3: counts for the question that it names if it is the first valid answer',
     { tags: ['B46', 'BW18'] },
     async () => {
       const { start, type, session, questionOf, environment, resultOf } = talk({ subagents: ride });
@@ -110,7 +110,7 @@ describe('an answer', () => {
   );
 
   test(
-    'causes no second reply of the lead agent, which learns of it',
+    'causes no second reply from the lead agent, which is informed of the answer',
     { tags: ['B51', 'BW19'] },
     async () => {
       const prompts: string[] = [];
@@ -125,7 +125,7 @@ describe('an answer', () => {
       const before = prompts.length;
       await type('economy');
       await environment.settle();
-      // One more call tells the result.
+      // One more call reports the result.
       expect(prompts.length).toBe(before + 1);
       expect(prompts.at(-1)).toContain('These words answered a subagent');
       expect(said().filter((text) => text.startsWith('You said'))).toEqual([]);
@@ -134,7 +134,7 @@ describe('an answer', () => {
 });
 
 describe('words that are not an answer', () => {
-  test('reach the lead agent as a digression, and the question stays open', async () => {
+  test('reach the lead agent as a digression and leave the question open', async () => {
     const { start, type, said, questionOf, resultOf } = talk({
       subagents: { ride: subagent(asking('Economy or Premium?', options)) },
       lead: settling('economy', settle('answer', { optionId: 'economy', quote: 'economy' })),
@@ -168,7 +168,7 @@ describe('words that are not an answer', () => {
       await type('Wait a second.');
       expect(said()).toHaveLength(before);
       const heldUntil = environment.clock.now() + 10_000;
-      // The question's timeout is paused meanwhile.
+      // The question's timeout is paused in the meantime.
       expect(questionOf('ride')).toMatchObject({ state: 'open', dueAt: null, heldUntil });
       await environment.advance(9_999);
       expect(put(parts)).toBe(1);
@@ -182,7 +182,7 @@ describe('words that are not an answer', () => {
     },
   );
 
-  test('QUESTION-7: leave a postponed question alone if they are for the lead agent', async () => {
+  test('QUESTION-7: leave a postponed question alone if they are meant for the lead agent', async () => {
     const { start, type, said, parts, environment, questionOf } = talk({
       subagents: { ride: subagent(asking('Economy or Premium?', options)) },
     });
@@ -200,7 +200,7 @@ describe('words that are not an answer', () => {
     expect(put(parts)).toBe(2);
   });
 
-  test('QUESTION-7: postpone a question repeatedly, until it expires', async () => {
+  test('QUESTION-7: postpone a question repeatedly until it expires', async () => {
     const { start, type, environment, resultOf, questionOf } = talk({
       subagents: { ride: subagent(asking('Economy or Premium?', options), { inputTimeout: 5000 }) },
     });
@@ -239,7 +239,7 @@ describe('words that are not an answer', () => {
     expect(questionOf('ride')).toMatchObject({ requestId, state: 'open' });
   });
 
-  test('reach the lead agent as a request, together with the question', async () => {
+  test('reach the lead agent as a request together with the question', async () => {
     const prompts: string[] = [];
     const words = 'economy, no wait, premium';
     const { start, type, said, questionOf, resultOf } = talk({
@@ -278,7 +278,7 @@ describe('words that are not an answer', () => {
     expect(resultOf('ride')?.text).toContain('"optionId":"premium"');
   });
 
-  test('USER-WORDS-4: have their interpretation in their journal entry', async () => {
+  test('USER-WORDS-4: enter the journal together with their interpretation', async () => {
     const environment = simulatedEnvironment();
     const journal = memoryJournal();
     const { start, type } = talk({
@@ -301,7 +301,7 @@ describe('words that are not an answer', () => {
     expect(entries[0]).not.toHaveProperty('reading');
   });
 
-  test('USER-WORDS-7: reach the lead agent when unclear, and the question stays open', async () => {
+  test('USER-WORDS-7: reach the lead agent if unclear and leave the question open', async () => {
     const { start, type, said, questionOf } = talk({
       subagents: { ride: subagent(asking('Economy or Premium?', options)) },
     });
@@ -320,7 +320,7 @@ describe('P2: several questions at a time', () => {
     async () => {
       const { start, type, asked, answer, questionOf, parts, resultOf } = talk({
         subagents: { red: subagent(asking('Red?')), blue: subagent(asking('Blue?')) },
-        // The lead agent tells the first result after the second question was asked.
+        // The lead agent reported the first result after the second question was asked.
         lead: answering('sky blue'),
       });
       await start();
@@ -360,7 +360,7 @@ describe('P2: several questions at a time', () => {
       await type('use twice and other');
       expect(asked()).toEqual(['twice open', 'other queued']);
       await type('one');
-      // The subagent asks again, after the waiting questions.
+      // The subagent asks again, after the questions that are waiting.
       expect(asked()).toEqual(['twice answered', 'other open', 'twice queued']);
       await type('between');
       await type('two');
@@ -371,7 +371,7 @@ describe('P2: several questions at a time', () => {
     },
   );
 
-  test('P3: apply a spoken answer to the presented question, never to a waiting one', async () => {
+  test('P3: apply a spoken answer to the presented question and never to a waiting one', async () => {
     const slots = ['Monday at 9:30', 'Monday at 16:00'].map((label, n) => ({ id: `s${n}`, label }));
     const rooms = ['Small room', 'Large room'].map((label, n) => ({ id: `r${n}`, label }));
     const choosing = (question: string, options: typeof slots) =>
@@ -426,7 +426,7 @@ describe('questions without an answer', () => {
       : say('There you are.');
 
   test(
-    'fail their tool with its exact words, and the third in a row ends the subagent',
+    'fail their tool with a fixed message, and end the subagent if three in a row go unanswered',
     { tags: ['B26', 'B42', 'B45'] },
     async () => {
       const { start, type, environment, resultOf, questionOf } = talk({
@@ -459,7 +459,7 @@ describe('questions without an answer', () => {
     },
   );
 
-  test('start a new count after an answer', { tags: ['B26'] }, async () => {
+  test('restart the count after an answer', { tags: ['B26'] }, async () => {
     const prompts: unknown[] = [];
     const { start, type, environment, resultOf } = talk({
       subagents: {
@@ -505,7 +505,7 @@ describe('questions without an answer', () => {
     expect(asked()[1]).toBe('blue open');
   });
 
-  test('pass later words to the lead agent again', async () => {
+  test('pass later messages to the lead agent again', async () => {
     const { start, type, environment, said } = talk({
       subagents: {
         red: subagent(steps(calls(['ask_user', { question: 'Red?' }]), say('Never mind.')), {
@@ -523,7 +523,7 @@ describe('questions without an answer', () => {
 
 describe('the floor of a question that ends early', () => {
   test(
-    'passes to the next question when its subagent or a queued one is cancelled',
+    'passes to the next question if its subagent or a queued one is cancelled',
     { tags: ['B54'] },
     async () => {
       const { start, type, asked, session, state, said, environment } = talk({
@@ -550,10 +550,10 @@ describe('the floor of a question that ends early', () => {
     },
   );
 
-  test('passes to no other question when the session closes', async () => {
+  test('passes to no other question if the session closes', async () => {
     const { start, type, asked, close, environment } = talk({
       subagents: { red: subagent(asking('Red?')), blue: subagent(asking('Blue?')) },
-      // The lead agent tells the first result after the second question was put.
+      // The lead agent reported the first result after the second question was put.
       lead: answering('sky blue'),
     });
     await start();
@@ -566,7 +566,7 @@ describe('the floor of a question that ends early', () => {
 
 describe('questions without a listener', () => {
   test(
-    'wait first in the queue with a paused timeout, and are presented again when a client attaches',
+    'wait first in the queue with a paused timeout until a client attaches',
     { tags: ['B50'] },
     async () => {
       const { session, environment, type, asked, questionOf, resultOf, parts } = talk({
@@ -587,7 +587,7 @@ describe('questions without a listener', () => {
       session.attach();
       await environment.settle();
       expect(questionOf('red')).toMatchObject({ state: 'open', requestId });
-      // The question has the rest of its time.
+      // The question still has the rest of its time.
       await environment.advance(399);
       expect(questionOf('red')?.state).toBe('open');
       await type('crimson');
@@ -596,11 +596,11 @@ describe('questions without a listener', () => {
     },
   );
 
-  test('disappear after detachGraceMs, and their subagents continue', async () => {
+  test('disappear after detachGraceMs while their subagents continue', async () => {
     const { start, session, environment, type, asked, resultOf } = talk({
       detachGraceMs: 60_000,
       subagents: { red: subagent(asking('Red?')), blue: subagent(asking('Blue?')) },
-      // The lead agent tells the first result after the second question was put.
+      // The lead agent reported the first result after the second question was put.
       lead: answering('sky blue'),
     });
     const leave = session.attach();
@@ -672,7 +672,7 @@ describe('consent in text', () => {
     },
   );
 
-  test('counts if it is given by button', async () => {
+  test('counts if given by button', async () => {
     const ran: string[] = [];
     const { start, type, answer } = talk({ subagents: paying(ran) });
     await start();

@@ -1,5 +1,5 @@
-// Service subagents in a text session: an agent handles outside events, and important findings reach the user at the
-// right moment.
+// Service subagents in a text session: an agent handles outside events, and the user learns about important findings at
+// the right moment.
 
 import { describe, expect, test } from 'vitest';
 import { readTask, type ScriptedPrompt } from '../../src/testing/index.ts';
@@ -13,7 +13,7 @@ const told = (text: string): unknown => expect.stringContaining(text);
 
 describe('a service in a text session', { tags: ['B74', 'B76', 'BW32'] }, () => {
   test(
-    "passes an event to its agent, and delivers the agent's reply",
+    "passes an event to its agent and delivers the agent's reply",
     { tags: ['B77'] },
     async () => {
       const monitor = orderMonitor();
@@ -42,7 +42,7 @@ describe('a service in a text session', { tags: ['B74', 'B76', 'BW32'] }, () => 
     },
   );
 
-  test('P8: includes the event in the task as data on one line, but not in the system prompt', async () => {
+  test('P8: includes the event in the task as data on one line but not in the system prompt', async () => {
     const prompts: ScriptedPrompt[] = [];
     const monitor = orderMonitor({ onModelCall: (prompt) => prompts.push(prompt) });
     const { start, environment } = textTalk({ services: [monitor.service] });
@@ -81,7 +81,7 @@ describe('a service in a text session', { tags: ['B74', 'B76', 'BW32'] }, () => 
     expect(said().at(-1)).toEqual(told('Order 4'));
   });
 
-  test('delivers no irrelevant event, and makes no model call for a filtered one', async () => {
+  test('delivers no irrelevant event and makes no model call for a filtered one', async () => {
     let calls = 0;
     const monitor = orderMonitor({ onModelCall: () => (calls += 1) });
     const { start, environment, said, session } = textTalk({ services: [monitor.service] });
@@ -94,7 +94,7 @@ describe('a service in a text session', { tags: ['B74', 'B76', 'BW32'] }, () => 
     expect(session.services.list()[0]?.counts).toMatchObject({ silent: 1, ignored: 1 });
   });
 
-  test('delivers normal events at the end of a turn, and interrupts once for an urgent event', async () => {
+  test('delivers normal events at the end of a turn but interrupts once for an urgent event', async () => {
     const monitor = orderMonitor();
     const lead = handModel();
     const { start, type, environment, said, state } = textTalk({
@@ -119,7 +119,7 @@ describe('a service in a text session', { tags: ['B74', 'B76', 'BW32'] }, () => 
     await say('Order 8 is lost!');
     await say('Once upon a time there was an end.');
     await say('Order 7 was shipped.');
-    // The owed replies come before anything else; each is given once.
+    // The owed replies come before anything else, and each one is given once.
     expect(lead.answers.map(({ asked }) => JSON.stringify(asked.prompt.at(-1)))).toEqual([
       told('tell me a long story'),
       told('Order 8 is lost!'),
@@ -135,7 +135,7 @@ describe('a service in a text session', { tags: ['B74', 'B76', 'BW32'] }, () => 
     expect(state().deliveries.map(({ state: now }) => now)).toEqual(['delivered', 'delivered']);
   });
 
-  test('delivers the failure of an urgent event, but only reports that of a normal one', async () => {
+  test('delivers the failure of an urgent event but only reports that of a normal one', async () => {
     const monitor = orderMonitor();
     const { start, environment, said, errors } = textTalk({ services: [monitor.service] });
     await start();
@@ -150,7 +150,7 @@ describe('a service in a text session', { tags: ['B74', 'B76', 'BW32'] }, () => 
 });
 
 describe('the limits shared with other subagents', { tags: ['B76'] }, () => {
-  test('delay a refused invocation with a report, and run it once a slot is free', async () => {
+  test('delay a refused invocation, report it, and run it once a slot is free', async () => {
     const monitor = orderMonitor();
     let finish: () => void = () => {};
     const { start, type, environment, said, session, errors } = textTalk({
@@ -175,7 +175,7 @@ describe('the limits shared with other subagents', { tags: ['B76'] }, () => {
     expect(said().at(-1)).toEqual(told('Order 7 was shipped.'));
   });
 
-  test('delay an invocation while the outbox is full, without losing its result', async () => {
+  test('delay an invocation while the outbox is full without losing its result', async () => {
     const monitor = orderMonitor();
     const { start, environment, said, session, leave } = await absent(monitor);
     await start();
@@ -208,7 +208,7 @@ describe('the limits shared with other subagents', { tags: ['B76'] }, () => {
     };
   }
 
-  test('drop a permanently refused event with its reason, as an event and an error', async () => {
+  test('drop a permanently refused event and report the reason as an event and an error', async () => {
     const monitor = orderMonitor({ maxInvocations: 2 });
     const { start, environment, events, errors, session } = textTalk({
       services: [monitor.service],
@@ -299,14 +299,14 @@ describe('a service at the end of its session', { tags: ['BW20', 'B76'] }, () =>
     expect(said()).toEqual(['You said: hello', told('Order 7 was shipped.')]);
   });
 
-  test('starts no source if the session was closed without a start', async () => {
+  test('starts no source if the session closes before it has started', async () => {
     const monitor = orderMonitor();
     const { close, session } = textTalk({ services: [monitor.service] });
     await close();
     expect(session.services.list()).toMatchObject([{ state: 'stopped' }]);
   });
 
-  test('needs a unique name in the session', () => {
+  test('requires a name that is unique in the session', () => {
     const { service } = orderMonitor();
     expect(() => textTalk({ services: [service, { ...service }] })).toThrow(
       '"order_monitor" twice',

@@ -1,5 +1,5 @@
-// A lead agent on a thinking model: the metadata of a call is returned to the provider, complete and in order. The
-// model refuses a prompt without it, with the providers' messages.
+// A lead agent with a thinking model: the metadata of a call is returned to the provider completely and in order. The
+// model refuses a prompt without the metadata, with the providers' error messages.
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -16,7 +16,7 @@ const look = defineTool({
   execute: () => 'seen',
 });
 
-/** A model that thinks, calls the tools that the user's words name, and then says their results. */
+/** A model that thinks, calls the tools that the user names, and then reports their results. */
 const thinker: Script = ({ prompt, user }): ScriptedStep => {
   const called = /^use (.*)$/s.exec(user)?.[1];
   if (prompt.at(-1)?.role === 'tool' || called === undefined)
@@ -62,7 +62,7 @@ describe('a thinking model as lead agent', () => {
     ]);
   });
 
-  test('receives them through several calls, further words and messages in between', async () => {
+  test('receives its reasoning and signatures across several calls with messages in between', async () => {
     const { start, type, session, errors, environment, said } = thinking();
     await start();
     await type('use look and look');
@@ -92,7 +92,7 @@ describe('a thinking model as lead agent', () => {
     }
   });
 
-  test('passes its reasoning on in a transfer, and to a subagent that forks the conversation', async () => {
+  test('passes its reasoning on in a transfer and to a subagent that forks the conversation', async () => {
     const { start, type, errors, prompts, environment, session } = thinking({
       others: [{ name: 'billing', script: thinker }],
       subagents: {
@@ -115,7 +115,7 @@ describe('a thinking model as lead agent', () => {
     expect(reasoningIn(prompts.at(-1)![1])).toContain('They want look.');
   });
 
-  test('never receives a call without its reasoning after the conversation was summarised or cut', async () => {
+  test('never receives a call without its reasoning after the conversation is summarised or cut', async () => {
     for (const summarise of [async () => 'They looked.', false] as const) {
       const { start, type, errors, last } = thinking({
         conversation: {

@@ -1,4 +1,4 @@
-// The title of a subagent's work, which lists show instead of a tool's description.
+// The title of a subagent's work, which lists show in place of a tool's description.
 
 import { describe, expect, test } from 'vitest';
 import { ConfigurationError, type SubagentConfig } from '../../src/index.ts';
@@ -29,7 +29,7 @@ const toPlace = ({ destination }: Readonly<Record<string, unknown>>): string =>
   `A ride to ${String(destination)}`;
 
 describe('the title of a subagent', () => {
-  test('comes from its arguments, but its view contains no arguments', async () => {
+  test('comes from the arguments, which the view does not contain', async () => {
     const { session } = await ride(world(), toPlace);
     const [view] = session.subagents.list();
     expect(view).toMatchObject({ title: 'A ride to the airport', task: 'Does ride' });
@@ -42,7 +42,7 @@ describe('the title of a subagent', () => {
     expect(errors).toEqual([]);
   });
 
-  test('survives a crash, even if its function has changed', async () => {
+  test('survives a crash even if its function has changed', async () => {
     const of = world();
     let asked = 0;
     const before = await ride(of, (args: Readonly<Record<string, unknown>>) => {
@@ -96,7 +96,7 @@ describe('the title of a subagent', () => {
     expect(session.subagents.list()[0]?.title).toBe('x'.repeat(199));
   });
 
-  test('causes an error if it is not a function', () => {
+  test('throws an error if it is not a function', () => {
     expect(() => textLife(world(), rides('A ride'))).toThrow(ConfigurationError);
     expect(() => textLife(world(), rides('A ride'))).toThrow(/title/);
   });

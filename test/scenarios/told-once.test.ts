@@ -1,6 +1,6 @@
-// ONCE-1, ONCE-2: a subagent's result that a tool returns to the lead agent is told once, whether the subagent works
-// for a background call or was spawned by a tool. If no words of the lead agent follow, it is told as a delivery
-// (P4).
+// ONCE-1, ONCE-2: if a tool returns a subagent's result to the lead agent, the result is reported once, whether the
+// subagent works for a background call or was spawned by a tool. If the lead agent says nothing after that, the result
+// is reported as a delivery (P4).
 
 import { describe, expect, test } from 'vitest';
 import { leadTools } from '../../src/entries/subagents.ts';
@@ -12,7 +12,7 @@ import { instructionsOf, leadScript, textTalk } from '../support/text-talk.ts';
 const RESULT = 'the parcel is in Lyon';
 const WORK_MS = 20_000;
 
-/** How the subagents start, and in which order the lead agent starts them. */
+/** How the subagents start, and the order in which the lead agent starts them. */
 const KINDS = {
   'a background call': {
     begin: 'use parcel',
@@ -40,7 +40,7 @@ const after = (
   step: ScriptedStep,
 ): Promise<ScriptedStep> => new Promise((resolve) => scheduler.schedule(() => resolve(step), ms));
 
-/** A lead agent that answers the results of its waits with `reply`. */
+/** A lead agent that responds to the results of its waits with `reply`. */
 async function waiting(
   kind: Kind,
   { reply, input = { subagentId: 'sub_1' } }: { reply?: ScriptedStep; input?: object } = {},
@@ -72,7 +72,7 @@ describe.each(kinds)('%s that the lead agent waits for', (kind) => {
     ['one', { subagentId: 'sub_1' }],
     ['several', { subagentIds: ['sub_1'], mode: 'any' }],
   ])(
-    'reaches the user once, in the words after a wait for %s, and not as a delivery',
+    'reaches the user once, in the reply after a wait for %s, and not as a delivery',
     async (_, input) => {
       const { environment, told, session, state, type, said, close } = await waiting(kind, {
         input,
@@ -80,9 +80,9 @@ describe.each(kinds)('%s that the lead agent waits for', (kind) => {
       await environment.advance(WORK_MS + 600_000);
       expect(told()).toBe(1);
       expect(session.pendingToolCalls).toEqual([]);
-      // A model that also got the result as a delivery would repeat it.
+      // A model that also received the result as a delivery would repeat it.
       expect(state().deliveries).toEqual([]);
-      // TOOL-CALL-5: the only place of the outbox is free again.
+      // TOOL-CALL-5: the only place in the outbox is free again.
       await type(KINDS[kind].begin);
       expect(said().join()).not.toContain('OUTBOX_FULL');
       await environment.advance(WORK_MS + 1000);
@@ -112,7 +112,7 @@ describe.each(kinds)('%s that the lead agent waits for', (kind) => {
     await close();
   });
 
-  test("arrives as a separate delivery if the user's new words end the wait", async () => {
+  test('arrives as a separate delivery if a new message from the user ends the wait', async () => {
     const { environment, told, type, close } = await waiting(kind);
     await type('Hello?');
     await environment.advance(WORK_MS + 600_000);
@@ -121,7 +121,7 @@ describe.each(kinds)('%s that the lead agent waits for', (kind) => {
   });
 });
 
-test('AWAITING-6: results that had ended before new words ended a wait for several are delivered once', async () => {
+test('AWAITING-6: delivers finished results once if a new message ends a wait for several', async () => {
   const environment = simulatedEnvironment();
   const talk = textTalk({
     environment,
@@ -168,7 +168,7 @@ test.each(
     tools: leadTools(
       createParentSubagentToolset({ agent: { instructions: instructionsOf('parcel') } }),
     ),
-    // The model takes time: the result arrives while it thinks.
+    // The model takes time, and the result arrives while it is thinking.
     lead: (prompt) => {
       const last = prompt.prompt.at(-1);
       if (prompt.user === 'how is it?' && last?.role !== 'tool')
@@ -189,7 +189,7 @@ test.each(
   expect(talk.state().deliveries.map(({ state }) => state)).toEqual([
     REPLIES[how] === null ? 'dismissed' : 'delivered',
   ]);
-  // The only place of the outbox is free again.
+  // The only place in the outbox is free again.
   await talk.type(begin);
   expect(talk.said().join()).not.toContain('OUTBOX_FULL');
   await talk.close();

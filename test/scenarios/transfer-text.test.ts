@@ -1,4 +1,4 @@
-// One lead agent transfers the conversation to another, in text.
+// One lead agent transfers the conversation to another in a text session.
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -34,7 +34,7 @@ function handover(options: TalkOptions = {}) {
 
 describe('a transfer', { tags: ['B69'] }, () => {
   test(
-    'runs its steps in order, and is acknowledged at the end',
+    'runs its steps in order and is acknowledged at the end',
     { tags: ['B6', 'B21', 'B69'] },
     async () => {
       const hooks: string[] = [];
@@ -57,7 +57,7 @@ describe('a transfer', { tags: ['B69'] }, () => {
       ]);
       expect(hooks).toEqual(['exit to billing', 'enter from lead']);
       expect(state().agent).toBe('billing');
-      // The new agent speaks about the answer to the call, with its instructions and tools.
+      // The new agent speaks about the answer to the call, using its own instructions and tools.
       expect(speakers()).toEqual(['lead', 'billing']);
       expect(said()).toHaveLength(1);
       await type('hello');
@@ -68,7 +68,7 @@ describe('a transfer', { tags: ['B69'] }, () => {
     },
   );
 
-  test('offers a tool that names the other agents, if there are any', async () => {
+  test('offers a tool that names the other agents if there are any', async () => {
     const { start, type, prompts } = handover();
     await start();
     await type('hello');
@@ -79,7 +79,7 @@ describe('a transfer', { tags: ['B69'] }, () => {
     expect(alone.prompts[0]?.[1].toolNames).toEqual([]);
   });
 
-  test('fails before any change for an agent that does not exist', { tags: ['B69'] }, async () => {
+  test('fails before any change if the agent does not exist', { tags: ['B69'] }, async () => {
     const exits: string[] = [];
     const { start, type, told, said } = handover({
       agent: { onExit: (_, to) => exits.push(to) },
@@ -97,7 +97,7 @@ describe('a transfer', { tags: ['B69'] }, () => {
   });
 
   test(
-    'lets the previous agent answer every other call of the batch',
+    'lets the previous agent answer every other call in the batch',
     { tags: ['BW22'] },
     async () => {
       const agents: string[] = [];
@@ -129,49 +129,49 @@ describe('a transfer', { tags: ['B69'] }, () => {
         error: expect.stringContaining('Unknown tool'),
       });
       expect(agents).toEqual(['lead', 'lead']);
-      // TEXT-LEAD-2: the next agent speaks when the last call is answered.
+      // TEXT-LEAD-2: the next agent speaks once the last call has been answered.
       expect(speakers()).toEqual(['lead', 'billing']);
     },
   );
 
-  test(
-    'runs once if it is called twice: the second call is refused',
-    { tags: ['BW28'] },
-    async () => {
-      const { start, type, told } = handover({
-        others: [{ name: 'billing' }, { name: 'sales' }],
-      });
-      await start();
-      await type(`${hand('billing')} and transfer_to_agent {"agent_name":"sales"}`);
-      expect(told().filter((line) => line.startsWith('answered'))).toEqual([
-        expect.stringContaining('"agent_name":"billing"'),
-        expect.stringContaining('NOT_LEADING'),
-      ]);
-      expect(told().filter((line) => line.startsWith('agent.entered'))).toEqual([
-        'agent.entered lead',
-        'agent.entered billing',
-      ]);
-    },
-  );
-
-  test('continues if hooks throw or reject, and reports them', { tags: ['BW28'] }, async () => {
-    const { start, type, told, errors, session } = handover({
-      agent: {
-        onExit: () => {
-          throw new Error('exit broke');
-        },
-      },
-      others: [{ name: 'billing', onEnter: () => Promise.reject(new Error('enter broke')) }],
+  test('runs once if called twice and refuses the second call', { tags: ['BW28'] }, async () => {
+    const { start, type, told } = handover({
+      others: [{ name: 'billing' }, { name: 'sales' }],
     });
     await start();
-    await type(hand('billing'));
-    expect(errors.map(({ where }) => where)).toEqual([
-      'onExit of agent "lead"',
-      'onEnter of agent "billing"',
+    await type(`${hand('billing')} and transfer_to_agent {"agent_name":"sales"}`);
+    expect(told().filter((line) => line.startsWith('answered'))).toEqual([
+      expect.stringContaining('"agent_name":"billing"'),
+      expect.stringContaining('NOT_LEADING'),
     ]);
-    expect(told()).toContain('transfer.completed lead > billing');
-    expect(session.actor.getSnapshot().value.connection).toBe('active');
+    expect(told().filter((line) => line.startsWith('agent.entered'))).toEqual([
+      'agent.entered lead',
+      'agent.entered billing',
+    ]);
   });
+
+  test(
+    'continues if hooks throw or reject and reports the errors',
+    { tags: ['BW28'] },
+    async () => {
+      const { start, type, told, errors, session } = handover({
+        agent: {
+          onExit: () => {
+            throw new Error('exit broke');
+          },
+        },
+        others: [{ name: 'billing', onEnter: () => Promise.reject(new Error('enter broke')) }],
+      });
+      await start();
+      await type(hand('billing'));
+      expect(errors.map(({ where }) => where)).toEqual([
+        'onExit of agent "lead"',
+        'onEnter of agent "billing"',
+      ]);
+      expect(told()).toContain('transfer.completed lead > billing');
+      expect(session.actor.getSnapshot().value.connection).toBe('active');
+    },
+  );
 
   test('waits 5 s for a hook that never settles', async () => {
     const { start, session, environment, told, errors, close } = handover({
@@ -188,7 +188,7 @@ describe('a transfer', { tags: ['B69'] }, () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('reports only hooks that hang, and none of them outlives the session', async () => {
+  test('reports only hooks that hang, and leaves none running after the session', async () => {
     const { start, session, environment, errors } = handover({
       agent: { onEnter: () => {}, onExit: never },
     });
@@ -204,7 +204,7 @@ describe('a transfer', { tags: ['B69'] }, () => {
     expect(errors).toEqual([]);
   });
 
-  test('answers its call and leaves nothing behind if the session closes meanwhile', async () => {
+  test('answers its call and leaves nothing behind if the session closes during the transfer', async () => {
     const { start, session, environment, close } = handover({ agent: { onExit: never } });
     await start();
     await session.sendText(hand('billing'));
@@ -216,7 +216,7 @@ describe('a transfer', { tags: ['B69'] }, () => {
 
 describe('the agents', { tags: ['B7', 'B70'] }, () => {
   test(
-    'greet when they take over, in one message with the answer to the call',
+    'greet when they take over, in the same message as the answer to the call',
     { tags: ['B70'] },
     async () => {
       const greet: Script = ({ prompt }) =>
@@ -233,7 +233,7 @@ describe('the agents', { tags: ['B7', 'B70'] }, () => {
   );
 
   test(
-    "transfer at a hook's request after the current transfer, and only to the last one requested",
+    'transfer after the current transfer to the agent that a hook requested last',
     { tags: ['B7'] },
     async () => {
       const { start, type, told, state } = handover({
@@ -258,7 +258,7 @@ describe('the agents', { tags: ['B7', 'B70'] }, () => {
     },
   );
 
-  test("transfer at the first agent's request during onEnter", { tags: ['B7'] }, async () => {
+  test('transfer if the first agent requests it in onEnter', { tags: ['B7'] }, async () => {
     const { start, environment, state } = handover({
       agent: {
         onEnter(context) {
@@ -276,7 +276,7 @@ describe('the agents', { tags: ['B7', 'B70'] }, () => {
   });
 
   test(
-    'receive the last five turns in onTurnCompleted, and may read history and add notes',
+    'receive the last five turns in onTurnCompleted and can read history and add notes',
     { tags: ['B6', 'B7'] },
     async () => {
       const seen: { turns: string[]; agent: string }[] = [];
@@ -306,7 +306,7 @@ describe('the agents', { tags: ['B7', 'B70'] }, () => {
     },
   );
 
-  test("receive a hook's note without a reply to it", { tags: ['B7'] }, async () => {
+  test("receive a hook's note without replying to it", { tags: ['B7'] }, async () => {
     const { start, type, prompts, said } = handover({
       others: [
         {
@@ -322,7 +322,7 @@ describe('the agents', { tags: ['B7', 'B70'] }, () => {
   });
 
   test(
-    'accept a function as instructions, preceded by the language',
+    'accept a function as instructions and put the language before its text',
     { tags: ['B6'] },
     async () => {
       let calls = 0;
@@ -342,14 +342,14 @@ describe('the agents', { tags: ['B7', 'B70'] }, () => {
       expect(systems[0]).toBe(
         `Speak and write Austrian German (de-AT), unless the user asks for another language.\n\n${LEAD} lead 1`,
       );
-      // The last instructions stay in force when it fails.
+      // The last instructions stay in effect when the transfer fails.
       expect(systems.map((text) => text.at(-1))).toEqual(['1', '2', '2']);
       expect(errors.map(({ where }) => where)).toEqual(['instructions of agent "lead"']);
     },
   );
 
   test(
-    "lose their own directives when they end, but not the session's",
+    "lose their own directives when they end but not the session's",
     { tags: ['B9', 'B70'] },
     async () => {
       const order = defineTool({
@@ -385,7 +385,7 @@ describe('the agents', { tags: ['B7', 'B70'] }, () => {
   );
 
   test(
-    'refuse an invalid or excess directive, with what was expected',
+    'refuse an invalid or excess directive and say what was expected',
     { tags: ['B9'] },
     async () => {
       const thrown: unknown[] = [];
@@ -417,7 +417,7 @@ describe('the agents', { tags: ['B7', 'B70'] }, () => {
 });
 
 test(
-  'keeps subagents running, whose results the new lead agent delivers',
+  'keeps subagents running and lets the new lead agent deliver their results',
   { tags: ['B35', 'BW22'] },
   async () => {
     const { start, type, environment, speakers, said, state } = handover({

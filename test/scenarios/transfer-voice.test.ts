@@ -1,5 +1,5 @@
-// One lead agent transfers the conversation to another, by voice: on wires whose session can be changed, and on those
-// that need a new connection.
+// One lead agent transfers the conversation to another in a voice session, on wires whose session can be changed and on
+// wires that need a new connection.
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -36,7 +36,7 @@ function handover(options: VoiceTalkOptions = {}) {
   return {
     ...talk,
     connection: () => session.actor.getSnapshot().value.connection,
-    /** Sends this many frames of 20 ms of the user; each is marked. */
+    /** Sends this many marked frames of 20 ms of the user's audio. */
     hum: (...marks: number[]) => {
       for (const mark of marks) session.audioIn.next(frame(mark));
     },
@@ -69,7 +69,7 @@ const failed = (code: string) => expect.stringContaining(code);
 
 describe('a transfer on a transport that can update its session', () => {
   test(
-    "installs the new agent's instructions, tools and greeting, and then answers the call",
+    "installs the new agent's instructions, tools and greeting and then answers the call",
     { tags: ['B69', 'B70'] },
     async () => {
       const { start, hand, model, asked, told, transport } = handover({
@@ -112,7 +112,7 @@ describe('a transfer on a transport that can update its session', () => {
   );
 
   test(
-    "buffers the user's words during the transfer, with a limit, and hears them in order",
+    "buffers a limited amount of the user's speech during the transfer and passes it on in order",
     { tags: ['B69'] },
     async () => {
       const { start, hand, hum, model, environment, connection } = handover({
@@ -132,7 +132,7 @@ describe('a transfer on a transport that can update its session', () => {
     },
   );
 
-  test('says no reply during the transfer, even if one is due', async () => {
+  test('gives no reply during the transfer even if one is due', async () => {
     const { start, hand, model, session, environment, asked, speak } = handover();
     await start();
     model().autoConfigured = false;
@@ -149,7 +149,7 @@ describe('a transfer on a transport that can update its session', () => {
   });
 
   test(
-    'keeps the old agent in charge if the server refuses, with the reason',
+    'keeps the old agent in charge if the server refuses, and gives the reason',
     { tags: ['BW28'] },
     async () => {
       const { start, hand, hum, model, environment, state, connection, told } = handover();
@@ -209,7 +209,7 @@ describe('a transfer on a transport that can update its session', () => {
     expect(told()).toContainEqual(failed('transfer.failed lead billing call_t TRANSPORT_LOST'));
   });
 
-  test('fails without a connection, and the current agent stays', { tags: ['BW28'] }, async () => {
+  test('fails without a connection and keeps the current agent', { tags: ['BW28'] }, async () => {
     let leave: () => void = () => {};
     const { start, session, model, environment, told, transport } = handover({
       agent: {
@@ -240,7 +240,7 @@ describe('a transfer on a transport that can update its session', () => {
   });
 
   test(
-    'configures the leading agent after a reconnect, including the transfer',
+    'configures the current lead agent after a reconnect and notes the transfer',
     { tags: ['B71'] },
     async () => {
       const { start, hand, environment, model } = handover();
@@ -271,7 +271,7 @@ describe('a transfer on a transport that needs a new connection', () => {
   const wire = () => new FakeTransport({ updatesSession: false });
 
   test(
-    'keeps the old connection until the new one is ready, and passes on everything, including open calls',
+    'keeps the old connection until the new one is ready, then passes on everything, even open calls',
     { tags: ['B69'] },
     async () => {
       const { start, hand, hum, transport, environment, connection } = handover({
@@ -355,7 +355,7 @@ describe('a transfer on a transport that needs a new connection', () => {
 });
 
 describe('a new connection', { tags: ['B72'] }, () => {
-  test('closes after 30 s if it is not ready, and the session retries', async () => {
+  test('closes if it is not ready after 30 s, and the session retries', async () => {
     const { session, transport, environment } = handover();
     transport.autoReady = false;
     const started = session.start();
@@ -383,7 +383,7 @@ describe('a new connection', { tags: ['B72'] }, () => {
 });
 
 test(
-  'aborts a call that the model withdraws, and cancels its subagent',
+  'aborts a call that the model withdraws and cancels its subagent',
   { tags: ['B22'] },
   async () => {
     const aborted: string[] = [];

@@ -1,4 +1,4 @@
-// The checks of random trees find each planted fault within a few hundred cases.
+// The checks on random trees find each planted fault within a few hundred cases.
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -6,7 +6,7 @@ import { faults } from '../support/tree-faults.ts';
 import { play } from '../support/tree-play.ts';
 import { storyOf } from '../support/tree-story.ts';
 
-/** The cases in which each fault is found. */
+/** The number of cases within which each fault is found. */
 const MOST_CASES = 300;
 
 test.each(faults.map((fault) => [fault.name, fault] as const))(

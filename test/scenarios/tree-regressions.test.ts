@@ -1,13 +1,13 @@
-// Findings of the random trees (`tree.property.test.ts`), each as a fixed story.
+// Faults that the random trees (`tree.property.test.ts`) found, each as a fixed story.
 
 import { expect, test } from 'vitest';
 import { voiceTalk } from '../support/voice-talk.ts';
 
-test('P7: leaves no timer behind when a client leaves after the session has closed', async () => {
+test('P7: leaves no timer running if a client leaves after the session has closed', async () => {
   const talk = voiceTalk();
   await talk.start();
   await talk.say('hello');
-  // The model was requested to reply, and has not begun.
+  // The model has been asked to reply and has not started.
   expect(talk.model().openRequests).toHaveLength(1);
   const closed = talk.session.close();
   await talk.environment.settle();
@@ -16,7 +16,7 @@ test('P7: leaves no timer behind when a client leaves after the session has clos
   expect(talk.environment.pendingTimers).toBe(0);
 });
 
-test('P7: requests no more replies when the session is closed while the user interrupts', async () => {
+test('P7: requests no more replies if the session is closed while the user interrupts', async () => {
   const talk = voiceTalk();
   await talk.start();
   await talk.say('hello');

@@ -1,7 +1,7 @@
-// Random trees of subagents: randomness decides what their models do, which outside events happen, how long
-// everything takes and what fails. The promises hold in every case.
+// Random trees of subagents: chance decides what their models do, which outside events happen, how long everything
+// takes and what fails. The promises hold in every case.
 //
-// 10,000 cases in three tests. TREE_RUNS and TREE_SEED choose others.
+// 10,000 cases in three tests. TREE_RUNS and TREE_SEED set other values.
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -11,7 +11,7 @@ import { storyOf, type Scene } from '../support/tree-story.ts';
 const RUNS = Number(process.env['TREE_RUNS'] ?? 10_000);
 const SEED = Number(process.env['TREE_SEED'] ?? 20_261_121);
 
-/** How often each event must occur in a thousand cases; fewer occurrences prove nothing. */
+/** How often each event must occur in a thousand cases. With fewer occurrences, the test proves nothing. */
 const everywhere = {
   spawned: 500,
   'model calls': 1000,

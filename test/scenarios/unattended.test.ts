@@ -1,4 +1,4 @@
-// A voice session reports once that no client attaches, or that its client reports no playout.
+// A voice session reports once that no client attaches or that its client reports no playout.
 
 import { expect, test } from 'vitest';
 import { voiceTalk } from '../support/voice-talk.ts';
@@ -16,7 +16,7 @@ async function unattended(options: Parameters<typeof voiceTalk>[0] = {}) {
   return talk;
 }
 
-test('reports a greeting without a client once after 10 s', async () => {
+test('reports a greeting that has no client once, after 10 s', async () => {
   const talk = await unattended({ greeting: 'Say hello.' });
   await talk.environment.advance(9_999);
   expect(reportsOf(talk)).toEqual([[], []]);
@@ -41,7 +41,7 @@ test('reports a delivery that becomes due later', async () => {
   await talk.close();
 });
 
-test('reports nothing once a client has attached, or the session has ended', async () => {
+test('reports nothing once a client has attached or the session has ended', async () => {
   const attached = await unattended({ greeting: 'Say hello.' });
   await attached.environment.advance(9_999);
   attached.session.attach()();
@@ -80,7 +80,7 @@ test.each([
   },
 );
 
-test('does not report a client that reported playout once and then stopped', async () => {
+test('does not report a client that has reported playout once and then stopped', async () => {
   const talk = voiceTalk();
   await talk.start();
   await talk.say('Hello.');

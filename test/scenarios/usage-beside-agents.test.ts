@@ -1,4 +1,4 @@
-// Model calls of the runtime in addition to those of the agents (summaries, facts, verdicts on claims, the
+// The model calls that the runtime makes in addition to those of the agents (summaries, facts, verdicts on claims, the
 // meaning of a delegation) are counted once with the conversation, priced, and traced (LEAD-USAGE-1).
 
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider';
@@ -45,7 +45,7 @@ const long = (): TalkOptions => ({
   },
 });
 
-/** Returns the number of calls and the cost of each caller, from the entries. */
+/** Returns the number of calls and the cost of each caller, computed from the entries. */
 function counted(entries: World['entries']): Readonly<Record<string, readonly [number, number]>> {
   const sums: Record<string, [number, number]> = {};
   for (const { event } of entries) {
@@ -62,7 +62,7 @@ function counted(entries: World['entries']): Readonly<Record<string, readonly [n
 }
 
 describe('summaries and facts', () => {
-  test("count in the conversation's usage and cost, and in its trace", async () => {
+  test("count towards the conversation's usage and cost and appear in its trace", async () => {
     const { tracerProvider, spans, open } = sdk();
     const asked: string[] = [];
     const environment = simulatedEnvironment();
@@ -104,7 +104,7 @@ describe('summaries and facts', () => {
     expect(open).toEqual([]);
   });
 
-  test('count once, whenever the process dies', async () => {
+  test('count once whenever the process dies', async () => {
     const whole = world({ price });
     const first = textLife(whole, long());
     await first.start();
@@ -165,7 +165,7 @@ describe('summaries and facts', () => {
     await talk.close();
   });
 
-  test('have an estimated cost and unknown tokens if the provider counts nothing', async () => {
+  test('have an estimated cost and unknown tokens if the provider reports no tokens', async () => {
     const asked: PricedCall[] = [];
     const model = {
       ...beside,
@@ -203,7 +203,7 @@ describe('summaries and facts', () => {
   });
 });
 
-test("counts a claim judge in the conversation's usage", async () => {
+test("counts a claim judge towards the conversation's usage", async () => {
   const environment = simulatedEnvironment();
   const { tracerProvider, spans } = sdk();
   const model = scriptedModel([{ text: JSON.stringify({ unverified: [] }) }]);
@@ -221,7 +221,7 @@ test("counts a claim judge in the conversation's usage", async () => {
   await talk.type('use ride');
   await environment.advance(5_000);
   const { usage } = talk.state();
-  // Three calls of the lead agent, and the verdict.
+  // Three calls of the lead agent and the verdict.
   expect(usage.lead).toMatchObject({ inputTokens: 40, cost: 60 });
   await talk.close();
   const names = spans()
@@ -231,7 +231,7 @@ test("counts a claim judge in the conversation's usage", async () => {
 });
 
 test.each(['close', 'suspend'] as const)(
-  'passes the usage of facts extracted after %s to the usage hook, with cost and total',
+  'passes the usage of facts extracted after %s to the usage hook, with the cost and the total',
   async (how) => {
     const environment = simulatedEnvironment();
     const told: { total: number; used: number | undefined }[] = [];
@@ -257,7 +257,7 @@ test.each(['close', 'suspend'] as const)(
   },
 );
 
-test("counts the judge of a program's subagents in the outcome's usage", async () => {
+test("counts the judge of a program's subagents towards the outcome's usage", async () => {
   const environment = simulatedEnvironment();
   const names: string[] = [];
   const runtime = createRuntime({
@@ -281,7 +281,7 @@ test("counts the judge of a program's subagents in the outcome's usage", async (
   expect(outcome.usage).toMatchObject({ inputTokens: 20, outputTokens: 10, cost: 30 });
 });
 
-test('counts the delegation model in addition to the voice model, in its own span', async () => {
+test('counts the delegation model in addition to the voice model and gives it its own span', async () => {
   const environment = simulatedEnvironment();
   const { tracerProvider, spans } = sdk();
   const asked: string[] = [];
@@ -321,7 +321,7 @@ describe('the usage in the `chat` span of a lead agent', () => {
     'gen_ai.usage.reasoning.output_tokens': 20,
   };
 
-  test('has its value by text', async () => {
+  test('appears in a text session', async () => {
     const { tracerProvider, spans } = sdk();
     const mind = scriptedModel([{ text: 'Hello.' }]);
     const usage = {
@@ -355,7 +355,7 @@ describe('the usage in the `chat` span of a lead agent', () => {
     expect(chats[0]?.attributes).toMatchObject({ 'gen_ai.agent.name': 'lead', ...TOKENS });
   });
 
-  test('has its value by voice, even if it is reported after the response', async () => {
+  test('appears in a voice session, even if it is reported after the response', async () => {
     const { tracerProvider, spans } = sdk();
     const environment = simulatedEnvironment();
     const talk = voiceTalk({

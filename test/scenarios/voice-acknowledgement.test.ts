@@ -1,4 +1,4 @@
-// The user who has answered a question hears at once that they were understood, and nothing more.
+// A user who has answered a question hears at once that the answer was understood, and nothing more.
 
 import { tool } from 'ai';
 import { describe, expect, test } from 'vitest';
@@ -21,11 +21,11 @@ const options = [
 const choice = { question: 'Economy or Premium?', options };
 
 interface Setting extends VoiceTalkOptions {
-  /** Says the acknowledgement; null: the model. @defaultValue a scripted voice */
+  /** Speaks the acknowledgement. If null, the model speaks it. @defaultValue a scripted voice */
   readonly speaker?: ScriptedVoice | null;
   /** The subagent's question. */
   readonly question?: object;
-  /** The subagent's work after the answer, in milliseconds. @defaultValue 5000 */
+  /** How long the subagent works after the answer, in milliseconds. @defaultValue 5000 */
   readonly workMs?: number;
 }
 
@@ -75,7 +75,7 @@ async function asked({ speaker, question = choice, workMs = 5000, ...rest }: Set
 }
 
 describe('an acknowledgement by a voice', () => {
-  test('ACKNOWLEDGEMENT-1, ACKNOWLEDGEMENT-2: plays once after a short delay, and does not count as a delivery', async () => {
+  test('ACKNOWLEDGEMENT-1, ACKNOWLEDGEMENT-2: plays once after a short delay and is not a delivery', async () => {
     const { say: utter, environment, said, fillers, state, model } = await asked();
     const before = state().deliveries.length;
     await utter('premium please');
@@ -98,7 +98,7 @@ describe('an acknowledgement by a voice', () => {
     expect(said()).toEqual([]);
   });
 
-  test('does not play while the user speaks, and stops when the user interrupts', async () => {
+  test('does not play while the user is speaking, and stops when the user interrupts', async () => {
     for (const afterMs of [200, 600]) {
       const { say: utter, environment, said, model, fillers, events } = await asked();
       await utter('premium');
@@ -113,7 +113,7 @@ describe('an acknowledgement by a voice', () => {
     }
   });
 
-  test('gives a user who asks for time a reply once, and the question stays open', async () => {
+  test('replies once to a user who asks for time and leaves the question open', async () => {
     const { say: utter, environment, said, state } = await asked();
     await utter('let me think');
     await environment.advance(5000);
@@ -153,7 +153,7 @@ describe('an acknowledgement by a voice', () => {
     expect(said()).toEqual(['One moment.']);
   });
 
-  test('ACKNOWLEDGEMENT-1: asks for a moment, without repeating the choice, after an approval', async () => {
+  test('ACKNOWLEDGEMENT-1: asks for a moment after an approval and does not repeat the choice', async () => {
     const pay = tool({
       description: 'Pays',
       inputSchema: z.object({}),
@@ -202,7 +202,7 @@ describe('an acknowledgement by a voice', () => {
     expect(said()).toEqual(expected);
   });
 
-  test('does not play when it is turned off', async () => {
+  test('does not play if it is turned off', async () => {
     const { say: utter, environment, said, model } = await asked({ acknowledgement: false });
     await utter('premium');
     await environment.advance(3000);
@@ -228,7 +228,7 @@ describe('HELD-SPEECH-4: an acknowledgement by a model that answers by itself', 
     ['Okay, premium. Just a second.', true],
     ['Premium is booked!', false],
     ['Premium. Anything else?', false],
-  ])('plays unless it contains more: %s', async (words, isHeard) => {
+  ])('plays unless it contains more than the acknowledgement: %s', async (words, isHeard) => {
     const { say: utter, environment, model, state } = await byItself();
     await utter('premium');
     const own = model().beginByItself(words, 1000);
@@ -246,7 +246,7 @@ describe('a model that answers by itself, after words that are not an answer', (
     ['let me think', 'I will take premium for you.', false],
     ['could you say that again?', 'Sure.', true],
     ['could you say that again?', 'It was about cars.', false],
-  ])('the reply to "%s" with the words "%s" is audible: %s', async (said, words, isHeard) => {
+  ])('makes the reply to "%s" with the text "%s" audible: %s', async (said, words, isHeard) => {
     const talk = await asked({ speaker: null, transport: new FakeTransport(BY_ITSELF) });
     await talk.say(said);
     const own = talk.model().beginByItself(words, 1000);
@@ -281,13 +281,13 @@ describe('acknowledgementIn', () => {
     ['de', 'Alles klar. Einen Moment bitte.', 'Einen Moment bitte.'],
     ['fr', "D'accord, un instant.", 'Un instant.'],
     ['es', 'Muy bien. Un momento, por favor.', 'Un momento, por favor.'],
-  ])('%s: says only the moment after an approval', (language, more, moment) => {
+  ])('%s: accepts only the "one moment" part after an approval', (language, more, moment) => {
     expect(acknowledgementIn(more, { ...premium, language })).toBe('whole');
     const approval = { choice: null, isApproval: true, language };
     expect(acknowledgementIn(more, approval)).toBe('none');
     expect(acknowledgementIn(moment, approval)).toBe('whole');
   });
 
-  test('finds none in a language without tables', () =>
+  test('recognises no acknowledgement in a language without tables', () =>
     expect(acknowledgementIn('Un attimo.', { ...premium, language: 'it' })).toBe('none'));
 });

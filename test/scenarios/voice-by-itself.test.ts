@@ -1,5 +1,5 @@
-// A voice model that answers speech unprompted: the requests that it still receives, the speech that the user may
-// hear during a subagent's question, and its memory.
+// A voice model that answers speech unprompted: the requests that it still receives, what the user may hear of its
+// speech during a subagent's question, and its memory.
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -48,7 +48,7 @@ async function talkWith(
   };
 }
 
-/** Plays until the model has called `ride` and its question was heard. */
+/** Plays until the model has called `ride` and the question has been heard. */
 async function askedForRide(talk: Talk): Promise<void> {
   const { model, environment, say: utter, play, pause, speak } = talk;
   await utter('book a ride');
@@ -70,7 +70,7 @@ async function askedForRide(talk: Talk): Promise<void> {
 }
 
 describe('requests to a model that answers by itself', () => {
-  test('REPLIES-1: do not occur if the model replies in time, and its speech closes the gate', async () => {
+  test('REPLIES-1: remain unsent if the model replies in time', async () => {
     const { say: utter, model, play, asked, floor, environment, session, pause } = await talkWith();
     await utter('hello');
     expect(asked()).toBeNull();
@@ -89,7 +89,7 @@ describe('requests to a model that answers by itself', () => {
     expect(asked()).toContain('News.');
   });
 
-  test('REPLIES-1: ask a silent model for a reply, a limited number of times', async () => {
+  test('REPLIES-1: ask a silent model for a reply a limited number of times', async () => {
     const { say: utter, model, asked, environment, floor } = await talkWith();
     await utter('hello?');
     await environment.advance(4900);
@@ -105,7 +105,7 @@ describe('requests to a model that answers by itself', () => {
     expect(floor()).toBe('nobody');
   });
 
-  test('REPLIES-1: repeat a failed response a few times, and the view shows when the next attempt is due', async () => {
+  test('REPLIES-1: repeat a failed response a few times and show when the next attempt is due', async () => {
     const journal = memoryJournal();
     const environment = simulatedEnvironment();
     const {
@@ -150,7 +150,7 @@ describe('requests to a model that answers by itself', () => {
     await session.close();
   });
 
-  test('REPLIES-2: do not occur for late words to which the model has already replied', async () => {
+  test('REPLIES-2: ignore late transcripts to which the model has already replied', async () => {
     const { model, play, asked, environment, events, floor } = await talkWith();
     model().speechStarted('u1');
     model().events.next({ type: 'utterance.ended', utteranceId: 'u1' });
@@ -168,7 +168,7 @@ describe('requests to a model that answers by itself', () => {
     expect(events.filter(({ type }) => type === 'turn.ended')).toHaveLength(1);
   });
 
-  test('ask for a reply to typed words, which the model does not receive as audio', async () => {
+  test('ask for a reply to typed text, which the model does not receive as audio', async () => {
     const { session, environment, model, asked } = await talkWith();
     await session.sendText('hello');
     await environment.settle();
@@ -195,7 +195,7 @@ describe('requests to a model that answers by itself', () => {
     response.end();
   };
 
-  test("wait for the model's own reply to a tool result before they ask for one", async () => {
+  test("wait for the model's own reply to a tool result before asking for one", async () => {
     const talk = await talkWith({ tools: [clock] });
     const { say: utter, model, environment, asked, floor } = talk;
     await utter('what time is it?');
@@ -210,7 +210,7 @@ describe('requests to a model that answers by itself', () => {
     expect(asked()).toBe('reply');
   });
 
-  test('ask for a reply to silent results if the model schedules results', async () => {
+  test('ask for a reply to silent results if the model schedules its tool results', async () => {
     const talk = await talkWith({ tools: [clock] }, { schedulesToolResults: true });
     await talk.say('what time is it?');
     call(talk);
@@ -229,7 +229,7 @@ describe('requests to a model that answers by itself', () => {
     expect(state().deliveries[0]).toMatchObject({ state: 'pending', attempts: 1 });
     model().lapse();
     await pause();
-    // Not while the speech is heard.
+    // The question is not asked while the user is hearing the speech.
     expect(asked()).toBeNull();
     await play(own.itemId);
     await pause();
@@ -247,7 +247,7 @@ describe('requests to a model that answers by itself', () => {
     expect(model().of('response.withdraw')).toMatchObject([{ responseKey: request?.responseKey }]);
   });
 
-  test('RESPONSES-1: end as withdrawn when obsolete, if responses cannot be cancelled', async () => {
+  test('RESPONSES-1: end as withdrawn when obsolete if responses cannot be cancelled', async () => {
     const { session, model, state, pause, environment } = await talkWith(
       {},
       { cancelsResponses: false },
@@ -261,7 +261,7 @@ describe('requests to a model that answers by itself', () => {
     expect(model().of('response.cancel')).toEqual([]);
   });
 
-  test('RESPONSES-1: count a delivery whose key is cancelled as interrupted, while its speech continues', async () => {
+  test('RESPONSES-1: count a delivery with a cancelled key as interrupted while its speech continues', async () => {
     const { session, model, play, pause, state, heard, asked, speak } = await talkWith();
     session.notifyBackground('News.');
     await pause();
@@ -304,7 +304,7 @@ describe('requests to a model that answers by itself', () => {
     expect(floor()).toBe('nobody');
   });
 
-  test('survive a lost connection, and are sent to the next one', async () => {
+  test('survive a lost connection and are sent to the next one', async () => {
     const { say: utter, model, environment, asked } = await talkWith();
     await utter('hello');
     model().drop();
@@ -314,7 +314,7 @@ describe('requests to a model that answers by itself', () => {
 });
 
 describe('a model that works', () => {
-  test('MODEL-WORK-1: counts as busy, so that it gets no delivery and no request', async () => {
+  test('MODEL-WORK-1: counts as busy and therefore receives no delivery and no request', async () => {
     const { say: utter, session, model, environment, asked, floor } = await talkWith();
     await utter('plan my week');
     model().events.next({ type: 'model.changed', status: 'working' });
@@ -371,7 +371,7 @@ describe('TURNS-7: an open question', () => {
     expect(JSON.stringify(events)).not.toContain('Premium is booked!');
   });
 
-  test('HELD-SPEECH-2: suppresses late speech after a known answer, and runs none of its calls', async () => {
+  test('HELD-SPEECH-2: suppresses late speech after a known answer and runs none of its calls', async () => {
     const talk = await talkWith({ subagents: { ride, report } });
     await askedForRide(talk);
     const { model, environment, heard, say: utter, question, state, speak, pause } = talk;
@@ -393,13 +393,13 @@ describe('TURNS-7: an open question', () => {
     expect(heard).toEqual([]);
     expect(state().subagents).toHaveLength(1);
     expect(model().of('tool.answer').at(-1)).toMatchObject({ callId: 'late', silent: true });
-    // The subagent's finding is still told.
+    // The subagent's finding is still reported.
     await pause();
     await speak('You ride Premium.');
     expect(state().deliveries.find(({ kind }) => kind === 'result')?.state).toBe('delivered');
   });
 
-  test('HELD-SPEECH-1: releases held replies in order once the words are for the lead agent', async () => {
+  test('HELD-SPEECH-1: releases held replies in order once the utterance goes to the lead agent', async () => {
     const talk = await talkWith({ subagents: { ride } });
     await askedForRide(talk);
     const { model, environment, heard, asked, question, state, play } = talk;
@@ -429,7 +429,7 @@ describe('TURNS-7: an open question', () => {
     expect(question()?.state).toBe('open');
   });
 
-  test("HELD-SPEECH-3: releases the model's reply if the words never arrive", async () => {
+  test("HELD-SPEECH-3: releases the model's reply if the transcript never arrives", async () => {
     const talk = await talkWith({ subagents: { ride } });
     await askedForRide(talk);
     const { model, environment, heard } = talk;
@@ -444,7 +444,7 @@ describe('TURNS-7: an open question', () => {
     expect(heard).toEqual([own.itemId]);
   });
 
-  test("HELD-SPEECH-3: holds the model's reply before the user's speech is detected, if speech is inferred", async () => {
+  test("HELD-SPEECH-3: holds the model's reply even before inferred user speech is detected", async () => {
     const talk = await talkWith({ subagents: { ride } }, { utterances: 'inferred' });
     await askedForRide(talk);
     const { model, environment, heard, question } = talk;
@@ -453,7 +453,7 @@ describe('TURNS-7: an open question', () => {
     const own = model().beginByItself('Premium!', 500);
     await environment.advance(300);
     expect(heard).toEqual([]);
-    // The beginning lies before the model's words: no speech was interrupted.
+    // The user started before the model spoke, so no speech was interrupted.
     for (let sent = 0; sent < 5; sent += 1)
       talk.session.audioIn.next({ samples: new Int16Array(2400), sampleRateHz: 24_000 });
     model().speechStarted('u1');
@@ -466,7 +466,7 @@ describe('TURNS-7: an open question', () => {
     expect(heard).toEqual([]);
   });
 
-  test('suppresses replies in between while the user continues to speak', async () => {
+  test('suppresses replies given in pauses while the user keeps talking', async () => {
     const talk = await talkWith({ subagents: { ride } });
     await askedForRide(talk);
     const { model, environment, heard, play } = talk;
@@ -493,7 +493,7 @@ describe('TURNS-7: an open question', () => {
 });
 
 describe('its memory', () => {
-  test('MODEL-MEMORY-1: receives a note of the heard part if its audio cannot be truncated', async () => {
+  test('MODEL-MEMORY-1: receives a note of what was heard if its audio cannot be truncated', async () => {
     const { say: utter, model, play, environment, told } = await talkWith();
     await utter('tell me a story');
     const story = model().beginByItself('Once upon a time there was a king.', 4000);
@@ -509,7 +509,7 @@ describe('its memory', () => {
     ]);
   });
 
-  test('MODEL-MEMORY-2: receives a note only with the next request, if it would reply to a note', async () => {
+  test('MODEL-MEMORY-2: receives a note only with the next request if it would reply to the note', async () => {
     const {
       session,
       model,
@@ -525,14 +525,14 @@ describe('its memory', () => {
     await environment.advance(300);
     story.end('cancelled');
     expect(model().of('message.add')).toEqual([]);
-    // A noise: the session asks the model to repeat the interrupted words.
+    // This was a noise, so the session asks the model to repeat the interrupted words.
     model().speechEnded('u2', '');
     const types = () => model().commands.map(({ type }) => type);
     expect(types().slice(-3)).toEqual(['session.configure', 'message.add', 'response.request']);
   });
 });
 
-test('answers a call that cannot stay open at once, and delivers its result as a notice', async () => {
+test('answers a call that cannot remain open at once and delivers its result as a notice', async () => {
   const transport = new FakeTransport({ defersToolResults: false });
   const {
     start,
@@ -559,7 +559,7 @@ test('answers a call that cannot stay open at once, and delivers its result as a
   expect(model().of('tool.answer')).toHaveLength(1);
 });
 
-test('leaves no timer and no request behind after a close', async () => {
+test('leaves no timer or request behind after a close', async () => {
   const talk = await talkWith({ subagents: { ride } });
   await askedForRide(talk);
   const { model, environment, close } = talk;

@@ -1,6 +1,6 @@
 // A voice conversation in which anything may happen at any time: the parties talk over each other, connections drop,
-// clients leave, subagents ask, fail and are cancelled, lead agents change. The promises hold at every moment; once all
-// parties behave, everything due is told.
+// clients leave, subagents ask, fail and are cancelled, and lead agents change. The promises hold at every moment. Once
+// all parties behave, everything that is due is spoken.
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -61,7 +61,7 @@ const words = [
 
 type Talk = ReturnType<typeof voiceTalk>;
 
-/** The user's device: plays audio in order, and drops it on request. */
+/** The user's device, which plays audio in order and drops it on request. */
 function loudspeaker({ session }: Talk) {
   let queue: { itemId: string; ms: number; played: number }[] = [];
   session.audioOut.subscribe(({ itemId = '', samples }) => {
@@ -85,7 +85,7 @@ function loudspeaker({ session }: Talk) {
   };
 }
 
-/** The speech that the voice model began unprompted while the addressee of the user's words was unknown. */
+/** The speech that the voice model started unprompted while it was unknown whom the user was addressing. */
 class Unasked {
   readonly violations: string[] = [];
   readonly #undecided = new Set<string>();
@@ -94,9 +94,9 @@ class Unasked {
 
   constructor({ session }: Talk) {
     session.audioOut.subscribe(({ itemId = '' }) => {
-      // HELD-SPEECH-1: held speech is released once, or not at all.
+      // HELD-SPEECH-1: held speech is released once or not at all.
       if (this.#heard.has(itemId)) this.violations.push(`${itemId} was heard twice`);
-      // TURNS-7, HELD-SPEECH-2: the user never hears a reply to words for a subagent.
+      // TURNS-7, HELD-SPEECH-2: the user never hears a reply to an utterance that was meant for a subagent.
       if (this.#forbidden.has(itemId)) this.violations.push(`${itemId} was for somebody else`);
       this.#heard.add(itemId);
     });
@@ -106,13 +106,13 @@ class Unasked {
     return new Set(this.#heard);
   }
 
-  /** The user speaks, or their words are unknown, while a question has the floor. */
+  /** The user is speaking, or the words are still unknown, while a question has the floor. */
   began(itemId: string): void {
     if (this.#heard.has(itemId)) this.violations.push(`${itemId} was heard before it was known`);
     else this.#undecided.add(itemId);
   }
 
-  /** The words were for the asker. `heard`: items heard before the words were known. */
+  /** The words were for the subagent that asked. `heard`: the items that the user heard before the words were known. */
   overheard(heard: ReadonlySet<string>): void {
     for (const itemId of this.#undecided) {
       if (heard.has(itemId)) continue;
@@ -126,7 +126,7 @@ class Unasked {
     this.#undecided.clear();
   }
 
-  /** Drops the items of an earlier connection. */
+  /** Drops the items from an earlier connection. */
   moved(): void {
     this.#undecided.clear();
     this.#forbidden.clear();
@@ -134,7 +134,7 @@ class Unasked {
   }
 }
 
-/** The voice model: one response at a time, ended on request. */
+/** The voice model, which gives one response at a time and ends it on request. */
 class Model {
   #connection: FakeConnection | null = null;
   #response: Spoken | null = null;
@@ -148,7 +148,7 @@ class Model {
     this.#cancelled = 0;
   }
 
-  /** Returns the requests that were neither answered nor refused. RESPONSES-1: never two. */
+  /** Returns the requests that have been neither answered nor refused. RESPONSES-1: never two. */
   get outstanding(): number {
     return (this.#connection?.openRequests.length ?? 0) + (this.#response ? 1 : 0);
   }
@@ -158,7 +158,7 @@ class Model {
     this.#response = this.#connection.begin('Some words to say.', ms);
   }
 
-  /** Answers unprompted; pending requests lapse. Returns the item. */
+  /** Answers unprompted, which makes pending requests lapse. Returns the item. */
   beginByItself(ms: number): string | null {
     if (this.#response || !this.#connection) return null;
     this.#response = this.#connection.beginByItself('Some words of my own.', ms);
@@ -203,7 +203,7 @@ class Model {
     this.#connection.call({ callId: `call_${this.calls}`, name, arguments: '{}' });
   }
 
-  /** Handles a cancellation as a wire does, soon. */
+  /** Handles a cancellation after a short delay, as a wire does. */
   obey(): void {
     const cancels = this.#connection?.of('response.cancel').length ?? 0;
     if (cancels <= this.#cancelled) return;
@@ -231,7 +231,7 @@ const action = fc.record({
     'call',
     'call',
     'drop',
-    // Only if connections do not last.
+    // Only when connections do not last.
     'expires',
     'expires',
     'resumable',
@@ -249,7 +249,7 @@ const action = fc.record({
     'time',
     'time',
     'time',
-    // Only if the model answers without a request.
+    // Only when the model answers without a request.
     'by itself',
     'by itself',
     'by itself',
@@ -266,7 +266,7 @@ interface Action {
   readonly n: number;
 }
 
-/** A journal that keeps each entry after a random delay, `mostMs` at most. */
+/** A journal that stores each entry after a random delay of at most `mostMs`. */
 function slowJournal({ random, scheduler }: SimulatedEnvironment, mostMs: number): Journal {
   const kept = memoryJournal();
   return {
@@ -284,7 +284,7 @@ function slowJournal({ random, scheduler }: SimulatedEnvironment, mostMs: number
   };
 }
 
-/** Calls a subagent that asks, until its question is heard. */
+/** Calls a subagent that asks, and plays until its question has been heard. */
 const untilAsked: readonly Action[] = [
   { kind: 'call', n: 3 },
   { kind: 'by itself', n: 1 },
@@ -300,13 +300,13 @@ const untilAsked: readonly Action[] = [
 interface World {
   /** The maximum time until an entry is written, in milliseconds. @defaultValue 0: at once */
   readonly journalMs?: number;
-  /** Differences from the wire's usual capabilities. */
+  /** How the wire differs from its usual capabilities. */
   readonly capabilities?: Partial<TransportCapabilities>;
-  /** Connections end, are resumed, or refuse that. @defaultValue false */
+  /** Connections end, and may be resumed or refuse to resume. @defaultValue false */
   readonly passes?: boolean;
 }
 
-/** A delegation means one tool or another, or none, or cannot be resolved. */
+/** A delegation means one tool or another or none, or cannot be resolved. */
 function delegationScript(): Script {
   let times = 0;
   const names = Object.keys(subagents);
@@ -342,7 +342,7 @@ async function story(
     journal,
   });
   const { environment, session, state, transport } = talk;
-  // A promise of the session may wait for its journal: time must pass.
+  // A promise from the session may be waiting for its journal, so time must pass.
   const inTime = async <T>(promise: Promise<T>): Promise<T> => {
     let isDone = false;
     void promise.then(
@@ -467,7 +467,7 @@ async function story(
       }
       case 'by itself': {
         if (!isByItself || !isUp) break;
-        // With a slow journal the session learns later who speaks.
+        // With a slow journal, the session learns later who is speaking.
         const mayBeForOther = journalMs === 0 && hasOwner() && state().floor === 'user';
         const itemId = model.beginByItself((n % 5) * 400);
         if (itemId !== null && mayBeForOther) unasked.began(itemId);
@@ -531,10 +531,10 @@ async function story(
     check();
   };
 
-  // If the model answers unprompted, an open question is the interesting beginning.
+  // If the model answers unprompted, the interesting start is an open question.
   for (const each of isByItself ? [...untilAsked, ...actions] : actions) await act(each);
 
-  // From now on all parties behave.
+  // From here on, all parties behave.
   await act({ kind: 'works', n: 0 });
   await act({ kind: 'attach', n: 0 });
   await act({ kind: 'time', n: 4000 });
@@ -542,7 +542,7 @@ async function story(
   while (untranscribed.length > 0) await act({ kind: 'transcript', n: 6 });
   await inTime(session.sendText('hello'));
   const isDue = (): boolean =>
-    // The next connection receives words that were typed during an outage.
+    // The next connection receives the text that was typed during an outage.
     state().connection !== 'active' ||
     model.outstanding > 0 ||
     state().subagents.some(({ endedAt }) => endedAt === null) ||
@@ -560,10 +560,10 @@ async function story(
       await act({ kind: 'speech starts', n: 0 });
       await act({ kind: 'speech ends', n: 0 });
       await act({ kind: 'transcript', n: 0 });
-      // Words count only if nothing else was said since the question; a button always counts.
+      // An utterance counts only if nothing else has been said since the question. A button always counts.
       await act({ kind: 'click', n: 1 });
     }
-    // A message that rests as a card is told after the user's next words.
+    // A message that is resting as a card is reported after the user's next utterance.
     if (
       idleRounds > 2 &&
       model.outstanding === 0 &&
@@ -590,10 +590,11 @@ async function story(
   const codes = talk.errors.map(({ error }) => (error as { code?: string }).code ?? String(error));
   const provoked = new Set(['RESPONSE_TIMEOUT', 'MODEL_ERROR']);
   expect(codes.filter((code) => !provoked.has(code) && !code.includes('it broke'))).toEqual([]);
-  // CONTINUATION-1, CONTINUATION-2, CONNECTION-MANAGER-3: the final connection knows everything, and got it once.
+  // CONTINUATION-1, CONTINUATION-2, CONNECTION-MANAGER-3: the final connection knows everything and received it exactly
+  // once.
   expect(passing?.violations ?? []).toEqual([]);
   if (passing && journalMs === 0) expect(passing.mistold).toEqual({ twice: [], missing: [] });
-  // SESSION-RECORDS-2: when idle, the records follow from the journal.
+  // SESSION-RECORDS-2: when the session is idle, the records follow from the journal.
   await environment.advance(journalMs * 100);
   expectFromJournal(records.latest, refolded(journal.entries, session.id));
   await talk.close();

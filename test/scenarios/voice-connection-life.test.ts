@@ -1,5 +1,5 @@
-// A conversation outlives its connections: they end and are replaced or resumed without a noticeable change. Their
-// usage is counted, and images that were shown on them are not kept.
+// A conversation outlives its connections: when they end, they are replaced or resumed without a noticeable change.
+// Their usage is counted, and images that were shown on them are not stored.
 
 import { receiveClientMessage } from '../../src/compat/index.ts';
 import { describe, expect, test } from 'vitest';
@@ -29,7 +29,7 @@ async function talkOver(
       transport.inUse.events.next({ type: 'transport.expiring', inMs });
       await talk.environment.settle();
     },
-    /** Sends this many frames of 20 ms of the user; each is marked. */
+    /** Sends this many marked frames of 20 ms of the user's audio. */
     hum: (...marks: number[]) => {
       for (const mark of marks) talk.session.audioIn.next(frame(mark));
     },
@@ -38,14 +38,14 @@ async function talkOver(
   };
 }
 
-/** Returns the marks in the order of hearing; repeated audio arrives in longer frames. */
+/** Returns the marks in the order in which they were heard. Repeated audio arrives in longer frames. */
 const marks = ({ heard }: FakeConnection): number[] => {
   const all = heard.flatMap(({ samples }) => [...samples]);
   return all.filter((mark, index) => mark !== all[index - 1]);
 };
 const types = ({ commands }: FakeConnection): string[] => commands.map(({ type }) => type);
 
-/** Returns the messages of a note that the user heard only these words. */
+/** Returns the messages of the note that is written when the user has heard only these words. */
 const cutAt = (heard: string) => [
   { role: 'system', text: expect.stringContaining('heard only what is quoted') },
   {
@@ -118,7 +118,7 @@ describe('a connection that is about to end', () => {
     expect(model().of('tool.answer')).toHaveLength(1);
   });
 
-  test('interrupts no reply, and repeats the current delivery on the new connection', async () => {
+  test('interrupts no reply and repeats the current delivery on the new connection', async () => {
     const { environment, transport, use, pause, play, expire, asked, result, speak } =
       await talkOver({}, { subagents: { report } });
     await use('report');
@@ -137,7 +137,7 @@ describe('a connection that is about to end', () => {
     expect(result()).toMatchObject({ state: 'delivered', attempts: 2 });
   });
 
-  test('MODEL-MEMORY-1: passes a reply that is playing to the new connection as text, with a note of a later cut', async () => {
+  test('MODEL-MEMORY-1: passes a playing reply to the new connection as text and notes a later cut', async () => {
     const { model, say: utter, expire, session, environment, events } = await talkOver();
     await utter('tell me a story');
     const itemId = model().speak('Once upon a time there was a king', 4000);
@@ -158,7 +158,7 @@ describe('a connection that is about to end', () => {
     ).toHaveLength(2);
   });
 
-  test('MODEL-MEMORY-1, CONTINUATION-1: passes a resuming model the position of a truncation, but not the words', async () => {
+  test('MODEL-MEMORY-1, CONTINUATION-1: passes a resuming model only the position of a truncation', async () => {
     const {
       transport,
       model,
@@ -175,7 +175,7 @@ describe('a connection that is about to end', () => {
     transport.autoReady = false;
     model().drop();
     await session.sendText('that is enough');
-    // The client drops unplayed audio, and reports that.
+    // The client drops unplayed audio and reports this.
     session.playout.next({ itemId, playedMs: 2000 });
     await environment.advance(5000);
     expect(transport.connections).toHaveLength(2);
@@ -195,7 +195,7 @@ describe('a connection that is about to end', () => {
       resumes: true,
     });
     const { end } = model().beginByItself('Once upon a time there was a king', 4000);
-    // No client is attached: the speech is stopped, and the model learns this at the next request.
+    // No client is attached, so the speech is stopped. The model learns this with the next request.
     leave();
     end('cancelled');
     await environment.settle();
@@ -221,7 +221,7 @@ describe('a connection that is about to end', () => {
     transport.inUse.speechStarted('u9');
     session.notifyBackground('There is a fire', { priority: 'urgent' });
     await expire(8000);
-    // At the last moment the session no longer waits for the speech to end.
+    // At the last moment, the session no longer waits for the speech to end.
     await environment.advance(7000);
     expect(transport.inUse).toBe(transport.connections[1]);
     expect(types(transport.inUse)).toEqual([
@@ -267,7 +267,7 @@ describe('a connection that is about to end', () => {
 describe('a connection that is resumed', () => {
   const resumes = { resumes: true } as const;
 
-  test("SESSION-8: closes before the next one opens, and the user's words in between are received", async () => {
+  test("SESSION-8: closes before the next one opens, which receives the user's speech from the gap", async () => {
     const {
       transport,
       environment,
@@ -306,7 +306,7 @@ describe('a connection that is resumed', () => {
     expect(connections()).toEqual(['connecting', 'active', 'connecting', 'active']);
   });
 
-  test('CONTINUATION-2: sends the whole conversation on another connection if the server refuses to resume', async () => {
+  test('CONTINUATION-2: sends the whole conversation on another connection if it cannot resume', async () => {
     const { transport, environment, say: utter, speak, state } = await talkOver(resumes);
     await utter('hello');
     await speak('Hello!');
@@ -326,8 +326,8 @@ describe('a connection that is resumed', () => {
   });
 });
 
-describe('words of the user without a connection', () => {
-  test('CONNECTION-MANAGER-2: reach the next connection as the newest audio only', async () => {
+describe("the user's speech while there is no connection", () => {
+  test('CONNECTION-MANAGER-2: reaches the next connection only as the most recent audio', async () => {
     const { transport, environment, hum } = await talkOver({}, { voice: { keptAudioMs: 60 } });
     hum(1);
     transport.autoReady = false;
@@ -345,7 +345,7 @@ describe('words of the user without a connection', () => {
     expect(marks(transport.inUse)).toEqual([3, 4, 5, 6]);
   });
 
-  test('CONNECTION-MANAGER-6: reach the next connection from their start, and get one reply', async () => {
+  test('CONNECTION-MANAGER-6: reaches the next connection from its start and gets one reply', async () => {
     const { transport, environment, hum, model, asked } = await talkOver();
     hum(1, 2);
     await environment.advance(5000);
@@ -365,7 +365,7 @@ describe('words of the user without a connection', () => {
     expect(model().openRequests).toHaveLength(1);
   });
 
-  test('CONNECTION-MANAGER-6: do not reach it again if the model has fully replied', async () => {
+  test('CONNECTION-MANAGER-6: does not reach the next one again if the model has fully replied', async () => {
     const { transport, environment, hum, model, play, asked } = await talkOver(BY_ITSELF);
     hum(1, 2);
     model().speechStarted('u1');
@@ -378,7 +378,7 @@ describe('words of the user without a connection', () => {
     expect(asked()).toBeNull();
   });
 
-  test('reach no connection before the session starts or after it ends', async () => {
+  test('reaches no connection before the session starts or after it ends', async () => {
     const transport = new FakeTransport();
     const { start, session, close } = voiceTalk({ transport });
     const sound = { samples: new Int16Array(480), sampleRateHz: 24_000 };
@@ -391,7 +391,7 @@ describe('words of the user without a connection', () => {
 });
 
 describe('a connection that is lost during work', () => {
-  test('keeps the result of a call that could not stay open', async () => {
+  test('keeps the result of a call that could not remain open', async () => {
     const { use, pause, speak, model, environment, result } = await talkOver(
       { defersToolResults: false },
       { subagents: { ride: { ...ride, pending: null } } },
@@ -401,7 +401,7 @@ describe('a connection that is lost during work', () => {
     await speak('Which colour?');
     model().drop();
     await environment.advance(1000);
-    // The call was acknowledged at once: the new connection gets it as a finished call.
+    // The call was acknowledged at once, so the new connection receives it as a finished call.
     expect(model().of('tool.recall')).toHaveLength(1);
     expect(model().of('tool.answer')).toHaveLength(1);
     model().utterance('red');
@@ -411,7 +411,7 @@ describe('a connection that is lost during work', () => {
     expect(model().of('tool.answer')).toHaveLength(1);
   });
 
-  test('keeps the result, with a silent tool answer, if the model responds by itself', async () => {
+  test('keeps the result and sends a silent tool answer if the model responds on its own', async () => {
     const { transport, environment, asked, speak, result, model, session, play } = await talkOver(
       BY_ITSELF,
       { subagents: { ride: { ...ride, pending: null } } },
@@ -445,7 +445,7 @@ describe('reports of the transport', () => {
   const used = (inputTokens: number | null, outputTokens: number | null) =>
     ({ type: 'usage.reported', inputTokens, outputTokens, raw: { secret: 'sk-1' } }) as const;
 
-  test('sum the usage of all connections, without the raw report', async () => {
+  test('sum the usage of all connections and omit the raw report', async () => {
     const told: unknown[] = [];
     const { model, environment, state, events } = await talkOver(
       {},
@@ -455,7 +455,7 @@ describe('reports of the transport', () => {
     const first = model();
     first.events.next(used(10, null));
     first.events.next({ type: 'transport.closed', code: 1006, reason: 'lost', retryable: true });
-    // The usage in its last message counts.
+    // The usage in the connection's last message counts.
     first.events.next(used(1, 2));
     await environment.advance(1000);
     model().events.next(used(5, 3));
@@ -474,7 +474,7 @@ describe('reports of the transport', () => {
     expect(JSON.stringify([told, changes])).not.toContain('sk-1');
   });
 
-  test('sum the details of usage: cache and audio', async () => {
+  test('sum the details of cache and audio usage', async () => {
     const { model, state, events } = await talkOver();
     const sound = { cachedInputTokens: 4, audioInputTokens: 8, audioOutputTokens: 2 };
     model().events.next({ ...used(10, 3), ...sound });
@@ -512,7 +512,7 @@ describe('a picture', () => {
   const png = { mediaType: 'image/png', data: new Uint8Array([1, 2, 3]) };
   const code = (expected: string) => expect.objectContaining({ code: expected });
 
-  test('reaches a model that accepts images, and later connections get a note of it', async () => {
+  test('reaches a model that accepts images and is mentioned to later connections', async () => {
     const { session, model, environment } = await talkOver({ acceptsImages: true });
     expect(session.showImage(png)).toBe(true);
     expect(model().of('image.add')).toEqual([
@@ -545,7 +545,7 @@ describe('a picture', () => {
     expect(model().commands).toEqual([]);
   });
 
-  test('causes a named error if the transport accepts none', async () => {
+  test('throws a named error if the transport accepts no images', async () => {
     const { session } = await talkOver();
     expect(() => session.showImage(png)).toThrow(code('IMAGES_NOT_ACCEPTED'));
     expect(() => session.showImage(png)).toThrow('fake');
@@ -569,7 +569,7 @@ describe('a picture', () => {
   });
 });
 
-test('reports that no connection is possible, without closing the session', async () => {
+test('reports that no connection is possible but does not close the session', async () => {
   const { transport, state, environment } = await talkOver();
   transport.inUse.events.next({
     type: 'transport.closed',

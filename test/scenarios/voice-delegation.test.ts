@@ -1,5 +1,5 @@
-// A voice model that only reports that an action is needed: the session interprets it from the conversation, and
-// continues as on any other wire.
+// A voice model that only reports that an action is needed. The session interprets this report from the conversation
+// and continues as on any other wire.
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -71,7 +71,7 @@ describe('delegations', () => {
     expect(meant()).toEqual([{ type: 'delegation.accept', delegationId: 'd1', callIds: [callId] }]);
     expect(prompts).toHaveLength(1);
     expect(JSON.stringify(prompts[0]?.prompt)).toContain('how are sales this week?');
-    // The acknowledgement answers the call, after the model knows which call was meant.
+    // The acknowledgement answers the call once the model knows which call was meant.
     const types = model().commands.map(({ type }) => type);
     expect(types).toEqual(['delegation.accept', 'tool.answer']);
     expect(model().of('tool.answer')).toMatchObject([
@@ -84,7 +84,7 @@ describe('delegations', () => {
     expect(state().deliveries[0]).toMatchObject({ state: 'delivered', label: 'report' });
   });
 
-  test("reach the delegation model, which receives the voice model's notes as user messages", async () => {
+  test("reach the delegation model, which reads the voice model's notes as user messages", async () => {
     const talk = await talkWith(callsReport, { subagents: { report } });
     const { say: utter, delegate, meant, model, prompts, pause, speak, session, errors } = talk;
     session.notifyBackground('The shop has closed.');
@@ -99,7 +99,7 @@ describe('delegations', () => {
     const [instructions, ...others] = prompts[0]?.prompt ?? [];
     expect(instructions?.role).toBe('system');
     expect(others.map(({ role }) => role)).not.toContain('system');
-    // The delegation reads the same note, with the same mark.
+    // The delegation reads the same note with the same marker.
     const texts = others.flatMap(({ role, content }) =>
       role === 'user' ? content.flatMap((part) => (part.type === 'text' ? [part.text] : [])) : [],
     );
@@ -113,7 +113,7 @@ describe('delegations', () => {
     });
   });
 
-  test('yield an answer in words if they need no tool', async () => {
+  test('return an answer as text if they need no tool', async () => {
     const {
       say: utter,
       delegate,
@@ -128,7 +128,7 @@ describe('delegations', () => {
     ]);
   });
 
-  test("wait for the user's words; DELEGATIONS-3: continue with the known part after a timeout", async () => {
+  test("wait for the user's transcript; DELEGATIONS-3: continue with the known part after a timeout", async () => {
     const { model, environment, delegate, meant, prompts } = await talkWith(callsReport, {
       subagents: { report },
     });
@@ -150,7 +150,7 @@ describe('delegations', () => {
     expect(JSON.stringify(prompts[1]?.prompt)).toContain('the report of last week');
   });
 
-  test('DELEGATIONS-1: yield one answer even if they are announced again', async () => {
+  test('DELEGATIONS-1: return one answer even if they are announced again', async () => {
     const {
       say: utter,
       delegate,
@@ -166,7 +166,7 @@ describe('delegations', () => {
     expect(state().subagents).toHaveLength(1);
   });
 
-  test('DELEGATIONS-5: start one task for the same words', async () => {
+  test('DELEGATIONS-5: start one task for the same utterance', async () => {
     const talk = await talkWith(callsReport, { subagents: { report } });
     const { say: utter, delegate, meant, model, prompts, state, environment } = talk;
     model().speechStarted('words');
@@ -180,13 +180,13 @@ describe('delegations', () => {
       { delegationId: 'd1', callIds: [expect.any(String)] },
     ]);
     expect(state().subagents).toHaveLength(1);
-    // Another utterance is another request, even with the same words.
+    // Another utterance is another request, even if it has the same words.
     await utter('how are sales this week?');
     await delegate('d3');
     expect(prompts).toHaveLength(2);
   });
 
-  test('DELEGATIONS-5: start no second task for the same words, but another for newer words', async () => {
+  test('DELEGATIONS-5: start no second task for the same utterance but another for a newer one', async () => {
     let finish = (): void => {};
     const held = new Promise<void>((resolve) => {
       finish = resolve;
@@ -211,7 +211,7 @@ describe('delegations', () => {
     expect(meant().filter((one) => 'callIds' in one && one.callIds.length > 0)).toHaveLength(2);
   });
 
-  test('DELEGATIONS-2: start no task for words that answered a subagent', async () => {
+  test('DELEGATIONS-2: start no task for an utterance that answered a subagent', async () => {
     const talk = await talkWith(() => calls(['ride', {}]), { subagents: { ride } });
     const { say: utter, delegate, meant, pause, speak, play, model, question, environment } = talk;
     await utter('a ride please');
@@ -231,7 +231,7 @@ describe('delegations', () => {
     expect(talk.state().subagents).toHaveLength(1);
   });
 
-  test('USER-WORDS-7: settle the open question that the words refer to', async () => {
+  test('USER-WORDS-7: settle the open question that the utterance refers to', async () => {
     const words = 'the cheaper one';
     const talk = await talkWith(
       ({ user, toolNames, prompt }) => {
@@ -254,7 +254,7 @@ describe('delegations', () => {
     expect(question()).toMatchObject({ state: 'answered', answer: 'Economy' });
   });
 
-  test('yield an answer and a report when they fail', async () => {
+  test('return an answer and report the error when they fail', async () => {
     const {
       say: utter,
       delegate,
@@ -267,7 +267,7 @@ describe('delegations', () => {
     expect(errors).toMatchObject([{ where: 'delegation' }]);
   });
 
-  test('DELEGATIONS-3: yield an answer and a report when they time out', async () => {
+  test('DELEGATIONS-3: return an answer and report the error when they time out', async () => {
     const {
       say: utter,
       delegate,
@@ -282,7 +282,7 @@ describe('delegations', () => {
     expect(errors).toMatchObject([{ error: { code: 'DELEGATION_TIMEOUT' } }]);
   });
 
-  test('DELEGATIONS-1: end with their connection, and the next connection is asked for the reply', async () => {
+  test('DELEGATIONS-1: end with their connection, after which the next one is asked for a reply', async () => {
     let answer: (words: ReturnType<typeof say>) => void = () => {};
     const talk = await talkWith(
       () => new Promise((resolve) => (answer = resolve as never)) as never,
@@ -298,7 +298,7 @@ describe('delegations', () => {
     for (const connection of transport.connections)
       expect(connection.of('delegation.answer')).toEqual([]);
     expect(errors).toEqual([]);
-    // The next connection numbers its delegations from the beginning.
+    // The next connection numbers its delegations from the start.
     await talk.speak('One moment.');
     await utter('the report, please');
     await delegate();
@@ -342,7 +342,7 @@ describe('a session without a delegation model', () => {
     return { session, environment, wire };
   }
 
-  test("passes the user's words to the only tool", async () => {
+  test("passes the user's utterance to the only tool", async () => {
     const task = toolWith(z.object({ task: z.string(), note: z.string().optional() }));
     const { session, environment, wire } = sessionWith([task]);
     session.attach();
@@ -357,7 +357,7 @@ describe('a session without a delegation model', () => {
         type: 'tool.answer',
         callId: accepted?.callIds[0],
         output: JSON.stringify({ task: 'book a table for two' }),
-        // The wire has no items for calls: their answers are notes.
+        // The wire has no items for calls, so their answers are notes.
         told: expect.stringMatching(/^\[note /),
       },
     ]);
@@ -392,7 +392,7 @@ describe('a session without a delegation model', () => {
     );
   });
 
-  test('allows an agent without tools, which has nothing to delegate to', () => {
+  test('allows an agent without tools, because it has nothing to delegate to', () => {
     expect(() => sessionWith([])).not.toThrow();
   });
 

@@ -1,5 +1,5 @@
-// The microphone hears the loudspeaker: the lead agent's speech does not count as the user's, and does not stop
-// itself (P5). The client plays in simulated time, and its microphone hears the loudspeaker.
+// The microphone hears the loudspeaker: the lead agent's speech does not count as the user's and does not stop itself
+// (P5). The client plays in simulated time, and its microphone hears the loudspeaker.
 
 import { describe, expect, test } from 'vitest';
 import { speechLike, toPcm } from '../support/speech-like.ts';
@@ -17,7 +17,7 @@ interface RoomOptions {
   readonly delayMs?: number;
 }
 
-/** Starts a story of the lead agent in a room. */
+/** Starts a story that the lead agent tells in a room. */
 async function story({ echoDb = -20, delayMs = 120 }: RoomOptions = {}) {
   const talk = voiceTalk();
   const { session, environment, model, events } = talk;
@@ -52,7 +52,7 @@ async function story({ echoDb = -20, delayMs = 120 }: RoomOptions = {}) {
     }
   };
   let now = 0;
-  /** Lets time pass, with the user's audio. */
+  /** Lets time pass while the user's audio arrives. */
   const pass = async (ms: number, user?: Float32Array): Promise<void> => {
     for (let at = 0; at < ms; at += TICK_MS) {
       playTick();
@@ -85,12 +85,12 @@ async function story({ echoDb = -20, delayMs = 120 }: RoomOptions = {}) {
     ...talk,
     pass,
     heard,
-    /** Sets the delay of audio to the microphone from now on. */
+    /** Sets the delay of audio on its way to the microphone from now on. */
     delays(ms: number): void {
       delay = (ms * RATE_HZ) / 1000;
     },
     eventsOf: (type: string) => events.filter((event) => event.type === type),
-    /** Returns the longest silence of the loudspeaker between two times, in milliseconds. */
+    /** Returns the loudspeaker's longest silence between two times, in milliseconds. */
     hole: (fromMs: number, toMs: number): number => {
       let [longest, length] = [0, 0];
       for (const sample of heard.slice((fromMs * RATE_HZ) / 1000, (toMs * RATE_HZ) / 1000)) {
@@ -103,7 +103,7 @@ async function story({ echoDb = -20, delayMs = 120 }: RoomOptions = {}) {
       const part = heard.slice((fromMs * RATE_HZ) / 1000, (toMs * RATE_HZ) / 1000);
       return Math.sqrt(part.reduce((sum, sample) => sum + sample * sample, 0) / part.length);
     },
-    /** Returns the user's latest words. */
+    /** Returns the user's last utterance. */
     said: () => talk.state().transcript.findLast(({ role }) => role === 'user')?.text,
     async hears(text: string, id = 'echo') {
       model().speechEnded(id, text);
@@ -125,7 +125,7 @@ describe('P5: a lead agent that hears itself', () => {
       expect(eventsOf('speech.interrupted')).toEqual([]);
       expect(model().of('response.cancel')).toEqual([]);
       expect(hole(500, 5900)).toBeLessThan(400);
-      // The speech is as loud as before.
+      // The speech is as loud as it was before.
       expect(levelAt(3000, 5000) / levelAt(0, 1400)).toBeGreaterThan(0.7);
       const routed = events.flatMap((event) =>
         event.type === 'utterance.routed' && event.utteranceId === 'echo' ? [event] : [],
@@ -136,7 +136,7 @@ describe('P5: a lead agent that hears itself', () => {
     },
   );
 
-  test('continues to speak when the echo arrives in pieces', async () => {
+  test('continues to speak if the echo arrives in pieces', async () => {
     const { pass, model, hears, eventsOf } = await story();
     model().speechStarted('piece');
     await pass(300);
@@ -159,13 +159,13 @@ describe('P5: a lead agent that hears itself', () => {
     ['of late', true],
     ['never before', false],
   ])(
-    'recognizes an echo by its words only if an echo was measured before (%s)',
+    'recognizes an echo by its text only if an echo has been measured before (%s)',
     async (_, isKnown) => {
       const { pass, model, hears, events, delays } = await story(isKnown ? {} : { delayMs: 1500 });
       model().speechStarted('echo');
       await pass(1600);
       await hears('Upon a time there was a king');
-      // Audio that arrives later than any echo matches no played audio.
+      // Audio that arrives later than any echo does not match any audio that was played.
       delays(1500);
       model().speechStarted('late');
       await pass(600);
@@ -177,7 +177,7 @@ describe('P5: a lead agent that hears itself', () => {
     },
   );
 
-  test('recognizes an echo whose words arrive late and end with an answer', async () => {
+  test('recognizes an echo whose transcript arrives late and ends with an answer', async () => {
     const { pass, model, hears, said, eventsOf } = await story();
     model().speechStarted('echo');
     await pass(1600);
@@ -215,7 +215,7 @@ describe('P5: a lead agent that hears itself', () => {
     );
   });
 
-  test('stops at a voice that is not an echo', async () => {
+  test('stops for a voice that is not an echo', async () => {
     const { pass, model, hears, eventsOf } = await story({ echoDb: -90 });
     model().speechStarted('user');
     await pass(1000, speechLike(7, 1000, RATE_HZ));
@@ -223,7 +223,7 @@ describe('P5: a lead agent that hears itself', () => {
     expect(eventsOf('speech.interrupted')).toHaveLength(1);
   });
 
-  test('accepts words from its own speech that the user repeats', async () => {
+  test('accepts a phrase from its own speech that the user repeats', async () => {
     const { pass, model, hears, eventsOf, events } = await story({ echoDb: -90 });
     model().speechStarted('user');
     await pass(1000, speechLike(7, 1000, RATE_HZ));
@@ -237,7 +237,7 @@ describe('P5: a lead agent that hears itself', () => {
     ).toBe(true);
   });
 
-  test("ECHO-2: accepts an answer after the echo, without the echo's words", async () => {
+  test('ECHO-2: accepts an answer that follows the echo and removes the echo from its text', async () => {
     const { pass, model, hears, events, said } = await story({ echoDb: -20 });
     model().speechStarted('echo');
     await pass(4600);
@@ -252,7 +252,7 @@ describe('P5: a lead agent that hears itself', () => {
     ).toBe(true);
   });
 
-  test("ECHO-3: removes a known echo from the transport's audio, and keeps a voice over it", async () => {
+  test("ECHO-3: removes a known echo from the transport's audio but keeps a voice over it", async () => {
     const { pass, model, hears, heard } = await story({ echoDb: -20 });
     const levelOf = (from: number): number => {
       const samples = model()
@@ -269,7 +269,7 @@ describe('P5: a lead agent that hears itself', () => {
     await hears('Upon a time');
     const [sent, played] = [model().heard.length, heard.length];
     await pass(1000);
-    // -20 dB in the room, and another 20 dB on the line.
+    // -20 dB in the room and another 20 dB on the line.
     expect(levelOf(sent) / playedAt(played)).toBeLessThan(0.01);
     const over = model().heard.length;
     const user = speechLike(7, 800, RATE_HZ);

@@ -1,4 +1,4 @@
-// A filler while the user waits for the lead agent: it is said once, never delays an answer, and is not part of
+// A filler while the user is waiting for the lead agent: it is spoken once, never delays an answer, and is not part of
 // the conversation.
 
 import { describe, expect, test } from 'vitest';
@@ -20,12 +20,12 @@ import { calls, steps } from '../support/subagent-runs.ts';
 import { voiceTalk, type VoiceTalkOptions } from '../support/voice-talk.ts';
 
 const AFTER_MS = 1000;
-/** "Wait." in a voice with 100 ms for each character. */
+/** "Wait." in a voice that takes 100 ms for each character. */
 const WORD = 'Wait.';
 const WORD_MS = 500;
 
 interface Setting extends VoiceTalkOptions {
-  /** Says the filler; null: the model. @defaultValue a scripted voice */
+  /** Speaks the filler. If null, the model speaks it. @defaultValue a scripted voice */
   readonly speaker?: ScriptedVoice | null;
   readonly say?: FillerOptions['say'];
 }
@@ -78,7 +78,7 @@ async function waiting(options: Setting = {}) {
 }
 
 describe('a filler by a voice, while a tool works', () => {
-  test('FILLER-1, FILLER-2: plays once after a delay, marked as a filler', async () => {
+  test('FILLER-1, FILLER-2: plays once after a delay and is marked as a filler', async () => {
     const { environment, sounds, said, fillers, state, model, clears, events } = await waiting();
     await environment.advance(AFTER_MS - 1);
     expect(sounds).toEqual([]);
@@ -93,7 +93,7 @@ describe('a filler by a voice, while a tool works', () => {
     expect(state().deliveries).toEqual([]);
     expect(model().openRequests).toEqual([]);
     expect(clears()).toBe(0);
-    // Later readers of the conversation do not see it.
+    // Later readers of the conversation do not see the filler.
     model().drop();
     await environment.advance(10_000);
     expect(JSON.stringify(model().commands)).not.toContain(WORD);
@@ -112,7 +112,7 @@ describe('a filler by a voice, while a tool works', () => {
     expect(state().transcript.at(-1)).not.toHaveProperty('interrupted');
   });
 
-  test('FILLER-4: does not play before a quick answer', async () => {
+  test('FILLER-4: does not play if the answer is quick', async () => {
     const { environment, answer, said } = await waiting();
     await environment.advance(AFTER_MS - 100);
     await answer('found it');
@@ -120,7 +120,7 @@ describe('a filler by a voice, while a tool works', () => {
     expect(said()).toEqual([]);
   });
 
-  test('FILLER-4: stops during its synthesis when the answer arrives', async () => {
+  test('FILLER-4: stops during its synthesis if the answer arrives', async () => {
     const environment = simulatedEnvironment();
     const speaker = scriptedVoice({ environment, latencyMs: 500 });
     const { answer, sounds, fillers, model } = await waiting({ environment, speaker });
@@ -133,7 +133,7 @@ describe('a filler by a voice, while a tool works', () => {
     expect(fillers()).toEqual([]);
   });
 
-  test('FILLER-4: plays to its end once it is audible, but not after the reply', async () => {
+  test('FILLER-4: plays to its end once it is audible, but never after the reply', async () => {
     let more: () => void = () => {};
     const piece = { samples: new Int16Array(6000), sampleRateHz: 24_000 };
     const streaming: Voice = {
@@ -169,7 +169,7 @@ describe('a filler by a voice, while a tool works', () => {
     expect([clears(), sounds.length, fillers().length]).toEqual([0, 0, 0]);
   });
 
-  test('FILLER-3: stops at once when the user speaks, without counting as interrupted speech', async () => {
+  test('FILLER-3: stops at once when the user speaks and does not count as interrupted speech', async () => {
     const { environment, model, clears, fillers, events } = await waiting();
     await environment.advance(AFTER_MS + 100);
     model().speechStarted('u2');
@@ -179,7 +179,7 @@ describe('a filler by a voice, while a tool works', () => {
     expect(events.filter(({ type }) => type === 'speech.interrupted')).toEqual([]);
   });
 
-  test('FILLER-3: stays in the transcript when it was played to its end', async () => {
+  test('FILLER-3: remains in the transcript if it was played to its end', async () => {
     const { environment, model, clears, fillers } = await waiting();
     await environment.advance(AFTER_MS + WORD_MS + 100);
     model().speechStarted('u2');
@@ -188,7 +188,7 @@ describe('a filler by a voice, while a tool works', () => {
     expect(fillers()[0]).not.toHaveProperty('interrupted');
   });
 
-  test('FILLER-1: plays once for several calls in a row, and again after the model has spoken', async () => {
+  test('FILLER-1: plays once for several calls in a row and again after the model has spoken', async () => {
     const { environment, answer, calls, said, model, play, say } = await waiting({
       say: ['One.', 'Two.'],
     });
@@ -205,7 +205,7 @@ describe('a filler by a voice, while a tool works', () => {
     expect(said()).toEqual(['One.', 'Two.']);
   });
 
-  test('FILLER-1: plays again after the model has spoken, even without words from the user', async () => {
+  test('FILLER-1: plays again after the model has spoken, even if the user has said nothing', async () => {
     const { environment, answer, said, model, play } = await waiting({ say: ['One.', 'Two.'] });
     await environment.advance(AFTER_MS + WORD_MS);
     await answer('found something');
@@ -221,7 +221,7 @@ describe('a filler by a voice, while a tool works', () => {
     expect(said()).toEqual(['One.', 'Two.']);
   });
 
-  test('FILLER-1: does not play while a delivery is due, or without a client', async () => {
+  test('FILLER-1: does not play while a delivery is due or if there is no client', async () => {
     const { environment, session, said, leave } = await waiting();
     session.notifyBackground('The mail has come');
     await environment.advance(10_000);
@@ -250,7 +250,7 @@ describe('a filler by a voice, while a tool works', () => {
     expect(said()).toEqual([]);
   });
 
-  test("plays in the agent's language, and not in a language without phrases", async () => {
+  test("plays in the agent's language and is silent in a language without phrases", async () => {
     const say = { de: ['Moment.'], fr: ['Un instant.'] };
     const german = await waiting({ say, agent: { language: 'de-AT' } });
     await german.environment.advance(AFTER_MS);
@@ -274,7 +274,7 @@ describe('a filler by a voice, while a tool works', () => {
     expect(sounds.length).toBeGreaterThan(count);
   });
 
-  test('reports a voice that fails, without another effect', async () => {
+  test('reports a failing voice and continues without it', async () => {
     const environment = simulatedEnvironment();
     const speaker = scriptedVoice({ environment });
     speaker.fail();
@@ -286,7 +286,7 @@ describe('a filler by a voice, while a tool works', () => {
     expect(asked()).toBe('reply');
   });
 
-  test('leaves no timer behind when the session closes', async () => {
+  test('leaves no timer running when the session closes', async () => {
     const { environment, close } = await waiting();
     await environment.advance(AFTER_MS + 100);
     await close();
@@ -295,7 +295,7 @@ describe('a filler by a voice, while a tool works', () => {
 });
 
 describe('a filler by a voice, while the model has not started to speak', () => {
-  test('FILLER-1: plays once, and not after the model has begun', async () => {
+  test('FILLER-1: plays once and never after the model has started', async () => {
     const { environment, start, say, model, said, play } = setting();
     await start();
     await say('tell me something');
@@ -318,7 +318,7 @@ describe('a filler by a voice, while the model has not started to speak', () => 
 });
 
 describe('a filler by the model itself', () => {
-  test('FILLER-2, FILLER-5: plays out of band, with audio that has no item id', async () => {
+  test('FILLER-2, FILLER-5: plays out of band with audio that has no item id', async () => {
     const { environment, model, sounds, fillers, answer, asked, state } = await waiting({
       speaker: null,
     });
@@ -357,14 +357,14 @@ describe('a filler by the model itself', () => {
     await environment.advance(1000);
     const requests = model().of('response.request');
     expect(requests.at(-1)?.responseKey).toMatch(/^reply/);
-    // The older request is the filler's, which is finally answered.
+    // The older request is the one for the filler, which finally gets an answer.
     model().speak('Wait.');
     await environment.settle();
     expect(sounds).toEqual([]);
     expect(asked()).toBe('reply');
   });
 
-  test('FILLER-6: stops if the model says other words, without delaying the reply', async () => {
+  test('FILLER-6: stops if the model says something else, without delaying the reply', async () => {
     const { environment, model, answer, asked, sounds, fillers } = await waiting({ speaker: null });
     await environment.advance(AFTER_MS);
     const saying = model().begin('I have news about the report.', 0);
@@ -383,7 +383,7 @@ describe('a filler by the model itself', () => {
     expect(asked()).toBe('reply');
   });
 
-  test('FILLER-5: does not play while the model should reply', async () => {
+  test('FILLER-5: does not play while the model should be replying', async () => {
     const { environment, start, say, model } = setting({ speaker: null });
     await start();
     await say('tell me something');
@@ -412,7 +412,7 @@ describe('a filler by the model itself', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('ends with a connection lost while it is audible, and is requested again during the next wait', async () => {
+  test('ends when the connection is lost and is requested again during the next wait', async () => {
     const { environment, model, answer, play } = await waiting({ speaker: null });
     await environment.advance(AFTER_MS);
     model().begin('Wait.', 500);
@@ -445,7 +445,7 @@ describe('construction', () => {
       });
   };
 
-  test('needs a voice on a transport that cannot speak out of band', () => {
+  test('requires a voice if the transport cannot speak out of band', () => {
     expect(make({})).toThrow(ConfigurationError);
     expect(make({})).toThrow(/`fake`.*`filler.voice`/s);
     expect(make({}, new FakeTransport({ speaksOutOfBand: true }))).not.toThrow();

@@ -1,5 +1,5 @@
-// The user makes a sound while the lead agent speaks: speech stops at once, and continues if the sound was
-// not an interruption (P4, P5).
+// The user makes a sound while the lead agent is speaking. The speech stops at once, and continues if the sound was not
+// an interruption (P4, P5).
 
 import { describe, expect, test } from 'vitest';
 import { BY_ITSELF, FakeTransport, SPOKEN_LEVEL } from '../support/fake-transport.ts';
@@ -8,7 +8,7 @@ import { voiceTalk, type VoiceTalkOptions } from '../support/voice-talk.ts';
 
 const report = { report: { script: steps(say('42 sales')) } };
 
-/** Starts a story of 4 s, of which 1 s is played. */
+/** Starts a story of 4 s and plays 1 s of it. */
 async function story(options: VoiceTalkOptions = {}, text = 'Once upon a time there was a king.') {
   const talk = voiceTalk(options);
   const sounds: { itemId: string; ms: number }[] = [];
@@ -28,7 +28,7 @@ async function story(options: VoiceTalkOptions = {}, text = 'Once upon a time th
     ...talk,
     ...spoken,
     sounds,
-    /** Makes the user begin a sound, and the client stop. */
+    /** Makes the user start a sound and the client stop. */
     async begins(id = 'u1', stoppedMs = 1100) {
       model().speechStarted(id);
       await environment.settle();
@@ -43,7 +43,7 @@ async function story(options: VoiceTalkOptions = {}, text = 'Once upon a time th
 }
 
 describe('P5: a backchannel', () => {
-  test('pauses speech at once, and the speech resumes where it was heard', async () => {
+  test('pauses speech at once and resumes it where it was heard', async () => {
     const { begins, ends, sounds, itemId, eventsOf, model, end, play, asked, state } =
       await story();
     await begins();
@@ -57,7 +57,7 @@ describe('P5: a backchannel', () => {
     expect(eventsOf('backchannel.heard')).toEqual([
       { type: 'backchannel.heard', utteranceId: 'u1', text: 'Mm-hm.' },
     ]);
-    // The model does not learn of it: it was neither interrupted nor spoken to.
+    // The model does not notice the sound: it was neither interrupted nor spoken to.
     expect(model().of('response.cancel')).toEqual([]);
     expect(model().of('playout.truncate')).toEqual([]);
     expect(model().of('item.delete')).toEqual([{ type: 'item.delete', itemId: 'u1' }]);
@@ -90,7 +90,7 @@ describe('P5: a backchannel', () => {
     expect(english.eventsOf('speech.resumed')).toEqual([]);
   });
 
-  test("P4: leaves a result's playout complete, and the result is heard once", async () => {
+  test('P4: does not prevent a result from being played to its end and counted as heard once', async () => {
     const { start, use, pause, model, play, result, environment } = voiceTalk({
       subagents: report,
     });
@@ -105,7 +105,7 @@ describe('P5: a backchannel', () => {
     model().speechEnded('u1', 'okay');
     await environment.settle();
     expect(result()).toMatchObject({ state: 'playing', attempts: 1 });
-    // The client counts from the beginning of the repeated audio.
+    // The client counts from the start of the repeated audio.
     await play(`${itemId}~2`, 440);
     expect(result()).toMatchObject({ state: 'playing' });
     await play(`${itemId}~2`, 450);
@@ -123,7 +123,7 @@ describe('a noise', () => {
     expect(model().of('response.cancel')).toEqual([]);
   });
 
-  test('disappears from the transcript if its partial words were shown', async () => {
+  test('disappears from the transcript even if parts of it were shown', async () => {
     const { begins, ends, model, environment, state } = await story();
     await begins();
     model().events.next({
@@ -141,7 +141,7 @@ describe('a noise', () => {
     });
   });
 
-  test('pauses speech for `falseInterruptionMs` if its words never arrive', async () => {
+  test('pauses speech for `falseInterruptionMs` if its transcript never arrives', async () => {
     const { begins, sounds, model, environment } = await story({
       voice: { falseInterruptionMs: 700 },
     });
@@ -167,7 +167,7 @@ describe('P5: a session that hears the microphone', () => {
   const LOUD = 8000;
   const QUIET = 50;
 
-  /** Plays a voice of this level for this long over the words of the lead agent. */
+  /** Plays a voice at this level for this long over the lead agent's speech. */
   async function hears(
     { session, environment }: Pick<ReturnType<typeof voiceTalk>, 'session' | 'environment'>,
     level: number,
@@ -188,7 +188,7 @@ describe('P5: a session that hears the microphone', () => {
     return { ...talk, levels, hears: (level: number, ms: number) => hears(talk, level, ms) };
   }
 
-  test('lowers the speech for a short sound without a gap', async () => {
+  test('lowers the volume for a short sound and leaves no gap', async () => {
     const talk = await heardStory();
     const { begins, ends, sounds, levels, play, itemId, eventsOf } = talk;
     await begins();
@@ -210,7 +210,7 @@ describe('P5: a session that hears the microphone', () => {
     expect(eventsOf('speech.interrupted')).toEqual([]);
   });
 
-  test('waits a limited time for a client that reports no stop position', async () => {
+  test('waits for a limited time for a client that reports no stop position', async () => {
     const { model, environment, sounds, itemId } = await heardStory({
       voice: { clearReportMs: 200 },
     });
@@ -221,7 +221,7 @@ describe('P5: a session that hears the microphone', () => {
     expect(sounds).toEqual([{ itemId: `${itemId}~2`, ms: 3000 }]);
   });
 
-  test('stops the speech at a longer voice, and resumes it if that was a backchannel', async () => {
+  test('stops the speech for a longer voice and resumes the speech if it was a backchannel', async () => {
     const talk = await heardStory();
     const { begins, ends, sounds, levels, play, itemId, eventsOf } = talk;
     await begins();
@@ -252,7 +252,7 @@ describe('P5: a session that hears the microphone', () => {
     ]);
   });
 
-  test('stops the speech at once at a voice that is too quiet to be measured', async () => {
+  test('stops the speech at once for a voice that is too quiet to be measured', async () => {
     const talk = await story();
     const { begins, ends, sounds, eventsOf } = talk;
     await hears(talk, QUIET, 300);
@@ -263,7 +263,7 @@ describe('P5: a session that hears the microphone', () => {
     expect(eventsOf('speech.interrupted')).toHaveLength(1);
   });
 
-  test('stops lowered speech at a short word', async () => {
+  test('stops lowered speech when the user says a short word', async () => {
     const talk = await heardStory();
     const { begins, ends, play, itemId, model, sounds } = talk;
     await begins();
@@ -276,7 +276,7 @@ describe('P5: a session that hears the microphone', () => {
     expect(sounds).toHaveLength(1);
   });
 
-  test('plays lowered speech to its end, and the next speech at full level', async () => {
+  test('plays lowered speech to its end and the next speech at full volume', async () => {
     const talk = await heardStory();
     const { begins, ends, end, play, itemId, model, levels, environment } = talk;
     await begins();
@@ -293,7 +293,7 @@ describe('P5: a session that hears the microphone', () => {
   test.each([
     ['the client leaves', 'leave'],
     ['the session is closed', 'close'],
-  ] as const)('resumes no lowered speech if %s', async (_what, end) => {
+  ] as const)('does not resume lowered speech if %s', async (_what, end) => {
     const talk = await heardStory();
     const { model, environment, sounds } = talk;
     model().speechStarted('u1');
@@ -350,7 +350,7 @@ describe('P5: a session that hears the microphone', () => {
       expect(talk.question()).toMatchObject({ state: 'answered', answer: 'Premium' });
     });
 
-    test('stops at an option, which answers the question', async () => {
+    test('stops when the user names an option, which answers the question', async () => {
       const talk = await asked(true);
       talk.model().speechEnded('u1', 'Premium.');
       await talk.environment.settle();
@@ -363,7 +363,7 @@ describe('P5: a session that hears the microphone', () => {
 });
 
 describe('an interruption', () => {
-  test('stops the speech where the client stopped, without waiting, and gets a reply', async () => {
+  test('stops the speech at once where the client stopped, and gets a reply', async () => {
     const { begins, ends, itemId, end, eventsOf, model, sounds, asked, environment } =
       await story();
     await begins();
@@ -383,7 +383,7 @@ describe('an interruption', () => {
     ]);
   });
 
-  test('stops the speech once it is long, even without words', async () => {
+  test('stops the speech once it has lasted long enough, even without words', async () => {
     const { begins, model, environment } = await story();
     await begins();
     await environment.advance(1600);
@@ -470,7 +470,7 @@ describe('an interruption', () => {
 });
 
 describe('an utterance that is not yet transcribed', () => {
-  test('keeps the speech paused if the connection is lost meanwhile', async () => {
+  test('keeps the speech paused if the connection is lost in the meantime', async () => {
     const { begins, model, sounds, environment } = await story();
     await begins();
     model().drop();
@@ -487,7 +487,7 @@ describe('an utterance that is not yet transcribed', () => {
     expect(sounds).toEqual([]);
   });
 
-  test('stops the speech for an urgent notice that waited for its transcript', async () => {
+  test('stops the speech for an urgent notice that was waiting for its transcript', async () => {
     const { begins, ends, session, model, environment, asked, end } = await story();
     await begins();
     session.notifyBackground('The house is on fire', { priority: 'urgent' });
@@ -500,7 +500,7 @@ describe('an utterance that is not yet transcribed', () => {
     expect(asked()).toContain('on fire');
   });
 
-  test('leaves no timer behind when the session closes', async () => {
+  test('leaves no timer running when the session closes', async () => {
     const { begins, close, environment, sounds } = await story();
     await begins();
     await close();
@@ -510,7 +510,7 @@ describe('an utterance that is not yet transcribed', () => {
 });
 
 describe('P4: a result that was interrupted', () => {
-  /** Plays this much of the result until the user asks something else; the answer is told. */
+  /** Plays this much of the result until the user asks something else, which is answered. */
   async function interruptedAfter(playedMs: number) {
     const talk = voiceTalk({ subagents: report });
     const { start, use, pause, model, play, speak, environment } = talk;
@@ -531,7 +531,7 @@ describe('P4: a result that was interrupted', () => {
     return talk;
   }
 
-  test('continues from the sentence that was interrupted', async () => {
+  test('continues from the interrupted sentence', async () => {
     const { asked } = await interruptedAfter(1500);
     expect(asked()).toContain('As I was saying');
     expect(asked()).toContain('did not hear to its end');
@@ -544,7 +544,7 @@ describe('P4: a result that was interrupted', () => {
     expect(asked()).not.toContain('As I was saying');
   });
 
-  test('announces that it continues only once, and becomes a card after the third interruption', async () => {
+  test('says only once that it is continuing, and becomes a card after the third interruption', async () => {
     const { asked, model, play, environment, speak, pause, result } = await interruptedAfter(1500);
     for (const id of ['u2', 'u3']) {
       const told = model().begin('That is more than last year. And so on.', 2000);
@@ -586,7 +586,7 @@ describe('P4: words that postpone a result while it is delivered', () => {
     return talk;
   }
 
-  test('turn it into a card with "not now", and the lead agent answers', async () => {
+  test('turn it into a card if the user says "not now", and the lead agent answers', async () => {
     const { result, asked, speak, pause, session, environment, model } =
       await over('Not now, thanks.');
     expect(result()).toMatchObject({ state: 'pending', card: true });
@@ -603,7 +603,7 @@ describe('P4: words that postpone a result while it is delivered', () => {
     expect(result()).toMatchObject({ state: 'delivered', grade: 'shown' });
   });
 
-  test('do not postpone it if they are about something else: the result is delivered again', async () => {
+  test('do not postpone it if they are about something else, so that it is delivered again', async () => {
     const { result, asked, speak, pause } = await over('How late is it?');
     expect(result()).toMatchObject({ state: 'pending', card: false });
     await speak('It is nine.');
@@ -624,7 +624,7 @@ describe('P4: words that postpone a result while it is delivered', () => {
   });
 });
 
-test('suppresses a reply that was cancelled before it began', async () => {
+test('suppresses a reply that was cancelled before it started', async () => {
   const talk = voiceTalk();
   await talk.start();
   const heard: unknown[] = [];
@@ -637,7 +637,7 @@ test('suppresses a reply that was cancelled before it began', async () => {
   end('cancelled');
   await talk.environment.settle();
   expect(heard).toEqual([]);
-  // The words that interrupted are answered.
+  // The utterance that interrupted is answered.
   expect(talk.asked()).toBe('reply');
   await talk.speak('I wait.');
   expect(heard).not.toEqual([]);

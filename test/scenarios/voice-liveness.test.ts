@@ -1,5 +1,5 @@
-// Liveness of a voice session: in every state of the turn, and after every exit from it, due messages are told to an
-// attached client once both parties are silent. A table of states × exits.
+// Liveness of a voice session: in every state of the turn, and after every exit from it, an attached client gets the
+// messages that are due once both parties are silent. A table of states × exits.
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -65,7 +65,7 @@ async function begun(capabilities: Partial<TransportCapabilities>) {
         responseId: 'resp_x',
       });
     },
-    /** Lets time pass: an attached client plays the audio, and the model answers requests. */
+    /** Lets time pass, while an attached client plays the audio and the model answers requests. */
     async live(ms: number, isOver: () => boolean = () => false) {
       for (let passed = 0; passed < ms && !isOver(); passed += TICK_MS) {
         await environment.advance(TICK_MS);
@@ -93,7 +93,7 @@ async function isAsked(talk: Talk): Promise<void> {
   expect(talk.question()?.state).toBe('open');
 }
 
-/** Brings the lead agent into the middle of a playing reply. */
+/** Brings the lead agent to the middle of a reply that is being played. */
 async function replies(talk: Talk): Promise<void> {
   await talk.say('hello');
   if (talk.model().openRequests.length > 0) talk.model().begin('Hello to you, too.', 4000);

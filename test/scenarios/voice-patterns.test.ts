@@ -1,5 +1,5 @@
 // Typical uses of a voice session: background work (with and without an immediate reply, and with questions), and work
-// that waits for, interrupts or resumes speech.
+// that waits for speech, interrupts it or resumes it.
 
 import { jsonSchema } from 'ai';
 import { describe, expect, test } from 'vitest';
@@ -16,7 +16,7 @@ const asking = (question: string, config = {}) => ({
 
 describe('a task', () => {
   test(
-    'acknowledges at once, and delivers its result once in a pause',
+    'acknowledges at once and delivers its result once in a pause',
     { tags: ['B1', 'B2', 'B14'] },
     async () => {
       const { start, use, pause, speak, asked, model, state, result, environment, close } =
@@ -32,7 +32,7 @@ describe('a task', () => {
           output: expect.stringContaining('still_in_progress'),
         },
       ]);
-      // The result is there, but the pause is not over.
+      // The result has arrived, but the pause is not over.
       expect(result()).toMatchObject({ state: 'pending' });
       await environment.advance(299);
       expect(asked()).toBeNull();
@@ -55,7 +55,7 @@ describe('a task', () => {
   );
 
   test(
-    'answers its call with the result in a pause, without a pending message',
+    'answers its call with the result in a pause if there is no pending message',
     { tags: ['B15'] },
     async () => {
       const { start, use, pause, speak, asked, model, result } = voiceTalk({
@@ -100,7 +100,7 @@ describe('a task', () => {
     },
   );
 
-  test('delivers nothing if it was cancelled, but the lead agent learns of it', async () => {
+  test('delivers nothing if cancelled but informs the lead agent', async () => {
     const { start, use, pause, asked, model, session } = voiceTalk({
       subagents: { work: working },
     });
@@ -131,7 +131,7 @@ describe('a task', () => {
 });
 
 describe('two subagents that both ask', () => {
-  test('ask in sequence, and each gets its own answer', async () => {
+  test('ask in sequence and each get their own answer', async () => {
     const {
       start,
       use,
@@ -152,7 +152,7 @@ describe('two subagents that both ask', () => {
     await speak('Which red?');
     await utter('a deep one');
     await pause();
-    // A question is also told before a waiting result.
+    // A question is also spoken before a result that is waiting.
     expect(asked()).toContain('Blue?');
     await speak('Which blue?');
     await utter('sky blue');
@@ -165,11 +165,11 @@ describe('two subagents that both ask', () => {
   });
 });
 
-/** Every sound of the user is an interruption at once. */
+/** Every sound from the user is an interruption at once. */
 const atOnce = { falseInterruptionMs: 0 };
 
 describe('P5: an interruption by the user', () => {
-  test("stops speech at once, leaves the heard part in the model's memory, and cancels no work", async () => {
+  test("stops speech at once, keeps what was heard in the model's memory and cancels no work", async () => {
     const { start, use, play, model, state, environment, events } = voiceTalk({
       subagents: { work: working },
       voice: atOnce,
@@ -196,7 +196,7 @@ describe('P5: an interruption by the user', () => {
     ['むかしむかし、あるところに王様がいました。', 'むかしむかし'],
     ['从前有一位国王，他住在山上。', '从前有'],
     ['กาลครั้งหนึ่งมีพระราชาองค์หนึ่ง', 'กาล'],
-  ])('determines the heard part in a script without spaces: %s', async (text, heardFirst) => {
+  ])('determines which part was heard in a script without spaces: %s', async (text, heardFirst) => {
     const { start, play, model, state, environment } = voiceTalk({ voice: atOnce });
     await start();
     await voiceReply(model, 'tell me a story', environment);
@@ -211,7 +211,7 @@ describe('P5: an interruption by the user', () => {
     expect(said?.text.length).toBeLessThan(text.length);
   });
 
-  test('cancels a subagent with `onBargeIn: cancel`, and no other', async () => {
+  test('cancels a subagent with `onBargeIn: cancel` and no other', async () => {
     const { start, use, play, model, state, environment } = voiceTalk({
       subagents: {
         brief: { ...working, config: { ...working.config, onBargeIn: 'cancel' } },
@@ -278,7 +278,7 @@ describe('P5: an interruption by the user', () => {
     expect(heard).toEqual([story.itemId]);
     expect(model().of('response.cancel')).toEqual([]);
     expect(model().of('playout.truncate')).toEqual([]);
-    // The next answer is requested when the model has ended.
+    // The next answer is requested when the model has finished.
     model().speechEnded('barge', 'stop');
     await environment.settle();
     expect(model().openRequests).toEqual([]);
@@ -289,7 +289,7 @@ describe('P5: an interruption by the user', () => {
 });
 
 describe('P4: a delivery and its playout', () => {
-  test('SPEECH-3: repeats soon after the playout stalled', async () => {
+  test('SPEECH-3: repeats soon after the playout has stalled', async () => {
     const { start, session, pause, play, speak, model, asked, state, environment } = voiceTalk();
     await start();
     session.notifyBackground('The mail has come');
@@ -308,7 +308,7 @@ describe('P4: a delivery and its playout', () => {
     [900, 'delivered'],
     [1000, 'delivered'],
   ])(
-    'a result of 1000 ms of which %i ms were played before the interruption is %s',
+    'treats a 1000 ms result that is interrupted after %i ms as %s',
     async (playedMs, expected) => {
       const { start, use, pause, play, model, result, environment } = voiceTalk({
         subagents: { report },
@@ -327,7 +327,7 @@ describe('P4: a delivery and its playout', () => {
     },
   );
 
-  test('does not count as heard after an abnormal end, however much was played', async () => {
+  test('does not count as heard after an abnormal end, however much has been played', async () => {
     const { start, use, pause, play, model, result, asked, environment } = voiceTalk({
       subagents: { report },
     });
@@ -344,7 +344,7 @@ describe('P4: a delivery and its playout', () => {
     expect(asked()).toContain('say it again');
   });
 
-  test('counts no attempt during which the client left', async () => {
+  test('does not count an attempt during which the client left', async () => {
     const talk = voiceTalk({ subagents: { report } });
     const { start, use, pause, play, model, result, environment } = talk;
     await start();
@@ -358,7 +358,7 @@ describe('P4: a delivery and its playout', () => {
     expect(result()).toMatchObject({ state: 'pending', attempts: 0 });
   });
 
-  test('does not count as heard without any audio', async () => {
+  test('does not count as heard if there is no audio', async () => {
     const { start, use, pause, model, result, environment } = voiceTalk({ subagents: { report } });
     await start();
     await use('report');
@@ -368,7 +368,7 @@ describe('P4: a delivery and its playout', () => {
     expect(result()).toMatchObject({ state: 'pending', attempts: 1 });
   });
 
-  test('repeats if no client reports playout, and then becomes a card', async () => {
+  test('repeats if no client reports playout and then becomes a card', async () => {
     const { start, use, pause, model, result, environment, asked, session } = voiceTalk({
       subagents: { report },
     });
@@ -384,7 +384,7 @@ describe('P4: a delivery and its playout', () => {
     expect(result()).toMatchObject({ state: 'pending', card: true });
     await environment.advance(3_600_000);
     expect(asked()).toBeNull();
-    // The user sees the card, which is enough.
+    // The user sees the card, and that is enough.
     session.shown(result()?.deliveryId ?? '');
     await environment.settle();
     expect(result()).toMatchObject({ state: 'delivered', grade: 'shown' });
@@ -456,7 +456,7 @@ describe('P4: a delivery and its playout', () => {
 });
 
 describe('urgent deliveries', () => {
-  test('skip the wait for a pause, but do not interrupt the user', { tags: ['B59'] }, async () => {
+  test('skip the wait for a pause but do not interrupt the user', { tags: ['B59'] }, async () => {
     const { start, session, asked, model, environment } = voiceTalk();
     await start();
     model().speechStarted('u1');
@@ -539,7 +539,7 @@ describe('urgent deliveries', () => {
 });
 
 describe('words in a voice session', () => {
-  test('reach the lead agent when they are typed, and stop its speech', async () => {
+  test('reach the lead agent when typed and stop its speech', async () => {
     const { start, session, asked, model, play, environment, state } = voiceTalk();
     await start();
     await voiceReply(model, 'tell me a story', environment);
@@ -555,7 +555,7 @@ describe('words in a voice session', () => {
     expect(state().transcript.at(-1)).toMatchObject({ role: 'user', text: 'stop, please' });
   });
 
-  test('stop no speech when typed while the user speaks, and get a reply only afterwards', async () => {
+  test('stop no speech when typed while the user is speaking, and get a reply only afterwards', async () => {
     const { start, session, asked, model, environment, state } = voiceTalk();
     await start();
     model().speechStarted('u1');
@@ -570,7 +570,7 @@ describe('words in a voice session', () => {
     expect(state().deliveries[0]).toMatchObject({ attempts: 0 });
   });
 
-  test('stop no speech if they are transcribed after the next utterance began', async () => {
+  test('stop no speech if they are transcribed after the next utterance has started', async () => {
     const { start, session, asked, model, environment, state } = voiceTalk();
     await start();
     model().speechStarted('u1');
@@ -588,13 +588,13 @@ describe('words in a voice session', () => {
     expect(asked()).toBeNull();
     model().speechEnded('u2', 'what do you think?');
     await environment.settle();
-    // One reply to both.
+    // A single reply to both.
     expect(model().openRequests).toHaveLength(1);
     expect(asked()).toBe('reply');
   });
 
   test(
-    'answer an open question without the lead agent when they are typed',
+    'answer an open question without the lead agent when typed',
     { tags: ['B51', 'B55'] },
     async () => {
       const { start, use, pause, speak, session, model, question, environment } = voiceTalk({
@@ -617,7 +617,7 @@ describe('words in a voice session', () => {
     },
   );
 
-  test('disappear if they are empty, as after a cough', async () => {
+  test('disappear if they are empty, for example after a cough', async () => {
     const { start, say: utter, model, asked, state } = voiceTalk();
     await start();
     const id = await utter('  ');
@@ -690,7 +690,7 @@ describe('words in a voice session', () => {
   });
 
   test(
-    'TURNS-2: delay every request until it is known for whom they are',
+    'TURNS-2: delay every request until it is known for whom they are meant',
     { tags: ['B65'] },
     async () => {
       let finish: () => void = () => {};
@@ -717,7 +717,7 @@ describe('words in a voice session', () => {
       await environment.settle();
       model().speechStarted('u1');
       model().events.next({ type: 'utterance.ended', utteranceId: 'u1' });
-      // The reply about the weather would also answer these words.
+      // The reply about the weather would also answer this utterance.
       finish();
       await environment.settle();
       expect(asked()).toBeNull();
@@ -738,34 +738,30 @@ describe('words in a voice session', () => {
     },
   );
 
-  test(
-    'appear while they are partial, until the final words replace them',
-    { tags: ['B63'] },
-    async () => {
-      const { start, model, state, environment } = voiceTalk();
-      await start();
-      model().speechStarted('u1');
-      for (const text of ['book', 'book me a', 'book me a ride'])
-        model().events.next({
-          type: 'utterance.transcribed',
-          utteranceId: 'u1',
-          text,
-          final: false,
-        });
-      await environment.settle();
-      expect(state().transcript).toEqual([
-        expect.objectContaining({ id: 'u1', role: 'user', text: 'book me a ride', final: false }),
-      ]);
-      model().speechEnded('u1', 'Book me a ride.');
-      await environment.settle();
-      expect(state().transcript).toEqual([
-        expect.objectContaining({ id: 'u1', text: 'Book me a ride.', final: true }),
-      ]);
-    },
-  );
+  test('appear while partial and are replaced by the final text', { tags: ['B63'] }, async () => {
+    const { start, model, state, environment } = voiceTalk();
+    await start();
+    model().speechStarted('u1');
+    for (const text of ['book', 'book me a', 'book me a ride'])
+      model().events.next({
+        type: 'utterance.transcribed',
+        utteranceId: 'u1',
+        text,
+        final: false,
+      });
+    await environment.settle();
+    expect(state().transcript).toEqual([
+      expect.objectContaining({ id: 'u1', role: 'user', text: 'book me a ride', final: false }),
+    ]);
+    model().speechEnded('u1', 'Book me a ride.');
+    await environment.settle();
+    expect(state().transcript).toEqual([
+      expect.objectContaining({ id: 'u1', text: 'Book me a ride.', final: true }),
+    ]);
+  });
 });
 
-test('leaves no timer behind when it closes in mid-sentence', async () => {
+test('leaves no timer running if it closes in mid-sentence', async () => {
   const { start, play, model, environment, session } = voiceTalk();
   await start();
   await voiceReply(model, 'tell me a story', environment);
@@ -783,7 +779,7 @@ test('leaves no timer behind when it closes in mid-sentence', async () => {
   expect(connection.commands).toHaveLength(before);
 });
 
-/** Makes the user say something to the lead agent, which is requested to reply. */
+/** Makes the user say something to the lead agent, which is asked to reply. */
 async function voiceReply(
   model: ReturnType<typeof voiceTalk>['model'],
   text: string,

@@ -1,4 +1,5 @@
-// A question by voice: the moment from which an answer counts, its interruptions, and the time for an answer (P3).
+// A question by voice: the moment from which an answer counts, how the question is interrupted, and the time for an
+// answer (P3).
 
 import { describe, expect, test } from 'vitest';
 import { FakeTransport } from '../support/fake-transport.ts';
@@ -20,7 +21,7 @@ const asking = (question: string, choices: typeof options | null = null, config 
 
 const ride = { ride: asking('Economy or Premium?', options) };
 
-/** Plays until the lead agent is requested to ask the question. */
+/** Plays until the lead agent is asked to put the question to the user. */
 async function untilAsked(talkOptions: VoiceTalkOptions = { subagents: ride }, name = 'ride') {
   const talk = voiceTalk(talkOptions);
   await talk.start();
@@ -34,7 +35,7 @@ async function untilAsked(talkOptions: VoiceTalkOptions = { subagents: ride }, n
   };
 }
 
-test('sends the open question to a transport that accepts it', async () => {
+test('sends the open question to a transport that accepts one', async () => {
   const transport = new FakeTransport({ takesOpenQuestion: true });
   const { model, environment, play } = await untilAsked({ subagents: ride, transport });
   const expected = () =>
@@ -60,7 +61,7 @@ test('sends the open question to a transport that accepts it', async () => {
   expect(deaf.model().of('question.expect')).toEqual([]);
 });
 
-test('P5: ignores an echo of the question, but accepts a time that the user says over it', async () => {
+test('P5: ignores an echo of the question but accepts a time that the user says over it', async () => {
   const slots = ['Monday at 9:30', 'Monday at 16:00'].map((label, n) => ({ id: `s${n}`, label }));
   const question = 'Monday at 9:30 or Monday at 16:00?';
   const talk = await untilAsked({ subagents: { ride: asking(question, slots) } });
@@ -82,9 +83,9 @@ test('P5: ignores an echo of the question, but accepts a time that the user says
 });
 
 describe('speech over a question', () => {
-  test('counts only if it began after the question started to play', async () => {
+  test('counts only if it started after the question started to play', async () => {
     const { model, environment, play, question, asked } = await untilAsked();
-    // These words began before any part of the question was heard.
+    // This utterance started before any part of the question was heard.
     const putting = model().begin('Economy', 2000);
     model().speechStarted('early');
     await environment.advance(100);
@@ -93,7 +94,7 @@ describe('speech over a question', () => {
     expect(question()?.state).toBe('presenting');
     putting.end('cancelled');
     await environment.settle();
-    // The words were for the lead agent.
+    // The utterance was for the lead agent.
     expect(asked()).toBe('reply');
     await play(model().speak('Economy class? I see.'));
   });
@@ -117,7 +118,7 @@ describe('speech over a question', () => {
     ['What name is it under?', 'Miller.'],
     ['For when shall I book it?', 'Friday night.'],
   ])('a question for free text: %s', (question, words) => {
-    /** Makes the user say this during the question, which stops. */
+    /** Makes the user say this during the question, which stops it. */
     async function interrupted(said: string) {
       const talk = await untilAsked({ subagents: { ride: asking(question) } });
       const putting = talk.model().begin(question, 2000);
@@ -132,7 +133,7 @@ describe('speech over a question', () => {
       return talk;
     }
 
-    test('QUESTION-3: accepts the words as its answer, and is not asked again', async () => {
+    test('QUESTION-3: accepts the interruption as its answer and is not asked again', async () => {
       const talk = await interrupted(words);
       expect(talk.question()).toMatchObject({ state: 'answered', answer: words });
       expect(talk.resultText()).toContain(words);
@@ -140,14 +141,14 @@ describe('speech over a question', () => {
       expect(talk.asked()).not.toContain('Ask the user');
     });
 
-    test('lets the lead agent settle it from words with a further request', async () => {
+    test('lets the lead agent settle it if the answer contains a further request', async () => {
       const talk = await interrupted(`${words.slice(0, -1)}, and what is the weather like?`);
       expect(talk.asked()).toBe('reply');
       await talk.settles({ text: words, quote: words });
       expect(talk.question()).toMatchObject({ state: 'answered', answer: words });
     });
 
-    test('leaves an unrelated request to the lead agent, and is asked again', async () => {
+    test('leaves an unrelated request to the lead agent and is asked again', async () => {
       const talk = await interrupted('Call my mother.');
       expect(talk.asked()).toBe('reply');
       await talk.speak('I am calling her.');
@@ -157,7 +158,7 @@ describe('speech over a question', () => {
     });
   });
 
-  test('accepts no words once a button was pressed', async () => {
+  test('accepts no spoken answer once a button has been pressed', async () => {
     const { model, environment, speak, question, session, requestId, asked } = await untilAsked();
     await speak('Economy or Premium?');
     model().speechStarted('late');
@@ -168,13 +169,13 @@ describe('speech over a question', () => {
     model().speechEnded('late', 'premium');
     await environment.settle();
     expect(question()).toMatchObject({ state: 'answered', answer: 'Economy' });
-    // Any further words are sent to the lead agent.
+    // Any further utterance is sent to the lead agent.
     expect(asked()).toBe('reply');
   });
 });
 
 describe('the delivery of a closed question', () => {
-  test('ends as dismissed, even during its speech', async () => {
+  test('ends as dismissed even while it is being spoken', async () => {
     const { model, environment, play, session, requestId, state } = await untilAsked();
     const putting = model().begin('Economy or Premium?', 2000);
     await play(putting.itemId, 700);
@@ -185,7 +186,7 @@ describe('the delivery of a closed question', () => {
     expect(state().deliveries[0]).toMatchObject({ deliveryId: requestId, state: 'dismissed' });
   });
 
-  test('remains delivered if it was heard', async () => {
+  test('remains delivered if it has been heard', async () => {
     const { speak, say: utter, state } = await untilAsked();
     await speak('Economy or Premium?');
     await utter('Economy');
@@ -195,7 +196,7 @@ describe('the delivery of a closed question', () => {
 });
 
 describe('the deadline of a question', () => {
-  test('starts when the question was heard in full', async () => {
+  test('starts when the question has been heard in full', async () => {
     const { model, environment, play, question } = await untilAsked();
     await environment.advance(3000);
     expect(question()).toMatchObject({ state: 'presenting', dueAt: null });
@@ -207,7 +208,7 @@ describe('the deadline of a question', () => {
     expect(question()).toMatchObject({ state: 'open', dueAt: environment.clock.now() + 120_000 });
   });
 
-  test('starts when its card is shown, if the question could not be spoken', async () => {
+  test('starts when its card is shown if the question could not be spoken', async () => {
     const { model, environment, question, session, requestId, pause } = await untilAsked({
       subagents: ride,
       voice: { maxAttempts: 1 },
@@ -248,14 +249,14 @@ describe('the deadline of a question', () => {
 });
 
 describe('words that are not an answer', () => {
-  test('get a reply from the lead agent as a digression, and the question stays open', async () => {
+  test('get a reply from the lead agent as a digression and leave the question open', async () => {
     const { speak, say: utter, question, asked, settles } = await untilAsked();
     await speak('Economy or Premium?');
     await utter('what time is it?');
     expect(asked()).toBe('reply');
     await speak('It is noon.');
     expect(question()?.state).toBe('open');
-    // "It is noon." was said since then: the lead agent settles the question.
+    // "It is noon." has been spoken since then, so the lead agent settles the question.
     await utter('economy then');
     expect(question()?.state).toBe('open');
     await settles({ optionId: 'economy', quote: 'economy then' });
@@ -292,7 +293,7 @@ describe('words that are not an answer', () => {
     },
   );
 
-  test('QUESTION-7: stop the question with "wait", and it is asked again after a while', async () => {
+  test('QUESTION-7: stop the question with "wait", after which it is asked again', async () => {
     const { model, environment, play, pause, question, asked, speak } = await untilAsked();
     const putting = model().begin('Economy or Premium?', 2000);
     await play(putting.itemId, 700);
@@ -333,7 +334,7 @@ describe('words that are not an answer', () => {
         await speak('Where to? Economy or Premium?');
         expect(question()).toMatchObject({ requestId, state: 'open' });
       }
-      // Words after an unclear answer do not count as an answer either.
+      // An utterance after an unclear answer does not count as an answer either.
       await utter('the purple elephant');
       expect(question()?.state).toBe('open');
     },
@@ -355,7 +356,7 @@ describe('words that are not an answer', () => {
     },
   );
 
-  test("USER-WORDS-7: reach the lead agent when unclear, and the question's deadline remains", async () => {
+  test("USER-WORDS-7: reach the lead agent if unclear and do not change the question's deadline", async () => {
     const { speak, say: utter, question, asked, environment } = await untilAsked();
     await speak('Economy or Premium?');
     const dueAt = question()?.dueAt;
@@ -380,7 +381,7 @@ describe('consent by voice', () => {
     ['yes please', 1],
     ['no', 0],
     ['yes no', 0],
-  ])('counts only after the whole question was heard: %s', async (words, paid) => {
+  ])('counts only after the whole question has been heard: %s', async (words, paid) => {
     const ran: string[] = [];
     const { speak, say: utter, question } = await untilAsked({ subagents: paying(ran) }, 'pay');
     await speak('May I pay 7?');
@@ -389,7 +390,7 @@ describe('consent by voice', () => {
     expect(ran).toHaveLength(paid);
   });
 
-  test('never counts in words that interrupt the question', async () => {
+  test('never counts if it interrupts the question', async () => {
     const ran: string[] = [];
     const { model, play, environment, question } = await untilAsked(
       { subagents: paying(ran) },
@@ -409,14 +410,14 @@ describe('consent by voice', () => {
 });
 
 describe('the floor of a question', () => {
-  test('becomes free when the subagent is cancelled while the question is spoken', async () => {
+  test('becomes free if the subagent is cancelled while the question is being spoken', async () => {
     const { model, play, environment, session, question, asked, say: utter } = await untilAsked();
     const putting = model().begin('Economy or', 2000);
     await play(putting.itemId, 500);
     session.subagents.cancel(session.subagents.list()[0]?.id ?? '');
     await environment.settle();
     expect(question()?.state).toBe('withdrawn');
-    // The question is not said to its end.
+    // The question is not spoken to its end.
     expect(model().of('response.cancel')).toHaveLength(1);
     putting.end('cancelled');
     await environment.settle();

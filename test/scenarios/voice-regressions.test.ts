@@ -1,4 +1,4 @@
-// Faults found in the demo in a real browser, each as the smallest conversation that shows it.
+// Faults that were found in the demo in a real browser, each as the smallest conversation that shows it.
 
 import { tool } from 'ai';
 import { describe, expect, test } from 'vitest';
@@ -17,7 +17,7 @@ async function conversation(ride: SubagentConfig = rideConfig) {
       ...callIds.map((callId, index) => ({
         callId,
         name: 'book_ride',
-        // The same place would be the same work.
+        // With the same place, it would be the same work.
         arguments: JSON.stringify({ destination: index === 0 ? 'airport' : 'station' }),
       })),
     );
@@ -29,8 +29,8 @@ async function conversation(ride: SubagentConfig = rideConfig) {
 }
 
 describe('faults found in the browser', () => {
-  // Two subagents asked at once. The screen showed only the active question; a queued one appeared only in its
-  // turn, because only active questions were shown.
+  // Two subagents asked at the same time. The screen showed only the active question, so a queued question appeared
+  // only when its turn came.
   test('P2: shows a waiting question as queued', async () => {
     const { book, state, asked, model, play, environment } = await conversation();
     await book('call_1', 'call_2');
@@ -42,9 +42,9 @@ describe('faults found in the browser', () => {
     expect(state().questions.map(({ state: at }) => at)).toEqual(['answered', 'presenting']);
   });
 
-  // The card of a working subagent has a line for its activity, which stayed empty: values that a tool yields before
+  // A line for the activity on the card of a working subagent stayed empty, because values that a tool yields before
   // its result were dropped.
-  test("shows a tool's progress only while the tool works", async () => {
+  test("shows a tool's progress only while the tool is running", async () => {
     let find: () => void = () => undefined;
     const found = new Promise<void>((resolve) => {
       find = resolve;
@@ -74,8 +74,8 @@ describe('faults found in the browser', () => {
     expect(state().subagents[0]).toMatchObject({ state: 'waiting_for_input', progress: null });
   });
 
-  // The connection was lost on a wire that ends a transcript only with its turn: the heard words stayed grey on the
-  // screen, as if they were still being said, and no subagent received them.
+  // The connection was lost on a wire that ends a transcript only with its turn. The words that had been heard stayed
+  // grey on the screen, as if they were still being spoken, and no subagent received them.
   test('ends a reply in progress when the connection is lost', async () => {
     const { environment, model, state, play } = await conversation();
     model().utterance('hello');

@@ -1,5 +1,5 @@
-// A ride by voice, on a voice model that the test controls: delegation, a spoken question, an answer by voice
-// or by button, barge-in, detach, reconnect.
+// A ride by voice, with a voice model that the test controls: delegation, a spoken question, an answer by voice or by
+// button, barge-in, detach, and reconnect.
 
 import { describe, expect, test } from 'vitest';
 import { VoiceSession } from '../../src/voice-session.ts';
@@ -11,7 +11,7 @@ async function ride() {
   const errors: unknown[] = [];
   const opened = await rideByVoice({ onError: (error) => errors.push(error) });
   const { environment, model, play } = opened;
-  /** Plays until the question was requested: the lead agent is silent again. */
+  /** Plays until the question has been requested and the lead agent is silent again. */
   const untilAsked = async (): Promise<void> => {
     model().utterance('book me a ride to the airport');
     await environment.settle();
@@ -24,7 +24,7 @@ async function ride() {
 }
 
 describe('a ride by voice alone', () => {
-  test('asks, accepts the answer, books and delivers, without repetition', async () => {
+  test('asks, accepts the answer, books and delivers, without repeating anything', async () => {
     const { environment, session, model, play, state, untilAsked, errors } = await ride();
     await untilAsked();
     expect(model().openRequests[0]?.about).toContain('Economy or Premium?');
@@ -33,7 +33,7 @@ describe('a ride by voice alone', () => {
 
     const answer = model().utterance('economy, please');
     await environment.settle();
-    // The answer is for the subagent: it is removed from the lead model's conversation, and the model gets no
+    // The answer is for the subagent, so it is removed from the lead model's conversation and the model gets no
     // request.
     expect(
       model()
@@ -59,7 +59,7 @@ describe('a ride by voice alone', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('P4: delivers an interrupted result once more later', async () => {
+  test('P4: delivers an interrupted result once more', async () => {
     const { environment, model, play, state, untilAsked } = await ride();
     await untilAsked();
     await play(model().speak('Economy or Premium?'));
@@ -71,7 +71,7 @@ describe('a ride by voice alone', () => {
     model().speechStarted('barge');
     await environment.settle();
     await play(first.itemId, 520);
-    // The speech is longer than a backchannel. The model remembers the heard words.
+    // The speech is longer than a backchannel. The model remembers the words that were heard.
     await environment.advance(2000);
     expect(model().of('response.cancel')).toHaveLength(1);
     first.end('cancelled');
@@ -95,10 +95,10 @@ describe('a ride by voice alone', () => {
     expect(model().openRequests).toEqual([]);
   });
 
-  test('P3: does not accept an utterance that began before the question played as an answer', async () => {
+  test('P3: does not accept an utterance from before the question was played as an answer', async () => {
     const { environment, model, state, untilAsked } = await ride();
     await untilAsked();
-    // The question is offered, but no word of it was played.
+    // The question is offered, but no word of it has been played.
     const question = model().begin('Economy or Premium?', 1000);
     model().utterance('economy would be nice some day');
     await environment.settle();
@@ -108,7 +108,7 @@ describe('a ride by voice alone', () => {
     expect(model().openRequests).toHaveLength(1);
   });
 
-  test('accepts a button once the question is shown, and refuses a second answer', async () => {
+  test('accepts a button once the question is shown and refuses a second answer', async () => {
     const { environment, session, untilAsked, state, model, play } = await ride();
     await untilAsked();
     const requestId = state().questions[0]?.requestId ?? '';
@@ -123,7 +123,7 @@ describe('a ride by voice alone', () => {
     expect(await wrong).toEqual({ accepted: false, reason: 'invalid_option' });
     expect(await first).toEqual({ accepted: true });
     expect(await second).toEqual({ accepted: false, reason: 'over' });
-    // The question is no longer said.
+    // The question is no longer spoken.
     await environment.settle();
     expect(model().of('response.cancel')).toHaveLength(1);
     model().begin('Economy or', 0).end('cancelled');
@@ -132,7 +132,7 @@ describe('a ride by voice alone', () => {
     expect(state().subagents[0]).toMatchObject({ state: 'completed' });
   });
 
-  test('parks a question when the client detaches, and asks again under the original id', async () => {
+  test('parks a question when the client detaches and asks again under the original id', async () => {
     const { environment, session, detach, untilAsked, state, model, play } = await ride();
     await untilAsked();
     await play(model().speak('Economy or Premium?'));
@@ -149,12 +149,12 @@ describe('a ride by voice alone', () => {
     expect(state().questions[0]).toMatchObject({ state: 'answered', answer: 'Economy' });
   });
 
-  test('asks again after the connection was lost in mid-question, with the conversation', async () => {
+  test('asks again on a new connection that has the conversation if the old one is lost in mid-question', async () => {
     const { environment, transport, untilAsked, state, model, play } = await ride();
     await untilAsked();
     const question = model().begin('Economy or Premium?', 1000);
     model().drop();
-    // The received audio continues to play.
+    // The audio that has been received continues to play.
     await play(question.itemId);
     await environment.settle();
     expect(state().connection).toBe('reconnecting');
@@ -173,7 +173,7 @@ describe('a ride by voice alone', () => {
     expect(model().openRequests[0]?.about).toContain('Your economy ride is booked.');
   });
 
-  test('interrupts for an urgent notice, and repeats the question that it interrupted', async () => {
+  test('interrupts for an urgent notice and repeats the question that it interrupted', async () => {
     const { environment, session, model, play, state, untilAsked } = await ride();
     await untilAsked();
     const question = model().begin('Economy or Premium?', 3000);
@@ -193,10 +193,10 @@ describe('a ride by voice alone', () => {
 });
 
 describe('a model that falls silent', () => {
-  test('ends its response with a reported reason, and the session continues', async () => {
+  test('ends its response with a reported reason and does not end the session', async () => {
     const { environment, model, play, state, untilAsked, errors } = await ride();
     await untilAsked();
-    // The lead agent begins to ask, and never ends.
+    // The lead agent starts to ask and never finishes.
     await play(model().begin('Economy or', 400).itemId, 200);
     await environment.advance(31_000);
     expect(errors.map(String)).toContainEqual(expect.stringContaining('no activity'));
@@ -207,7 +207,7 @@ describe('a model that falls silent', () => {
 });
 
 describe('a greeting', () => {
-  test('waits for a client, and is spoken once', async () => {
+  test('waits for a client and is spoken once', async () => {
     const environment = simulatedEnvironment();
     const transport = new FakeTransport();
     const session = new VoiceSession({

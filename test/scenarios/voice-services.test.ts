@@ -1,4 +1,4 @@
-// Service subagents in a voice session: the moment at which the user hears their findings.
+// Service subagents in a voice session: when the user hears their findings.
 
 import { describe, expect, test } from 'vitest';
 import { orderMonitor } from '../support/order-monitor.ts';
@@ -21,7 +21,7 @@ async function talking() {
 }
 
 describe('a service in a voice session', { tags: ['B74', 'B76', 'BW32'] }, () => {
-  test('delivers a normal notice in a pause, after the lead agent was heard', async () => {
+  test('delivers a normal notice in a pause after the lead agent has been heard', async () => {
     const { happens, story, asked, play, pause, speak, state } = await talking();
     await happens({ say: 'Order 7 was shipped.' });
     expect(asked()).toBeNull();

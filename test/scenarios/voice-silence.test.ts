@@ -1,4 +1,4 @@
-// Silence: an open question is asked again, in short form, and the app learns that the user is away.
+// Silence: an open question is asked again in a short form, and the app learns that the user is away.
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -23,7 +23,7 @@ const lookUp = defineTool({
   execute: () => new Promise(() => {}),
 });
 
-/** Plays until the question was just heard to its end. */
+/** Plays until the question has just been heard to its end. */
 async function asked(options: VoiceTalkOptions = {}) {
   const talk = voiceTalk({
     subagents: {
@@ -41,7 +41,7 @@ async function asked(options: VoiceTalkOptions = {}) {
   await talk.speak('Economy, Premium or Van?');
   return {
     ...talk,
-    /** Returns the requested message of the model, with its subject. */
+    /** Returns the message that the model was asked to speak, with its subject. */
     told: () => talk.asked() ?? '',
     away: () =>
       talk.events.flatMap(({ type }) =>
@@ -51,7 +51,7 @@ async function asked(options: VoiceTalkOptions = {}) {
 }
 
 describe('an unanswered question', () => {
-  test('QUESTION-8: repeats in its short form, at most twice', async () => {
+  test('QUESTION-8: repeats in its short form at most twice', async () => {
     const { environment, asked: request, told, speak, question: view } = await asked();
     await environment.advance(14_900);
     expect(request()).toBeNull();
@@ -69,7 +69,7 @@ describe('an unanswered question', () => {
     expect(view()?.state).toBe('open');
   });
 
-  test('accepts an answer before and after its repetition', async () => {
+  test('accepts an answer before and after it is repeated', async () => {
     for (const afterMs of [5000, 15_000]) {
       const { environment, say: utter, speak, question: view } = await asked();
       await environment.advance(afterMs);
@@ -79,7 +79,7 @@ describe('an unanswered question', () => {
     }
   });
 
-  test("repeats in full at the user's request, and then twice in short form", async () => {
+  test('repeats in full when the user asks, and then twice in short form', async () => {
     const { environment, say: utter, told, speak, asked: request } = await asked();
     for (let time = 1; time <= 2; time += 1) {
       await environment.advance(15_000);
@@ -94,7 +94,7 @@ describe('an unanswered question', () => {
     expect(told()).toContain(SHORT);
   });
 
-  test('SILENCE-1: waits while the user speaks, a tool works, or the client is away', async () => {
+  test('SILENCE-1: waits while the user is speaking, a tool is running or the client is away', async () => {
     const speaking = await asked();
     await speaking.environment.advance(14_000);
     speaking.model().speechStarted('u9');
@@ -135,7 +135,7 @@ describe('an unanswered question', () => {
     expect(told()).toContain(short);
   });
 
-  test('never repeats, or repeats later, if the app configures it', async () => {
+  test('never repeats, or repeats later, if configured to', async () => {
     const never = await asked({ voice: { nudgeAfterMs: null } });
     await never.environment.advance(60_000);
     expect(never.asked()).toBeNull();
@@ -148,7 +148,7 @@ describe('an unanswered question', () => {
 });
 
 describe('SILENCE-2, SILENCE-3: a silent user', () => {
-  test('counts as away once, and as back at the first sound', async () => {
+  test('counts as away once and as back at the first sound', async () => {
     const { environment, events, away, model, speak } = await asked();
     await environment.advance(14_900);
     expect(away()).toEqual([]);

@@ -1,5 +1,5 @@
-// A voice lead agent's tool takes a long time: due messages are told meanwhile, during the lead agent's turn, and
-// the tool's answer afterwards.
+// A voice lead agent's tool takes a long time. In the meantime, messages that are due are reported during the lead
+// agent's turn, and the tool's answer is reported afterwards.
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -10,14 +10,14 @@ import { calls, say, steps } from '../support/subagent-runs.ts';
 import { voiceTalk, type VoiceTalkOptions } from '../support/voice-talk.ts';
 
 const TOOL_TIMEOUT_MS = 20_000;
-/** Longer than a tool holds the floor, with the pause after it. */
+/** Longer than a tool holds the floor, including the pause after it. */
 const LONG_MS = 3000;
 const options = [
   { id: 'economy', label: 'Economy' },
   { id: 'premium', label: 'Premium' },
 ];
 
-/** Starts a tool for the lead agent, without other events. */
+/** Starts a tool for the lead agent and does nothing else. */
 async function atWork(
   capabilities: Partial<TransportCapabilities> = {},
   tools: readonly string[] = ['look_up'],
@@ -31,7 +31,7 @@ async function atWork(
         description: 'Looks something up',
         parameters: z.object({}),
         timeout: TOOL_TIMEOUT_MS,
-        // Words wait for the tool, which is not detached.
+        // The utterance waits for the tool, which is not detached.
         detach: { onWords: false },
         execute: () =>
           new Promise<string>((resolve) => finish.set(name, () => resolve(`${name} found it`))),
@@ -66,7 +66,7 @@ async function atWork(
       finish.get(name)?.();
       await environment.settle();
     },
-    /** Makes the model say the requested words, and the client play them. */
+    /** Makes the model speak the requested words and the client play them. */
     async saysIt(words: string) {
       expect(model().openRequests).toHaveLength(1);
       await talk.speak(words);
@@ -76,7 +76,7 @@ async function atWork(
 
 type Work = Awaited<ReturnType<typeof atWork>>;
 
-/** Checks that the model gets the tool's answer and tells it once, and nothing else. */
+/** Checks that the model receives the tool's answer, reports it once, and reports nothing else. */
 async function isAnswered(work: Work): Promise<void> {
   const { model, asked, environment, saysIt, turns } = work;
   const before = turns();
@@ -90,7 +90,7 @@ async function isAnswered(work: Work): Promise<void> {
 }
 
 describe('TURNS-9: a lead agent whose tool works', () => {
-  test('delivers a notice during its turn, and later the answer', async () => {
+  test('delivers a notice during its turn and the answer later', async () => {
     const work = await atWork();
     const { environment, news, asked, told, saysIt, finish, turns, model, state } = work;
     news();
@@ -129,7 +129,7 @@ describe('TURNS-9: a lead agent whose tool works', () => {
     await isAnswered(work);
   });
 
-  test('gives the result of a quick tool first', async () => {
+  test('delivers the result of a quick tool first', async () => {
     const work = await atWork();
     const { environment, news, asked, told, finish, saysIt } = work;
     news();
@@ -170,7 +170,7 @@ describe('TURNS-9: a lead agent whose tool works', () => {
     await isAnswered(work);
   });
 
-  test('requests the reply to a tool that timed out after the delivery', async () => {
+  test('waits for the delivery before it requests the reply to a tool that timed out', async () => {
     const work = await atWork();
     const { environment, news, told, model, play, asked } = work;
     await environment.advance(TOOL_TIMEOUT_MS - LONG_MS);
@@ -186,7 +186,7 @@ describe('TURNS-9: a lead agent whose tool works', () => {
     expect(asked()).toBe('reply');
   });
 
-  test('requests one reply once both of two tools have answered', async () => {
+  test('requests one reply once both tools have answered', async () => {
     const work = await atWork({}, ['look_up', 'search']);
     const { environment, news, told, saysIt, finish, asked } = work;
     news();
@@ -200,7 +200,7 @@ describe('TURNS-9: a lead agent whose tool works', () => {
     await isAnswered(work);
   });
 
-  test("repeats a delivery that the user interrupts, and answers the user with the tool's result", async () => {
+  test("repeats a delivery that the user interrupts and answers the user with the tool's result", async () => {
     const work = await atWork();
     const { environment, news, told, model, asked, saysIt, finish } = work;
     news();
@@ -221,7 +221,7 @@ describe('TURNS-9: a lead agent whose tool works', () => {
     await isAnswered(work);
   });
 
-  test("delivers nothing while the user speaks, nor before the user's words are known", async () => {
+  test('delivers nothing while the user is speaking or before the utterance is transcribed', async () => {
     const { environment, news, told, model, asked, saysIt } = await atWork();
     news();
     await environment.advance(1900);
@@ -256,7 +256,7 @@ describe('TURNS-9: a lead agent whose tool works', () => {
     await isAnswered(work);
   });
 
-  test('repeats the delivery on the next connection if one is lost during it, and then answers', async () => {
+  test('repeats the delivery on the next connection after a lost one and then answers', async () => {
     const work = await atWork();
     const { environment, news, told, model, finish, asked, speak } = work;
     news();
@@ -281,7 +281,7 @@ describe('TURNS-9: a lead agent whose tool works', () => {
     expect(work.state().floor).toBe('nobody');
   });
 
-  test('asks a question, and receives its answer', async () => {
+  test('asks a question and receives its answer', async () => {
     const work = await atWork({}, ['look_up'], {
       subagents: {
         ride: {
@@ -314,7 +314,7 @@ describe('TURNS-9: a lead agent whose tool works', () => {
     await isAnswered(work);
   });
 
-  test('delivers an urgent notice at once, and the turn continues', async () => {
+  test('delivers an urgent notice at once and continues the turn', async () => {
     const work = await atWork();
     const { environment, session, asked, saysIt, finish, turns } = work;
     await environment.advance(500);

@@ -1,4 +1,4 @@
-// A whole session with a realtime model that has text output, and an app's voice.
+// A whole session with a realtime model that outputs text and an app's own voice.
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -58,7 +58,7 @@ async function talking() {
       model.utterance(text);
       await environment.settle();
     },
-    /** Writes as the model on request, and returns the item. */
+    /** Writes as the model does on request, and returns the item. */
     async writes(text: string, playedMs = 100 * text.length) {
       const { itemId, end } = model.begin(text, 0);
       end();
@@ -70,7 +70,7 @@ async function talking() {
 }
 
 describe('a model with text output', () => {
-  test('P4: repeats a delivery whose words the voice could not speak', async () => {
+  test('P4: repeats a delivery that the voice could not speak', async () => {
     const { environment, voice, session, state, model, writes, events } = await talking();
     session.notifyBackground('The mail has come');
     await environment.advance(400);
@@ -78,7 +78,7 @@ describe('a model with text output', () => {
     await writes('The mail is here.', 0);
     expect(state().deliveries).toMatchObject([{ state: 'pending', attempts: 1 }]);
     expect(events.some((event) => event.type === 'error.reported')).toBe(true);
-    // The model does not remember words that the user did not hear.
+    // The model does not remember text that the user did not hear.
     expect(model.of('item.delete')).toHaveLength(1);
     await environment.advance(2000);
     expect(model.openRequests).toHaveLength(1);
@@ -86,7 +86,7 @@ describe('a model with text output', () => {
     expect(state().deliveries).toMatchObject([{ state: 'delivered', grade: 'played' }]);
   });
 
-  test('P5: stops at the heard part, and remembers only the heard words', async () => {
+  test('P5: stops at the part that was heard and remembers only that part', async () => {
     const { environment, says, writes, state, model, played } = await talking();
     await says('tell me something');
     const itemId = await writes('One two three four.', 0);

@@ -1,4 +1,4 @@
-// The sound that the user hears while the lead agent waits for a tool, which is not speech.
+// The sound that the user hears while the lead agent is waiting for a tool. The sound is not speech.
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -48,7 +48,7 @@ async function waiting(options: VoiceTalkOptions = {}) {
 }
 
 describe('the thinking sound while a tool works', () => {
-  test('THINKING-SOUND-1, THINKING-SOUND-3: starts after a delay, and is sent in real time', async () => {
+  test('THINKING-SOUND-1, THINKING-SOUND-3: starts after a delay and is sent in real time', async () => {
     const { environment, sounds } = await waiting();
     await environment.advance(499);
     expect(sounds).toEqual([]);
@@ -56,7 +56,7 @@ describe('the thinking sound while a tool works', () => {
     expect(sounds).toHaveLength(2);
     await environment.advance(5000);
     expect(sounds).toHaveLength(52);
-    // The sound is the loop, repeated.
+    // The sound repeats the loop.
     const heard = sounds.flatMap(({ samples }) => [...samples]);
     const { samples: loop } = workingSound();
     expect(heard.slice(0, loop.length)).toEqual([...loop]);
@@ -73,7 +73,7 @@ describe('the thinking sound while a tool works', () => {
     expect(clears()).toBe(0);
   });
 
-  test('THINKING-SOUND-1: stops once the lead agent speaks, and not earlier', async () => {
+  test('THINKING-SOUND-1: does not stop before the lead agent speaks', async () => {
     const { environment, sounds, answer, clears, asked, model, play, state } = await waiting();
     await environment.advance(1000);
     await answer('found it');
@@ -90,7 +90,7 @@ describe('the thinking sound while a tool works', () => {
     expect(clears()).toBe(1);
   });
 
-  test('THINKING-SOUND-1: stops when the user speaks, and resumes afterwards', async () => {
+  test('THINKING-SOUND-1: stops when the user speaks and then resumes', async () => {
     const { environment, sounds, model, clears, events } = await waiting();
     await environment.advance(1000);
     model().speechStarted('u2');
@@ -146,7 +146,7 @@ describe('the thinking sound while a tool works', () => {
 });
 
 describe('silence', () => {
-  test('does not play for an absent user', async () => {
+  test('does not play if the user is absent', async () => {
     const { environment, sounds, leave } = await waiting();
     await environment.advance(1000);
     leave();
@@ -156,7 +156,7 @@ describe('silence', () => {
     expect(sounds).toHaveLength(count);
   });
 
-  test('does not play after the session was closed', async () => {
+  test('does not play after the session has closed', async () => {
     const { environment, close } = await waiting();
     await environment.advance(1000);
     await close();
@@ -190,7 +190,7 @@ test("has the model's sample rate", async () => {
   expect(sounds[0]?.samples).toHaveLength(1600);
 });
 
-test('plays while a delegation is processed', async () => {
+test('plays while a delegation is being processed', async () => {
   let answer: (step: { text: string }) => void = () => {};
   const slow = scriptedModel({
     otherwise: () => new Promise<{ text: string }>((resolve) => (answer = resolve)),

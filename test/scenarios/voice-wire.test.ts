@@ -1,5 +1,5 @@
 // Failures between a voice session and its model: the connection, refused responses, errors, a client that leaves and
-// returns; and a slow journal.
+// returns, and a slow journal.
 
 import { jsonSchema } from 'ai';
 import { describe, expect, test } from 'vitest';
@@ -18,7 +18,7 @@ const asking = (question: string) => ({
 
 describe('a connection that is lost', () => {
   test(
-    'retries with a growing delay, and then rests with the reason',
+    'retries with an increasing delay and then rests with the reason',
     { tags: ['B88'] },
     async () => {
       const transport = new FakeTransport();
@@ -39,7 +39,7 @@ describe('a connection that is lost', () => {
         at.push(environment.clock.now() - begin);
       }
       const [first = 0, second = 0, third = 0] = at;
-      // Half to all of 1 s, 2 s and 4 s.
+      // Between half and all of 1 s, 2 s and 4 s.
       expect(first).toBeGreaterThanOrEqual(500);
       expect(first).toBeLessThanOrEqual(1100);
       expect(second - first).toBeGreaterThanOrEqual(1000);
@@ -63,7 +63,7 @@ describe('a connection that is lost', () => {
     },
   );
 
-  test('keeps its work during an outage longer than its reconnects, and delivers it afterwards', async () => {
+  test('keeps its work during an outage longer than its reconnects and delivers it afterwards', async () => {
     const transport = new FakeTransport();
     let finishWork: () => void = () => {};
     const worked = new Promise<void>((resolve) => (finishWork = resolve));
@@ -98,7 +98,7 @@ describe('a connection that is lost', () => {
     expect(state()).toMatchObject({ connection: 'active', outage: null });
     await environment.advance(1000);
     const told: string[] = [];
-    // The result follows the question after the user has had time to answer.
+    // The result follows the question once the user has had time to answer.
     for (let n = 0; n < 6; n += 1) {
       if (asked() !== null) {
         told.push(String(asked()));
@@ -110,7 +110,7 @@ describe('a connection that is lost', () => {
     expect(told.join(' ')).toMatch(/Red\?/);
   });
 
-  test('waits for a request after a permanent refusal, and loses no work', async () => {
+  test('waits for a request after a permanent refusal and loses no work', async () => {
     const talk = voiceTalk({ subagents: { ride: asking('Red?') } });
     const { start, use, model, session, environment, errors, state, transport } = talk;
     await start();
@@ -153,7 +153,7 @@ describe('a connection that is lost', () => {
     ['resting', true, 'HTTP 503'],
     ['refused', false, 'HTTP 401: Incorrect API key provided'],
   ] as const)(
-    'leaves its session %s, with its work, if a later process cannot connect',
+    'leaves its session %s with its work if a later process cannot connect',
     async (connection, retryable, reason) => {
       const environment = simulatedEnvironment();
       const journal = memoryJournal();
@@ -176,7 +176,7 @@ describe('a connection that is lost', () => {
       transport.current.drop(retryable, reason);
       await started;
       expect(state()).toMatchObject({ connection, subagents: [{ state: 'waiting_for_input' }] });
-      // An idle session may be unloaded from memory, and returns in the same state.
+      // An idle session may be unloaded from memory. It returns in the same state.
       await environment.settle();
       expect(session.isIdle).toBe(true);
       expect(session.nextDueAt === null).toBe(!retryable);
@@ -203,7 +203,7 @@ describe('a connection that is lost', () => {
     expect(errors).toMatchObject([{ error: { code: 'TRANSPORT_LOST' }, where: 'connection' }]);
   });
 
-  test("reports repeated closes once, with the provider's message", async () => {
+  test("reports repeated closes once with the provider's message", async () => {
     const { start, model, environment, errors, transport } = voiceTalk();
     await start();
     const quota = 'You exceeded your current quota, please check your plan and billing details.';
@@ -239,7 +239,7 @@ describe('a connection that is lost', () => {
     expect(transport.connections).toHaveLength(5);
   });
 
-  test('leads to a reply on the next connection to words that had no reply yet', async () => {
+  test('replies on the next connection to an utterance that has had no reply', async () => {
     const { start, say: utter, model, environment, asked } = voiceTalk();
     await start();
     await utter('what is my balance?');
@@ -288,7 +288,7 @@ describe('a connection that is lost', () => {
       expect(model().of('tool.answer')).toEqual([
         { type: 'tool.answer', callId: 'call_1', output: '{"error":"card declined"}' },
       ]);
-      // The model is requested to reply to it.
+      // The model is asked to reply to it.
       expect(asked()).toBe('reply');
     },
   );
@@ -323,7 +323,7 @@ describe('a connection that is lost', () => {
     await play(telling.itemId, 300);
     model().drop();
     await environment.advance(1000);
-    // The received audio continues to play; no other speech overlaps it.
+    // The audio that has been received continues to play, and no other speech overlaps it.
     await play(telling.itemId, 1000);
     await pause();
     expect(asked()).toContain('Sales are up.');
@@ -334,7 +334,7 @@ describe('a connection that is lost', () => {
 });
 
 describe('a response that is refused', () => {
-  test('leads to another offer of its delivery', async () => {
+  test('causes its delivery to be offered again', async () => {
     const { start, use, pause, speak, model, result, environment, errors } = voiceTalk({
       subagents: { report },
     });
@@ -358,7 +358,7 @@ describe('a response that is refused', () => {
     });
     expect(result()).toMatchObject({ state: 'pending', attempts: 1 });
     await pause();
-    // The refused request stays refused; the new one is the second.
+    // The refused request stays refused. The new request is the second one.
     model().begin('', 0).end('failed');
     await speak('Sales are up.');
     expect(result()).toMatchObject({ state: 'delivered', attempts: 2 });
@@ -416,7 +416,7 @@ test("RESPONSES-9: reports a failed response with the provider's message", async
 });
 
 describe('an error of the transport', () => {
-  test('reaches the app, and the session continues', async () => {
+  test('reaches the app and does not end the session', async () => {
     const { start, say: utter, model, errors, events, environment, asked } = voiceTalk();
     await start();
     model().events.next({
@@ -497,7 +497,7 @@ describe('an error of the transport', () => {
 
 describe('TOOL-CALL-1: a result that is dismissed, or was seen on the screen', () => {
   test.each(['dismiss', 'shown'] as const)(
-    '%s: answers the call that waited for it, without speech',
+    '%s: answers the call that was waiting for it, without speech',
     async (how) => {
       const {
         start,
@@ -529,7 +529,7 @@ describe('TOOL-CALL-1: a result that is dismissed, or was seen on the screen', (
 });
 
 describe('a client that leaves', () => {
-  test('hears a result once more after leaving during it, and the model receives it once', async () => {
+  test('hears a result again if it left during playback, but the model receives the result once', async () => {
     const talk = voiceTalk({ subagents: { report: { ...report, pending: null } } });
     const { start, use, pause, speak, play, model, result, session, environment, asked } = talk;
     await start();
@@ -571,7 +571,7 @@ describe('a client that leaves', () => {
     expect(state().deliveries[0]).toMatchObject({ attempts: 1 });
   });
 
-  test('hears a notice again after returning, and the model receives it once', async () => {
+  test('hears a notice again after it returns, but the model receives the notice once', async () => {
     const talk = voiceTalk();
     const { start, pause, play, model, session, environment, asked, speak, state } = talk;
     await start();
@@ -604,7 +604,7 @@ describe('a slow journal', () => {
     await start();
     await use('report');
     await environment.advance(299);
-    // The user speaks at the very moment at which the pause ends.
+    // The user speaks at the very moment when the pause ends.
     journal.shut();
     void session.sendText('hello');
     await settleAll(journal, environment, 0);

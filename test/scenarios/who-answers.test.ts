@@ -1,4 +1,4 @@
-// Permission to answer: questions and approvals that say who may answer, attempts of others, and the places that name
+// Permission to answer: questions and approvals that say who may answer, attempts by others, and the places that name
 // the responder afterwards.
 
 import { receiveClientMessage } from '../../src/compat/index.ts';
@@ -20,11 +20,11 @@ function whoOf(options: object): Who {
   return { requester, approver };
 }
 
-/** Creates a subagent that pays with the manager's consent, and one that asks the user for a name. */
+/** Creates a subagent that pays with the manager's approval and a subagent that asks the user for a name. */
 function cast(ran: Who[], answerableBy: readonly string[] = ['manager']) {
   return {
     pay: {
-      // The script decides by its prompt, so that another process continues it.
+      // The script makes its decisions from its prompt, so that another process can continue it.
       script: (({ results }) =>
         results.length > 0 ? say('Paid.') : calls(['pay', { amount: 5 }])) satisfies Script,
       config: {
@@ -83,7 +83,7 @@ describe('WHO-1: a question that names who may answer it', () => {
     ['nobody in particular', {}],
     ['a name that only looks like it', { by: 'Manager' }],
     ['a name with more', { by: 'manager ' }],
-  ])('stays open after an attempt of %s', async (_, options) => {
+  ])('remains open after an attempt by %s', async (_, options) => {
     const { type, answer, idOf, questionOf, ran, outcomeOf } = await talk();
     await type('use pay');
     expect(questionOf('pay')).toMatchObject({ state: 'open', answerableBy: ['manager'] });
@@ -91,7 +91,7 @@ describe('WHO-1: a question that names who may answer it', () => {
     expect(await answer(idOf('pay'), { optionId: 'approve' }, options)).toEqual(NOT_ALLOWED);
     expect(await answer(idOf('pay'), { approved: false }, options)).toEqual(NOT_ALLOWED);
     expect([questionOf('pay')?.state, ran]).toEqual(['open', []]);
-    // An identity with permission can still answer.
+    // An identity that has permission can still answer.
     expect(await answer(idOf('pay'), { approved: true }, { by: 'manager' })).toEqual({
       accepted: true,
       by: 'manager',
@@ -114,13 +114,13 @@ describe('WHO-1: a question that names who may answer it', () => {
     });
   });
 
-  test("stays open after another user's typed words, which reach the lead agent", async () => {
+  test("remains open after another user's typed message, which reaches the lead agent", async () => {
     const { type, said, session, environment, questionOf, ran } = await talk({ user: 'alice' });
     await type('use pay');
     await type('yes');
     expect(said().at(-1)).toBe('You said: yes');
     expect([questionOf('pay')?.state, ran]).toEqual(['open', []]);
-    // The lead agent has spoken since: the action is read back.
+    // The lead agent has spoken since, so the action is read back.
     await session.sendText('yes', { by: 'manager' });
     await environment.settle();
     expect([questionOf('pay')?.state, ran]).toEqual(['open', []]);
@@ -131,12 +131,12 @@ describe('WHO-1: a question that names who may answer it', () => {
     expect(ran).toEqual([{ requester: 'alice', approver: 'manager' }]);
   });
 
-  test("accepts an allowed user's words", async () => {
+  test("accepts an allowed user's typed answer", async () => {
     const { type, questionOf, outcomeOf } = await talk({ user: 'manager' });
     await type('use name');
     await type('Ada');
     expect(questionOf('name')).toMatchObject({ answer: 'Ada', answeredBy: 'manager' });
-    // The model reads the words as usual; the ledger names the speaker.
+    // The model interprets the utterance as usual, and the ledger names the speaker.
     expect(outcomeOf('name')?.toolLedger).toEqual([
       expect.objectContaining({
         toolName: 'ask_user',
@@ -146,7 +146,7 @@ describe('WHO-1: a question that names who may answer it', () => {
     ]);
   });
 
-  test("takes a client message's author from the app, not from the message", async () => {
+  test('takes the author of a client message from the app, not from the message', async () => {
     const { type, session, idOf, environment, questionOf, ran } = await talk();
     await type('use pay');
     const message = { type: 'ui.response', requestId: idOf('pay'), approved: true, by: 'manager' };
@@ -180,7 +180,7 @@ describe('WHO-1: a question that names who may answer it', () => {
     expect(entriesOf('question.shown').at(-1)?.event).toMatchObject({ by: 'manager' });
   });
 
-  test("does not accept the speaking user's yes as consent if another user must give it", async () => {
+  test("does not count the speaking user's yes if another user must consent", async () => {
     const ran: Who[] = [];
     const spoken = voiceTalk({ subagents: cast(ran), user: 'alice' });
     await spoken.start();
@@ -203,7 +203,7 @@ describe('WHO-1: a question that names who may answer it', () => {
     expect(ran).toEqual([{ requester: 'alice', approver: 'manager' }]);
   });
 
-  test("prefers its tool's rule to the configuration's", async () => {
+  test("prefers its tool's rule to the configuration's rule", async () => {
     const tools = { pay: simpleTool(() => {}, { needsApproval: true }) };
     const own = { pay: simpleTool(() => {}, { needsApproval: true, answerableBy: ['cfo'] }) };
     const script = steps(calls(['pay']), say('Paid.'));
@@ -220,7 +220,7 @@ describe('WHO-1: a question that names who may answer it', () => {
     expect(questionOf('free')?.answerableBy).toBeUndefined();
   });
 
-  test('stays limited to the same users when another agent spawned its subagent', async () => {
+  test('remains limited to the same users even if another agent spawned its subagent', async () => {
     const pay = simpleTool(() => {}, { needsApproval: true });
     const { type, questionOf, session, environment } = await talk({
       subagents: {
@@ -336,7 +336,7 @@ describe('WHO-2: the name of the user who acts', () => {
     ]);
   });
 
-  test('survives a crash: the question keeps who may answer, and the tool who did', async () => {
+  test('survives a crash, including who may answer and who did', async () => {
     const environment = simulatedEnvironment();
     const journal = memoryJournal();
     const ran: Who[] = [];

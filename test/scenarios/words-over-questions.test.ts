@@ -1,6 +1,6 @@
-// Tests words during an open question in whole sessions, from what the user says or types to its effect. The script
-// of the lead model acts on the kind of each utterance as a good model would: it settles the question for an answer,
-// and replies to everything else. The script never reads the words themselves.
+// Tests utterances during an open question in whole sessions, from what the user says or types to its effect. The
+// script of the lead model acts on the kind of each utterance as a good model would: if the utterance is an answer, it
+// settles the question, and otherwise it replies. The script never reads the words of the utterance.
 
 import { describe, expect, test } from 'vitest';
 import type { Script } from '../../src/testing/index.ts';
@@ -21,12 +21,12 @@ import { calls, say, simpleTool, steps } from '../support/subagent-runs.ts';
 import { leadScript, textTalk, type ScriptedSubagent } from '../support/text-talk.ts';
 import { voiceTalk } from '../support/voice-talk.ts';
 
-/** All effects of an utterance within 15 s; empty: none. */
+/** All effects of an utterance within 15 s, or an empty list if there are none. */
 type Fate = readonly Expected[];
 
 const LIMIT_MS = 15_000;
 
-/** A subagent that asks the question, and reports the answer. */
+/** A subagent that asks the question and reports the answer. */
 function asker({ kind, question, options, action = '' }: AskedQuestion): ScriptedSubagent {
   if (kind === 'approval') {
     const tools = { [action]: simpleTool(() => 'done', { needsApproval: true }) };
@@ -44,7 +44,7 @@ interface Ended {
   readonly toolLedger: readonly { readonly status: string }[];
 }
 
-/** Returns the answer that the subagent received; null: none yet. */
+/** Returns the answer that the subagent received, or null if there is none yet. */
 function answerIn(outcome: Ended | null | undefined, { kind }: AskedQuestion): Expected | null {
   if (!outcome) return null;
   if (kind === 'approval') {
@@ -58,12 +58,14 @@ function answerIn(outcome: Ended | null | undefined, { kind }: AskedQuestion): E
   return { answer: optionId === undefined ? { text: userResponse } : { optionId } };
 }
 
-/** Returns the arguments with which a good model settles an utterance of this kind; null: it calls nothing. */
+/**
+ * Returns the arguments with which a good model settles an utterance of this kind, or null if the model calls nothing.
+ */
 function settlementFor({ said: quote, fair }: Case): object | null {
   const [answer] = fair.flatMap((one) => (typeof one === 'string' ? [] : [one.answer]));
   if (!answer) return fair.includes('repeat') ? { action: 'repeat', quote } : null;
   if ('optionId' in answer) return { action: 'answer', optionId: answer.optionId, quote };
-  // The model tries to consent, and is told that only the user can (P3).
+  // The model tries to approve and learns that only the user can do that (P3).
   return { action: 'answer', text: 'text' in answer ? quote : 'yes', quote };
 }
 
@@ -167,14 +169,14 @@ function fateOf(found: {
   if (isHeld) return ['hold'];
   return [
     ...(heard ? (['to_lead'] as const) : []),
-    // After both effects the question is asked again.
+    // After both effects, the question is asked again.
     ...(isPutAgain ? (['repeat', 'ask_again'] as const) : []),
   ];
 }
 
 const RIGHT = 0.95;
 
-/** Each session plays one of this many utterances of the large corpora; `people.test.ts` reads all. */
+/** Each session plays one out of this many utterances of the large corpora. `people.test.ts` covers all of them. */
 const SAMPLED = 29;
 
 describe.each([
@@ -184,7 +186,7 @@ describe.each([
   ['people, second', casesOf(second, SAMPLED), questionsOf(second)],
 ] as const)('%s', (_, all, asked) => {
   test.each([
-    // Typed words never interrupt a question.
+    // Typed text never interrupts a question.
     ['typed', typed, all.filter(({ began }) => began === 'after_heard')],
     ['spoken', spoken, all],
   ] as const)(

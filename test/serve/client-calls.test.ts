@@ -1,4 +1,4 @@
-// Tools that run at a client, over real sockets: `client.handle` of pages.
+// Tools that run at a client through a page's `client.handle`, over real sockets.
 
 import type { Socket } from 'node:net';
 import { describe, expect, test } from 'vitest';
@@ -40,7 +40,7 @@ function watched(options: Parameters<typeof rideSession>[0] = {}) {
 }
 
 describe.each(['websocket', 'stream'] as const)('over a %s', (transport) => {
-  test('the page runs the call, and the model gets the result', async () => {
+  test('runs the call in the page and passes the result to the model', async () => {
     const { session } = watched();
     const { client } = await served({ session: () => session });
     const ann = client({ transport });
@@ -54,7 +54,7 @@ describe.each(['websocket', 'stream'] as const)('over a %s', (transport) => {
     expect(inputs).toEqual([[{ precise: true }, `${session.id}:call_1`, false]]);
   });
 
-  test('a page that connects later gets the call', async () => {
+  test('passes the call to a page that connects later', async () => {
     const { session } = watched();
     const { client } = await served({ session: () => session });
     const first = client({ transport });
@@ -64,7 +64,7 @@ describe.each(['websocket', 'stream'] as const)('over a %s', (transport) => {
     expect(await told(second)).toContain('Lyon');
   });
 
-  test('one of two tabs runs the call, and the other does not', async () => {
+  test('runs the call in only one of two tabs', async () => {
     const { session } = watched();
     const { client } = await served({ session: () => session });
     const tabs = [client({ transport }), client({ transport })];
@@ -81,7 +81,7 @@ describe.each(['websocket', 'stream'] as const)('over a %s', (transport) => {
   });
 });
 
-test('SESSION-HUB-8: an observer, an operator and another user get no call', async () => {
+test('SESSION-HUB-8: passes no call to an observer, an operator or another user', async () => {
   const { session, reaches } = watched();
   const { client } = await served({ session: () => session });
   const others = ['bob', 'eve', 'root'].map((token) => client({ token }));
@@ -98,7 +98,7 @@ test('SESSION-HUB-8: an observer, an operator and another user get no call', asy
   expect(runs).toBe(0);
 });
 
-test("a page that reconnects keeps its call, and its handler's result counts", async () => {
+test("keeps a call with a page that reconnects and accepts its handler's result", async () => {
   const { session, events, reaches } = watched();
   const { client, http } = await served({ session: () => session });
   const sockets: Socket[] = [];
@@ -121,7 +121,7 @@ test("a page that reconnects keeps its call, and its handler's result counts", a
   expect(seen(events).filter((state) => state === 'answered')).toHaveLength(1);
 });
 
-test('a restarted server gets the result from a page that was running the call', async () => {
+test('accepts a result after a server restart from a page that was running the call', async () => {
   const journal = memoryJournal();
   const before = watched({ sessionId: 's1', runtime: createRuntime({ journal }) });
   const first = await served({ session: () => before.session });
@@ -145,7 +145,7 @@ test('a restarted server gets the result from a page that was running the call',
   expect(runs).toBe(1);
 });
 
-test('CALL-HANDLERS-3: a handler that throws, or returns an oversized or invalid result, fails the call', async () => {
+test('CALL-HANDLERS-3: fails the call if a handler throws or returns an oversized or invalid result', async () => {
   const errors: unknown[] = [];
   const { session } = watched();
   const { client } = await served({ session: () => session });
@@ -178,7 +178,7 @@ test('CALL-HANDLERS-3: a handler that throws, or returns an oversized or invalid
   expect(errors).toMatchObject([{ code: 'INVALID_RESULT' }]);
 });
 
-test("a handler's signal aborts when the call is cancelled", async () => {
+test("aborts a handler's signal when the call is cancelled", async () => {
   const { session } = watched();
   const { client } = await served({ session: () => session });
   const ann = client();
@@ -195,7 +195,7 @@ test("a handler's signal aborts when the call is cancelled", async () => {
   expect(await aborted).toMatchObject({ code: 'CANCELLED' });
 });
 
-test("a handler's signal aborts when the client is closed", async () => {
+test("aborts a handler's signal when the client is closed", async () => {
   const { session } = watched();
   const { client } = await served({ session: () => session });
   const ann = client();
@@ -210,7 +210,7 @@ test("a handler's signal aborts when the client is closed", async () => {
   expect(signal.aborted).toBe(true);
 });
 
-test('a second handler for a tool, or a value that is not a function, is refused', async () => {
+test('refuses a second handler for a tool and a value that is not a function', async () => {
   const { session } = watched();
   const { client } = await served({ session: () => session });
   const { it } = client();

@@ -12,7 +12,7 @@ import { rideSession, served } from './support/served.ts';
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
 
-/** A pool that reports which of its sessions are still in memory, and the listeners of its signal. */
+/** A pool that reports which of its sessions are still in memory and how many listeners its signal has. */
 function watchedPool() {
   const runtime = createRuntime({ journal: memoryJournal() });
   const sessions: WeakRef<TextSession>[] = [];
@@ -44,7 +44,8 @@ function watchedPool() {
     listeners: () => (signal ? getEventListeners(signal, 'abort').length : null),
     async left(): Promise<number> {
       while (pool.awakeCount > 0) await new Promise((resolve) => setImmediate(resolve));
-      // The last sockets close meanwhile. Reading a weak reference keeps its target alive until the turn ends.
+      // In the meantime, the last sockets close. Reading a weak reference keeps its target alive until the end of the
+      // turn.
       let there = sessions.length;
       for (let turn = 0; turn < 20 && there > 0; turn += 1) {
         await new Promise((resolve) => setImmediate(resolve));
@@ -58,7 +59,7 @@ function watchedPool() {
 
 describe('a pool behind `serve`', () => {
   it.each(['websocket', 'stream'] as const)(
-    'keeps no session and no listener after its clients have left (%s)',
+    'keeps no session or listener after its clients have left (%s)',
     async (transport) => {
       const watched = watchedPool();
       const { client, web } = await served({
@@ -80,7 +81,7 @@ describe('a pool behind `serve`', () => {
 });
 
 describe('a pool behind `chatHandler`', () => {
-  it('keeps no session after the responses are over', async () => {
+  it('keeps no session after the responses have ended', async () => {
     const watched = watchedPool();
     const handle = chatHandler({
       pool: watched.pool,

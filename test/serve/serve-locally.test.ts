@@ -1,4 +1,4 @@
-// An app on this machine: admission, the files that a page may load, routes, port, and link.
+// An app on this machine: admission, the files that a page may load, routes, the port, and the link.
 
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -24,7 +24,7 @@ import { rideSession } from './support/served.ts';
 let folder: string;
 let session: TextSession;
 
-/** Writes files into a temporary folder. */
+/** Writes files to a temporary folder. */
 function write(files: Readonly<Record<string, string>>): void {
   for (const [name, text] of Object.entries(files)) {
     mkdirSync(join(folder, name, '..'), { recursive: true });
@@ -65,7 +65,7 @@ interface Answer {
   readonly body: string;
 }
 
-/** `fetch` would neither send another `host` header nor leave the path unnormalised. */
+/** `fetch` would not send a different `host` header and would normalise the path. */
 function ask(
   { port }: LocalServer,
   path: string,
@@ -107,7 +107,7 @@ function status(
   });
 }
 
-test('LOCAL-1, LOCAL-2: opens the inspector only with the link, and the inspector can act on the session', async () => {
+test('LOCAL-1, LOCAL-2: opens the inspector only with the link and lets it act on the session', async () => {
   expect((await ask(await start(), '/inspect')).status).toBe(404);
   const journal = memoryJournal();
   const inspected = rideSession({ sessionId: 'ses_1', runtime: createRuntime({ journal }) });
@@ -134,7 +134,7 @@ test('LOCAL-1, LOCAL-2: opens the inspector only with the link, and the inspecto
 });
 
 describe('the page', () => {
-  test('PAGE-FILES-2: runs no inline script except its import map, and cannot be embedded', async () => {
+  test('PAGE-FILES-2: runs no inline script except its import map and cannot be embedded', async () => {
     const { status: code, headers, body } = await ask(await start(), '/');
     expect(code).toBe(200);
     const policy = String(headers['content-security-policy']);
@@ -155,13 +155,13 @@ describe('the page', () => {
     ['<!-- <head> -->\n<html lang="en"><body>', '<!-- <head> -->\n<html lang="en">'],
     ['<header>A page</header>', ''],
     ['<!DOCTYPE html><HTML><HEAD class="a">', '<!DOCTYPE html><HTML><HEAD class="a">'],
-  ])('has its import map before other content: %j', async (html, before) => {
+  ])('has its import map before any other content: %j', async (html, before) => {
     write({ 'page/index.html': html });
     const { body } = await ask(await start(), '/');
     expect(body.startsWith(`${before}<script type="importmap">`)).toBe(true);
   });
 
-  test('has its scripts without types, its images unchanged, and compressed text', async () => {
+  test('serves scripts without types, images unchanged and text compressed', async () => {
     const server = await start();
     const script = await ask(server, '/main.ts');
     expect(script.headers['content-type']).toBe('text/javascript; charset=utf-8');
@@ -176,7 +176,7 @@ describe('the page', () => {
     expect((await ask(server, client)).headers['content-encoding']).toBe(undefined);
   });
 
-  test("has every module that it imports by name, and that module's imports", async () => {
+  test("serves every module that it imports by name and that module's imports", async () => {
     write({
       'node_modules/both/package.json': JSON.stringify({
         exports: { '.': { require: './a.cjs', browser: { import: './b.mjs' }, import: './c.mjs' } },
@@ -240,7 +240,7 @@ describe('the page', () => {
       expect((await ask(server, path, { headers: { host: 'evil.example:80' } })).status).toBe(403);
   });
 
-  test("accepts a handler with its own sockets, such as a bundler's", async () => {
+  test("accepts a handler with its own sockets, for example a bundler's", async () => {
     const server = await start({
       page: (http) => {
         http.on('upgrade', ({ url }, socket) => {
@@ -267,7 +267,7 @@ describe('the page', () => {
 });
 
 describe('the link', () => {
-  test('admits every holder, as the user', async () => {
+  test('admits everyone who holds it as the user', async () => {
     const server = await start({ user: 'ann' });
     expect(server.url).toBe(`http://127.0.0.1:${server.port}/#${server.token}`);
     const client = visit(server);
@@ -286,13 +286,13 @@ describe('the link', () => {
       expect((await ask(server, '/news', { headers: { authorization } })).status).toBe(401);
   });
 
-  test('LOCAL-3: changes at each start, or stays constant with a file that only its owner may read', async () => {
+  test('LOCAL-3: changes at each start, or is kept in a file that only its owner can read', async () => {
     expect((await start()).token).not.toBe((await start()).token);
     const tokenFile = join(folder, 'token');
     const first = await start({ tokenFile });
     expect((await start({ tokenFile })).token).toBe(first.token);
     expect(statSync(tokenFile).mode & 0o077).toBe(0);
-    // A token file that others can read or write, or with an invalid token, is replaced.
+    // A token file is replaced if others can read or write it or if it contains an invalid token.
     for (const mode of [0o640, 0o604, 0o622, 0o666]) {
       const before = readFileSync(tokenFile, 'utf8').trim();
       chmodSync(tokenFile, mode);
@@ -303,14 +303,14 @@ describe('the link', () => {
     expect((await start({ tokenFile })).token).toMatch(/^[\w-]{32,}$/);
   });
 
-  test('causes an error that names an unreadable file', async () => {
+  test('throws an error that names a file that cannot be read', async () => {
     await expect(start({ tokenFile: join(folder, 'none', 'token') })).rejects.toMatchObject({
       code: 'INVALID_OPTION',
       message: expect.stringMatching(/tokenFile: expected a file .*none/) as string,
     });
   });
 
-  test('refuses a pipe as its file, without changing its mode', async () => {
+  test('refuses a pipe as its file and does not change its mode', async () => {
     const tokenFile = join(folder, 'pipe');
     execFileSync('mkfifo', ['-m', '644', tokenFile]);
     await expect(start({ tokenFile })).rejects.toMatchObject({
@@ -322,7 +322,7 @@ describe('the link', () => {
 });
 
 describe('the routes', () => {
-  test('parse JSON, and answer with JSON or with a response', async () => {
+  test('parse JSON and answer with JSON or with a response', async () => {
     const told: unknown[] = [];
     const server = await start({
       routes: {
@@ -342,11 +342,11 @@ describe('the routes', () => {
       status: 422,
       body: '{"error":"no"}',
     });
-    // Another method is another route.
+    // A different method is a different route.
     expect((await ask(server, '/order')).status).toBe(404);
   });
 
-  test('refuse invalid or too large JSON, and survive an error of the app', async () => {
+  test('refuse invalid or oversized JSON and survive an error in the app', async () => {
     const errors: unknown[] = [];
     const server = await start({
       routes: {
@@ -370,12 +370,12 @@ describe('the routes', () => {
 });
 
 describe('the port', () => {
-  test('increases while it is in use', async () => {
+  test('increases until an unused port is found', async () => {
     const first = await start();
     expect((await start({ port: first.port })).port).toBeGreaterThan(first.port);
   });
 
-  test('causes an error when none is free', async () => {
+  test('throws an error if no port is free', async () => {
     const blocker = createServer();
     blocker.on('error', () => undefined);
     blocker.listen(65_535, '127.0.0.1');
@@ -426,7 +426,7 @@ test.each([
   ['../secret', 'MISSING_DEPENDENCY', /"\.\.\/secret", which is not installed/],
   ['offstage/none', 'INVALID_OPTION', /does not export/],
 ])(
-  'causes an error that names a module that the page cannot have: %s',
+  'throws an error that names a module that the page cannot have: %s',
   async (module, code, words) => {
     const page = { folder: join(folder, 'page'), modules: { it: module } };
     await expect(start({ page })).rejects.toMatchObject({

@@ -28,7 +28,7 @@ function fail(): never {
   throw new Error('Expected it to be there');
 }
 
-/** Cuts all connections, as a network does. */
+/** Cuts all connections, as a network failure does. */
 function breakable({ http }: Served): () => void {
   const sockets = new Set<Socket>();
   http.on('connection', (socket: Socket) => {
@@ -41,7 +41,7 @@ function breakable({ http }: Served): () => void {
 }
 
 describe.each(['websocket', 'stream'] as const)('over a %s', (transport) => {
-  test("shows a subagent's question, accepts a button, and shows the result", async () => {
+  test("shows a subagent's question, accepts a button press and shows the result", async () => {
     const session = rideSession();
     const { client } = await served({ session: () => session, share: ['subagent.ended'] });
     const ann = client({ transport });
@@ -64,7 +64,7 @@ describe.each(['websocket', 'stream'] as const)('over a %s', (transport) => {
     expect(ann.it.status.get().reason?.code).toBe('SESSION_ENDED');
   });
 
-  test("SESSION-HUB-7: counts an operator's screen as the user's only if the app allows it", async () => {
+  test("SESSION-HUB-7: treats an operator's screen as the user's only if the app allows it", async () => {
     const session = rideSession();
     const { client } = await served({
       session: () => session,
@@ -139,7 +139,7 @@ describe.each(['websocket', 'stream'] as const)('over a %s', (transport) => {
     await session.close();
   });
 
-  test('restores a connection lost in mid-question, and applies the answer once', async () => {
+  test('restores a connection lost in mid-question and applies the answer once', async () => {
     const session = rideSession();
     const it = await served({ session: () => session });
     const cut = breakable(it);
@@ -148,7 +148,7 @@ describe.each(['websocket', 'stream'] as const)('over a %s', (transport) => {
     const { requestId } = await ann.question();
     cut();
     await ann.status(({ state }) => state === 'waiting');
-    // The answer is given while the connection is lost.
+    // The answer is given while the connection is down.
     const receipt = ann.it.answer(requestId, { optionId: 'economy' });
     await ann.reconnected();
     expect(await receipt).toEqual({ accepted: true, by: 'ann' });
@@ -160,7 +160,7 @@ describe.each(['websocket', 'stream'] as const)('over a %s', (transport) => {
     await session.close();
   });
 
-  test('refuses a client without an identity, and the client does not retry', async () => {
+  test('refuses a client without an identity, which then does not retry', async () => {
     const session = rideSession();
     const { client } = await served({ session: () => session });
     const unauthorized = client({ transport, token: 'nobody' });
@@ -183,7 +183,7 @@ describe.each(['websocket', 'stream'] as const)('over a %s', (transport) => {
     await session.close();
   });
 
-  test('shows an observer everything, but accepts nothing from an observer', async () => {
+  test('shows an observer everything but accepts nothing from an observer', async () => {
     const session = rideSession();
     const { client } = await served({ session: () => session });
     const [ann, eve] = [client({ transport }), client({ transport, token: 'eve' })];
@@ -199,7 +199,7 @@ describe.each(['websocket', 'stream'] as const)('over a %s', (transport) => {
     await session.close();
   });
 
-  test('SESSION-HUB-6: shows a user only whether that user may answer, even after a lost connection', async () => {
+  test('SESSION-HUB-6: shows a user only whether that user may answer, even after a reconnect', async () => {
     const ask = {
       script: steps(
         calls(['ask_user', { question: 'Pay?', options: [{ id: 'yes', label: 'Pay' }] }]),
@@ -242,7 +242,7 @@ describe.each(['websocket', 'stream'] as const)('over a %s', (transport) => {
       questions.some(({ question }) => question === 'Sure?');
     for (const each of [ann, bob, eve, root]) await each.until(sure);
     expect([ann, bob, eve, root].map(may)).toEqual([false, true, false, false]);
-    // A client that connects late gets the whole state, filtered too.
+    // A client that connects late receives the whole state, which is also filtered.
     const late = it.client({ transport, token: 'bob' });
     await late.until(sure);
     expect([may(late), by(late)]).toEqual([true, undefined]);
@@ -266,7 +266,7 @@ describe.each(['websocket', 'stream'] as const)('over a %s', (transport) => {
   });
 });
 
-test('sends the whole state after a missing frame', async () => {
+test('sends the whole state if a frame is missing', async () => {
   const session = rideSession();
   const node = nodeEnvironment();
   const aliveMs = 60_000;
@@ -295,7 +295,7 @@ test('sends the whole state after a missing frame', async () => {
         const text = String(args[0]);
         if (text.includes('"type":"welcome"')) welcomes += 1;
         if (text.startsWith('{"type":"events"') && lost++ === 2) {
-          // The server may have nothing to send until this client has sent something.
+          // The server may have nothing to send before this client has sent something.
           setImmediate(beat);
           return false;
         }
@@ -318,11 +318,11 @@ test('sends the whole state after a missing frame', async () => {
   await session.close();
 });
 
-test('does not resend words that a restarted server has lost', async () => {
+test('does not resend a message that a restarted server has lost', async () => {
   const session = rideSession();
   await session.start();
   const said: string[] = [];
-  // The server stops before the session has received the words.
+  // The server stops before the session has received the message.
   const stuck = new Proxy(session, {
     get: (target, name) => {
       if (name === 'sendText')
@@ -354,7 +354,7 @@ test('does not resend words that a restarted server has lost', async () => {
   await second.stop();
 });
 
-test('disconnects a client that never reads, with a reason, and serves other clients', async () => {
+test('disconnects a client that never reads, gives the reason, and serves other clients', async () => {
   const session = rideSession();
   await session.start();
   const it = await served({
@@ -383,7 +383,7 @@ test('disconnects a client that never reads, with a reason, and serves other cli
   await session.close();
 });
 
-test('detaches a client that disconnects while it receives missed frames', async () => {
+test('detaches a client that disconnects while it is receiving missed frames', async () => {
   const session = rideSession();
   await session.start();
   const it = await served({
@@ -408,7 +408,7 @@ test('detaches a client that disconnects while it receives missed frames', async
   }
   const isCut = (times: number): boolean =>
     it.errors.filter(({ error }) => String(error).includes('TOO_SLOW')).length === times;
-  // More often than one user may be connected.
+  // More connections than one user may have.
   for (let times = 1; times <= 3; times += 1) {
     const again = new WebSocket(url, protocols);
     await once(again, 'open');
@@ -420,7 +420,7 @@ test('detaches a client that disconnects while it receives missed frames', async
   await session.close();
 });
 
-test('ignores hostile frames, and disconnects a client after too many of them', async () => {
+test('ignores hostile frames and disconnects a client that sends too many of them', async () => {
   const session = rideSession();
   const it = await served({ session: () => session });
   const ann = it.client();
@@ -643,7 +643,7 @@ test("hibernates a pool's sessions without connected clients", async () => {
   await pool.close();
 });
 
-test('releases clients of an idle session before a deploy, without waiting for open tabs', async () => {
+test('releases clients of an idle session before a deployment without waiting for open tabs', async () => {
   const runtime = createRuntime({ journal: memoryJournal() });
   const { promise: slow, resolve: finish } = Promise.withResolvers<void>();
   const config = {
@@ -672,7 +672,7 @@ test('releases clients of an idle session before a deploy, without waiting for o
   await waits.question();
   await busy.it.send('use dig');
   await busy.until(({ subagents }) => subagents.some(({ state }) => state === 'running'));
-  // The drain time is far longer than the test, so the pool cannot have waited for an open tab.
+  // The drain time is far longer than the test, so the pool cannot have waited for a tab that stayed open.
   const drained = pool.drain({ withinMs: 600_000 });
   const { reason } = await waits.status(({ state }) => state === 'waiting');
   expect(reason?.code).toBe('SERVER_CLOSING');
@@ -725,7 +725,7 @@ test('refuses foreign origins, host names and paths', async () => {
   const enemy = new WebSocket(it.url.replace('http', 'ws'), ['offstage.v1', tokenOf('ann')], {
     origin: 'https://evil.example',
   });
-  // A page cannot read the status of an upgrade: the server opens the socket and sends only the reason.
+  // A page cannot read the status of an upgrade, so the server opens the socket and sends only the reason.
   const [[frame], [code, reason]] = (await Promise.all([
     once(enemy, 'message'),
     once(enemy, 'close'),
@@ -823,7 +823,7 @@ test('refuses the client and reports the error if `authorize` returns no identit
   await session.close();
 });
 
-test('retries with growing delays if the server is unreachable', async () => {
+test('retries with increasing delays while the server is unreachable', async () => {
   const session = rideSession();
   const gone = await served({ session: () => session });
   await gone.stop();
@@ -836,7 +836,7 @@ test('retries with growing delays if the server is unreachable', async () => {
     await ann.status(({ state, retryAt: next }) => state === 'waiting' && next !== retryAt);
   }
   expect(delays.at(-1)).toBeGreaterThan(4 * (delays[0] ?? 0));
-  // With longer delays a client would still wait long after the lease of a killed process has expired.
+  // With longer delays, a client would still be waiting long after the lease of a killed process has expired.
   expect(Math.max(...delays)).toBeLessThanOrEqual(6250);
   onTestFinished(() => session.close());
 });
@@ -861,7 +861,7 @@ test('connects a waiting client at once on request', async () => {
   expect(ann.it.status.get().state).toBe('open');
 });
 
-test('shows in the transcript who said something', async () => {
+test('shows in the transcript who sent each message', async () => {
   const session = rideSession({ sessionId: 's1' });
   const it = await served({ session: () => session });
   const ann = it.client();
@@ -899,7 +899,7 @@ describe('a client whose server is mounted incorrectly', () => {
     return () => session.close();
   });
 
-  test('gets a reason if a body parser ran first, and retries with growing delays', async () => {
+  test('reports that a body parser ran first and retries with increasing delays', async () => {
     const it = await mounted((request) => textOf(request));
     const ann = it.client({ transport: 'stream' });
     ann.it.send('hello').catch(() => undefined);

@@ -1,4 +1,4 @@
-// SERVE-4: one user's share of a server, over all sessions and connections, and the answer of a full server.
+// SERVE-4: one user's share of a server, over all sessions and connections, and the response of a full server.
 
 import { once } from 'node:events';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
@@ -11,7 +11,7 @@ import { rideSession, served } from './support/served.ts';
 const perSession: ServeOptions['authorize'] = ({ sessionId, token }) =>
   token === null ? null : { sessionId: sessionId ?? 's1', user: token, role: 'user' };
 
-/** Sessions by their ids. */
+/** Sessions by id. */
 function sessions() {
   const all = new Map<string, ReturnType<typeof rideSession>>();
   onTestFinished(async () => {
@@ -24,7 +24,7 @@ function sessions() {
   };
 }
 
-/** A socket of a user, and its first frame. */
+/** A user's socket and its first frame. */
 async function socketOf(url: string, user: string, hello?: object) {
   const token = `offstage.token.${Buffer.from(user).toString('base64url')}`;
   const socket = new WebSocket(url.replace('http', 'ws'), ['offstage.v1', token]);
@@ -42,7 +42,7 @@ async function socketOf(url: string, user: string, hello?: object) {
 const hello = (client: string) => ({ type: 'hello', v: 1, client });
 
 describe('connections of one user', () => {
-  test('count from the upgrade on, before any `hello`, across all sessions', async () => {
+  test('count from the upgrade, before any `hello` and across all sessions', async () => {
     const it = await served({
       session: sessions(),
       authorize: perSession,
@@ -62,7 +62,7 @@ describe('connections of one user', () => {
     await bob.status(({ state }) => state === 'open');
   });
 
-  test('end the oldest stream when a further one opens, and the ended one may return', async () => {
+  test('end the oldest stream when another one opens, and let the ended one return', async () => {
     const it = await served({
       session: sessions(),
       authorize: perSession,
@@ -82,7 +82,7 @@ describe('connections of one user', () => {
   });
 });
 
-test("give up a hidden page's stream for others, and reopen it when the page is shown", async () => {
+test("give a hidden page's stream to others and reopen it when the page is shown", async () => {
   const page = Object.assign(new EventTarget(), { visibilityState: 'hidden' });
   vi.stubGlobal('document', page);
   onTestFinished(() => void vi.unstubAllGlobals());
@@ -128,7 +128,7 @@ describe('rates of one user', () => {
     await expect(it.client({ token: 'bob' }).it.send('hello')).resolves.toBeUndefined();
   });
 
-  test('apply to requests for the whole state, and disconnect a client that sends too many', async () => {
+  test('apply to requests for the whole state and disconnect a client that sends too many', async () => {
     const it = await served({
       session: sessions(),
       authorize: perSession,
@@ -158,7 +158,7 @@ describe('a stream', () => {
     expect(it.web.size.clients).toBe(0);
   });
 
-  test('accepts only POSTs of its own user and session, even if another stream has its client name', async () => {
+  test('accepts only POSTs from its own user and session, even if a stream shares its client name', async () => {
     const session = sessions();
     const it = await served({ session, authorize: perSession });
     const open = async (user: string, id: string) => {
@@ -195,7 +195,7 @@ describe('a stream', () => {
   });
 });
 
-test('a client waits with a reason while the pool is full, until another client leaves', async () => {
+test('makes a client wait, with a reason, until another client leaves the full pool', async () => {
   const runtime = createRuntime({ journal: memoryJournal() });
   const pool = createSessionPool({
     runtime,

@@ -1,5 +1,4 @@
-// A served voice session: audio in both directions, the client that owns the voice, and the reports of played
-// audio.
+// A served voice session: audio in both directions, the client that owns the voice, and the reports on played audio.
 
 import { expect, onTestFinished, test } from 'vitest';
 import type { AudioFrame } from '../../src/index.ts';
@@ -7,7 +6,7 @@ import { encodeSound, type NoticeFrame } from '../../src/client/protocol.ts';
 import { voiceTalk } from '../support/voice-talk.ts';
 import { served, type TestClient } from './support/served.ts';
 
-/** A voice session in which the test plays the model, with clients that play no audio. */
+/** A voice session in which the test plays the model and the clients play no audio. */
 async function spoken() {
   const talk = voiceTalk();
   const heard: AudioFrame[] = [];
@@ -33,7 +32,7 @@ async function spoken() {
   return { ...it, talk, heard, played };
 }
 
-/** On a host without audio output the loudspeaker plays silently. */
+/** On a host without audio output, the loudspeaker plays silently. */
 async function speaking(client: TestClient): Promise<void> {
   await client.status(({ state }) => state === 'open');
   expect(await client.it.speaker.start()).toBe('silent');
@@ -60,7 +59,7 @@ test('lets the client that owns the voice hear the model and report its playout'
   expect(played.every((report) => report.itemId === itemId)).toBe(true);
 });
 
-test("lets a client return after a suspend, but not after the session's end", async () => {
+test("lets a client return after a suspend but not after the session's end", async () => {
   const suspended = await spoken();
   await suspended.talk.session.suspend();
   const ann = suspended.client();
@@ -75,7 +74,7 @@ test("lets a client return after a suspend, but not after the session's end", as
   expect([state, reason?.code]).toEqual(['closed', 'SESSION_ENDED']);
 });
 
-test('moves the voice to the last client that requests it, and back when that client leaves', async () => {
+test('moves the voice to the last client that requests it and back when that client leaves', async () => {
   const { client, talk } = await spoken();
   const [ann, bob] = [client(), client({ token: 'bob' })];
   await speaking(ann);
@@ -101,7 +100,7 @@ test('SESSION-HUB-7: refuses the voice to an operator', async () => {
   await talk.close();
 });
 
-test("passes only the voice owner's audio to the session, at its microphone's rate", async () => {
+test("passes only the voice owner's audio to the session, at the microphone's sample rate", async () => {
   const { client, heard, url, errors } = await spoken();
   const ann = client();
   await speaking(ann);
@@ -146,7 +145,7 @@ test("passes only the voice owner's audio to the session, at its microphone's ra
   eve.close();
 });
 
-test('refuses audio on a stream connection with a report', async () => {
+test('offers no voice on a stream connection', async () => {
   const { client } = await spoken();
   const ann = client({ transport: 'stream' });
   await ann.status(({ state }) => state === 'open');

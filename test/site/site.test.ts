@@ -1,5 +1,5 @@
-// The documentation site, built by `npm run site`, in Chromium: every link has a target, the search works without a
-// network, and the pages are readable on a small screen, in the dark, with the keyboard and with a screen reader.
+// The documentation site as `npm run site` builds it, in Chromium. Every link has a target, the search works without a
+// network, and the pages are readable on a small screen, in dark mode, with the keyboard and with a screen reader.
 
 import { globSync, readFileSync, statSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -58,7 +58,7 @@ async function opened(path: string, options: BrowserContextOptions = {}) {
   return { page, outside };
 }
 
-test('links only to existing pages and anchors of the site', () => {
+test('links only to pages and anchors that exist on the site', () => {
   const files = globSync('**/*.html', { cwd: site });
   const idsOf = new Map(
     files.map((file) => {
@@ -82,11 +82,12 @@ test('links only to existing pages and anchors of the site', () => {
   expect(broken).toEqual([]);
 });
 
-test('finds a guide and a public name by keyboard, without requests to other servers', async () => {
+test('finds a guide and a public name by keyboard without requests to other servers', async () => {
   const { page, outside } = await opened('/');
   const dialog = page.getByRole('dialog');
   const button = page.locator('button[data-open-modal]:enabled');
-  // Chromium drops keys before a page's first frame. A second Control+k would close the dialog; Enter does not.
+  // Chromium drops key presses before a page's first frame. A second Control+k would close the dialog, but Enter does
+  // not.
   while (!(await dialog.isVisible())) {
     await button.press('Enter');
     await dialog.waitFor({ timeout: 5_000 }).catch(() => {});
@@ -102,7 +103,7 @@ test('finds a guide and a public name by keyboard, without requests to other ser
   expect(outside).toEqual([]);
 });
 
-test("shows a name's signature, description, and errors with their causes", async () => {
+test("shows a name's signature, description and errors with their causes", async () => {
   const { page } = await opened('/reference/offstage-doctor/');
   await page.getByText('Examines the machine, and each of these adapters.').waitFor();
   await page.getByText('examine(machine: Machine, names: readonly string[])').waitFor();
@@ -111,7 +112,7 @@ test("shows a name's signature, description, and errors with their causes", asyn
   expect(await page.locator(':target').count()).toBe(1);
 });
 
-test('links from a signature to its types, even private ones, and shows defaults of options', async () => {
+test('links from a signature to its types, even private ones, and shows the defaults of options', async () => {
   const { page } = await opened('/reference/offstage-sqlite-journal/');
   await page.getByRole('link', { name: 'SqliteJournalOptions', exact: true }).nth(1).click();
   await page.getByRole('link', { name: 'readOnly', exact: true }).click();
@@ -121,7 +122,7 @@ test('links from a signature to its types, even private ones, and shows defaults
   await page.waitForURL('**/reference/offstage-journal/#JournalEntry');
 });
 
-test('orders the guide like docs/README.md, and links to the next page', async () => {
+test('orders the guide like docs/README.md and links to the next page', async () => {
   const { page } = await opened('/guide/sessions/');
   const nav = page.getByRole('navigation', { name: 'Main' });
   const names = await nav.locator('details').first().getByRole('link').allTextContents();
@@ -145,7 +146,7 @@ describe.each(['light', 'dark'] as const)('in %s', (colorScheme) => {
     '/topics/conversation/',
     '/reference/errors/',
     '/reference/offstage-serve/',
-  ])('%s violates no axe rule, and fits a screen 375 px wide', async (path) => {
+  ])('%s violates no axe rule and fits a screen 375 px wide', async (path) => {
     const { page, outside } = await opened(path, {
       colorScheme,
       viewport: { width: 375, height: 740 },

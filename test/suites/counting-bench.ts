@@ -1,5 +1,5 @@
-// Counts the calls of a suite's agents in any process: an agent reports each model call and tool call, and the suite
-// counts the call and may delay it.
+// Counts the calls that a suite's agents make in any process. An agent reports each model call and tool call, and the
+// suite counts the call and may delay it.
 
 import { ConformanceError } from '../../src/testing/conformance/conformance-error.ts';
 
@@ -10,14 +10,14 @@ export class CountedCalls {
   readonly #held = new Map<string, PromiseWithResolvers<void>>();
   readonly #told: string[] = [];
 
-  /** Records a call of an agent, such as `a1/charge`; resolves when the call may proceed. */
+  /** Records an agent's call, such as `a1/charge`, and resolves when the call may proceed. */
   readonly tell = async (what: string): Promise<void> => {
     this.note(what);
     this.#counts.set(what, this.count(what) + 1);
     await this.#held.get(what)?.promise;
   };
 
-  /** Records a line among the calls, for error messages. */
+  /** Records a line among the calls for error messages. */
   note(line: string): void {
     this.#told.push(line);
   }
@@ -27,7 +27,7 @@ export class CountedCalls {
     return this.#told;
   }
 
-  /** Calls of this kind wait until the returned function is called. */
+  /** Makes calls of this kind wait until the returned function is called. */
   hold(what: string): () => void {
     const held = Promise.withResolvers<void>();
     this.#held.set(what, held);
@@ -47,9 +47,9 @@ export class CountedCalls {
   }
 }
 
-/** The common part of the benches of runs and of homes. */
+/** The code that the benches of runs and homes share. */
 export abstract class CountingBench extends CountedCalls {
-  /** The name of the stage, for error messages. */
+  /** The name of the stage for error messages. */
   readonly name: string;
 
   constructor(name: string) {
@@ -58,11 +58,11 @@ export abstract class CountingBench extends CountedCalls {
   }
 
   /**
-   * Polls `seen` until it returns something. @throws {ConformanceError} when the stage has looked as often as its
+   * Polls `seen` until it returns something. @throws {ConformanceError} if the stage has looked as often as its
    * patience allows.
    */
   abstract until<T>(what: string, seen: () => T | undefined): Promise<T>;
-  /** What has happened besides the calls, for error messages. */
+  /** Events other than calls, for error messages. */
   protected abstract readonly besides: string;
 
   async begun(what: string, times = 1): Promise<void> {
@@ -72,7 +72,8 @@ export abstract class CountingBench extends CountedCalls {
   }
 
   /**
-   * @throws {ConformanceError} unless each kind of call of this trip or errand was started exactly that many times.
+   * @throws {ConformanceError} unless each kind of call of this trip or errand was started exactly as many times as
+   * expected.
    */
   expectCounts(whose: string, counts: Readonly<Record<string, number>>): void {
     for (const [what, times] of Object.entries(counts)) {

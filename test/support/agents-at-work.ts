@@ -1,4 +1,4 @@
-// Programs with subagents and without a session, on scripted models: for tests of the tools by which agents work with
+// Programs with subagents and without a session, on scripted models, for tests of the tools that let agents work with
 // other agents.
 
 import { generateText, isStepCount, type ToolSet } from 'ai';
@@ -19,10 +19,10 @@ export interface ProgramOptions extends Partial<SubagentServiceOptions> {
   readonly maxTotalActive?: number;
 }
 
-/** The turns of the event loop that one step of an AI SDK agent may need. */
+/** The number of event loop turns that one step of an AI SDK agent may need. */
 const BUSY_TURNS = 10;
 
-/** Creates a service, and a model on which every agent follows the script of its name. */
+/** Creates a service and a model on which each agent follows the script with its name. */
 export function program(
   agents: NonNullable<ScriptedModelOptions['agents']>,
   { maxTotalActive, ...options }: ProgramOptions = {},
@@ -46,7 +46,7 @@ export function program(
     model,
     service,
     errors,
-    /** Runs an AI SDK agent called `planner` outside any session, and returns the outputs of its tools. */
+    /** Runs an AI SDK agent called `planner` outside any session and returns the outputs of its tools. */
     async plan(tools: object, abortSignal?: AbortSignal) {
       const running = generateText({
         model,
@@ -63,7 +63,7 @@ export function program(
       };
       running.then(over, over);
       for (let seconds = 0; seconds < 1000 && !isOver; seconds += 1) {
-        // The planner is not part of the runtime, which cannot tell how long the planner is busy.
+        // The planner is not part of the runtime, which therefore does not know how long the planner is busy.
         for (let turns = 0; turns < BUSY_TURNS && !isOver; turns += 1) await environment.settle();
         if (!isOver) await environment.advance(1000);
       }
@@ -79,7 +79,7 @@ export const call = (name: string, input: object = {}, id?: string): ScriptedSte
   calls: [{ name, input, ...(id === undefined ? {} : { id }) }],
 });
 
-/** A subagent whose result has the shape `{ summary }`. */
+/** A subagent whose result has the form `{ summary }`. */
 export const summarizer = {
   name: 'summarizer',
   instructions: 'You are the summarizer.',

@@ -1,8 +1,8 @@
-// An error of a provider, as a model of the AI SDK throws it.
+// A provider error as a model of the AI SDK throws it.
 
 import { APICallError } from 'ai';
 
-/** Creates an error after which a call may be repeated. @param headers of the provider's answer */
+/** Creates an error after which the call may be retried. @param headers The headers of the provider's response. */
 export function apiError(
   statusCode: number,
   message: string,

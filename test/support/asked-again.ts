@@ -1,4 +1,4 @@
-// Repeats a turn that a worker leaves to other workers, for engines of tests that make a second attempt.
+// Repeats a turn that one worker leaves to others, for test engines that make a second attempt.
 
 import { JobError } from '../../src/actors/ports/jobs.ts';
 import type { RunHandler } from '../../src/entries/jobs.ts';

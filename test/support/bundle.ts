@@ -1,5 +1,5 @@
-// Bundles sources with all their imports, like an app for a browser. The result names every built-in module of
-// Node.js that the imports reach.
+// Bundles sources with all their imports, as an app does for a browser. The result names every built-in Node.js module
+// that the imports reach.
 
 import { isBuiltin } from 'node:module';
 import { fileURLToPath } from 'node:url';
@@ -10,13 +10,13 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 export interface Bundle {
   /** A script that sets the global `bundled` to the exports of the entry. */
   readonly code: string;
-  /** Each import of a built-in module: `node:fs (src/a.ts)`. */
+  /** The imports of built-in modules: `node:fs (src/a.ts)`. */
   readonly builtIns: readonly string[];
 }
 
 /**
- * @param entry a file, from the root of the repository.
- * @param conditions of package exports; none stands for an unknown platform.
+ * @param entry A file path, relative to the root of the repository.
+ * @param conditions The conditions for package exports. No conditions stand for an unknown platform.
  */
 export async function bundle(
   entry: string,

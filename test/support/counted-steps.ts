@@ -1,9 +1,10 @@
-// Counts the steps of the code of `src` as V8 counts them for coverage: each called function and each entered block.
-// The counts are the same on every machine and at any load; they leave out native methods and patterns.
+// Counts the steps that the code in `src` takes, as V8 counts them for coverage: each function that is called and each
+// block that is entered. The counts are the same on every machine and at any load. They leave out native methods and
+// regular expressions.
 
 import { Session } from 'node:inspector/promises';
 
-/** Runs `play` with a function that returns the number of steps of `work`. */
+/** Runs `play` with a function that returns the number of steps that `work` takes. */
 export async function withCountedSteps<Result>(
   play: (steps: (work: () => unknown) => Promise<number>) => Promise<Result>,
 ): Promise<Result> {
@@ -21,7 +22,7 @@ export async function withCountedSteps<Result>(
   try {
     return await play(async (work) => {
       const counts: number[] = [];
-      // V8 counts a function twice that is recompiled while it runs: the lower of two counts is the true one.
+      // V8 counts a function twice if it is recompiled while it is running, so the lower of two counts is the true one.
       for (let time = 0; time < 2; time += 1) {
         await taken();
         await work();

@@ -1,4 +1,4 @@
-// Conversations whose process is killed and started again on the same journal.
+// Conversations whose process is killed and restarted with the same journal.
 
 import { isAskedFor } from '../../src/actors/ports/journal.ts';
 import { type JournalEntry } from '../../src/entries/journal.ts';
@@ -20,14 +20,14 @@ interface Fate {
   readonly when: 'before' | 'after';
 }
 
-/** The journal that an earlier process left. */
+/** The journal that an earlier process left behind. */
 export interface Inheritance {
   readonly entries: readonly JournalEntry[];
-  /** The time of the process's death, in milliseconds since 1970. */
+  /** The time at which the process died, in milliseconds since 1970. */
   readonly at: number;
 }
 
-/** Creates the parts that outlive processes: time, and the journal (as text: nothing is shared). */
+/** Creates the parts that outlive processes: the time, and the journal (stored as text, so that nothing is shared). */
 export function world({
   snapshots,
   inheritance,
@@ -49,7 +49,7 @@ export function world({
   let fate: Fate | null = null;
   const journalOf = (process: SimulatedProcess): Journal => ({
     append: (entry) => {
-      // An append of a dead process never settles.
+      // An append in a dead process never settles.
       if (!process.isAlive) return new Promise(() => {});
       const isDue = fate !== null && written + 1 === fate.entry;
       if (!isDue || fate?.when === 'after') {
@@ -76,12 +76,12 @@ export function world({
     get entries(): readonly JournalEntry[] {
       return read();
     },
-    /** Returns the number of entries that were stored, including trimmed ones. */
+    /** Returns the number of entries that have been stored, including trimmed ones. */
     get written(): number {
       return written;
     },
     /**
-     * Kills the process immediately before or after this entry is stored. Entries count from 1, including trimmed
+     * Kills the process immediately before or after this entry is stored. Entries are counted from 1, including trimmed
      * ones.
      */
     killAt(entry: number, when: Fate['when']): void {
@@ -112,7 +112,7 @@ function withFreshIds(simulated: SimulatedEnvironment): SimulatedEnvironment {
 
 export type World = ReturnType<typeof world>;
 
-/** Creates a text session in one process of the world, with the id `ses` by default. */
+/** Creates a text session in one process of the world. Its id is `ses` by default. */
 export function textLife(of: World, options: TalkOptions = {}) {
   const { process, runtime } = of.begin();
   const talk = textTalk({
@@ -125,15 +125,15 @@ export function textLife(of: World, options: TalkOptions = {}) {
     ...talk,
     environment: of.environment,
     isAlive: () => process.isAlive,
-    /** Kills the process, which has no further effect. */
+    /** Kills the process, which then has no further effect. */
     kill: () => process.kill(),
   };
 }
 
-/** Creates a voice session in one process of the world, with the id `ses`. */
+/** Creates a voice session with the id `ses` in one process of the world. */
 export function voiceLife(of: World, options: VoiceTalkOptions = {}) {
   const { process, runtime } = of.begin();
-  // The wire numbers utterances across processes, so each has a unique name.
+  // The wire numbers utterances across processes, so that each one has a unique name.
   const transport = options.transport ?? of.transport;
   const talk = voiceTalk({
     ...options,
@@ -145,13 +145,15 @@ export function voiceLife(of: World, options: VoiceTalkOptions = {}) {
   return Object.assign(talk, { isAlive: () => process.isAlive, kill: () => process.kill() });
 }
 
-/** Returns the instants at which a process may die: right before and right after each of this many entries. */
+/** Returns the moments at which a process may die: right before and right after each of this many entries. */
 export const instantsOf = (length: number) =>
   Array.from({ length }, (_, index) =>
     (['before', 'after'] as const).map((when) => [when, index + 1] as const),
   ).flat();
 
-/** Returns a script that answers by the number of earlier answers in the prompt, and so needs no memory. */
+/**
+ * Returns a script that chooses its answer by the number of earlier answers in the prompt, so that it needs no memory.
+ */
 export function turns(...all: (ScriptedStep | Script)[]): Script {
   return (prompt) => {
     const answered = prompt.prompt.filter(({ role }) => role === 'assistant').length;

@@ -1,5 +1,5 @@
-// A service of subagents without subagents, for tests of tools: the test sets the reports of each. Tests of the
-// promises of a service use the real one.
+// A service of subagents that has no subagents, for tests of tools. The test sets the reports of each subagent. Tests
+// of the promises of a service use the real service.
 
 import { filter, firstValueFrom, fromEvent, merge, Subject, take } from 'rxjs';
 import type {
@@ -16,9 +16,9 @@ import type {
 export interface FakeService extends SubagentService {
   readonly spawned: readonly SpawnRequest[];
   readonly sent: readonly (SendRequest & { readonly to: string })[];
-  /** The number of waits that began. */
+  /** The number of waits that have started. */
   readonly waits: number;
-  /** The code with which the next spawns are refused; null: they are accepted. */
+  /** The code with which the next spawns are refused, or null if they are accepted. */
   refuse(code: DelegationErrorCode | null): void;
   set(id: string, change: Partial<SubagentReport>): void;
   end(id: string, change?: Partial<SubagentReport>): void;

@@ -1,5 +1,5 @@
-// A voice model that the test controls: it records the commands that it receives, and says what the test requests.
-// Unlike the fake servers, it has no wire.
+// A voice model that the test controls. It records the commands that it receives and says what the test requests. It
+// has no wire, unlike the fake servers.
 
 import { Subject } from 'rxjs';
 import { SIMULATED_CAPABILITIES } from '../../src/testing/simulate/voice-stage.ts';
@@ -23,7 +23,7 @@ const capabilities: TransportCapabilities = {
 };
 
 /** The amplitude of the model's audio. */
-/** As loud as the audio of the model. */
+/** As loud as the model's audio. */
 export const SPOKEN_LEVEL = 10_000;
 
 export interface Spoken {
@@ -41,7 +41,7 @@ export const BY_ITSELF = {
   deletesItems: false,
 } as const satisfies Partial<TransportCapabilities>;
 
-/** The capabilities of a model that only reports that an action is needed, without its name. */
+/** The capabilities of a model that only reports that an action is needed, without naming it. */
 export const DELEGATES = {
   ...BY_ITSELF,
   utterances: 'inferred',
@@ -57,12 +57,12 @@ export class FakeConnection implements TransportConnection {
   isClosed = false;
   /** The fake answers `session.configure` automatically. */
   autoConfigured = true;
-  /** The words that answer `utterance.end`; null: no answer. */
+  /** The words that answer `utterance.end`, or null for no answer. */
   saidSoFar: string | null = 'so far';
-  /** The number of utterances and items so far, which names the next one. */
+  /** The number of utterances and items so far, from which the next one gets its name. */
   items = 0;
 
-  /** The state that the connection resumes from. */
+  /** The state from which the connection resumes. */
   readonly resume: unknown;
   readonly #history: () => readonly TransportCommand[];
 
@@ -102,7 +102,7 @@ export class FakeConnection implements TransportConnection {
     return this.commands.filter((command): command is Of<T> => command.type === type);
   }
 
-  /** Returns the requests for which no response was started. */
+  /** Returns the requests for which no response has been started. */
   get openRequests(): Of<'response.request'>[] {
     return this.of('response.request').filter(({ responseKey }) => !this.#begun.has(responseKey));
   }
@@ -113,7 +113,7 @@ export class FakeConnection implements TransportConnection {
     this.events.complete();
   }
 
-  /** Reports an utterance of the user: begin, end, transcript. */
+  /** Reports one of the user's utterances: start, end, transcript. */
   utterance(text: string, id = `user_${(this.items += 1)}`): string {
     this.speechStarted(id);
     this.speechEnded(id, text);
@@ -140,7 +140,7 @@ export class FakeConnection implements TransportConnection {
     return this.#speak(text, ms, responseKey);
   }
 
-  /** Begins to speak without a request. */
+  /** Starts to speak without a request. */
   beginByItself(text: string, ms: number): Spoken {
     return this.#speak(text, ms, null);
   }
@@ -191,7 +191,7 @@ export class FakeConnection implements TransportConnection {
     };
   }
 
-  /** Says a whole message without a request. */
+  /** Speaks a whole message without a request. */
   speakByItself(text: string, ms = 1000): string {
     const { itemId, end } = this.beginByItself(text, ms);
     end();
@@ -235,7 +235,7 @@ export class FakeTransport implements Transport {
     return connection;
   }
 
-  /** Returns the connection that the session uses; a candidate for its replacement is newer. */
+  /** Returns the connection that the session uses. A candidate to replace it is newer. */
   get inUse(): FakeConnection {
     return this.connections.find(({ isClosed }) => !isClosed) ?? this.current;
   }

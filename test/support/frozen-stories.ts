@@ -1,8 +1,8 @@
-// Conversations that stop in the middle. Each is frozen as a journal of this version, which every later version must
-// continue (see test/corpus/README.md).
+// Conversations that stop in the middle. Each one is frozen as a journal of this version, which every later version
+// must continue (see test/corpus/README.md).
 //
-// A story never changes once a journal of it is frozen: a later version plays `options`, then `continued`, on entries
-// that it did not write.
+// A story never changes once a journal of it has been frozen. A later version plays `options` and then `continued` on
+// entries that it did not write.
 
 import { type JournalEntry } from '../../src/entries/journal.ts';
 import { defineTool, createParentSubagentToolset } from '../../src/index.ts';
@@ -26,8 +26,8 @@ interface Story<Life, Options> {
   /** Plays the story until the process dies. */
   readonly told: (life: Life) => Promise<void>;
   /**
-   * Continues the story in the next process; throws if a result is missing. Resolves with the last words of the lead
-   * agent.
+   * Continues the story in the next process. Throws if a result is missing. Resolves with the lead agent's last
+   * message.
    */
   readonly continued: (life: Life) => Promise<string>;
   /** The result of `continued`. */
@@ -64,7 +64,7 @@ const mail: ScriptedSubagent = {
     tools: { send_mail: simpleTool(() => 'sent', { needsApproval: true }) },
   },
 };
-/** Hangs in the first process; a later process may repeat an idempotent call. */
+/** Hangs in the first process. A later process may repeat an idempotent call. */
 const worker = (process: 'first' | 'later', idempotent: boolean): ScriptedSubagent => ({
   script: turns(calls(['look', {}]), ({ results }) => say(`Seen: ${JSON.stringify(results[0])}`)),
   config: {
@@ -111,7 +111,7 @@ export const textStories: readonly TextStory[] = [
     async continued(life) {
       await life.type('premium');
       await life.environment.advance(1000);
-      // The lead agent mentioned the reservation after the approval was asked, so the action is read back.
+      // The lead agent mentioned the reservation after it had asked for the approval, so the action is read back.
       for (const _ of [1, 2]) await life.type('yes');
       return tellsAll(life);
     },
@@ -203,7 +203,7 @@ export const textStories: readonly TextStory[] = [
             ? never()
             : say(user.includes('"order":8') ? 'Order 8 was lost.' : 'Order 7 was shipped.'),
       });
-      // The lead agent tells the news after the question was asked.
+      // The lead agent reports the news after the question was asked.
       return { subagents: { ride }, services: [monitor.service], lead: answering('premium') };
     },
     async told(life) {
@@ -271,7 +271,7 @@ export const textStories: readonly TextStory[] = [
     options: () => ({
       subagents: {
         clerk: {
-          // Reads the tasks of the subagent, including those of earlier versions, which were not notes.
+          // Reads the subagent's tasks, including those of earlier versions, which were not notes.
           script: ({ prompt }) =>
             say(
               `Noted ${prompt.filter((it) => /Execute the (?:quoted )?task/.test(JSON.stringify(it))).length}.`,
@@ -492,7 +492,7 @@ export async function playStory(
   return { entries: of.entries, at: of.environment.clock.now() };
 }
 
-/** Returns the state of the next process after its start, and the end of the story. */
+/** Returns the state of the next process after its start, and how the story ends. */
 export async function continueStory(
   story: TextStory | VoiceStory,
   inheritance: Inheritance,
@@ -558,15 +558,15 @@ function essenceOf(state: ReturnType<TextLife['state']>): Essence {
 export interface FrozenStory extends Inheritance {
   readonly by: 'text' | 'voice';
   readonly name: string;
-  /** Whether the journal was trimmed to a snapshot and the entries after it. */
+  /** Whether the journal was trimmed to a snapshot and the entries that follow it. */
   readonly isTrimmed: boolean;
-  /** The state in the version that wrote the story, after a restart. */
+  /** The state after a restart in the version that wrote the story. */
   readonly state: Essence;
 }
 
 export const allStories: readonly (TextStory | VoiceStory)[] = [...textStories, ...voiceStories];
 
-/** Returns each story twice: with all its entries, and trimmed to a snapshot and the entries after it. */
+/** Returns each story twice: with all its entries, and trimmed to a snapshot and the entries that follow it. */
 export async function freezeStories(): Promise<readonly FrozenStory[]> {
   const frozen: FrozenStory[] = [];
   for (const isTrimmed of [false, true])

@@ -1,4 +1,4 @@
-// A streaming model whose answers the test gives piece by piece, for tests of events in the middle of an answer.
+// A streaming model whose answers the test supplies piece by piece, for tests of events in the middle of an answer.
 
 import type { scriptedModel } from '../../src/testing/index.ts';
 
@@ -7,9 +7,9 @@ type CallOptions = Parameters<Model['doStream']>[0];
 type Part =
   Awaited<ReturnType<Model['doStream']>>['stream'] extends ReadableStream<infer P> ? P : never;
 
-/** One answer of the model, given by the test. */
+/** One of the model's answers, which the test supplies. */
 export interface HandAnswer {
-  /** The call that it answers. */
+  /** The call to which this is the answer. */
   readonly asked: CallOptions;
   text(delta: string): void;
   reasoning(delta: string): void;
@@ -19,7 +19,8 @@ export interface HandAnswer {
 }
 
 /**
- * Creates the model. `answers` has one for each call so far. A model that `isDeaf` does not stop when it is aborted.
+ * Creates the model. `answers` has one item for each call so far. A model that `isDeaf` does not stop when the call is
+ * aborted.
  */
 export function handModel({ isDeaf = false } = {}): {
   readonly model: Model;

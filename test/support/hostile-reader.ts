@@ -1,5 +1,5 @@
-// Reads a megabyte of each hostile text with every part of `src` that reads long texts. Reports the begin and the end
-// of each reading.
+// Passes a megabyte of each hostile text to every part of `src` that reads long texts. Reports the start and the end of
+// each of these runs.
 
 import { parentPort } from 'node:worker_threads';
 import { plainWords } from '../../src/language/utterance.ts';

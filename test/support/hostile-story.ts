@@ -1,5 +1,5 @@
 // A conversation whose models, tools, providers and users write text that databases and wires cannot handle: the
-// character 0, halves of surrogate pairs, ids that are too long, deeply nested arguments. It can be played on any
+// character 0, halves of surrogate pairs, ids that are too long, and deeply nested arguments. It can be played with any
 // journal.
 
 import { expect } from 'vitest';
@@ -26,11 +26,11 @@ function nested(random: () => number, levels: number): unknown {
   return value;
 }
 
-/** Returns the state in a later process, and the consequences of each entry. */
+/** Returns the state in a later process and the consequences of each entry. */
 export async function hostileStory(journal: Journal, seed: number) {
   const random = chance(seed);
   const words = () => hostile(random);
-  // Each speaker has its own random numbers, because the journal decides who speaks first.
+  // Each speaker has its own random numbers, because it depends on the journal who speaks first.
   const speakers = [1, 2, 3].map((speaker) => chance(seed * 1000 + speaker));
   const wordsOf = (speaker: number) => hostile(speakers[speaker] ?? random);
   const ids = { lead: words(), tool: words(), question: words(), failing: words() };
@@ -45,7 +45,7 @@ export async function hostileStory(journal: Journal, seed: number) {
     };
     return textTalk({
       sessionId: 'hostile',
-      // No API would write these ids of calls.
+      // No API would write these call ids.
       isNoApi: true,
       environment,
       runtime: createRuntime({ environment, journal }),
@@ -123,7 +123,7 @@ export async function hostileStory(journal: Journal, seed: number) {
   const steps = [...replaySession(entries)];
   expect(steps.filter(({ isAccepted }) => !isAccepted)).toEqual([]);
   const { toolLedger = [], status, text } = subagents[0]?.outcome ?? {};
-  // Ignores the order of events, which depends on the speed of the journal.
+  // Ignores the order of the events, which depends on the speed of the journal.
   const inputs = toolLedger.map((call) => [call.callId, call.input, call.output]);
   const said = transcript.map((item) => `${item.role} ${item.text}`).toSorted();
   return { status, text, inputs, said, returned, last: steps.at(-1)?.view.connection };

@@ -1,4 +1,4 @@
-// Values that a tool, hook or model may throw or return, and that fail when most code reads them.
+// Values that a tool, hook or model may throw or return, and that make most code fail when it reads them.
 
 import { runInNewContext } from 'node:vm';
 
@@ -12,7 +12,7 @@ function throwing(): never {
   throw new Error('do not touch');
 }
 
-/** An object all of whose traps throw. */
+/** An object whose traps all throw. */
 function mine(): object {
   return new Proxy(
     {},
@@ -38,7 +38,7 @@ function cyclic(): object {
   return value;
 }
 
-/** The values by name; each call creates a new one. */
+/** The values by name. Each call creates a new value. */
 export const hostileValues: Readonly<Record<string, () => unknown>> = {
   'a revoked Proxy': revoked,
   'a Proxy whose traps throw': mine,
@@ -83,7 +83,8 @@ export const hostileValues: Readonly<Record<string, () => unknown>> = {
 export const hostileNames = Object.keys(hostileValues);
 
 /**
- * Tells whether the value is a promise that already rejects: only the code that receives it can handle the rejection.
+ * Returns whether the value is a promise that has already been rejected. Only the code that receives such a promise can
+ * handle the rejection.
  */
 export const isPromise = (name: string): boolean => name.includes('rejected promise');
 

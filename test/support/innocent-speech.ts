@@ -1,5 +1,5 @@
-// Sentences of users and lead agents, in four languages, with words and numbers that resemble credentials. The
-// redaction of journals, inspector and errors must leave each sentence unchanged (SHAPES-1).
+// Sentences spoken by users and lead agents in four languages, with words and numbers that resemble credentials. The
+// redaction in journals, the inspector and errors must leave each sentence unchanged (SHAPES-1).
 
 export const INNOCENT_SPEECH: Readonly<Record<string, readonly string[]>> = {
   en: [

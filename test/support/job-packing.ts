@@ -3,7 +3,7 @@
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
 import type { JobClaims, JobCodec } from '../../src/entries/jobs.ts';
 
-/** Returns a codec: AES-256-GCM with a key derived from a text, and with the place as additional data. */
+/** Returns a codec: AES-256-GCM with a key that is derived from a text, and with the place as additional data. */
 export function testCodec(secret: string): JobCodec {
   const key = createHash('sha256').update(secret).digest();
   return {

@@ -1,10 +1,10 @@
-// Journals that a test can delay or fail, to see which actions wait for them.
+// Journals that a test can delay or make fail, to see which actions wait for them.
 
 import { isAskedFor } from '../../src/actors/ports/journal.ts';
 import type { JournalEntry, JournalPosition } from '../../src/entries/journal.ts';
 import type { Journal } from '../../src/index.ts';
 
-/** Trims like a journal: deletes the earlier entries of the same scope. */
+/** Trims as a journal does: deletes the earlier entries of the same scope. */
 export function trimTo(kept: JournalEntry[], { scope, unit, seq }: JournalPosition): void {
   const at = kept.findIndex((one) => one.scope === scope && one.unit === unit && one.seq === seq);
   const rest = kept.filter((one, index) => index >= at || one.scope !== scope);
@@ -12,20 +12,20 @@ export function trimTo(kept: JournalEntry[], { scope, unit, seq }: JournalPositi
 }
 
 export interface GatedJournal extends Journal {
-  /** The appends that have started and are not stored yet, oldest first. */
+  /** The appends that have started but are not stored yet, oldest first. */
   readonly waiting: readonly JournalEntry[];
   /** The stored entries, in the order in which they were stored. */
   readonly kept: readonly JournalEntry[];
   /** Stores the oldest waiting entry. */
   keepOne(): void;
-  /** Stores all waiting entries, and from now on every entry immediately. */
+  /** Stores all waiting entries, and stores every later entry immediately. */
   open(): void;
-  /** From now on every append waits. */
+  /** Makes every append wait from now on. */
   shut(): void;
 }
 
 /**
- * Creates a slow journal, where an append resolves when the test allows it; at first every append is allowed.
+ * Creates a slow journal, in which an append resolves when the test allows it. At first, every append is allowed.
  */
 export function gatedJournal(): GatedJournal {
   const waiting: { entry: JournalEntry; resolve: () => void }[] = [];
@@ -72,7 +72,7 @@ export interface FailingJournal extends Journal {
   failNext(times: number): void;
 }
 
-/** Creates a journal that fails on request: by throwing, or by rejecting. */
+/** Creates a journal that fails on request, either by throwing or by rejecting. */
 export function failingJournal(how: 'throws' | 'rejects'): FailingJournal {
   const kept: JournalEntry[] = [];
   const failed: JournalEntry[] = [];

@@ -1,5 +1,5 @@
-// A single subagent. The test acts as its owner: it sees all messages of the subagent and decides how to answer. A
-// test of whole runs has `subagent-runs.ts`.
+// A single subagent. The test acts as the subagent's owner: it sees all messages from the subagent and decides how to
+// answer. For tests of whole runs, use `subagent-runs.ts`.
 
 import type { SubagentService } from '../../src/actors/subagents/subagent-service.ts';
 import { NoteMarks } from '../../src/actors/notes/note-marks.ts';
@@ -23,7 +23,7 @@ import type { AskedInput, StreamedChunk } from '../../src/actors/contracts/task.
 import { checkSubagentConfig } from '../../src/actors/subagent/config.ts';
 import type { SpawnedEvent } from '../../src/actors/subagent/subagent-events.ts';
 
-/** The messages of the subagent to its owner, except for streamed ones. */
+/** The subagent's messages to its owner, except for streamed ones. */
 type Told =
   | readonly ['requestSlot' | 'releaseSlot']
   | readonly ['ask' | 'withdraw' | 'requestInput' | 'withdrawInput', requestId: string]
@@ -178,7 +178,7 @@ export function loneSubagent(config: Partial<SubagentConfig>, script: Script) {
     /** The receipts of messages, in order. */
     receipts: () => told.filter(([what]) => what === 'applied' || what === 'refused'),
     signsOfLife: () => signsOfLife,
-    /** From now on the subagent must wait for a slot. */
+    /** From now on, the subagent must wait for a slot. */
     holdSlots: () => {
       slot = 'held';
     },
@@ -195,7 +195,8 @@ const snapshotFor = (instructions: string) =>
   });
 
 /**
- * Returns the messages that the model read, in order; for a marked note: the message that it quotes, or its text.
+ * Returns the messages that the model read, in order. A marked note is replaced by the message that it quotes or its
+ * text.
  */
 export function wordsIn({ prompt }: ScriptedPrompt): readonly string[] {
   return prompt.flatMap(({ role, content }) =>

@@ -1,9 +1,9 @@
-// The answers of the server of language models: a scripted model reads the request as the server understood it, and
-// answers in the server's words.
+// The answers of the server of language models. A scripted model reads the request as the server understood it and
+// answers in the server's format.
 //
 // Invariants
-//   MODEL-MIND-1. The server refuses input that one of the providers refuses: a result without its call, arguments
-//       that are not an object, a blank text.
+//   MODEL-MIND-1. The server refuses input that one of the providers refuses: a result without its call, arguments that
+//       are not an object, or a blank text.
 
 import type { ChatCompletionRequest, ChatMessage, FixtureResponse } from '@copilotkit/aimock';
 import type { ScriptedLanguageModel } from '../../src/testing/doubles/scripted-model.ts';
@@ -21,7 +21,7 @@ export class Refusal extends Error {
   }
 }
 
-/** The tokens of every answer. */
+/** The number of tokens of every answer. */
 export const USAGE = { input: 10, output: 5 };
 
 const usage = {
@@ -64,8 +64,7 @@ export async function answerOf(
       ...(reasoning.length > 0 ? { reasoning: reasoning.join('') } : {}),
       ...(finishReason.unified === 'length' ? { finishReason: 'length' } : {}),
     };
-    // Some packages request JSON through a tool of their own when there are tools too, and read no other
-    // answer.
+    // If there are tools, some packages request JSON through a tool of their own and read no other answer.
     const answersByTool = (asked.tools ?? []).some(({ function: { name } }) => name === 'json');
     if (toolCalls.length === 0 && answersByTool)
       return { toolCalls: [{ id: 'json_1', name: 'json', arguments: words }], ...more };
@@ -81,8 +80,8 @@ export async function answerOf(
 type Prompt = Parameters<ScriptedLanguageModel['doGenerate']>[0]['prompt'];
 
 /**
- * Adds a message that the server understood to the prompt: the results of a step are one message.
- * @throws {Refusal} 400, for input that one of the providers refuses.
+ * Adds a message that the server understood to the prompt. The results of a step form one message.
+ * @throws {Refusal} 400, if one of the providers refuses the input.
  */
 function add(
   prompt: Prompt,

@@ -1,12 +1,12 @@
-// A third-party server of language models (`@copilotkit/aimock`) on 127.0.0.1: a scripted model gives the answers,
-// and the wire is that of a real provider.
+// A third-party server of language models (`@copilotkit/aimock`) on 127.0.0.1. A scripted model gives the answers, and
+// the wire is that of a real provider.
 //
-// Owns:     the server, its exchanges, and which of them waits for which.
-// Does not: know a protocol (aimock and the provider's package do), or let time pass.
+// Owns:     the server, its exchanges, and which exchange waits for which.
+// Does not: know a protocol (aimock and the provider's package do) or let time pass.
 //
 // Invariants
-//   MODEL-SERVER-1. `settle` resolves when the wire is idle: every exchange has ended, for the client and for the
-//       server, or waits for a scripted model that thinks.
+//   MODEL-SERVER-1. `settle` resolves when the wire is idle, that is, when every exchange either has ended, for both
+//       the client and the server, or is waiting for a scripted model that is thinking.
 //   MODEL-SERVER-2. A strict server applies the rules of the API to the request that the package wrote.
 
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
@@ -20,14 +20,14 @@ import { answerOf } from './model-answers.ts';
 import { readRequest } from './wire-requests.ts';
 import type { Provider } from './providers.ts';
 
-/** One request, and its outcome. */
+/** One request and its outcome. */
 export interface Exchange {
   /** The request as the server understood it, in any protocol. */
   asked: ChatCompletionRequest | null;
   path: string;
   /** The request as the provider's package wrote it. */
   readonly body: string;
-  /** The end that the server saw; `hung_up`: the client closed the connection. */
+  /** How the exchange ended for the server. `hung_up`: the client closed the connection. */
   end: 'unseen' | 'open' | 'answered' | 'hung_up';
 }
 
@@ -36,7 +36,7 @@ interface Tracked extends Exchange {
   isReadToEnd: boolean;
 }
 
-/** Identifies the exchange; aimock forwards this header. */
+/** This header, which aimock forwards, identifies the exchange. */
 const NUMBER_HEADER = 'x-aimock-context';
 const SLICE_MS = 500;
 
@@ -49,11 +49,14 @@ interface Reasoning {
 
 type When = (asked: ChatCompletionRequest) => boolean;
 const never: When = () => false;
-/** The lines or frames after which a cut answer ends: past its beginning on every wire, before the end of a long one. */
+/**
+ * The number of lines or frames after which a cut answer ends. On every wire, this is past the start of an answer and
+ * before the end of a long one.
+ */
 const LINES_BEFORE_END = 24;
 const FRAMES_BEFORE_END = 4;
 
-/** Creates the server. `isStrict`: it refuses what the provider's API refuses (MODEL-SERVER-2). */
+/** Creates the server. `isStrict`: the server refuses what the provider's API refuses (MODEL-SERVER-2). */
 export async function modelServer(provider: Provider, isStrict = false) {
   const { mend = (line) => line } = provider;
   const aimock = new LLMock({ port: 0, host: '127.0.0.1', strict: true, logLevel: 'silent' });
@@ -66,10 +69,10 @@ export async function modelServer(provider: Provider, isStrict = false) {
   let refuses = (_body: string): boolean => false;
 
   const of = (number: unknown): Tracked => exchanges[Number(number)] as Tracked;
-  /** Remembers an answer with a call, which must come back with it. */
+  /** Remembers an answer that contains a call, because later requests must contain it. */
   const remember = (answer: FixtureResponse): void => {
     if (!('toolCalls' in answer) || !('reasoning' in answer) || provider.reasons === false) return;
-    // This package returns only the id of the reasoning; the API keeps the text.
+    // This package returns only the id of the reasoning, and the API stores the text.
     const text = provider.api === 'openai-responses' ? '' : (answer.reasoning ?? '');
     for (const { id } of answer.toolCalls ?? [])
       if (id) earlier.set(id, [{ type: 'reasoning', text }]);
@@ -95,7 +98,7 @@ export async function modelServer(provider: Provider, isStrict = false) {
   aimock.on({ predicate: (asked) => breaksOff(asked) }, respond, {
     truncateAfterChunks: 8,
     chunkSize: 4,
-    // Chunks that are written without a pause before the connection breaks are lost.
+    // Chunks are lost if they are written without a pause before the connection breaks.
     latency: 1,
   });
   aimock.on({ predicate: () => true }, respond, { chunkSize: 8 });
@@ -155,9 +158,9 @@ export async function modelServer(provider: Provider, isStrict = false) {
 
   return {
     exchanges: exchanges as readonly Exchange[],
-    /** The requests that the rules of the API refused. */
+    /** The requests that broke the API's rules and were refused. */
     refusals: refusals as readonly ProviderRefusal[],
-    /** Returns the provider's model, answered by this scripted model. */
+    /** Returns the provider's model, for which this scripted model answers. */
     serve(thinking: ScriptedLanguageModel): LanguageModel {
       mind = thinking;
       return provider.model({ url: aimock.url, fetch: tracked });
@@ -170,11 +173,11 @@ export async function modelServer(provider: Provider, isStrict = false) {
     refuse(when: (body: string) => boolean): void {
       refuses = when;
     },
-    /** Ends the answers to these requests in the middle like a proxy, as if they were complete. */
+    /** Ends the answers to these requests in the middle as if they were complete, as a proxy may do. */
     endEarly(when: When): void {
       endsEarly = when;
     },
-    /** Returns this environment, with a `settle` that also waits for the wire (MODEL-SERVER-1). */
+    /** Returns this environment with a `settle` that also waits for the wire (MODEL-SERVER-1). */
     within(time: SimulatedEnvironment): SimulatedEnvironment {
       const settle = async (): Promise<void> => {
         await time.settle();
@@ -183,7 +186,7 @@ export async function modelServer(provider: Provider, isStrict = false) {
       };
       return Object.assign(Object.create(time) as SimulatedEnvironment, {
         settle,
-        // Advances in slices, because an answer may start a timer that is due before all the time has passed.
+        // Advances the time in slices, because an answer may start a timer that is due before all the time has passed.
         async advance(ms: number) {
           await settle();
           for (let left = ms; left > 0; left -= SLICE_MS) {
@@ -200,7 +203,7 @@ export async function modelServer(provider: Provider, isStrict = false) {
   };
 }
 
-/** Forwards bytes as they arrive; calls `done` when the reader has all of them or stops reading. */
+/** Forwards bytes as they arrive. Calls `done` when the reader has received all of them or stops reading. */
 function toEnd(maxChunks: number, done: () => void) {
   let count = 0;
   return new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>({
@@ -216,7 +219,7 @@ function toEnd(maxChunks: number, done: () => void) {
   });
 }
 
-/** Forwards bytes with corrected lines; calls `done` when the reader has all of them or stops reading. */
+/** Forwards bytes with corrected lines. Calls `done` when the reader has received all of them or stops reading. */
 function byLine(mend: (line: string) => string, maxLines: number, done: () => void) {
   const decoder = new TextDecoder();
   const encoder = new TextEncoder();

@@ -1,9 +1,9 @@
-// Journal entries with one change: a value of another type, a missing property, an event of another kind, a deeply
+// Journal entries with one change: a value of another type, a missing property, an event of another kind, or a deeply
 // nested event.
 
 import type { JournalEntry } from '../../src/entries/journal.ts';
 
-/** Returns a generator of numbers in [0, 1): mulberry32. */
+/** Returns a generator of numbers in [0, 1) (mulberry32). */
 export function chance(seed: number): () => number {
   let state = seed;
   return () => {
@@ -18,7 +18,7 @@ type Path = readonly (string | number)[];
 
 export interface Mutation {
   readonly entries: readonly JournalEntry[];
-  /** The change, for the message of a test. */
+  /** The change, for a test's message. */
   readonly told: string;
 }
 

@@ -1,4 +1,4 @@
-// The service of Bodhi's pattern 4, an order monitor, for scenarios: the data of an event decides what its model
+// The service from Bodhi's pattern 4 (an order monitor) for scenarios. The data of an event decides what its model
 // does, and the test controls its source.
 import type { EmitEvent, EventSourceConfig, ExternalEvent } from '../../src/entries/services.ts';
 import {
@@ -9,7 +9,7 @@ import {
 } from '../../src/testing/index.ts';
 import type { ServiceSubagentConfig } from '../../src/index.ts';
 
-/** Reports the text in `say` of the data; without it, that there is nothing to tell. */
+/** Reports the text of `say` in the data. Without `say`, reports that there is no news. */
 const report: Script = ({ prompt }) => {
   const data = eventIn(prompt).data as { say?: string; fail?: string };
   if (data.fail !== undefined) return { error: new Error(data.fail) };
@@ -61,7 +61,7 @@ export function orderMonitor(
   };
   return {
     service,
-    /** Emits an event of the shop. */
+    /** Emits an event from the shop. */
     happens: (
       data: unknown,
       priority: 'normal' | 'urgent' = 'normal',

@@ -1,4 +1,4 @@
-// Installs the package as npm would, for tests of the projects that `offstage create` makes.
+// Installs the package as npm would, for tests of the projects that `offstage create` creates.
 
 import { execFile } from 'node:child_process';
 import { cpSync, mkdirSync, readdirSync, renameSync, rmSync, symlinkSync } from 'node:fs';
@@ -9,10 +9,10 @@ import { promisify } from 'node:util';
 const run = promisify(execFile);
 const repository = fileURLToPath(new URL('../..', import.meta.url));
 const modules = join(repository, 'node_modules');
-/** The TypeScript compiler of the repository. */
+/** The repository's TypeScript compiler. */
 export const tsc = join(modules, 'typescript', 'bin', 'tsc');
 
-/** Packs the package, and unpacks it in `node_modules` of this folder, beside links to the packages of the repository. */
+/** Packs the package and unpacks it into `node_modules` of this folder, next to links to the repository's packages. */
 export async function installPacked(house: string): Promise<void> {
   const stage = join(house, 'stage');
   for (const name of ['package.json', 'src', 'templates', 'README.md'])

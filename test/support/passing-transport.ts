@@ -1,6 +1,6 @@
-// A voice model whose connections end early: some can be resumed where they ended, some refuse that, some take the
-// conversation with their first message. The model remembers what each connection knows, so that a test can find
-// messages that are missing or that came twice.
+// A voice model whose connections end early. Some can be resumed where they ended, some refuse to resume, and some
+// receive the conversation with their first message. The model remembers what each connection knows, so that a test can
+// find messages that are missing or arrived twice.
 
 import type { Random } from '../../src/entries/journal.ts';
 import { readNotes } from '../../src/testing/index.ts';
@@ -44,7 +44,7 @@ export class PassingTransport extends FakeTransport {
   override connect(configuration: TransportConfiguration, context: TransportContext) {
     const connection = new FakeConnection(configuration, context);
     this.connections.push(connection);
-    // The first connection asks for the history, which can be taken only once.
+    // The first connection asks for the history, which can be consumed only once.
     this.#history ??= context.history ?? null;
     const happened: string[] = [];
     this.#happened.set(connection, happened);
@@ -94,8 +94,8 @@ export class PassingTransport extends FakeTransport {
   }
 
   /**
-   * Returns the messages that the connection in use got although it knew them, and those of the conversation that it
-   * does not know.
+   * Returns the messages that the current connection received although it already knew them, and the messages of the
+   * conversation that it does not know.
    */
   get mistold(): { readonly twice: readonly string[]; readonly missing: readonly string[] } {
     const { inUse } = this;
@@ -112,7 +112,7 @@ export class PassingTransport extends FakeTransport {
         )
         .join('\n'),
     );
-    // The session tells the model that typed words were for a subagent.
+    // The session informs the model that typed text was for a subagent.
     const wasForOther = (command: TransportCommand): boolean =>
       command.type === 'message.add' &&
       command.role === 'user' &&

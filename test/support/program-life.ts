@@ -1,4 +1,4 @@
-// One life of a program with a service: the program takes the waiting results and requests one order.
+// One life of a program with a service. The program receives the waiting results and requests one order.
 import {
   THE_LEAD,
   type SubagentServiceOptions,
@@ -15,7 +15,7 @@ export interface Work {
   readonly config?: Partial<SubagentConfig>;
 }
 
-/** Plays one life of the program: it takes the waiting results and requests one order. */
+/** Plays one life of the program, which receives the waiting results and requests one order. */
 export function programLife(
   of: World,
   { script, config }: Work,
@@ -37,7 +37,7 @@ export function programLife(
     onError: (error) => errors.push(error),
     ...options,
   });
-  /** The key marks it as the same order in every life. */
+  /** The key identifies it as the same order in every life. */
   const wanted = () => {
     const receipt = service.spawn({
       config: order,

@@ -1,4 +1,4 @@
-// Ten APIs of language models, each used through its official package against a server of this repository:
+// Ten APIs of language models, each used through its official package against a server from this repository. Describes
 // only the differences that a suite for all of them must know.
 
 import { createAlibaba } from '@ai-sdk/alibaba';
@@ -14,25 +14,25 @@ import type { LanguageModel } from 'ai';
 import type { ProviderApi } from '../../src/testing/index.ts';
 
 export interface Wire {
-  /** Without a slash at the end. */
+  /** Without a trailing slash. */
   readonly url: string;
   readonly fetch: typeof globalThis.fetch;
 }
 
 export interface Provider {
   readonly name: string;
-  /** The API whose rules the server applies to the requests. @defaultValue none */
+  /** The API whose rules the server applies to requests. @defaultValue none */
   readonly api?: ProviderApi;
   model(wire: Wire): LanguageModel;
-  /** The path of the request that streams. */
+  /** The path for streaming requests. */
   readonly path: string | RegExp;
-  /** Returns the part of the package's JSON for a tool's result that the model reads. @defaultValue all of it */
+  /** Returns the part that the model reads from the package's JSON for a tool result. @defaultValue the whole JSON */
   readonly resultIn?: (json: unknown) => unknown;
-  /** Corrects lines in which the server differs from the API that it stands for. */
+  /** Corrects lines in which the server differs from the API that it imitates. */
   readonly mend?: (line: string) => string;
-  /** The API accepts an earlier answer that is only white space. @defaultValue false */
+  /** The API accepts an earlier answer that consists only of whitespace. @defaultValue false */
   readonly readsBlanks?: boolean;
-  /** The server can send the reasoning of its answers. @defaultValue true */
+  /** The server can send the reasoning along with its answers. @defaultValue true */
   readonly reasons?: boolean;
 }
 
@@ -54,7 +54,7 @@ export const providers: readonly Provider[] = [
     path: '/v1/responses',
     model: ({ url, fetch }) => createOpenAI({ baseURL: `${url}/v1`, apiKey, fetch })('gpt-5'),
     resultIn: withoutError,
-    // The texts of this API have ids, and are sent back unchanged.
+    // This API's texts have ids and are sent back unchanged.
     readsBlanks: true,
     // The API reports why an answer is incomplete.
     mend: (line) =>
@@ -89,7 +89,7 @@ export const providers: readonly Provider[] = [
     path: /^\/v1beta\/models\/gemini-2\.5-flash:/,
     model: ({ url, fetch }) =>
       createGoogle({ baseURL: `${url}/v1beta`, apiKey, fetch })('gemini-2.5-flash'),
-    // The results of this API are objects, which contain the runtime's results.
+    // This API's results are objects, which contain the runtime's results.
     resultIn: (json) =>
       isError(json) ? json.error : (json as { readonly content: unknown }).content,
   },
@@ -98,7 +98,7 @@ export const providers: readonly Provider[] = [
     path: '/v2/chat',
     model: ({ url, fetch }) =>
       createCohere({ baseURL: `${url}/v2`, apiKey, fetch })('command-a-03-2025'),
-    // The API begins a text with an empty one, and has error messages at the top level.
+    // The API starts a text with an empty one and puts error messages at the top level.
     mend: (line) =>
       line
         .replace('{"content":{"type":"text"}}', '{"content":{"type":"text","text":""}}')
@@ -108,7 +108,7 @@ export const providers: readonly Provider[] = [
   },
 ];
 
-/** More APIs, tested only for their rules: in everything else they are like one of the above. */
+/** More APIs, for which only the rules are tested. In all other respects, each is like one of the APIs above. */
 export const ruledProviders: readonly Provider[] = [
   ...providers,
   {
@@ -118,7 +118,7 @@ export const ruledProviders: readonly Provider[] = [
     model: ({ url, fetch }) =>
       createOpenAI({ baseURL: `${url}/v1`, apiKey, fetch }).chat('gpt-4.1'),
     resultIn: withoutError,
-    // This API does not send the reasoning of its models.
+    // This API does not send its models' reasoning.
     reasons: false,
   },
   {
@@ -128,7 +128,7 @@ export const ruledProviders: readonly Provider[] = [
     model: ({ url, fetch }) =>
       createMistral({ baseURL: `${url}/v1`, apiKey, fetch })('mistral-large-latest'),
     reasons: false,
-    // The API has error messages at the top level.
+    // The API puts error messages at the top level.
     mend: (line) =>
       line.replace(
         /^\{"error":\{(.*)\}\}$/s,

@@ -1,5 +1,5 @@
-// Subagents under the control of a test: each model call waits until the test gives its answer. For tests of the
-// service of subagents.
+// Subagents that a test controls: each model call waits until the test supplies its answer. For tests of the subagent
+// service.
 
 import type { SubagentTree } from '../../src/actors/subagents/subagent-tree.ts';
 import { callerOf } from '../../src/actors/model/caller.ts';
@@ -68,7 +68,7 @@ export function puppets({ on = {}, ...options }: PuppetOptions = {}) {
   });
   const chunks: SubagentChunk[] = [];
   service.events.subscribe((chunk) => chunks.push(chunk));
-  /** The results of the tool `wait` of each subagent, by its id. */
+  /** The results of each subagent's `wait` tool, by subagent id. */
   const waited = new Map<string, AwaitResult>();
   const wait = {
     ...(simpleTool(() => null) as object),
@@ -130,14 +130,14 @@ export function puppets({ on = {}, ...options }: PuppetOptions = {}) {
     settle: () => environment.settle(),
     /** Returns the number of timers of any kind. */
     timersLeft: () => environment.pendingTimers + environment.backgroundTimers,
-    /** Tells whether the subagent's model waits for an answer. */
+    /** Returns whether the subagent's model is waiting for an answer. */
     isThinking: (name: string) => waiting.has(name),
     /** Ends the subagent with this result. */
     says: (name: string, text: string) => plays(name, { text }),
     /** Makes the subagent's model call tools. */
     calls: (name: string, ...calls: [tool: string, input: object][]) =>
       plays(name, { calls: calls.map(([tool, input]) => ({ name: tool, input })) }),
-    /** Returns the present report, without delivering it. */
+    /** Returns the current report without delivering it. */
     look: (id: string): SubagentReport | undefined =>
       service.list(THE_LEAD, { includeEnded: true }).find((report) => report.id === id),
     types: (id?: string) =>

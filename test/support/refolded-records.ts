@@ -1,4 +1,4 @@
-// Folds the records of a session again from its journal: they must be the same (SESSION-RECORDS-2).
+// Folds the records of a session from its journal again. They must be the same (SESSION-RECORDS-2).
 
 import { expect, vi } from 'vitest';
 import { SessionRecords } from '../../src/actors/session/state/session-records.ts';
@@ -13,7 +13,8 @@ type Options = readonly [
 ];
 
 /**
- * Creates a journal that has the entries as they are written: as JSON. `inner` decides when they are stored.
+ * Creates a journal that holds the entries in the form in which they are written, as JSON. `inner` decides when they
+ * are stored.
  */
 export function writtenJournal(inner?: Journal): Journal & { readonly entries: JournalEntry[] } {
   const entries: JournalEntry[] = [];
@@ -27,7 +28,7 @@ export function writtenJournal(inner?: Journal): Journal & { readonly entries: J
   };
 }
 
-/** Watches the records of the sessions that follow. */
+/** Watches the records of the sessions that are created after this. */
 export function recordsOfSessions(): { readonly latest: SessionRecords } {
   const fold = vi.spyOn(SessionRecords.prototype, 'fold');
   fold.mockClear();
@@ -39,8 +40,8 @@ export function recordsOfSessions(): { readonly latest: SessionRecords } {
 }
 
 /**
- * Folds the entries of one session again. The result omits the facts that only the unit knows (the addressee of the
- * user's words); the conversation contains the words in any case.
+ * Folds the entries of one session again. The result omits facts that only the unit knows (whom the user addressed).
+ * The conversation contains the user's words in any case.
  */
 export function refolded(
   entries: readonly JournalEntry[],
@@ -75,7 +76,7 @@ export function refolded(
 }
 
 /**
- * Checks that the present records follow from the journal alone. The session must be idle: no delivery is in
+ * Checks that the current records follow from the journal alone. The session must be idle, with no delivery in
  * progress.
  */
 export function expectFromJournal(live: SessionRecords, again: SessionRecords): void {
@@ -83,7 +84,7 @@ export function expectFromJournal(live: SessionRecords, again: SessionRecords): 
   expect(again.agentName).toBe(live.agentName);
   expect(again.directives).toEqual(live.directives);
   expect(again.facts.turns).toBe(live.facts.turns);
-  // The unit's effects remove ended items, so the records from the journal may have more.
+  // The unit's effects remove items that have ended, so the records from the journal may contain more.
   for (const [callId, call] of live.calls) expect(again.calls.get(callId)).toEqual(call);
   for (const [id, delivery] of live.deliveries)
     if (delivery.callId !== null) expect(again.delivery(id)).toEqual(delivery);

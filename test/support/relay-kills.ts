@@ -1,4 +1,4 @@
-// Random kills of a program with a subagent on a third-party agent (`relay-life.ts`), under one seed each.
+// Random kills of a program with a subagent on a third-party agent (`relay-life.ts`), each with its own seed.
 
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -8,17 +8,17 @@ import { createInterface } from 'node:readline';
 import { expect } from 'vitest';
 import { mulberry32 } from '../../src/testing/doubles/chance.ts';
 
-/** The seeds of a test; `npm run kills` plays 50. */
+/** The seeds of a test. `npm run kills` plays 50. */
 export const SEEDS: readonly number[] = Array.from(
   { length: Number(process.env['KILL_SEEDS'] ?? 5) },
   (_, at) => at + 1,
 );
 
-/** Each life loads a program: on a busy machine eight lives take minutes. */
+/** Each life loads a program, so eight lives take minutes on a busy machine. */
 export const KILL_TIMEOUT_MS = 300_000;
 
 const MAX_LIVES = 8;
-/** More lines than a life prints that is not killed. */
+/** More lines than a life that is not killed prints. */
 const LINES = 10;
 
 export interface Line {
@@ -42,24 +42,24 @@ export function count(lines: readonly Line[], what: string): number {
   return lines.filter((line) => line.what === what).length;
 }
 
-/** Returns the processes of an agent, from the marks of `agent-process` in a folder. */
+/** Returns the processes of an agent, which are found by the markers that `agent-process` leaves in a folder. */
 export function processesIn(marks: string): readonly number[] {
   return existsSync(marks) ? readdirSync(marks).map((name) => Number.parseInt(name, 10)) : [];
 }
 
-/** Kills these processes with their groups. Returns them. */
+/** Kills these processes and their process groups. Returns them. */
 export function killProcessesIn(marks: string): readonly number[] {
   const found = processesIn(marks);
   for (const pid of found)
     try {
       process.kill(-pid, 'SIGKILL');
     } catch {
-      // The process has ended meanwhile.
+      // The process has ended in the meantime.
     }
   return found;
 }
 
-/** Counts each request of an agent to its model's endpoint as a moment. */
+/** Counts each request from an agent to its model's endpoint as a moment. */
 export function requestsTo(endpoint: { onRequest: () => void }): NonNullable<Kills['watch']> {
   return (moment) => {
     endpoint.onRequest = moment;
@@ -71,12 +71,12 @@ export function requestsTo(endpoint: { onRequest: () => void }): NonNullable<Kil
 
 export interface Kills {
   readonly seed: number;
-  /** The program, and its arguments after the folder. */
+  /** The program, and the arguments that follow the folder. */
   readonly program: string;
   readonly args?: readonly string[];
-  /** Ends the agent instead of the program. Absent: only the program is killed. */
+  /** Ends the agent instead of the program. If absent, only the program is killed. */
   readonly killAgent?: (folder: string) => void;
-  /** Watches for moments besides the lines of the program. Returns a function that stops it. @defaultValue none */
+  /** Watches for moments other than the program's lines. Returns a function that stops watching. @defaultValue none */
   readonly watch?: (moment: () => void) => () => void;
   /** Called after each life. */
   readonly afterLife?: (folder: string) => void;
@@ -89,8 +89,8 @@ export interface Played {
 }
 
 /**
- * Plays lives until one reaches the end: the result was told once. Removes everything that they left after
- * `check`.
+ * Plays lives until one of them reaches the end, with the result delivered exactly once. After `check`, removes
+ * everything that the lives have left behind.
  */
 export async function playKills(
   { seed, program, args = [], killAgent, watch, afterLife }: Kills,

@@ -1,5 +1,5 @@
-// The life of a program with a subagent on a third-party agent: it continues from its journal, and logs each event.
-// Tests kill the programs that use this file.
+// The life of a program with a subagent on a third-party agent. The program continues from its journal and logs each
+// event. Tests kill the programs that use this file.
 
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,17 +11,20 @@ import { createRuntime } from '../../src/index.ts';
 import { actsPrompt, type RelayAct } from '../../src/testing/doubles/relay-acts.ts';
 
 export interface RelayLife {
-  /** The folder of the journal and of the log. */
+  /** The folder for the journal and the log. */
   readonly folder: string;
   readonly relay: Relay;
   readonly acts: readonly RelayAct[];
-  /** The title of the only permission that the user gives. */
+  /** The title of the only permission that the user grants. */
   readonly allowed: string;
 }
 
-/** Runs until the subagent has ended. It prints a line for each event: the test kills the program at one of them. */
+/**
+ * Runs until the subagent has ended. It prints a line for each event, and the test kills the program at one of these
+ * lines.
+ */
 export async function liveOn({ folder, relay, acts, allowed }: RelayLife): Promise<void> {
-  /** Logs an action before doing it: the test compares the log with the agent's input. */
+  /** Logs an action before performing it, because the test compares the log with the agent's input. */
   const log = (what: string, detail = ''): void => {
     appendFileSync(join(folder, 'program.log'), `${what} ${detail}\n`);
     process.stdout.write(`${what}\n`);

@@ -1,4 +1,4 @@
-// The ride of the documentation, as a subagent with a scripted model: it looks up the options, asks the user, books,
+// The ride from the documentation, as a subagent with a scripted model. It looks up the options, asks the user, books,
 // and reports the booking.
 
 import { tool } from 'ai';
@@ -41,7 +41,7 @@ export const rideConfig: SubagentConfig = {
   },
 };
 
-/** Decides by its last result, so that any number of runs may share it. */
+/** Makes its decisions from its last result, so that any number of runs can share it. */
 export const rideScript: Script = ({ results }) => {
   const last = results[0];
   if (last === undefined)
@@ -78,7 +78,7 @@ export const rideScript: Script = ({ results }) => {
   return { text: `Your ${answer.rideType} ride is booked.` };
 };
 
-/** Starts a voice session, on a voice model that the test controls, whose lead agent books rides. */
+/** Starts a voice session with a voice model that the test controls. Its lead agent books rides. */
 export async function rideByVoice(
   hooks: VoiceSessionOptions['hooks'],
   ride: SubagentConfig = rideConfig,
@@ -99,7 +99,7 @@ export async function rideByVoice(
   await session.start();
   await environment.settle();
   const model = () => transport.current;
-  /** The client plays all of an item. */
+  /** Makes the client play an item completely. */
   const play = async (itemId: string, playedMs = 1000): Promise<void> => {
     session.playout.next({ itemId, playedMs });
     await environment.settle();

@@ -1,4 +1,4 @@
-// A lead agent that starts several subagents for one request. The subagents end when a test says so.
+// A lead agent that starts several subagents for one request. The subagents end when a test lets them.
 
 import type { TextPart } from '../../src/index.ts';
 import { say, simpleTool, calls, never } from './subagent-runs.ts';
@@ -41,7 +41,7 @@ export function siblingTalk(
   });
   return {
     ...talk,
-    /** The last message to the lead model, at each of its calls. */
+    /** The last message to the lead model in each of its calls. */
     prompts,
     async finish(...which: readonly string[]) {
       for (const name of which) {
@@ -62,7 +62,7 @@ export function siblingTalk(
   };
 }
 
-/** A subagent that never ends by itself. */
+/** A subagent that never ends on its own. */
 export const endless: ScriptedSubagent = {
   script: () => calls(['hang']),
   config: { tools: { hang: simpleTool(never) } },

@@ -1,6 +1,6 @@
-// Audio with the loudness of speech, for tests of how a session hears.
+// Audio that is as loud as speech, for tests of how a session hears.
 
-/** Returns a generator of noise in [-1, 1], the same for every run. */
+/** Returns a generator of noise in [-1, 1] that is the same for every run. */
 export function noise(seed: number): () => number {
   let state = seed;
   return () => {
@@ -9,7 +9,7 @@ export function noise(seed: number): () => number {
   };
 }
 
-/** Returns syllables of 80 to 250 ms, with pauses between them and between words. */
+/** Returns syllables of 80 to 250 ms, with pauses between syllables and between words. */
 export function speechLike(seed: number, ms: number, rateHz: number): Float32Array {
   const random = noise(seed);
   const samples = new Float32Array((rateHz * ms) / 1000);

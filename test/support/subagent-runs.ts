@@ -1,5 +1,5 @@
-// Subagents without a conversation, on a model that follows a script: for tests of the step loop. Tests that need a
-// user or a session have `text-talk.ts`.
+// Subagents without a conversation, whose model follows a script, for tests of the step loop. For tests that need a
+// user or a session, use `text-talk.ts`.
 
 import { tool } from 'ai';
 import { z } from 'zod';
@@ -20,7 +20,7 @@ import {
 
 const INSTRUCTIONS = 'You do one thing.';
 
-/** Returns a step that calls tools: `[name, input, id?]` each. */
+/** Returns a step that calls tools. Each call is `[name, input, id?]`. */
 export function calls(...wanted: [name: string, input?: unknown, id?: string][]): ScriptedStep {
   return {
     calls: wanted.map(([name, input = {}, id]): ScriptedCall =>
@@ -58,7 +58,7 @@ export function simpleTool(
 /** A promise that never settles. */
 export const never = (): Promise<never> => new Promise(() => {});
 
-/** Returns the results of the last calls as the model reads them: tool name, kind of output, value. */
+/** Returns the results of the last calls as the model reads them: the tool name, the kind of output, and the value. */
 export function resultsIn({ prompt }: ScriptedPrompt): [string, string, unknown][] {
   const last = prompt.at(-1);
   if (last?.role !== 'tool') return [];
@@ -104,13 +104,13 @@ export function subagentRuns(script: Script, runtimeOptions: Partial<RuntimeOpti
     prompts,
     errors,
     run,
-    /** Runs to the end without time passing. */
+    /** Runs to the end without any time passing. */
     outcome: (config: Partial<SubagentConfig> = {}, options: Partial<RunSubagentOptions> = {}) =>
       run(config, options).result,
   };
 }
 
-/** Creates a subagent that reports its progress, and continues at each `next`. */
+/** Creates a subagent that reports its progress and continues each time `next` is called. */
 export function counting(words: readonly string[] = ['10 of 30', '20 of 30']) {
   const go: (() => void)[] = [];
   return {

@@ -1,8 +1,8 @@
-// A conversation in text on scripted models: a lead agent that calls the tools that the user's words name, and
-// subagents that follow their scripts. For tests of whole sessions.
+// A text conversation with scripted models: a lead agent that calls the tools that the user names, and subagents that
+// follow their scripts. For tests of whole sessions.
 //
-// The lead agent calls the tools in "use report and ride", with arguments in "use report {"days":7}". It passes on a
-// message of the runtime as `Told: …`, and repeats any other words.
+// The lead agent calls the tools in "use report and ride", or with arguments in "use report {"days":7}". It passes on a
+// message from the runtime as `Told: …` and repeats everything else.
 
 import type { LanguageModel } from 'ai';
 import { z } from 'zod';
@@ -29,7 +29,7 @@ export const LEAD = 'You are the lead agent.';
 export interface ScriptedSubagent {
   readonly script: Script;
   readonly config?: Partial<SubagentConfig>;
-  /** The words that the lead agent says at once; null: the call stays open until the result is told. */
+  /** The text that the lead agent says at once, or null if the call stays open until the result is reported. */
   readonly pending?: string | null;
 }
 
@@ -38,20 +38,20 @@ export interface TalkOptions extends Partial<Omit<TextSessionOptions, 'agents' |
   readonly tools?: readonly ToolDefinition[];
   readonly lead?: Script;
   readonly greeting?: string;
-  /** More options of the first lead agent. */
+  /** Additional options for the first lead agent. */
   readonly agent?: Partial<LeadAgent>;
-  /** Agents that may lead later; their instructions are `agentInstructions(name)`. */
+  /** Agents that may lead later. Their instructions are `agentInstructions(name)`. */
   readonly others?: readonly OtherAgent[];
-  /** Receives every call of a model before the answer. */
+  /** Receives every model call before it is answered. */
   readonly onModelCall?: (who: string, prompt: ScriptedPrompt) => void;
   /** Adds a wire between the session and its scripted models. @defaultValue none */
   readonly wire?: (mind: ScriptedLanguageModel) => LanguageModel;
-  /** No API would write these calls: the rules of APIs do not apply. @defaultValue false */
+  /** No API would write these calls, so the rules of the APIs do not apply. @defaultValue false */
   readonly isNoApi?: boolean;
 }
 
 export interface OtherAgent extends Omit<LeadAgent, 'instructions'> {
-  /** @defaultValue the script of the lead agent, which reports the name of the agent */
+  /** @defaultValue the script of the lead agent, which reports the agent's name */
   readonly script?: Script;
 }
 
@@ -73,7 +73,7 @@ export function configOf(name: string, config: Partial<SubagentConfig> = {}): Su
   return { name, instructions: instructionsOf(name), ...config };
 }
 
-/** The lead agent's script, unless a test gives another one. */
+/** The lead agent's script, unless a test supplies another one. */
 export const leadScript: Script = ({ user, results, prompt }) => {
   if (prompt.at(-1)?.role === 'tool') return { text: `Tools said: ${JSON.stringify(results)}` };
   if (user.startsWith('[')) return { text: `Told: ${user}` };
@@ -86,7 +86,7 @@ export const leadScript: Script = ({ user, results, prompt }) => {
   return { calls };
 };
 
-/** Returns a call of `settle_question`. */
+/** Returns a call to `settle_question`. */
 export const settle = (action: string, more: object = {}): LeadCall => [
   'settle_question',
   { action, ...more },
@@ -94,7 +94,10 @@ export const settle = (action: string, more: object = {}): LeadCall => [
 
 export type LeadCall = readonly [name: string, input: object];
 
-/** Returns a script that answers these words with these calls, whenever they are said, and all others as usual. */
+/**
+ * Returns a script that answers this text with these calls whenever the user says it, and answers any other text as
+ * usual.
+ */
 export function settling(words: string, ...made: readonly LeadCall[]): Script {
   return (prompt) => {
     if (prompt.prompt.at(-1)?.role !== 'user' || prompt.user !== words) return leadScript(prompt);
@@ -103,8 +106,8 @@ export function settling(words: string, ...made: readonly LeadCall[]): Script {
 }
 
 /**
- * Returns a script that takes each of these words for the answer to the question that has the floor, an option by its
- * label.
+ * Returns a script that interprets each of these texts as the answer to the question that has the floor. The text for
+ * an option is the option's label.
  */
 export function answering(...words: readonly string[]): Script {
   return (prompt) => {
@@ -114,7 +117,7 @@ export function answering(...words: readonly string[]): Script {
   };
 }
 
-/** Returns the scripted models of a session, by the agent that speaks. */
+/** Returns the scripted models of a session, keyed by the agent that speaks. */
 export function castOf({
   subagents = {},
   lead = leadScript,
@@ -131,7 +134,8 @@ export function castOf({
     };
   };
   return scriptedModel({
-    // On a wire, the server applies the rules to the package's request. Notes as system messages are for OpenAI.
+    // If there is a wire, the server applies the rules to the package's request. Notes as system messages are for
+    // OpenAI.
     rules:
       systemAs === 'system' ? ['openai-chat', 'openai-responses'] : wire === undefined && !isNoApi,
     scripts: [
@@ -161,7 +165,7 @@ export function agentOf({ subagents = {}, tools = [], greeting, agent }: TalkOpt
   };
 }
 
-/** Returns the first agent, and the agents that may lead later. */
+/** Returns the first agent and the agents that may lead later. */
 export function agentsOf(options: TalkOptions): [LeadAgent, ...LeadAgent[]] {
   const others = (options.others ?? []).map(({ script: _script, ...agent }) => ({
     ...agent,
@@ -221,12 +225,12 @@ export function textTalk(options: TalkOptions = {}) {
       await session.start();
       await environment.settle();
     },
-    /** Types as the user, and waits for everything that needs no time. */
+    /** Types as the user and waits for everything that takes no time. */
     async type(text: string) {
       await session.sendText(text);
       await environment.settle();
     },
-    /** Returns the messages of the lead agent so far. */
+    /** Returns the lead agent's messages so far. */
     said: () => parts.flatMap((part) => (part.type === 'text.done' ? [part.text] : [])),
     question: () => session.store.getSnapshot().context.questions.at(-1),
     async close() {
@@ -237,7 +241,7 @@ export function textTalk(options: TalkOptions = {}) {
   };
 }
 
-/** Returns the text of the author in a lead agent's instructions, without the explanation of notes. */
+/** Returns the text that the author wrote in a lead agent's instructions, without the explanation of notes. */
 export function withoutNotes(instructions = ''): string {
   return instructions.replace(/\n\n# Notes\n.*$/s, '').trim();
 }

@@ -1,5 +1,5 @@
-// The invariants of a tree of subagents at every moment, and at its end: P1, P7, P8, and that no subagent was
-// cancelled without a reason (P5).
+// The invariants of a tree of subagents, both at every moment and at the end of the tree: P1, P7, P8, and that no
+// subagent was cancelled without a reason (P5).
 
 import type { SubagentChunk } from '../../src/entries/subagents.ts';
 import type { Runtime } from '../../src/index.ts';
@@ -7,7 +7,7 @@ import type { Supervisor } from '../../src/actors/admission/supervisor.ts';
 import type { Person, Stage } from './tree-stage.ts';
 import { Budgets } from '../../src/actors/admission/budget.ts';
 
-/** Tools that the runtime adds to each spawned subagent, and that the checks do not watch. */
+/** Tools that the runtime adds to each spawned subagent, and which the checks do not watch. */
 const RUNTIMES_OWN = new Set([
   'ask_user',
   'not_for_me',
@@ -16,13 +16,13 @@ const RUNTIMES_OWN = new Set([
   'report_progress',
 ]);
 
-/** The tokens of one call of the scripted model. */
+/** The number of tokens that one call to the scripted model uses. */
 const CALL_TOKENS = 15;
 
 export class TreeChecks {
   readonly #stage: Stage;
   readonly #supervisor: Supervisor;
-  /** The subagents that hold a run slot, according to their grants. */
+  /** The subagents that have a run slot according to their grants. */
   readonly #holders = new Set<string>();
   readonly #budgets = new Set<Budgets>();
   readonly #stopWatching: () => void;
@@ -51,7 +51,7 @@ export class TreeChecks {
     if (chunk.type === 'ended') this.#ended(person, chunk);
     else if (chunk.type === 'message.sent' && chunk.mode !== null) {
       const { messageId } = chunk;
-      // A subagent that ends at this moment may have refused the message already.
+      // A subagent that is ending at this moment may already have refused the message.
       const known = stage.sent.get(messageId);
       stage.sent.set(messageId, { to: id, messageId, receipts: known?.receipts ?? 0 });
       stage.count('messages sent');
@@ -217,7 +217,7 @@ export class TreeChecks {
     for (const run of stage.runs) {
       if (run.personId !== id) continue;
       const entry = toolLedger.find(({ callId }) => callId === run.callId);
-      // A call that was cut off may have been done.
+      // A call that was cut off may have been carried out.
       const isKnown = status === 'completed' && run.state === 'returned';
       const known = isKnown ? ['ok', 'error'] : ['ok', 'error', 'in_flight'];
       const did = known.includes(entry?.status ?? '');
@@ -254,7 +254,7 @@ export class TreeChecks {
     }
   }
 
-  /** Checks that no subagent works for one that has ended. */
+  /** Checks that no subagent is working for one that has ended. */
   #outlived({ id, by, endedAt, outcome }: Person): void {
     const stage = this.#stage;
     const parent = by === null ? undefined : stage.people.get(by);
@@ -267,7 +267,7 @@ export class TreeChecks {
     );
   }
 
-  /** Counts the granted and released slots without using the supervisor. */
+  /** Counts the slots that were granted and released, independently of the supervisor. */
   #watchSlots(): void {
     const supervisor = this.#supervisor;
     const { requestSlot, releaseSlot, ended } = supervisor;
@@ -293,7 +293,7 @@ export class TreeChecks {
     };
   }
 
-  /** Watches the budgets of a scope when they admit calls, because no method returns them. */
+  /** Watches the budgets of a scope when they admit calls, because no method returns the budgets. */
   #watchBudgets(): () => void {
     const { admit } = Budgets.prototype;
     const seen = this.#budgets;
@@ -308,7 +308,7 @@ export class TreeChecks {
 
   #checkBudgets(): void {
     const stage = this.#stage;
-    // The last call of a subagent that has used up its budget exceeds the grant.
+    // The last call of a subagent that has used up its budget may exceed the grant.
     const beyond = stage.lastCalls;
     for (const budgets of this.#budgets) {
       const reports = [budgets.report, ...stage.live.map(({ id }) => budgets.of(id)?.report ?? {})];

@@ -1,4 +1,4 @@
-// Faults that are planted in the runtime, one at a time, to check that the checks of the trees find them.
+// Faults that are planted in the runtime one at a time, to verify that the checks on the trees find them.
 
 import { SubagentRegistry } from '../../src/actors/subagents/subagent-registry.ts';
 import { Cascade, SubagentHost } from '../../src/actors/subagents/subagent-host.ts';
@@ -19,11 +19,11 @@ export interface Fault {
   readonly scene: Scene;
   /** The first broken promise that the checks report must be one of these. */
   readonly breaks: readonly string[];
-  /** Plants the fault; returns a function that removes it. */
+  /** Plants the fault and returns a function that removes it. */
   plant(): () => void;
 }
 
-/** Replaces a method; returns a function that restores it. */
+/** Replaces a method and returns a function that restores it. */
 function replace<T extends object, K extends keyof T>(
   target: T,
   name: K,
@@ -36,7 +36,7 @@ function replace<T extends object, K extends keyof T>(
   };
 }
 
-/** Returns a function that is true every `times` calls. */
+/** Returns a function that returns true on every `times`-th call. */
 function every(times: number): () => boolean {
   let count = 0;
   return () => {
@@ -67,7 +67,7 @@ export const faults: readonly Fault[] = [
   {
     name: 'who waits for children keeps its slot',
     scene: 'program',
-    // A subagent that waits for a slot that is never free does not end.
+    // A subagent that is waiting for a slot never ends if no slot becomes free.
     breaks: ['P7', 'P1'],
     plant() {
       const subagents = new Map<string, Subagent>();

@@ -1,5 +1,5 @@
-// The model in a story of a tree: it makes the moves of each node, one in each call; then it waits for the node's
-// children, answers their questions, and ends.
+// The model in a story of a tree. It makes each node's moves, one per call. Then it waits for the node's children,
+// answers their questions, and finishes.
 
 import { readNotes, readTask } from '../../src/actors/notes/note.ts';
 import {
@@ -25,7 +25,7 @@ export function optionsOf(
   });
 }
 
-/** Creates one model for all nodes: each makes its moves, one in each call. */
+/** Creates one model for all nodes. It makes each node's moves, one per call. */
 export function treeModel(stage: Stage) {
   const cursors = new Map<number, number>();
   return scriptedModel({
@@ -88,7 +88,7 @@ function stepOf(
   return lastWords(stage, person);
 }
 
-/** Waits for the node's children, if the story says so, and then answers. */
+/** Waits for the node's children if the story says so, and then answers. */
 function lastWords(stage: Stage, person: Person): ScriptedStep {
   const node = stage.story.nodes[person.node];
   const mine = stage.live.filter(({ by }) => by === person.id);
@@ -99,7 +99,7 @@ function lastWords(stage: Stage, person: Person): ScriptedStep {
       calls: [{ name: 'await_subagent', input: { subagentIds: mine.map(({ id }) => id) } }],
     };
   }
-  // The node ends its children, or leaves that to the runtime.
+  // The node ends its children or leaves that to the runtime.
   const [one] = mine;
   if (one && node && node.at > 0)
     return { calls: [{ name: 'kill_subagent', input: { subagentId: one.id } }] };

@@ -1,5 +1,5 @@
-// Plays a story of a tree of subagents, checks it whenever it is idle, and ends it. First, all nodes behave until
-// the tree is idle, which must take a bounded time; then the scope is closed, and must leave nothing behind.
+// Plays a story of a tree of subagents, checks the tree whenever it is idle, and ends it. First, all nodes behave until
+// the tree is idle, which must happen within a limited time. Then the scope is closed and must leave nothing behind.
 
 import { simulatedEnvironment } from '../../src/testing/index.ts';
 import { configOf, everyToolName, onStage, rootTools } from './tree-tools.ts';
@@ -10,12 +10,12 @@ import { Stage, type Counts } from './tree-stage.ts';
 import { inWords, parentOf, type Outside, type Scene, type Story } from './tree-story.ts';
 import { TreeUser } from './tree-user.ts';
 
-/** The bound until the tree is idle, in milliseconds after the last event from outside. */
+/** The time limit for the tree to become idle, in milliseconds after the last outside event. */
 const IDLE_WITHIN_MS = 200_000;
 const ROUND_MS = 2000;
 const THE_LEAD = { subagentId: null };
 
-/** Plays the story. @throws an error with what went wrong, and the story in words */
+/** Plays the story. @throws an error that says what went wrong and describes the story in words */
 export async function play(story: Story, scene: Scene, counts: Counts): Promise<void> {
   const theatre = new Theatre(story, scene, counts);
   const { wrong } = theatre.stage;
@@ -75,7 +75,7 @@ class Theatre {
     await this.#ends();
   }
 
-  /** Gives a task as the app. */
+  /** Assigns a task on behalf of the app. */
   #spawn(index: number): void {
     const { stage } = this;
     const { grant, workstream = null, maxDepth = null } = stage.story.nodes[index] ?? {};
@@ -158,7 +158,7 @@ class Theatre {
     });
   }
 
-  /** Answers a question as the lead agent or the program. */
+  /** Answers a question on behalf of the lead agent or the program. */
   #inform(n: number): void {
     const { stage } = this;
     const asking = stage.service
@@ -182,7 +182,7 @@ class Theatre {
     );
   }
 
-  /** By voice: waits until the current question is heard and seen, before the user acts. */
+  /** In a voice session, waits until the current question has been heard and seen before the user acts. */
   async #hearsOut(): Promise<void> {
     for (let round = 0; round < 4 && this.#book.owner?.state === 'presenting'; round += 1)
       await this.#pause(300);
@@ -197,7 +197,7 @@ class Theatre {
     this.#closing = this.#place.close();
   }
 
-  /** Lets time pass until the tree is idle, and checks it. */
+  /** Lets time pass until the tree is idle, and then checks it. */
   async #pause(ms: number): Promise<void> {
     const { environment } = this.stage;
     if (ms > 0) {
@@ -225,7 +225,7 @@ class Theatre {
     }
   }
 
-  /** Checks that delivered results are forgotten after their time, and nothing else remains. */
+  /** Checks that delivered results are forgotten in time and that nothing else remains. */
   async #isForgotten(): Promise<void> {
     const { stage } = this;
     const { service, environment } = stage;
@@ -245,7 +245,7 @@ class Theatre {
     stage.expect(left.length === 0, 'P7', () => `${left.join()} are never forgotten`);
   }
 
-  /** Checks that all places are free again, so that as many subagents could be spawned as before. */
+  /** Checks that all places are free again, so that as many subagents can be spawned as before. */
   #isEmpty(): void {
     const { stage } = this;
     const { supervisor } = this.#place.runtime;

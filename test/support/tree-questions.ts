@@ -1,4 +1,4 @@
-// The questions of a story and their answers: P2 and P3, as a user sees them.
+// The questions in a story and their answers: P2 and P3, as a user experiences them.
 
 import type { QuestionView } from '../../src/index.ts';
 import type { Stage } from './tree-stage.ts';
@@ -9,7 +9,7 @@ const OVER: ReadonlySet<string> = new Set(['answered', 'expired', 'withdrawn', '
 interface Question {
   view: QuestionView;
   readonly number: number;
-  /** The user's reactions while the question was active: words or clicks. */
+  /** The user's reactions while the question was active, in words or clicks. */
   readonly tried: string[];
   clicksAccepted: number;
 }
@@ -19,10 +19,10 @@ export function numberOf({ question, action }: Pick<QuestionView, 'question' | '
   return (action?.input as { k: number } | undefined)?.k ?? Number(/^Q(\d+)/.exec(question)?.[1]);
 }
 
-/** The words for the second of two options. */
+/** The words that select the second of two options. */
 export const SECOND = 'the second one';
 
-/** Utterances that are consent and nothing else. */
+/** Utterances that approve and say nothing else. */
 export const CONSENT: ReadonlySet<string> = new Set(['yes', 'yes, go ahead']);
 
 export class QuestionBook {
@@ -65,7 +65,7 @@ export class QuestionBook {
     if (state === 'answered') this.#answered(view, before);
   }
 
-  /** Records words of the user. */
+  /** Records the user's words. */
   said(text: string): void {
     const { owner } = this;
     const question = owner && this.#questions.get(owner.requestId);
@@ -74,7 +74,7 @@ export class QuestionBook {
     if (owner.kind === 'approval' && CONSENT.has(text)) this.#consent(question.number, 1);
   }
 
-  /** Records a click of the user: `give` makes it, and returns whether it counted. */
+  /** Records a click by the user. `give` performs the click and returns whether it counted. */
   clicked(
     requestId: string,
     answer: { readonly optionId: string },
@@ -117,7 +117,7 @@ export class QuestionBook {
     });
   }
 
-  /** Checks the questions of an idle tree: a question in the queue waits for another one. */
+  /** Checks the questions of an idle tree: a question in the queue must be waiting for another question. */
   check(): void {
     const waiting = this.all.filter(({ state }) => state === 'queued');
     this.#stage.expect(
@@ -127,7 +127,7 @@ export class QuestionBook {
     );
   }
 
-  /** Checks at the end that each answer is in the ledger of its asker, and nowhere else. */
+  /** Checks at the end that each answer is in the ledger of the subagent that asked, and nowhere else. */
   end(): void {
     const stage = this.#stage;
     for (const { view, number } of this.#questions.values()) {

@@ -1,5 +1,5 @@
-// The scene of a story of a tree: a text session, a voice session or a program, with the limits of the story and a
-// journal that is as slow or as faulty as the story says.
+// The scene of a story of a tree: a text session, a voice session or a program, with the limits that the story sets and
+// a journal that is as slow or faulty as the story says.
 
 import {
   createRuntime,
@@ -18,15 +18,15 @@ import { rootTools } from './tree-tools.ts';
 import type { Stage } from './tree-stage.ts';
 import type { Scene } from './tree-story.ts';
 
-/** Errors that the accidents of a story explain. */
+/** Errors that the accidents in a story explain. */
 const ACCIDENTS = ['the disk is full', 'RESPONSE_TIMEOUT'];
 
 export interface Place {
   readonly runtime: Runtime;
   readonly service: SubagentTree;
-  /** Null in a program. */
+  /** Null for a program. */
   readonly session: TextSession | VoiceSession | null;
-  /** Null unless it is a voice session. */
+  /** Null unless the scene is a voice session. */
   readonly transport: FakeTransport | null;
   close(): Promise<void>;
 }
@@ -85,7 +85,7 @@ export function openPlace(
   return { runtime, service, session, transport, close: () => session.close() };
 }
 
-/** Creates a journal that stores each entry after a delay, and none while the disk is full. */
+/** Creates a journal that stores each entry after a delay, and stores no entry while the disk is full. */
 function journalOf(stage: Stage): Journal {
   const { story, environment } = stage;
   const { clock, scheduler, random } = environment;

@@ -1,8 +1,8 @@
-// The facts of a story while it is played, recorded independently of the runtime: parents, permissions, questions,
-// answers, messages, runs and endings.
+// The facts of a story while it is being played, recorded independently of the runtime: parents, permissions,
+// questions, answers, messages, runs and ends.
 //
-// Owns:     these records, and the list of failures (`wrong`).
-// Does not: play a story, or ask the runtime.
+// Owns:     these records and the list of failures (`wrong`).
+// Does not: play a story or ask the runtime.
 
 import type { SubagentTree } from '../../src/actors/subagents/subagent-tree.ts';
 import type { Outcome } from '../../src/actors/contracts/outcome.ts';
@@ -13,7 +13,7 @@ import type { Story } from './tree-story.ts';
 export interface Asked {
   readonly node: number;
   readonly by: string | null;
-  /** The tools that it may use at most, by name. */
+  /** The names of all tools that it may use. */
   readonly tools: ReadonlySet<string>;
   readonly denied: ReadonlySet<string>;
   readonly workstream: string | null;
@@ -29,7 +29,7 @@ export interface Person extends Asked {
   outcome: Outcome | null;
   /** Milliseconds since 1970. */
   endedAt: number;
-  /** The outcome as it was first told, to check that it does not change. */
+  /** The outcome that was reported first, to check that it does not change. */
   told: string;
 }
 
@@ -40,7 +40,7 @@ export interface Run {
   readonly tool: string;
   /** `cut off`: the call was cancelled before it returned. */
   state: 'begun' | 'returned' | 'cut off' | 'threw';
-  /** The output that the ledger must have. */
+  /** The output that the ledger must contain. */
   output: unknown;
 }
 
@@ -50,7 +50,7 @@ export interface Sent {
   receipts: number;
 }
 
-/** Counts over many stories, which show that the stories contain each kind of event. */
+/** Counts over many stories. They show that the stories contain each kind of event. */
 export type Counts = Map<string, number>;
 
 export class Stage {
@@ -60,20 +60,20 @@ export class Stage {
   readonly people = new Map<string, Person>();
   readonly runs: Run[] = [];
   readonly sent = new Map<string, Sent>();
-  /** How often the user consented to the call with this number. */
+  /** How often the user approved the call with this number. */
   readonly consents = new Map<number, number>();
-  /** The number of spawn requests, by outcome. */
+  /** The number of spawn requests by outcome. */
   readonly spawns = { asked: 0, accepted: 0, rejected: 0 };
   readonly waits = { begun: 0, settled: 0 };
   readonly wrong: string[] = [];
   service!: SubagentTree;
   asking: Asked | null = null;
   isClosing = false;
-  /** The last calls, which hand in the work done after a budget is used up. */
+  /** The number of last calls, which hand in the work that was done before a budget was used up. */
   lastCalls = 0;
-  /** The journal keeps nothing before this time, in milliseconds since 1970. */
+  /** The journal stores nothing before this time, in milliseconds since 1970. */
   brokenUntil = 0;
-  /** Timers of the tools and of the user, which do not belong to the runtime. */
+  /** Timers of the tools and the user, which do not belong to the runtime. */
   ownTimers = 0;
   #numbers = 0;
 
@@ -97,19 +97,19 @@ export class Stage {
     return this.#numbers;
   }
 
-  /** Returns the newest subagent of this node. */
+  /** Returns the newest subagent for this node. */
   playing(node: number): Person | undefined {
     let found: Person | undefined;
     for (const person of this.people.values()) if (person.node === node) found = person;
     return found;
   }
 
-  /** Returns the id of the subagent that a number stands for; the id may be unknown. */
+  /** Returns the id of the subagent that a number stands for. The id may be unknown. */
   idOf(number: number): string {
     return this.playing(number % (this.story.nodes.length + 1))?.id ?? 'sub_404';
   }
 
-  /** Returns the id of a working subagent, if there is one; sometimes any id. */
+  /** Returns the id of a working subagent if there is one, and sometimes any other id. */
   someone(number: number): string {
     const { live } = this;
     return number % 5 === 0
@@ -147,7 +147,7 @@ export class Stage {
     return [...this.people.values()].filter(({ outcome }) => outcome === null);
   }
 
-  /** Requests a spawn, and attributes its immediate effects to the requester. */
+  /** Requests a spawn and attributes its immediate effects to the requester. */
   asks<T>(asked: Asked, request: () => T): T {
     this.spawns.asked += 1;
     this.asking = asked;
@@ -162,7 +162,7 @@ export class Stage {
     for (const person of this.live) person.blamed.add(why);
   }
 
-  /** Records the outcome of a spawn request: null is accepted. */
+  /** Records the outcome of a spawn request. Null means that it was accepted. */
   settleSpawn(error: { readonly code: string; readonly message: string } | null): void {
     if (error === null) {
       this.spawns.accepted += 1;
@@ -177,7 +177,7 @@ export class Stage {
     this.expect(isFull || !isAboutPlaces, 'P7', () => `there is room, but: ${message}`);
   }
 
-  /** Makes the journal keep nothing for this time. */
+  /** Makes the journal store nothing for this long. */
   journalBreaks(ms: number): void {
     this.brokenUntil = this.environment.clock.now() + ms;
     this.count('journal broke');
@@ -187,17 +187,17 @@ export class Stage {
     return this.brokenUntil > 0;
   }
 
-  /** Tells whether each entry is in the journal at once. */
+  /** Returns whether the journal stores each entry at once. */
   get isPrompt(): boolean {
     return this.story.journalMs === 0 && !this.isBroken;
   }
 
-  /** Tells whether the journal may still be retrying entries that it could not keep. */
+  /** Returns whether the journal may still be retrying entries that it could not store. */
   get isBroken(): boolean {
     return this.journalBroke && this.environment.clock.now() < this.brokenUntil + 2000;
   }
 
-  /** Waits for the time of a tool or program, which does not count as the runtime's. */
+  /** Waits for as long as a tool or program takes. This time does not count as the runtime's. */
   takes(ms: number): Promise<void> {
     this.ownTimers += 1;
     return new Promise((resolve) => {

@@ -1,12 +1,12 @@
-// A story of a tree of subagents, as plain data: its nodes, the behaviour of each model, and the events from outside.
+// A story of a tree of subagents as plain data: its nodes, the behaviour of each model, and the outside events.
 // `storyOf` generates it, `inWords` describes it, and `tree-play.ts` plays it.
 //
-// Most of a story is kinds and numbers; the existing subagents decide what a number stands for.
+// Most of a story consists of kinds and numbers. The subagents that exist at the time decide what a number stands for.
 
 import fc from 'fast-check';
 import type { SubagentConfig } from '../../src/index.ts';
 
-/** The owner of the tree: a session by text or voice, or a program. */
+/** The owner of the tree: a text session, a voice session, or a program. */
 export type Scene = 'text' | 'voice' | 'program';
 
 const callKinds = [
@@ -48,17 +48,17 @@ export type OutsideKind =
 
 interface Act<Kind> {
   readonly kind: Kind;
-  /** Selects the target among the existing ones, and the manner. */
+  /** Selects the target among the subagents that exist, and how the action is done. */
   readonly n: number;
 }
 
-/** One answer of a model: parallel calls of tools; without calls it is the final answer. */
+/** One answer of a model: parallel tool calls, or the final answer if there are no calls. */
 export interface Move {
   readonly calls: readonly Act<CallKind>[];
   readonly delayMs: number;
 }
 
-/** The grant of a parent's model to a spawned child. */
+/** The grant that a parent's model gives to a child that it spawns. */
 export interface Grant {
   /** Null: all. */
   readonly tools: readonly string[] | null;
@@ -66,14 +66,14 @@ export interface Grant {
 }
 
 export interface Node {
-  /** Selects the parent among the earlier nodes; 0: the lead agent. */
+  /** Selects the parent among the earlier nodes, or the lead agent if 0. */
   readonly parent: number;
-  /** The parent waits for the node in the call that creates it. */
+  /** The parent waits for the node in the call that creates the node. */
   readonly isHandedOver: boolean;
   /** The parent's move that creates the node. */
   readonly at: number;
   readonly moves: readonly Move[];
-  /** Before it answers, the node waits for its children, and answers their questions. */
+  /** Before the node answers, it waits for its children and answers their questions. */
   readonly waits: boolean;
   readonly grant: Grant;
   readonly workstream: string | null;
@@ -98,14 +98,14 @@ export interface Story {
   readonly outside: readonly Outside[];
   readonly limits: Limits;
   readonly budget: { readonly tokens?: number; readonly steps?: number; readonly agents?: number };
-  /** The longest time until an entry is kept, in milliseconds; 0: at once. */
+  /** The longest time until an entry is stored, in milliseconds. 0 means at once. */
   readonly journalMs: number;
   readonly seed: number;
 }
 
 const n = fc.nat(59);
 
-/** Generates mostly the first value; the others by their weight. */
+/** Generates mostly the first value, and the others by their weight. */
 function mostly<T>(usual: T, weight: number, ...others: T[]): fc.Arbitrary<T> {
   return fc.oneof(
     { arbitrary: fc.constant(usual), weight },
@@ -121,7 +121,7 @@ const move: fc.Arbitrary<Move> = fc.record({
   delayMs: mostly(0, 4, 40, 700, 4000),
 });
 
-/** Undefined is the same as absent. */
+/** Undefined has the same meaning as absent. */
 const config = fc.record({
   maxSteps: mostly(8, 5, 2),
   timeout: mostly(12_000, 4, 1500),
@@ -141,7 +141,7 @@ const config = fc.record({
   onHung: fc.constantFrom('mark', 'cancel'),
 }) as fc.Arbitrary<Partial<SubagentConfig>>;
 
-/** Tools that may be granted and denied; no subagent has the tool `nothing`. */
+/** Tools that may be granted and denied. No subagent has the tool `nothing`. */
 export const ownTools = ['alpha', 'beta', 'risky'] as const;
 
 const grant: fc.Arbitrary<Grant> = fc.record({
@@ -173,7 +173,7 @@ const limits: fc.Arbitrary<Limits> = fc.record({
   whenFull: mostly('queue', 4, 'reject' as const),
 }) as fc.Arbitrary<Limits>;
 
-/** Generates stories of a scene. They are small: many of them find more than long ones. */
+/** Generates stories for a scene. The stories are small, because many small stories find more faults than long ones. */
 export function storyOf(scene: Scene): fc.Arbitrary<Story> {
   const kinds: readonly OutsideKind[] = [
     ...outsideKinds[scene],
@@ -201,25 +201,25 @@ export function storyOf(scene: Scene): fc.Arbitrary<Story> {
   });
 }
 
-/** Returns the number of the node's parent; null: the lead agent. */
+/** Returns the number of the node's parent, or null for the lead agent. */
 export function parentOf(nodes: readonly Node[], index: number): number | null {
   const { parent = 0 } = nodes[index] ?? {};
   return index === 0 || parent === 0 ? null : (parent - 1) % index;
 }
 
-/** Returns the children that are created in one move of a node. */
+/** Returns the children that are created in one of a node's moves. */
 export function childrenAt(nodes: readonly Node[], index: number, moveAt: number): number[] {
   return nodes.flatMap((child, at) =>
     parentOf(nodes, at) === index && child.at % movesOf(nodes, index) === moveAt ? [at] : [],
   );
 }
 
-/** Returns the number of moves of a node: its moves, and one more that creates children. */
+/** Returns the number of moves that a node makes: its own moves, and one more that creates children. */
 export function movesOf(nodes: readonly Node[], index: number): number {
   return (nodes[index]?.moves.length ?? 0) + 1;
 }
 
-/** Describes the story for a person. */
+/** Describes the story for a human reader. */
 export function inWords({ nodes, outside, limits, budget, journalMs, seed }: Story): string {
   const act = ({ kind, n: number }: Act<string>): string => `${kind} (${number})`;
   const lines = nodes.flatMap((each, index) => {

@@ -1,8 +1,8 @@
-// The tools of a story of a tree: each tells the stage of its use, checks that the caller may do this (P8), and that
-// a risky call has consent (P3).
+// The tools in a story of a tree. Each one reports its use to the stage and checks that the caller may use it (P8) and
+// that a risky call has been approved (P3).
 //
-// The tools are created once, because a schema for a model is costly and a story is short. `onStage` sets the current
-// story; stories are played one after the other.
+// The tools are created only once, because a schema for a model is costly and a story is short. `onStage` sets the
+// current story, because stories are played one after the other.
 
 import { tool } from 'ai';
 import { z } from 'zod';
@@ -18,7 +18,7 @@ import type { Asked, Person, Run, Stage } from './tree-stage.ts';
 
 let current: Stage | null = null;
 
-/** Uses the tools in this story from now on. */
+/** From now on, the tools belong to this story. */
 export function onStage(stage: Stage): void {
   current = stage;
 }
@@ -28,7 +28,7 @@ function theStage(): Stage {
   return current;
 }
 
-/** Tools that the runtime adds, or restricts to a role: they give no authority. */
+/** Tools that the runtime adds or restricts to a role. They give no authority. */
 export const RUNTIMES_OWN = new Set(['ask_user', 'not_for_me', 'request_input', 'complete_task']);
 interface Call {
   readonly toolCallId: string;
@@ -37,7 +37,7 @@ interface Call {
 
 type Execute = (input: never, call: Call) => unknown;
 
-/** Returns the same tool, whose use the stage records. */
+/** Returns the same tool with its use recorded by the stage. */
 function watched(
   name: string,
   made: object,
@@ -131,7 +131,7 @@ interface Refusal {
   readonly message: string;
 }
 
-/** Returns why a tool about other subagents refused. */
+/** Returns why a tool for other subagents refused. */
 const errorOf = (result: unknown): Refusal | null =>
   (result as { error?: Refusal } | null)?.error ?? null;
 
@@ -165,7 +165,7 @@ const family = createParentSubagentToolset({
 const toParent = createChildSubagentToolset();
 const beta = worker('beta');
 
-/** Creates the tools about other subagents, with targets that a node may see. */
+/** Creates the tools for other subagents, whose targets are limited to those that a node may see. */
 const onOther = (
   name: 'check_subagent' | 'send_to_subagent' | 'kill_subagent',
   then: (stage: Stage, caller: Person, id: string, result: Record<string, unknown>) => void,
@@ -282,7 +282,7 @@ function spawnOf(
   return { node, by: caller.id, tools: new Set(left), denied, workstream: caller.workstream };
 }
 
-/** The tools of nodes with tools of their author, and of nodes that are tools. */
+/** The tools of nodes that have tools from their author, and of nodes that are tools. */
 const everyTool: Record<string, object> = {
   alpha: worker('alpha'),
   beta,
@@ -306,7 +306,7 @@ export const everyToolName = (): string[] =>
 export const rootTools: Readonly<Record<string, object>> = everyTool;
 
 function helper(): object {
-  // The helper itself is one of the tools of its subagent: the list is complete once this function has returned.
+  // The helper itself is one of its subagent's tools, so the list is complete once this function has returned.
   const made = subAgentTools(
     createSubAgentTool(
       {
@@ -335,7 +335,7 @@ function helper(): object {
         [...stage.people.values()]
           .slice(before)
           .find((each) => each.by === caller.id && each.node === node);
-      // The subagent that gives the call up ends it.
+      // The subagent that gives up the call ends the child.
       signal.addEventListener('abort', () => made()?.blamed.add('given up'));
       stage.waits.begun += 1;
       const asked = spawnOf(caller, node, everyToolName());

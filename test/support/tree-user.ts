@@ -1,5 +1,5 @@
-// The user in a story of a tree, with a screen and, by voice, a loudspeaker: speaks, clicks, interrupts, leaves and
-// comes back. In a story of a program, the program takes the user's place.
+// The user in a story of a tree, with a screen and, in a voice session, a loudspeaker. The user speaks, clicks,
+// interrupts, leaves and comes back. In a story about a program, the program takes the user's place.
 
 import type { GivenAnswer } from '../../src/actors/subagent/ask-user.ts';
 import type { AskedQuestion } from '../../src/actors/contracts/records.ts';
@@ -22,7 +22,7 @@ export class TreeUser {
   readonly #book: QuestionBook;
   readonly #place: Place;
   #leave: (() => void) | null = null;
-  /** The item that the loudspeaker has not played yet. */
+  /** The item that the loudspeaker has not yet played. */
   #unplayed: string | null = null;
   #utterances = 0;
 
@@ -52,7 +52,7 @@ export class TreeUser {
     this.#leave = null;
   }
 
-  /** Says words that may be about the current question. */
+  /** Says something that may be about the current question. */
   speaks(n: number): void {
     const { owner } = this.#book;
     const [first, second] = owner?.options ?? [];
@@ -66,7 +66,7 @@ export class TreeUser {
     this.#say(words ?? 'hello');
   }
 
-  /** Interrupts the lead agent, if it speaks. */
+  /** Interrupts the lead agent if it is speaking. */
   breaksIn(): void {
     if (this.#unplayed === null) {
       this.#model?.begin('And so it goes on.', 3000);
@@ -86,11 +86,11 @@ export class TreeUser {
     const click = (): void =>
       this.#book.clicked(requestId, { optionId }, () => session.answer(requestId, { optionId }));
     click();
-    // A second click at the same moment, of which only one counts.
+    // A second click at the same moment. Only one of the two counts.
     if (n % 5 === 0) click();
   }
 
-  /** Plays all sound to the end, and lets the voice model say the requested messages. */
+  /** Plays all audio to the end and lets the voice model speak the requested messages. */
   listens(): void {
     const { session } = this.#place;
     if (!session || 'parts' in session) return;
@@ -111,7 +111,7 @@ export class TreeUser {
     return current.isClosed || current.openRequests.length === 0 ? null : current;
   }
 
-  /** Returns the answer of a program, in the place of the user. */
+  /** Returns the answer that a program gives in the user's place. */
   async answers(question: AskedQuestion, signal: AbortSignal): Promise<GivenAnswer | null> {
     const stage = this.#stage;
     const number = numberOf(question);
@@ -136,7 +136,7 @@ export class TreeUser {
     this.#book.said(text);
     this.#stage.count('utterances');
     if (transport) {
-      // Words during the lead agent's speech, or just before it, interrupt it.
+      // An utterance during the lead agent's speech, or just before it, interrupts the speech.
       for (const person of this.#stage.live) if (person.wantsBargeIn) person.blamed.add('barge-in');
       this.#utterances += 1;
       transport.current.utterance(text, `said_${this.#utterances}`);

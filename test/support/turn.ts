@@ -1,16 +1,16 @@
-// A turn of a voice model, for tests of its parts.
+// A turn of a voice model, for tests of the turn's parts.
 
 import { createHost, type Host } from '../../src/actors/runtime/host.ts';
 import { memoryJournal, type Environment } from '../../src/index.ts';
 import type { TurnInput } from '../../src/machines/index.ts';
 
-/** Creates a session that has only a host. */
+/** Creates a session that only has a host. */
 export const sessionIn = (environment: Environment): { id: string; host: Host } => ({
   id: 'ses',
   host: createHost({ environment, journal: memoryJournal() }),
 });
 
-/** Returns the input of a turn whose model is asked for each reply, or answers without a request. */
+/** Returns the input of a turn whose model either is asked for each reply or answers without a request. */
 export const turnOf = ({ answersWords }: { answersWords: boolean }): TurnInput => ({
   keepsOffers: false,
   whileToolWorks: 'keeps_floor',

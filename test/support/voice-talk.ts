@@ -1,5 +1,5 @@
-// A conversation by voice on a voice model that the test controls, with scripted subagents. The counterpart of
-// `text-talk.ts`: the test speaks for the user, for the lead agent and for the client's loudspeaker.
+// A voice conversation with scripted subagents and a voice model that the test controls. The counterpart of
+// `text-talk.ts`: the test speaks for the user, the lead agent and the client's loudspeaker.
 
 import type { SessionEvent } from '../../src/index.ts';
 import { VoiceSession, type VoiceSessionOptions } from '../../src/voice-session.ts';
@@ -17,7 +17,7 @@ export type VoiceTalkOptions = Omit<TalkOptions, 'lead' | 'runtime'> &
     readonly transport?: FakeTransport;
   };
 
-/** The pause after which a delivery is told: `quietMs`, and a little more. */
+/** The pause after which a message is delivered: `quietMs` and a little more. */
 const PAUSE_MS = 400;
 
 export function voiceTalk(options: VoiceTalkOptions = {}) {
@@ -71,7 +71,7 @@ export function voiceTalk(options: VoiceTalkOptions = {}) {
       await environment.settle();
       return id;
     },
-    /** Plays an item as the client: all of it by default. */
+    /** Plays an item as the client does, completely by default. */
     async play(itemId: string, playedMs = 1000) {
       session.playout.next({ itemId, playedMs });
       await environment.settle();
@@ -92,7 +92,7 @@ export function voiceTalk(options: VoiceTalkOptions = {}) {
       await environment.settle();
       if (model().openRequests.length > 0) await talk.speak('I am on it.');
     },
-    /** Makes the lead agent settle the question that has the floor by a call. */
+    /** Makes the lead agent settle the question that has the floor with a tool call. */
     async settles(settled: { readonly quote: string; readonly [more: string]: unknown }) {
       calls += 1;
       const json = JSON.stringify({ action: 'answer', ...settled });
@@ -101,7 +101,7 @@ export function voiceTalk(options: VoiceTalkOptions = {}) {
     },
     /** Lets a moment of silence pass. */
     pause: () => environment.advance(PAUSE_MS),
-    /** Returns the requested message of the lead agent; null: none. */
+    /** Returns the message that the lead agent is asked to speak, or null if there is none. */
     asked: () => {
       const [request] = model().openRequests;
       if (!request) return null;

@@ -1,5 +1,5 @@
-// Reads the requests of the providers' packages back as calls of a model: the rules of an API apply to its input, and
-// not to the package's input.
+// Converts the requests of the providers' packages back to model calls, because the rules of an API apply to the API's
+// input and not to the package's input.
 
 import type { ProviderApi, RuledCall } from '../../src/testing/index.ts';
 
@@ -19,10 +19,10 @@ export function readRequest(api: ProviderApi, body: string): RuledCall {
   return api === 'openai-responses' ? responses(request) : chat(request);
 }
 
-/** Collects messages in order: adjacent parts of one role become one message if the API has one item for each. */
+/** Collects messages in order. If the API has one item per part, adjacent parts of the same role become one message. */
 class Reading {
   readonly prompt: Prompt = [];
-  /** The next result begins a message. */
+  /** The next result starts a new message. */
   isNew = false;
 
   text(role: 'system' | 'user', text: string): void {
@@ -30,7 +30,7 @@ class Reading {
     else this.prompt.push({ role, content: [{ type: 'text', text }] });
   }
 
-  /** Adds a part of the assistant. `isNew`: it begins a message. */
+  /** Adds a part of the assistant's message. `isNew`: the part starts a new message. */
   assistant(part: Assistant['content'][number] | null, isNew: boolean): void {
     const last = this.prompt.at(-1);
     if (!isNew && last?.role === 'assistant') {
@@ -91,7 +91,7 @@ function toolOf(name: unknown, inputSchema: unknown, description?: unknown): Too
   };
 }
 
-/** Reads the chat of OpenAI, DeepSeek, Mistral and Qwen. */
+/** Reads the chat format of OpenAI, DeepSeek, Mistral and Qwen. */
 function chat({ messages, tools }: Json): RuledCall {
   const read = new Reading();
   for (const { role, content, tool_calls, tool_call_id, reasoning_content } of list(messages)) {
@@ -133,7 +133,7 @@ function responses({ input, tools }: Json): RuledCall {
     else if (type === 'function_call')
       read.call(string(call_id), string(name), parsed(json), isNew);
     else if (type === 'function_call_output') read.result(string(call_id), string(item['output']));
-    // The API keeps the words, and knows the item by its id.
+    // The API stores the text and knows the item by its id.
     else if (isReasoning) read.assistant({ type: 'reasoning', text: '' }, isNew);
     else if (role === 'assistant')
       read.assistant({ type: 'text', text: textsIn(content).join('') }, isNew);
@@ -155,7 +155,7 @@ function anthropic({ system, messages, tools }: Json): RuledCall {
       : list(content)) {
       const { type, text, id, name, input, tool_use_id } = record(block);
       if (type === 'text' && role === 'user') read.text('user', string(text));
-      // A text that is empty on the wire was blank before: the package trims it.
+      // A text that is empty on the wire was blank before, because the package trims it.
       if (type === 'text' && role === 'assistant')
         read.assistant({ type, text: string(text) || ' ' }, false);
       if (type === 'thinking')

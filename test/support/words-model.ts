@@ -1,9 +1,9 @@
-// A model that reads words over questions as a test wants (`consentModel`). It finds the mark of a meaning in its
-// instructions, as a real model does.
+// A model that interprets utterances over questions as a test requests (`consentModel`). It finds the marker of a
+// meaning in its instructions, as a real model does.
 
 import { scriptedModel, type SimulatedEnvironment } from '../../src/testing/index.ts';
 
-/** The beginning of the line of each meaning. */
+/** The start of the line for each meaning. */
 const LINES = {
   yes: 'the words are a plain yes',
   always: 'the words are such a yes, and ask',
@@ -25,7 +25,8 @@ export interface WordsAsked {
 }
 
 /**
- * Returns a model that reads words so, and its requests. A meaning in brackets is answered as it is, without its mark.
+ * Returns a model that interprets utterances in this way, and its requests. A meaning in brackets is the literal
+ * answer, without a marker.
  */
 export function wordsModel(
   meaning: (asked: WordsAsked) => Meant | readonly [literally: string] | Error,
@@ -58,7 +59,7 @@ export function wordsModel(
   return { model, asked };
 }
 
-/** Returns a reader of a few words, which takes all others for unclear. */
+/** Returns an interpreter that knows a few texts and treats all others as unclear. */
 export function lexicon(known: Readonly<Partial<Record<Meant, readonly string[]>>>) {
   return ({ words }: WordsAsked): Meant => {
     const said = words.join(' ');

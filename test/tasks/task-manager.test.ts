@@ -1,4 +1,4 @@
-// Tasks of an external agent under a manager's rules (TASK-MANAGER-1..3, MANAGED-1, 2).
+// An external agent's tasks under a manager's rules (TASK-MANAGER-1..3, MANAGED-1, 2).
 
 import { describe, expect, it, test } from 'vitest';
 import { createRuntime, type GivenAnswer, type SubagentConfig } from '../../src/index.ts';
@@ -147,7 +147,7 @@ describe('threads', { tags: ['B79', 'B80'] }, () => {
     });
   });
 
-  test('keeps the threads of sessions separate (TASK-MANAGER-1)', async () => {
+  test('keeps the threads of different sessions separate (TASK-MANAGER-1)', async () => {
     const { done, agents } = manual();
     await done({ topic: 'mail' });
     await done({ topic: 'mail' }, { of: {} });
@@ -157,7 +157,7 @@ describe('threads', { tags: ['B79', 'B80'] }, () => {
     ]);
   });
 
-  it("passes the session's latest topic to the plan, until its thread is dropped", async () => {
+  it("passes the session's latest topic to the plan until its thread is dropped", async () => {
     const given: (string | undefined)[] = [];
     const { done, environment } = manual({
       threadTtlMs: 60_000,
@@ -176,7 +176,7 @@ describe('threads', { tags: ['B79', 'B80'] }, () => {
     expect(given).toEqual([undefined, undefined, 'mail', 'mail', 'calendar', undefined]);
   });
 
-  test("creates no thread for a failed task, and keeps the topic's previous thread (TASK-MANAGER-2)", async () => {
+  test("creates no thread for a failed task and keeps the topic's previous thread (TASK-MANAGER-2)", async () => {
     const { done, start, agents, manager } = manual();
     const fail = async () => {
       const { session, agent } = await start({ topic: 'mail' });
@@ -191,7 +191,7 @@ describe('threads', { tags: ['B79', 'B80'] }, () => {
     expect(manager.stats().threads).toEqual([{ topic: 'mail', sessionId: 'session-2', tasks: 1 }]);
   });
 
-  test("interrupts a cancelled task's turn before its thread is released", async () => {
+  test("interrupts a cancelled task's turn before it releases the thread", async () => {
     const { done, start, agents, sent } = manual();
     await done({ topic: 'mail' });
     const { session, events } = await start({ topic: 'mail' });
@@ -202,7 +202,7 @@ describe('threads', { tags: ['B79', 'B80'] }, () => {
     expect(agents[1]?.released).toBe('suspended');
   });
 
-  test('starts a new thread if the agent no longer knows it, except for a resumed task', async () => {
+  test('starts a new thread if the agent no longer knows it, unless the task is resumed', async () => {
     const { done, start, agents, unknown } = manual();
     await done({ topic: 'mail' });
     unknown.add('session-1');
@@ -213,7 +213,7 @@ describe('threads', { tags: ['B79', 'B80'] }, () => {
     );
   });
 
-  test("resumes a task in another process, in its thread's folder", async () => {
+  test("resumes a task in its thread's folder in another process", async () => {
     const before = manual();
     await before.done({ topic: 'mail' });
     const { session } = await before.start({ topic: 'mail' });
@@ -237,7 +237,7 @@ describe('threads', { tags: ['B79', 'B80'] }, () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('reports a folder that cannot be removed, and continues', async () => {
+  test('reports that a folder cannot be removed and continues', async () => {
     const relay = scriptedRelay();
     const environment = simulatedEnvironment();
     const { relay: managed } = taskManager({
@@ -270,7 +270,7 @@ describe('threads', { tags: ['B79', 'B80'] }, () => {
     expect(errors).toEqual(['Error: not yours']);
   });
 
-  test("runs a topic's tasks in sequence, and the second reports that it waits", async () => {
+  test("runs a topic's tasks in sequence and reports that the second one is waiting", async () => {
     const { start, agents, environment } = manual();
     const first = await start({ topic: 'mail' });
     const second = start({ topic: 'mail' });
@@ -307,7 +307,7 @@ describe('answers', { tags: ['B80', 'B82'] }, () => {
     expect(events.at(-1)).toEqual({ type: 'turn_ended', reason: 'completed' });
   });
 
-  test('asks the user a question stated in words, and sends the answer as the next prompt', async () => {
+  test("asks the user a question found in the agent's text and sends the answer as the next prompt", async () => {
     const { start, sent } = manual({ questionIn: (words) => (words.endsWith('?') ? words : null) });
     const { session, agent, events } = await start();
     session.prompt({ key: 'k', text: 'go' });
@@ -323,7 +323,7 @@ describe('answers', { tags: ['B80', 'B82'] }, () => {
   });
 
   test.each(['interrupted', 'not answered'])(
-    'ends the turn at a question in words that is %s',
+    "ends the turn if a question found in the agent's text is %s",
     async (how) => {
       const { start } = manual({ questionIn: (words) => words });
       const { session, agent, events } = await start();
@@ -339,7 +339,7 @@ describe('answers', { tags: ['B80', 'B82'] }, () => {
 });
 
 describe('caps', { tags: ['B79', 'B82'] }, () => {
-  test('ends a turn once at a limit of tokens or cost (MANAGED-1)', async () => {
+  test('ends a turn once at a token or cost limit (MANAGED-1)', async () => {
     const { start, sent } = manual({
       caps: { cost: 2 },
       price: ({ inputTokens, outputTokens }) => inputTokens / 1_000 + outputTokens / 100,
@@ -356,7 +356,7 @@ describe('caps', { tags: ['B79', 'B82'] }, () => {
     ]);
   });
 
-  test('does not count time in the queue or during a question', async () => {
+  test('does not count time spent in the queue or during a question', async () => {
     const { start, environment } = manual({ caps: { timeMs: 1_000 } });
     const { session, agent, events: told } = await start();
     session.prompt({ key: 'k', text: 'go' });
@@ -372,7 +372,7 @@ describe('caps', { tags: ['B79', 'B82'] }, () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('keeps counting for a task after its connection was lost', async () => {
+  test('continues counting for a task after its connection was lost', async () => {
     const { start } = manual({ caps: { tokens: 100 } });
     const { session, agent } = await start({}, { id: 'a' });
     session.prompt({ key: 'k', text: 'go' });
@@ -415,7 +415,7 @@ describe('a subagent on a task manager', () => {
     return { relay, manager, asked, begin };
   }
 
-  test('asks in words, receives the answer, completes, and frees its place', async () => {
+  test('asks a question in its text, receives the answer, completes and frees its place', async () => {
     const { begin, asked, manager } = run(
       (prompt) => (prompt === 'the red one' ? [{ say: 'Painted.' }] : [{ say: 'Which colour?' }]),
       { questionIn: (words) => (words.endsWith('?') ? words : null) },
@@ -425,7 +425,7 @@ describe('a subagent on a task manager', () => {
     expect(manager.stats()).toMatchObject({ running: 0, waiting: 0 });
   });
 
-  test('prompts again when the agent says nothing', async () => {
+  test('prompts again if the agent says nothing', async () => {
     const { begin, relay } = run((prompt) =>
       prompt.includes('empty') ? [{ say: 'Two files.' }] : [],
     );
@@ -433,7 +433,7 @@ describe('a subagent on a task manager', () => {
     expect(relay.told.filter(({ type }) => type === 'prompt')).toHaveLength(2);
   });
 
-  test('restarts an agent that died, and frees its places', async () => {
+  test('restarts an agent that has died and frees its places', async () => {
     let lives = 0;
     const { begin, manager } = run(
       () => ((lives += 1) === 1 ? [{ die: true }] : [{ say: 'Done.' }]),

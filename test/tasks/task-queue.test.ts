@@ -34,7 +34,7 @@ function queueOf(maxRunning: number) {
 }
 
 describe('tasks', { tags: ['B80', 'B81'] }, () => {
-  test('runs a limited number of tasks at once, and the others in order of arrival', async () => {
+  test('runs a limited number of tasks at once and the others in order of arrival', async () => {
     const { queue, begin, order, environment } = queueOf(2);
     const [a] = [begin('a'), begin('b'), begin('c'), begin('d')];
     await environment.settle();
@@ -48,7 +48,7 @@ describe('tasks', { tags: ['B80', 'B81'] }, () => {
     expect([queue.running, queue.waiting]).toEqual([2, 1]);
   });
 
-  test('runs two writers of one resource in sequence, but not an unrelated task', async () => {
+  test('runs two writers of one resource in sequence but does not delay an unrelated task', async () => {
     const { begin, order, environment } = queueOf(10);
     const first = begin('first', { writes: ['calendar'] });
     void begin('second', { writes: ['calendar', 'email'] });
@@ -60,7 +60,7 @@ describe('tasks', { tags: ['B80', 'B81'] }, () => {
     expect(order).toEqual(['first', 'reader', 'second']);
   });
 
-  test('lets no task that needs one lock overtake an earlier task that waits for two', async () => {
+  test('lets no task that needs one lock overtake an earlier task that is waiting for two', async () => {
     const { begin, order, environment } = queueOf(10);
     const a = begin('a', { writes: ['calendar'] });
     void begin('both', { writes: ['calendar', 'email'] });
@@ -72,7 +72,7 @@ describe('tasks', { tags: ['B80', 'B81'] }, () => {
     expect(order).toEqual(['a', 'both']);
   });
 
-  test('reports whether a task that timed out waited for a lock or for a place', async () => {
+  test('reports whether a task that timed out was waiting for a lock or for a place', async () => {
     const { begin, environment, queue } = queueOf(2);
     await begin('a', { writes: ['calendar'] });
     const lock = begin('b', { writes: ['calendar'], timeoutMs: 30_000 });
@@ -93,7 +93,7 @@ describe('tasks', { tags: ['B80', 'B81'] }, () => {
     expect([queue.waiting, environment.pendingTimers]).toEqual([0, 0]);
   });
 
-  test('starts the next task when a waiting task is cancelled', async () => {
+  test('starts the next task if a waiting task is cancelled', async () => {
     const { begin, environment, order } = queueOf(10);
     await begin('a', { writes: ['calendar'] });
     const cancelled = new AbortController();

@@ -1,4 +1,4 @@
-// Compares the Base64 conversion of Node.js with the one for all other hosts.
+// Compares Node.js's Base64 conversion with the one for all other hosts.
 
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => vi.resetModules());
 
-test('BASE64-1, BASE64-3: restores any bytes, with identical text on each host', () => {
+test('BASE64-1, BASE64-3: restores any bytes and writes identical text on each host', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
       const text = Buffer.from(bytes).toString('base64');
@@ -36,7 +36,7 @@ test('BASE64-2: reads the URL alphabet without padding', () => {
   );
 });
 
-test('encodes a slice of a larger array, not the whole array', () => {
+test('encodes a slice of a larger array rather than the whole array', () => {
   const bytes = Uint8Array.of(9, 1, 2, 9).subarray(1, 3);
   for (const host of [inNode, elsewhere]) expect(host.toBase64(bytes)).toBe('AQI=');
 });

@@ -16,17 +16,17 @@ describe('ranking by words (BM25)', { tags: ['R36'] }, () => {
     expect(wordsOf('glass is his')).toEqual(['glass', 'is', 'his']);
   });
 
-  test('scores a text without any query word as 0', () => {
+  test('gives a text without any query word a score of 0', () => {
     expect(scores('train', 'a flight to Lisbon', '')).toEqual([0, 0]);
     expect(scores('', 'anything')).toEqual([0]);
   });
 
-  test('weights a rare word more than a common one', () => {
+  test('gives a rare word more weight than a common one', () => {
     const [rare = 0, common = 0] = scores('visa flight', 'the visa', 'the flight', 'one flight');
     expect(rare).toBeGreaterThan(common);
   });
 
-  test('gives a word less weight in a longer text, and more if it occurs more often', () => {
+  test('gives a word less weight in a longer text and more weight if it occurs more often', () => {
     const [short = 0, long = 0] = scores('visa', 'the visa', `the visa ${'word '.repeat(50)}`);
     expect(short).toBeGreaterThan(long);
     const [once = 0, twice = 0] = scores('visa', 'visa here there', 'visa visa there');

@@ -1,16 +1,16 @@
-// With an older zod or an older runtime, the error names the required version instead of a missing function.
+// With an older version of zod or of the runtime, the error names the required version instead of a missing function.
 
 import { expect, onTestFinished, test, vi } from 'vitest';
 import * as realZod from 'zod';
 
-test('refuses zod 3 by name', async () => {
+test('refuses zod 3 and explains how to install zod 4', async () => {
   onTestFinished(() => vi.doUnmock('zod'));
   vi.resetModules();
   vi.doMock('zod', () => ({ ...realZod, z: { ...realZod.z, looseObject: undefined } }));
   await expect(import('../../src/values/checks.ts')).rejects.toThrow('npm install zod@4');
 });
 
-test('refuses a runtime without `Promise.withResolvers` by name', async () => {
+test('throws UNSUPPORTED_RUNTIME if the runtime lacks `Promise.withResolvers`', async () => {
   const { withResolvers } = Promise;
   onTestFinished(() => void (Promise.withResolvers = withResolvers));
   vi.resetModules();

@@ -1,4 +1,4 @@
-// The checks without a schema library give the same messages as those with zod.
+// The checks without a schema library produce the same messages as those with zod.
 
 import { expect, test } from 'vitest';
 import { z } from 'zod';

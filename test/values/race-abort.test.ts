@@ -14,7 +14,7 @@ test('RACE-ABORT-1: rejects with the abort reason if the work never settles', as
   await expect(soon(raced)).rejects.toBe(reason);
 });
 
-test('RACE-ABORT-1: prefers an aborted signal to finished work', async () => {
+test('RACE-ABORT-1: rejects if the signal is aborted, even if the work has finished', async () => {
   const reason = new Error('gone');
   await expect(raceAbort(Promise.resolve(1), AbortSignal.abort(reason))).rejects.toBe(reason);
   await expect(raceAbort(1, AbortSignal.abort(reason))).rejects.toBe(reason);
@@ -42,7 +42,7 @@ test('RACE-ABORT-2: leaves no listeners on a long-lived signal', async () => {
   expect(listeners(signal)).toBe(0);
 });
 
-test('RACE-ABORT-3: handles work that fails after the abort, or before the race', async () => {
+test('RACE-ABORT-3: handles work that fails after the abort or before the race', async () => {
   const unhandled: unknown[] = [];
   const listen = (error: unknown): void => void unhandled.push(error);
   process.on('unhandledRejection', listen);
@@ -61,7 +61,7 @@ test('RACE-ABORT-3: handles work that fails after the abort, or before the race'
   }
 });
 
-test('leaves no timer if the work ends in time', async () => {
+test('leaves no timer running if the work ends in time', async () => {
   const environment = simulatedEnvironment();
   const { scheduler } = environment;
   const limit = { timeoutMs: 1000, scheduler, late: () => new Error('late') };

@@ -1,4 +1,4 @@
-// Errors that no caller waits for: who receives them, and that they have no other effect.
+// Errors for which no caller waits: who receives them, and that they have no other effect.
 
 import { channel } from 'node:diagnostics_channel';
 import { afterEach, beforeEach, describe, expect, it, test, vi } from 'vitest';
@@ -84,7 +84,7 @@ describe('the terminal', () => {
     ]);
   });
 
-  test('REPORT-2: shows errors of a stored run without a listener, which the channel receives once', async () => {
+  test('REPORT-2: shows errors of a stored run without a listener and publishes them once on the channel', async () => {
     vi.stubEnv('NODE_ENV', 'development');
     const { messages, stop } = heard();
     const environment = simulatedEnvironment();

@@ -1,4 +1,4 @@
-// Credentials in the usual forms are removed in every place and every notation; ordinary speech is unchanged.
+// Credentials in the usual forms are removed in every place and every notation, while ordinary speech stays unchanged.
 
 import { describe, expect, test } from 'vitest';
 import { secretRemover, isSecretName } from '../../src/values/secrets.ts';
@@ -11,7 +11,7 @@ import { INNOCENT_SPEECH } from '../support/innocent-speech.ts';
 const takeOut = secretRemover([]);
 const letters = (length: number): string => 'aB3dE5gH7jK9mN2pQ4sT6vW8yZ'.repeat(3).slice(0, length);
 
-/** Assembled at run time, so that scanners do not take them for real credentials. */
+/** Assembled at run time, so that scanners do not mistake them for real credentials. */
 const CREDENTIALS: Readonly<Record<string, string>> = {
   'OpenAI, ephemeral': `ek_${letters(24)}`,
   'OpenAI, project': `sk-proj-${letters(24)}`,
@@ -27,7 +27,7 @@ const CREDENTIALS: Readonly<Record<string, string>> = {
   JWT: `eyJ${letters(20)}.${letters(30)}.${letters(30)}`,
 };
 
-/** Returns what the journal stores of an event. */
+/** Returns what the journal stores for an event. */
 function kept(event: JournalEntry['event'] & Readonly<Record<string, unknown>>): unknown {
   const inner = memoryJournal();
   const entry = { scope: 's', unit: 'u', seq: 1, at: 1, actor: 'a', definitionVersion: 1, event };
@@ -75,7 +75,7 @@ test.each([
   'X-Api-Key',
   'db.password',
   'api key',
-])("recognises the name %s as a credential's", (name) => {
+])("recognises the name %s as a credential's name", (name) => {
   expect(isSecretName(name)).toBe(true);
 });
 
@@ -95,7 +95,7 @@ test.each([
   'idempotencyKey',
   'sortKey',
   'turnkey',
-])("does not recognise the name %s as a credential's", (name) => {
+])("does not recognise the name %s as a credential's name", (name) => {
   expect(isSecretName(name)).toBe(false);
 });
 
@@ -106,7 +106,7 @@ describe.each(Object.entries(INNOCENT_SPEECH))('SHAPES-1: speech (%s)', (_, sent
 
   test.each(sentences)('keeps: %s', (sentence) => {
     expect(takeOut(sentence)).toBe(sentence);
-    // The sentence as an argument of a tool, inside the text in which a model wrote it.
+    // The sentence as a tool argument, inside the text in which a model wrote it.
     const event = { type: 'user.said', said: [JSON.stringify({ text: JSON.stringify(sentence) })] };
     expect(kept(event)).toEqual(event);
   });
@@ -130,14 +130,14 @@ describe('SHAPES-1: near misses of credentials', () => {
     expect(takeOut(text)).toBe(clean);
   });
 
-  test('include a token up to the line break after it', () => {
+  test('include a token up to the line break that follows it', () => {
     const jwt = CREDENTIALS['JWT'] ?? '';
     expect(takeOut(`${jwt.slice(0, 12)}\n${jwt.slice(12)}`)).toContain(jwt.slice(12));
     expect(takeOut(`${jwt}\nThanks.`)).toBe('[redacted]\nThanks.');
   });
 });
 
-/** Notations of a text that its reader decodes. */
+/** Notations of a text that are decoded by whoever reads the text. */
 const WRITTEN: Readonly<Record<string, (text: string) => string>> = {
   'its first character as \\u': (text) => jsonEscape(text, (at) => at === 0),
   'a character within as \\u': (text) => jsonEscape(text, (at) => at === 2),
@@ -239,12 +239,12 @@ describe('SHAPES-3: a secret whose property name is known', () => {
     });
   });
 
-  test('disappears even if the text ends within its value', () => {
+  test('disappears even if the text ends inside its value', () => {
     expect(takeOut('{"password":"correct hor')).toBe('{"password":"[redacted]');
   });
 });
 
-test('disappears from a hostile text of a megabyte in one pass', () => {
+test('disappears from a hostile text of one megabyte in one pass', () => {
   for (const part of [
     '"password":"',
     '\\\\"',

@@ -1,4 +1,4 @@
-// STORE-1 to STORE-3: texts of models, providers, tools and users are stored exactly as the session uses them.
+// STORE-1 to STORE-3: texts from models, providers, tools and users are stored exactly as the session uses them.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -25,7 +25,7 @@ const some = (): string =>
   ).join('');
 const texts = Array.from({ length: 2000 }, some);
 
-test('STORE-1, STORE-2: makes strings well formed for good, and leaves storable ones unchanged', () => {
+test('STORE-1, STORE-2: makes strings well formed permanently and leaves storable ones unchanged', () => {
   for (const text of texts) {
     const stored = storableText(text);
     expect(stored.isWellFormed() && !stored.includes('\0')).toBe(true);
@@ -38,13 +38,13 @@ test('STORE-1, STORE-2: makes strings well formed for good, and leaves storable 
   expect(storable(value)).toBe(value);
 });
 
-test('STORE-3: keeps different ids different, even long ones', () => {
+test('STORE-3: keeps different ids different, even if they are long', () => {
   const ids = new Set([...texts, ...texts.map((text) => `${'x'.repeat(400)}${text}`)]);
   expect(new Set([...ids].map(storableId)).size).toBe(ids.size);
   for (const id of ids) expect(storableId(id).length).toBeLessThanOrEqual(256);
 });
 
-test('converts keys and texts at any depth, and handles `__proto__`, cycles and big integers', () => {
+test('converts keys and texts at any depth and handles `__proto__`, cycles and big integers', () => {
   const circle: Record<string, unknown> = { name: 'a\0' };
   circle['self'] = circle;
   expect(storable(circle)).toEqual({ name: 'a\uFFFD', self: '[circular]' });
@@ -60,7 +60,7 @@ test('converts keys and texts at any depth, and handles `__proto__`, cycles and 
 
 describe('the same story on different journals', () => {
   test(
-    'has the same state in memory and in SQLite, live and refolded',
+    'has the same state in memory and in SQLite, both live and after a reload',
     { timeout: 120_000 },
     async () => {
       for (let seed = 1; seed <= 12; seed += 1) {
@@ -79,7 +79,7 @@ describe('the same story on different journals', () => {
   );
 });
 
-/** Writes at once: the story's time is simulated. */
+/** Writes at once, because the story's time is simulated. */
 function flushed(journal: ReturnType<typeof sqliteJournal>) {
   return {
     ...journal,
@@ -91,7 +91,7 @@ function flushed(journal: ReturnType<typeof sqliteJournal>) {
   };
 }
 
-test("an app's id that no journal can store is refused by name", () => {
+test("throws INVALID_OPTION for an app's id that no journal can store", () => {
   const environment = simulatedEnvironment();
   const model = castOf({});
   for (const id of ['a\0b', '\uD800', 'x'.repeat(201), '']) {
@@ -135,7 +135,7 @@ test("CONNECTION-1: answers a call with the transport's original id", async () =
 describe('STORE-3: two calls whose ids differ only in unstorable characters', () => {
   const IDS = ['c\0', 'c\uD800', 'c\uDC00', `${'c'.repeat(300)}1`, `${'c'.repeat(300)}2`];
 
-  test('stay separate for a text lead agent', async () => {
+  test('remain separate for a text lead agent', async () => {
     const ran: unknown[] = [];
     const journal = memoryJournal();
     const environment = simulatedEnvironment();
@@ -168,7 +168,7 @@ describe('STORE-3: two calls whose ids differ only in unstorable characters', ()
     await talk.close();
   });
 
-  test('stay separate for a subagent', async () => {
+  test('remain separate for a subagent', async () => {
     const ran: string[] = [];
     const talk = textTalk({
       subagents: {

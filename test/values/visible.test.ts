@@ -1,4 +1,4 @@
-// Text shown for consent: nothing in it is hidden, moved or disguised.
+// Text that is shown when the user is asked for approval: nothing in it is hidden, moved or disguised.
 
 import { describe, expect, it } from 'vitest';
 import { argumentsText, visible, withoutHidden } from '../../src/values/visible.ts';
@@ -34,7 +34,7 @@ describe('visible', () => {
     expect(visible(text)).toBe(text);
   });
 
-  it('keeps a word in two scripts unless it contains hidden characters', () => {
+  it('keeps a word in two scripts and writes only its hidden characters as codes', () => {
     expect(withoutHidden('Δt\u202e')).toBe('Δt\\u202e');
   });
 });

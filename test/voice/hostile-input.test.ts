@@ -1,5 +1,5 @@
 // Input that a client or a provider must not send is dropped, reported and counted. Nothing throws, and valid input
-// works afterwards.
+// still works afterwards.
 
 import { describe, expect, test } from 'vitest';
 import { FakeTransport, BY_ITSELF } from '../support/fake-transport.ts';
@@ -41,7 +41,7 @@ const frames: readonly [name: string, frame: () => unknown][] = [
 ];
 
 describe('audioIn', () => {
-  test.each(frames)('drops and reports %s, and accepts the next frame', async (_, frame) => {
+  test.each(frames)('drops and reports %s and accepts the next frame', async (_, frame) => {
     const talk = voiceTalk();
     await talk.start();
     const { audioIn } = talk.session;
@@ -77,7 +77,7 @@ describe('audioIn', () => {
     await talk.close();
   });
 
-  test('reports a repeated error at growing intervals, with its count', async () => {
+  test('reports a repeated error at increasing intervals, with a count', async () => {
     const talk = voiceTalk();
     await talk.start();
     for (let n = 0; n < 1000; n += 1) talk.session.audioIn.next(null as never);
@@ -164,7 +164,7 @@ describe('a transport', () => {
     },
   );
 
-  test('refuses the connection when connect() throws on a reconnect', async () => {
+  test('refuses the connection if connect() throws on a reconnect', async () => {
     const transport = new FakeTransport();
     const talk = voiceTalk({ transport });
     await talk.start();
@@ -175,7 +175,7 @@ describe('a transport', () => {
     expect(talk.state().outage?.message).toContain('no such host');
   });
 
-  test('continues the conversation when send() and sendAudio() throw', async () => {
+  test('continues the conversation if send() and sendAudio() throw', async () => {
     const transport = new FakeTransport();
     const talk = voiceTalk({ transport });
     await talk.start();
@@ -196,14 +196,14 @@ describe('a transport', () => {
     await talk.environment.settle();
     const codes = new Set(talk.errors.map(({ error }) => (error as { code?: string }).code));
     expect(codes).toEqual(new Set(['TOO_MANY_RESPONSES']));
-    // One timeout later the session waits for none of the responses.
+    // After one timeout, the session is not waiting for any of the responses.
     await talk.environment.advance(40_000);
     talk.session.notifyBackground('News.');
     await talk.pause();
     expect(talk.asked()).toContain('News.');
   });
 
-  test('keeps the words of messages that start and never end', async () => {
+  test('keeps the text of messages that start and never end', async () => {
     const talk = voiceTalk();
     await talk.start();
     await talk.say('hello');
@@ -224,7 +224,7 @@ describe('a transport', () => {
 });
 
 describe('LIVE-CONVERSATION-5: a response in many pieces', () => {
-  /** How many new characters each piece adds to what is read, summed over all pieces. */
+  /** The number of new characters that each piece adds to the text that is read, summed over all pieces. */
   function charactersRead(pieces: number): number {
     const live = new LiveConversation({ maxItemChars: 1000 }, () => undefined);
     let read = 0;
@@ -238,11 +238,11 @@ describe('LIVE-CONVERSATION-5: a response in many pieces', () => {
     return item?.role === 'assistant' ? item.text : '';
   }
 
-  test('costs the same to read, however long the hidden part is', () => {
+  test('costs the same to read however long the hidden part is', () => {
     expect(charactersRead(10_000)).toBe(charactersRead(20));
   });
 
-  test('contains its whole text once it ends, and until then counts the omitted characters', () => {
+  test('contains its whole text once it ends, and counts the omitted characters until then', () => {
     const live = new LiveConversation({ maxItemChars: 1000 }, () => undefined);
     for (let n = 0; n < 50; n += 1) live.saying('item', 'y'.repeat(100), 1);
     expect(live.item('item')).toMatchObject({ text: 'y'.repeat(1000), omittedChars: 4000 });

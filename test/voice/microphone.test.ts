@@ -1,5 +1,5 @@
-// The user's audio on its way to the model: audio at the model's rate passes unchanged, and other audio becomes
-// what a single resampler would make of all of it.
+// The user's audio on its way to the model. Audio at the model's rate passes unchanged, and other audio is converted as
+// if a single resampler had processed all of it.
 
 import { from, lastValueFrom, toArray } from 'rxjs';
 import { expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-// After a crash the lead agent tells the user which work continues, and the terminal shows it.
+// After a crash, the lead agent says which work continues, and the terminal shows it.
 
 import type { VoiceSession } from 'offstage';
 import { listed, workName } from '../rules/phrases.ts';

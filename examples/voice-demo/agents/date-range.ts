@@ -1,9 +1,9 @@
-// Understands the periods that people name: "last week", "the fourth quarter",
-// "past 10 days", "March 2026". Days are UTC; both ends are included.
+// Understands the names of periods that people use: "last week", "the fourth quarter", "past 10 days", "March 2026".
+// Days are in UTC, and both ends are included.
 
 /** A period of whole days. */
 export interface DateRange {
-  /** The period in spoken words: `the last 7 days`, `the fourth quarter of 2026`. */
+  /** The period as people say it: `the last 7 days`, `the fourth quarter of 2026`. */
   readonly label: string;
   /** `YYYY-MM-DD`. */
   readonly from: string;
@@ -121,7 +121,7 @@ const forms: readonly {
   },
 ];
 
-/** The words of `text` that name a period, or null. */
+/** The part of `text` that names a period, or null. */
 export function findDateRange(text: string): string | null {
   const words = plain(text);
   for (const { pattern } of forms) {
@@ -131,7 +131,9 @@ export function findDateRange(text: string): string | null {
   return null;
 }
 
-/** The days that `text` means at the time `nowMs`; null if it names no period. A period never ends in the future. */
+/**
+ * The days that `text` means at the time `nowMs`; null if it does not name a period. A period never ends in the future.
+ */
 export function parseDateRange(text: string, nowMs: number): DateRange | null {
   const words = plain(text);
   const today = utcDay(new Date(nowMs));
@@ -155,12 +157,12 @@ export function periodBefore({ from, to }: Pick<DateRange, 'from' | 'to'>): {
   return { from: isoDay(addDays(start, -days)), to: isoDay(addDays(start, -1)) };
 }
 
-/** Days from `from` to `to`, both included. */
+/** The days from `from` to `to`, both included. */
 export function daysBetween(from: string, to: string): number {
   return Math.round((Date.parse(to) - Date.parse(from)) / DAY_MS) + 1;
 }
 
-/** The day `days` after `day`. */
+/** The day that is `days` after `day`. */
 export function dayAfter(day: string, days: number): string {
   return isoDay(addDays(new Date(day), days));
 }
@@ -192,7 +194,7 @@ function startOf(unit: string, day: Date): Date {
   if (unit === 'year') return utc(year, 0, 1);
   if (unit === 'quarter') return utc(year, month - (month % 3), 1);
   if (unit === 'month') return utc(year, month, 1);
-  // Weeks begin on Monday.
+  // Weeks start on Monday.
   return addDays(day, -((day.getUTCDay() + 6) % 7));
 }
 

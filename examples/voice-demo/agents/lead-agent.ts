@@ -1,4 +1,4 @@
-// The lead agent: it talks to the user, and gives work that takes time to subagents.
+// The lead agent: it talks to the user, and delegates work that takes time to subagents.
 
 import { defineTool, type LeadAgent } from 'offstage';
 import { z } from 'zod';

@@ -15,7 +15,9 @@ export interface TemporaryFolder {
   remove(): void;
 }
 
-/** Makes a folder that lasts as long as the conversation. With `kept`, the process after a crash finds it again. */
+/**
+ * Creates a folder that exists as long as the conversation. With `kept`, the next process finds it again after a crash.
+ */
 export function temporaryFolder(kept: string | undefined): TemporaryFolder {
   const path = kept ? join(kept, 'menu') : mkdtempSync(join(tmpdir(), 'offstage-demo-'));
   mkdirSync(path, { recursive: true, mode: 0o700 });
@@ -24,7 +26,9 @@ export function temporaryFolder(kept: string | undefined): TemporaryFolder {
 
 const agent = fileURLToPath(new URL('../../acp-agent.ts', import.meta.url));
 
-/** @param folder the folder of the menu; without it each task gets an empty folder, which is removed after the task. */
+/**
+ * @param folder the folder for the menu. Without it, each task gets an empty folder, which is removed after the task.
+ */
 export function menuEditor(folder?: string) {
   return defineSubagent({
     name: 'menu_editor',

@@ -1,8 +1,8 @@
-// Real work takes time; the demo's tools wait instead.
+// Real work takes time; here the demo's tools wait instead.
 
 import type { Environment } from 'offstage';
 
-/** Resolves after `delayMs`; rejects with the signal's reason if the signal aborts first. */
+/** Resolves after `delayMs`, or rejects with the signal's reason if the signal aborts first. */
 export function pause(
   environment: Environment,
   delayMs: number,

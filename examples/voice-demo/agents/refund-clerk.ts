@@ -1,4 +1,4 @@
-// A subagent that may look up an order by itself, but refunds money only when the user allows that call.
+// A subagent that may look up an order on its own, but refunds money only if the user approves that call.
 
 import { tool } from 'ai';
 import { defineSubagent } from 'offstage';

@@ -1,4 +1,4 @@
-// A task subagent: it asks nothing, works for a while and returns a report.
+// A task subagent: it works for a while without asking anything, and returns a report.
 
 import { tool } from 'ai';
 import { defineSubagent } from 'offstage';
@@ -22,7 +22,7 @@ export function reportGenerator({ world, work, environment }: Workshop) {
       '   against the period before, the best day and the best product. Use only numbers from the tools.',
       'A message may add a period, or name another one instead: do the same for it.',
     ].join('\n'),
-    // They only read: after a stop there is no doubt about them.
+    // These tools only read, so a stop never leaves their effect in doubt.
     tools: {
       resolve_dates: {
         ...tool({
@@ -46,7 +46,7 @@ export function reportGenerator({ world, work, environment }: Workshop) {
           description: 'Sales of the days from `from` to `to`, both included.',
           inputSchema: z.object({ from: day, to: day }),
           async *execute({ from, to }, { abortSignal }) {
-            // The days are read in slices, as in a real query over many days.
+            // The days are read in slices, as a real query over many days would read them.
             for (let slice = 0; slice < SLICES; slice++) {
               yield { progress: `Reading sales, ${Math.round((slice / SLICES) * 100)}%` };
               await work(QUERY_MS / SLICES, abortSignal);
@@ -58,7 +58,7 @@ export function reportGenerator({ world, work, environment }: Workshop) {
       },
     },
     maxSteps: 10,
-    // A report that gets too expensive ends with the results so far.
+    // If a report gets too expensive, the subagent returns the results so far.
     budget: { tokens: 50_000 },
     timeout: 120_000,
   });

@@ -1,4 +1,4 @@
-// An interactive subagent: looks for rides, asks the user which one, books it.
+// An interactive subagent: it looks for rides, asks the user which one to take, and books it.
 
 import { tool } from 'ai';
 import { defineSubagent } from 'offstage';

@@ -1,4 +1,4 @@
-// The subagents of the demo, each under the name of the lead agent's tool that starts it.
+// The demo's subagents, each under the name of the lead agent's tool that starts it.
 
 import { menuEditor } from './menu-editor.ts';
 import { refundClerk } from './refund-clerk.ts';

@@ -11,7 +11,7 @@ export interface Workshop {
   work(durationMs: number, signal?: AbortSignal): Promise<void>;
 }
 
-/** @param pace multiplies every duration; with 0 nothing waits. */
+/** @param pace multiplies every duration; 0 removes all waits. */
 export function createWorkshop(environment: Environment, world: World, pace = 1): Workshop {
   return {
     environment,

@@ -1,6 +1,5 @@
-// The small world that the demo's tools act on: rides, tables, sales and orders.
-// Everything is in memory and lasts as long as the program; nothing is random, so
-// the same request gives the same offer.
+// The small world that the demo's tools act on: rides, tables, sales and orders. Everything is in memory and lasts as
+// long as the program. Nothing is random, so the same request returns the same offer.
 
 import { dayAfter, daysBetween } from './date-range.ts';
 
@@ -53,26 +52,25 @@ export interface Order {
   readonly orderId: string;
   readonly item: string;
   readonly status: string;
-  /** 0: the paid amount is not known. */
+  /** 0 if the paid amount is not known. */
   readonly paidUsd: number;
 }
 
 /**
- * The data that the tools look up and change. Methods throw an `Error` with a message that a user can
- * understand.
+ * The data that the tools look up and change. Methods throw an `Error` whose message a user can understand.
  */
 export interface World {
   quoteRide(destination: string): RideQuote;
   bookRide(destination: string, optionId: string): RideBooking;
   findTables(partySize: number): readonly TableOption[];
   bookTable(partySize: number, optionId: string): TableBooking;
-  /** The sales of the days from `from` to `to` (`YYYY-MM-DD`), both included. */
+  /** The sales for the days from `from` to `to` (`YYYY-MM-DD`), both included. */
   sales(from: string, to: string): SalesFigures;
-  /** The order with this number, or without a number the latest one. */
+  /** The order with this number, or the latest order if no number is given. */
   order(orderId?: string): Order | null;
   /** Updates an order, or adds it if it is new. */
   updateOrder(orderId: string, status: string): Order;
-  /** Refunds the money of an order. */
+  /** Refunds an order. */
   refund(orderId: string, dollars: number): Order & { readonly dollars: number };
 }
 
@@ -186,7 +184,7 @@ export function createWorld(): World {
       const id = normalId(orderId);
       const { item = 'your order', paidUsd = 0 } = orders.get(id) ?? {};
       const order = { orderId: id, item, status, paidUsd };
-      // The order that changed last is the latest one.
+      // The order that changed last counts as the latest one.
       orders.delete(id);
       orders.set(id, order);
       return order;
@@ -215,11 +213,11 @@ function pick<O extends Offer>(options: readonly O[], id: string): O {
 
 function distanceTo(destination: string): number {
   const place = destination.toLowerCase().replace(/^(?:the|my|our) /, '');
-  // The distance of an unknown place is computed from its name, so it is always the same.
+  // The distance to an unknown place is computed from its name, so it is always the same.
   return distancesKm[place] ?? 3 + (hash(place) % 18);
 }
 
-/** The sales of a day: higher on weekdays, slowly rising over the years, with some variation. */
+/** The sales on a day: higher on weekdays, slowly rising over the years, with some variation. */
 function salesOf(date: string): { readonly orders: number; readonly revenueUsd: number } {
   const time = new Date(date);
   const weekend = time.getUTCDay() % 6 === 0;

@@ -5,12 +5,12 @@ export interface Suggestion {
   readonly title: string;
   readonly hint: string;
   readonly say?: string;
-  /** Lines for the user to say next, while the work runs or asks. */
+  /** What the user can say next while the work runs or asks. */
   readonly next?: readonly string[];
   readonly press?: string;
 }
 
-/** The models behind the page, described in words, and the fields that `GET /about` adds. */
+/** The models behind the page, as text, and the fields that `GET /about` adds. */
 export interface About {
   /** A value of the environment variable `TRANSPORT`. */
   readonly transport: string;

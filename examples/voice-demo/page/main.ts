@@ -48,7 +48,7 @@ function Header({ about, hasBegun }: { about?: About | null; hasBegun?: boolean 
   </header>`;
 }
 
-/** Light or dark: the setting of the system, until the user chooses. */
+/** Light or dark: the system setting, until the user chooses. */
 function Theme() {
   const system = matchMedia('(prefers-color-scheme: dark)');
   const wanted = (): string => localStorage.getItem('theme') ?? (system.matches ? 'dark' : 'light');

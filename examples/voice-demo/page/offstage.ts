@@ -48,7 +48,7 @@ const charts = {
     'spawning ready running waiting_for_input waiting_for_children completed failed cancelled',
 } as const;
 
-/** The current state of each actor, in its chart. */
+/** The current state of each actor in its chart. */
 function Statecharts({ subagents }: { subagents: readonly SubagentView[] }) {
   const { connection, floor, agent } = useSession(client);
   return view`<details class="more charts"><summary class="section-title">Statecharts, live</summary>

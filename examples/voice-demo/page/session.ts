@@ -2,13 +2,13 @@
 
 import { connect } from 'offstage/client';
 
-// The fragment never reaches the server, so the token is in no log.
+// The fragment never reaches the server, so the token is not logged.
 const token = location.hash.slice(1);
 export const client = connect({ url: '/offstage', token, transport: 'websocket' });
-// After a restart of the demo, only the fragment of the link changes, and a tab does not reload for that.
+// After the demo restarts, only the fragment of the link changes, which does not reload the tab.
 addEventListener('hashchange', () => location.reload());
 
-/** Begins the conversation by voice or by keyboard (without audio), or changes between the two. */
+/** Starts the conversation by voice or by keyboard (without audio), or switches between the two. */
 export async function start(speaks: boolean): Promise<void> {
   sessionStorage.setItem('started', speaks ? 'voice' : 'text');
   if ((await client.speaker.start({ silent: !speaks })) === 'blocked' || !speaks) return;
@@ -21,7 +21,7 @@ export async function say(text: string): Promise<void> {
   await client.send(text);
 }
 
-/** Calls a route of the server; null: the server gave no answer, because it was killed. */
+/** Calls a route of the server; null if the server was killed and did not answer. */
 export async function request(path: string, body?: object): Promise<unknown> {
   const headers = { authorization: `Bearer ${token}` };
   const posted = body && { method: 'POST', body: JSON.stringify(body) };
@@ -29,6 +29,6 @@ export async function request(path: string, body?: object): Promise<unknown> {
   return response?.ok ? response.json() : null;
 }
 
-// After a reload the conversation continues by voice, if the browser lets the page play audio.
+// After a reload, the conversation continues by voice if the browser lets the page play audio.
 const started = sessionStorage.getItem('started');
 if (started !== null) void start(started === 'voice');

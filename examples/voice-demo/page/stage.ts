@@ -1,4 +1,5 @@
-// The left side: what was said, what subagents and buttons did in between, and the controls to speak and type.
+// The left side: what has been said, what subagents and buttons did in between, and the controls for speaking and
+// typing.
 
 import { html as view } from 'htm/preact';
 import {

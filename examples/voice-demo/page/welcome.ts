@@ -1,4 +1,4 @@
-// The page before the conversation begins: a description, two ways to begin, and things to try.
+// The page before the conversation starts: a description, two ways to start, and things to try.
 
 import { html as view } from 'htm/preact';
 import { useSession, useSpeaker } from 'offstage/react';

@@ -1,4 +1,4 @@
-// Reads one clause: the request in it, and the details of the request.
+// Reads one clause: the request that it contains, and the details of the request.
 
 import { findDateRange } from '../agents/date-range.ts';
 import { knownPlaces } from '../agents/world.ts';
@@ -28,25 +28,25 @@ export type Request =
   | { readonly type: 'report'; readonly dateRange: string | null }
   | { readonly type: 'order'; readonly orderId: string | null }
   | { readonly type: 'refund'; readonly orderId: string | null }
-  /** The words for the agent that edits the menu. */
+  /** The task for the agent that edits the menu. */
   | { readonly type: 'menu'; readonly task: string }
   | { readonly type: 'progress'; readonly work: Work; readonly about?: string }
   /** The user wants to hear something again: all of it, or one detail. */
   | { readonly type: 'again' }
   | { readonly type: 'cancel'; readonly work: Work; readonly about?: string }
-  /** The words add something to running work, or change it. */
+  /** The user adds something to running work, or changes it. */
   | { readonly type: 'tell'; readonly work: Work; readonly words: string }
-  /** The user does not want anything to begin yet. */
+  /** The user does not want anything to start yet. */
   | { readonly type: 'wait' }
   | { readonly type: 'chat'; readonly topic: ChatTopic }
   /** The request is clear, but the demo cannot do it. */
   | { readonly type: 'unsupported'; readonly wish: string }
   | { readonly type: 'unknown' };
 
-/** The `wish` of a request in which no word is known. */
+/** The `wish` of a request in which no word is recognised. */
 export const UNNAMED_WISH = 'do that';
 
-/** The request of one clause; `unknown` if the clause means nothing by itself. */
+/** The request in one clause; `unknown` if the clause means nothing on its own. */
 export function readClause(clause: string): Request {
   const plain = normalise(clause);
   const says = (...keywords: string[]): boolean => mentions(plain, ...keywords);
@@ -99,7 +99,7 @@ export function readClause(clause: string): Request {
   return isDemand(plain) ? { type: 'unsupported', wish: UNNAMED_WISH } : { type: 'unknown' };
 }
 
-/** The work, and the detail that tells it from others of its kind: "the ride to the station". */
+/** The work, and the detail that distinguishes it from others of its kind: "the ride to the station". */
 function meantIn(plain: string): { readonly work: Work; readonly about?: string } {
   const about = towardsKnownPlace.exec(plain)?.[1] ?? findDateRange(plain);
   return { work: workIn(plain), ...(about && { about }) };
@@ -120,7 +120,7 @@ const CHANGES =
 const GUESTS =
   /\b(?:we are|were|we will be|there (?:are|will be)|well be) (?:now |actually |only )?(\w+)\b/;
 
-/** The destination that a message changes a ride to; null: none. */
+/** The destination to which a message changes a ride; null if there is none. */
 export function destinationOf(message: string): string | null {
   const place = towardsKnownPlace.exec(
     normalise(message).replace(/\bnot to (?:the |my )?\w+/, ''),
@@ -128,13 +128,13 @@ export function destinationOf(message: string): string | null {
   return place === undefined ? null : `the ${place}`;
 }
 
-/** The number of guests that a message changes a table to; null: none. */
+/** The number of guests to which a message changes a table; null if there is none. */
 export function guestsOf(message: string): number | null {
   const plain = normalise(message).replace(/\bnot (?:for )?\w+/, '');
   return partySizeIn(plain) ?? numberIn(plain);
 }
 
-/** The running work that the words add to or change; null: they ask for something else. */
+/** The running work that the user adds to or changes; null if the user asks for something else. */
 function toldIn(clause: string, plain: string): Work | null {
   const adds = ADDS.test(plain);
   const changes = CHANGES.test(plain);
@@ -181,7 +181,7 @@ function isRide(plain: string): boolean {
 
 const towardsKnownPlace = new RegExp(`\\bto (?:the |my )?(${knownPlaces.join('|')})\\b`);
 
-/** "But me arrived to the airport": if nothing else fits, words with a destination ask for a ride. */
+/** "But me arrived to the airport": if nothing else fits, a text with a destination asks for a ride. */
 function isDistortedRide(plain: string): boolean {
   return (
     towardsKnownPlace.test(plain) ||
@@ -199,7 +199,7 @@ function destinationIn(plain: string): string | null {
   return found ? cleanPlace(found) : null;
 }
 
-/** A place without the words around it; null if nothing is left. */
+/** A place without the surrounding words; null if nothing is left. */
 export function cleanPlace(plain: string): string | null {
   const fillers =
     /^(?:uh|um|and|well|okay|ok|yes|yeah|please|just|i|we|would|id|like|want|need|lets|to|go|get|be|the address is|its|it is|is|take|bring|drive|me|us|at|make it)\s+/;
@@ -221,7 +221,7 @@ function partySizeIn(words: string): number | null {
   const guests = /\b(\w+) (?:people|persons|guests)\b/.exec(words)?.[1];
   const counted = guests === undefined ? null : numberIn(guests);
   if (counted !== null) return counted;
-  // A recogniser writes "for four" as "four four".
+  // A recogniser sometimes writes "four four" for "for four".
   const plain = withoutTimes(words).replace(forNumber, 'for ');
   for (const [, after = ''] of plain.matchAll(/\b(?:for|of|we are|were) (?:the )?(\w+)/g)) {
     if (after === 'to' || after === 'too') return 2;

@@ -1,5 +1,5 @@
-// Reads an AI SDK prompt as a conversation: the words of each speaker, the runtime's notices, the called
-// tools and their results.
+// Reads an AI SDK prompt as a conversation: what each speaker said, the runtime's notices, the tool calls and their
+// results.
 
 import type { LanguageModelV4Prompt, LanguageModelV4ToolResultOutput } from '@ai-sdk/provider';
 import { readTask, type ReadTask } from 'offstage/testing';
@@ -22,7 +22,7 @@ export interface ToolResultEntry {
   readonly output: unknown;
   /** Why the call failed. */
   readonly error: string | null;
-  /** The user did not allow the call. */
+  /** The user did not approve the call. */
   readonly isDenied?: boolean;
 }
 
@@ -38,7 +38,7 @@ export interface Conversation {
   readonly instructions: string;
   /** The notice to say, if the instructions are for a single response. */
   readonly assignment: Notice | null;
-  /** The task of a subagent; null: the prompt is not a subagent's. */
+  /** The task of a subagent; null if the prompt is not a subagent's. */
   readonly task: ReadTask | null;
   /** The later messages, oldest first; empty texts are omitted. */
   readonly entries: readonly Entry[];
@@ -118,7 +118,7 @@ function readOutput(output: LanguageModelV4ToolResultOutput): {
   }
 }
 
-/** The text that represents the result of a running call. */
+/** The text that stands for the result of a running call. */
 const placeholder = /\b(?:result is not known yet|no result yet)\b/;
 
 export function isPlaceholder({ output }: ToolResultEntry): boolean {
@@ -135,7 +135,7 @@ function fromJson(value: unknown): unknown {
   }
 }
 
-/** The fields of an object; empty for any other value. */
+/** The fields of an object; an empty object for any other value. */
 export function asRecord(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
     ? (value as Record<string, unknown>)

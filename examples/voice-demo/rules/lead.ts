@@ -1,5 +1,5 @@
-// Decides what the lead agent says and which tools it calls next. It keeps no state: it reads everything from
-// the conversation, so it can be called again at any time.
+// Decides what the lead agent says and which tools it calls next. It is stateless: everything is read from the
+// conversation, so it can be called again at any time.
 
 import {
   asRecord,
@@ -37,7 +37,7 @@ const sentences = new Intl.Segmenter('en', { granularity: 'sentence' });
 const sentencesOf = (text: string): readonly string[] =>
   [...sentences.segment(text)].map(({ segment }) => segment.trim());
 
-/** The text without the sentences that the user heard before interrupting, if the instructions request that. */
+/** The text without the sentences that the user heard before interrupting, if the instructions ask for that. */
 function goingOn({ instructions, entries }: Conversation, text: string): string {
   if (!instructions.includes('heard the beginning')) return text;
   const heard = new Set(
@@ -49,7 +49,7 @@ function goingOn({ instructions, entries }: Conversation, text: string): string 
   return instructions.includes('As I was saying') ? `As I was saying: ${rest}` : rest;
 }
 
-/** The words that the instructions request literally; null: none. */
+/** The text that the instructions ask to say literally; null if there is none. */
 function dictatedBy(instructions: string): string | null {
   const [, quoted] = /Say exactly ("(?:[^"\\]|\\.)*")/i.exec(instructions) ?? [];
   return quoted === undefined ? null : (JSON.parse(quoted) as string);
@@ -57,7 +57,7 @@ function dictatedBy(instructions: string): string | null {
 
 /**
  * @param tools names of the tools that may be called now.
- * @param isUnasked a voice model replies by itself: the words may have been for a subagent.
+ * @param isUnasked a voice model replies on its own, even if the user's words were for a subagent.
  */
 export function leadReply(
   conversation: Conversation,
@@ -100,9 +100,9 @@ export function leadReply(
       if (known) calls.push(...reply.calls);
     }
   }
-  // The user's words are answered first. The runtime requests another response that tells the news.
+  // The user's message is answered first. The runtime then requests another response, which reports the news.
   if (due.words !== '' && said.length + calls.length > 0) return { text: inOneBreath(said), calls };
-  // A question comes last, so that the user's next words answer it.
+  // A question comes last, so that the user's next message answers it.
   const isQuestion = (notice: Notice): boolean => notice.type === 'question';
   const notices = [
     ...due.notices.filter((notice) => !isQuestion(notice)),
@@ -114,7 +114,7 @@ export function leadReply(
   return { text: text === '' && calls.length === 0 ? sayAgain(entries) : text, calls };
 }
 
-/** The topics of small talk that only agrees or disagrees. */
+/** The topics of small talk that does nothing but agree or disagree. */
 const ASIDES: ReadonlySet<string> = new Set(['okay', 'yes', 'no', 'quiet']);
 
 /** Omits asides if there is a real request; otherwise keeps only the last aside: "okay, no, a table for two". */
@@ -125,12 +125,12 @@ function withoutAsides(requests: readonly Request[]): readonly Request[] {
   return wishes.length > 0 ? wishes : requests.slice(-1);
 }
 
-/** Joins the parts of a reply, without repeated sentences. */
+/** Joins the parts of a reply and removes repeated sentences. */
 function inOneBreath(parts: readonly string[]): string {
   return [...new Set(parts.flatMap(sentencesOf))].join(' ');
 }
 
-/** The questions that the words may be about. */
+/** The questions that the user's words may be about. */
 function askedIn(entries: readonly Entry[]): AskedNotice | null {
   const index = entries.findLastIndex(
     ({ kind, ...entry }) =>
@@ -146,7 +146,7 @@ function askedIn(entries: readonly Entry[]): AskedNotice | null {
     : null;
 }
 
-/** The question that a voice model itself asked: it knows only the words of the question, not its id. */
+/** The question that a voice model itself asked. The model knows only the text of the question, not its id. */
 function askedByMe(
   { subagent, options, isApproval = false }: Extract<Notice, { type: 'question' }>,
   before: readonly Entry[],
@@ -158,7 +158,7 @@ function askedByMe(
       (entry) =>
         entry.kind === 'notice' && 'toolName' in entry.notice && isIts(entry.notice.toolName),
     ).length;
-  // A second ride may end while the question of this one is open.
+  // A second ride may finish while the question about this one is open.
   const begun = before.filter(
     (entry) => entry.kind === 'call' && !entry.isRestated && isIts(entry.toolName),
   ).length;
@@ -178,7 +178,7 @@ function askedByMe(
   const isAnswered = [...said, ...quoted].some(
     (words) => settle(words, { type: 'asked', ...open })?.named,
   );
-  // The runtime accepts words as the answer only if nothing else was said since the question.
+  // The runtime accepts the user's words as the answer only if nothing else has been said since the question.
   const asking = since.findIndex(({ kind }) => kind === 'assistant');
   const afterwards = since.slice(asking + 1);
   const end = afterwards.findIndex(({ kind }) => kind !== 'assistant');
@@ -192,14 +192,14 @@ function askedByMe(
 }
 
 export interface Due {
-  /** The user's unanswered words, joined; `utterances` has them one by one. */
+  /** The user's unanswered utterances, joined; `utterances` has them one by one. */
   readonly words: string;
   readonly utterances: readonly string[];
   readonly results: readonly ToolResultEntry[];
   readonly notices: readonly Notice[];
 }
 
-/** The words and results that the lead agent has not answered or reported yet. */
+/** The user's words and the results that the lead agent has not answered or reported yet. */
 export function dueOf(entries: readonly Entry[]): Due {
   const spoke = entries.findLastIndex(({ kind }) => kind === 'assistant');
   const acted = entries.findLastIndex(
@@ -223,7 +223,7 @@ export function dueOf(entries: readonly Entry[]): Due {
 }
 
 /**
- * Settles by the last utterance that settles something, because a settlement quotes one; the others are ignored.
+ * The last utterance that settles something is used, because a settlement quotes only one; the others are ignored.
  */
 function settleByOne(utterances: readonly string[], asked: AskedNotice): Settled | null {
   for (const [at, words] of [...utterances.entries()].toReversed()) {
@@ -239,7 +239,7 @@ function isSaid({ type }: Notice): boolean {
   return type === 'question' || type === 'completed' || type === 'failed' || type === 'news';
 }
 
-/** The detail that the lead agent has asked for since the user's previous words. */
+/** The detail that the lead agent has asked for since the user's previous message. */
 function slotOf(entries: readonly Entry[]): Slot | null {
   const spoke = entries.findLastIndex(({ kind }) => kind === 'assistant');
   for (let index = spoke; index >= 0; index--) {
@@ -298,7 +298,7 @@ function answer(request: Request, entries: readonly Entry[], turn: number): Repl
       }
       if (request.topic === 'wellbeing' && unfinished(entries).length > 0)
         return call(STEER, { action: 'status' });
-      // If one task is running, the user means that one. If several are running, the runtime asks which.
+      // If one task is running, the user means that one. If several are running, the runtime asks which one.
       if (request.topic === 'nevermind' && unfinished(entries).length > 0)
         return steerOne('stop', { work: 'unclear' }, entries);
       return say(chatReply(request.topic, turn));
@@ -316,7 +316,7 @@ function steerOne(action: string, meant: Meant, entries: readonly Entry[]): Repl
   return { text: '', calls: [steer(action, meant, entries)] };
 }
 
-/** The wishes in the words before the last ones, if the user wanted to wait with them. */
+/** The requests before the last utterance, if the user wanted to wait with them. */
 function wishesPutOff(entries: readonly Entry[]): readonly Request[] {
   const said = entries.filter((entry) => entry.kind === 'user');
   return putOff(said.at(-2)?.text ?? '');
@@ -330,7 +330,7 @@ function call(toolName: string, input: Readonly<Record<string, unknown>>): Reply
   return { text: '', calls: [{ toolName, input }] };
 }
 
-/** Repeats the call that failed last. */
+/** Repeats the latest failed call. */
 function retry(entries: readonly Entry[]): Reply {
   const failed = entries.findLast(
     (entry) => entry.kind === 'notice' && entry.notice.type === 'failed',
@@ -343,7 +343,7 @@ function retry(entries: readonly Entry[]): Reply {
   return before ? call(toolName, before.input) : say('What shall I try again?');
 }
 
-/** The background tasks that were started and have not reported an end. */
+/** The background tasks that were started and have not reported their end. */
 function unfinished(entries: readonly Entry[]): readonly string[] {
   const open: string[] = [];
   for (const entry of entries) {
@@ -428,7 +428,7 @@ function sayQuestion(question: string, options: readonly SpokenOption[]): string
   return `${question} ${choices.slice(0, -1).join('; ')}, or ${choices.at(-1)}?`;
 }
 
-/** The text to repeat to the user: the latest result, otherwise the last reply. */
+/** The text to repeat to the user: the latest result, or else the last reply. */
 function sayLatest(entries: readonly Entry[]): string {
   const told = entries.findLast(
     (entry) => entry.kind === 'notice' && entry.notice.type === 'completed',
@@ -439,7 +439,7 @@ function sayLatest(entries: readonly Entry[]): string {
   return spoken?.kind === 'assistant' ? spoken.text : greeting;
 }
 
-/** Called if there is nothing new to say: the user did not hear the last message, so it is said again. */
+/** Called if there is nothing new to say. The user did not hear the last message, so the lead agent says it again. */
 function sayAgain(entries: readonly Entry[]): string {
   const asked = entries.findLastIndex(({ kind }) => kind === 'user');
   if (asked < 0 && owesGreeting(entries)) return greeting;
@@ -451,7 +451,7 @@ function sayAgain(entries: readonly Entry[]): string {
   return spoken?.kind === 'assistant' ? spoken.text : greeting;
 }
 
-/** Whether the greeting was requested but not said yet, because urgent news came first. */
+/** Whether the greeting was requested but has not been said yet, because urgent news came first. */
 function owesGreeting(entries: readonly Entry[]): boolean {
   const isWanted = entries.some(
     ({ kind, ...entry }) =>

@@ -1,6 +1,7 @@
-// The voice and the models of the demo. The voice is the one that `TRANSPORT` names, otherwise OpenAI Realtime if an OpenAI
-// key is set, otherwise a local voice. The model of the local voice is the demo's own rules, or a model with OpenAI's chat
-// API at `OPENAI_BASE_URL`. The adapters and providers read the keys and URLs; the page and the terminal show no key.
+// The voice and the models of the demo. `TRANSPORT` selects the voice. Otherwise it is OpenAI Realtime if an OpenAI key
+// is set, and a local voice if not. The model of the local voice is the demo's own set of rules, or a model with
+// OpenAI's chat API at `OPENAI_BASE_URL`. The adapters and providers read the keys and URLs. The page and the terminal
+// never show a key.
 
 import type { LanguageModelV4 } from '@ai-sdk/provider';
 import { ConfigurationError, type Environment, type Transport } from 'offstage';
@@ -29,20 +30,20 @@ const DEFAULT_GOOGLE_MODEL = 'gemini-3.8-flash';
 export interface Minds {
   /** The transport to the voice model. */
   readonly transport: Transport;
-  /** The model of the subagents, of a local voice, and of the work that OpenAI Live delegates. */
+  /** The model for the subagents, for a local voice, and for the work that OpenAI Live delegates. */
   readonly model: LanguageModelV4;
   readonly about: About;
-  /** Ends a local voice. */
+  /** Stops a local voice. */
   close(): Promise<void>;
 }
 
 export interface MindOptions {
   readonly environment: Environment;
-  /** Replaces the model that the variables name. */
+  /** Replaces the model that the variables select. */
   readonly model?: LanguageModelV4 | undefined;
   /** The transcriber and the voice of the local pipeline. @defaultValue 'built-in' */
   readonly speech?: LocalVoiceOptions['speech'];
-  /** The transport to the voice model. @defaultValue the one that the variables name */
+  /** The transport to the voice model. @defaultValue the one that the variables select */
   readonly transport?: Transport | undefined;
 }
 
@@ -53,8 +54,8 @@ interface Mind {
 }
 
 /**
- * @throws {ConfigurationError} if something that the voice needs is missing, or if a base URL is invalid, or given
- * without a model.
+ * @throws {ConfigurationError} if something that the voice needs is missing, if a base URL is invalid, or if a base URL
+ * is given without a model.
  */
 export async function chooseMinds(options: MindOptions): Promise<Minds> {
   const { environment, model: given, speech = 'built-in', transport } = options;
@@ -79,12 +80,12 @@ export async function chooseMinds(options: MindOptions): Promise<Minds> {
 }
 
 /**
- * The voice that the variables name, if this machine can use it.
+ * The voice that the variables select, if it can run on this machine.
  * @throws {ConfigurationError} `UNKNOWN_TRANSPORT`, or `TRANSPORT_NOT_READY`: something is missing.
  */
 export function chooseVoice(machine: Machine): VoiceName {
   const { TRANSPORT: wanted, OPENAI_API_KEY: key, OPENAI_BASE_URL: address } = machine.variables;
-  // The user's own model gets a local voice.
+  // The user's own model uses a local voice.
   const usual = key && !address ? 'openai-realtime' : 'local-voice';
   const name = VOICES.find((voice) => voice === (wanted || usual));
   if (name === undefined)

@@ -1,5 +1,5 @@
-// The notes that the runtime puts into the conversation, read into data. A note has its mark in its first
-// line; its quotation is JSON under the same mark, in the same message or in an earlier one.
+// The notes that the runtime adds to the conversation, parsed into data. A note has its mark in its first line. Its
+// quotation is JSON under the same mark, in the same message or in an earlier one.
 
 import { readNotes, type ReadNote } from 'offstage/testing';
 
@@ -11,13 +11,13 @@ export interface SpokenOption {
   readonly detail: string | null;
 }
 
-/** A question of a subagent that the lead agent may settle. */
+/** A subagent's question that the lead agent may settle. */
 export interface AskedQuestion {
   /** Absent if the runtime does not report it. */
   readonly id?: string;
   readonly subagent: string;
   readonly options: readonly SpokenOption[];
-  /** The question asks for the user's consent. */
+  /** The question asks for the user's approval. */
   readonly isApproval?: boolean;
 }
 
@@ -26,11 +26,14 @@ export interface AskedNotice {
   readonly type: 'asked';
   readonly open: readonly AskedQuestion[];
   readonly answered: readonly AskedQuestion[];
-  /** The runtime did not report an open question, so an answer reaches the subagent without a call. */
+  /** The runtime did not report the question as open, so an answer reaches the subagent without a call. */
   readonly isOnlyKnownFromAsking?: boolean;
-  /** The lead agent has said something else since, so the answer reaches the subagent only by the call. */
+  /**
+   * The lead agent has said something else since the question, so the answer reaches the subagent only through the
+   * call.
+   */
   readonly isFollowed?: boolean;
-  /** The running tasks, by the names that the runtime gives them. */
+  /** The running tasks, under the names that the runtime uses for them. */
   readonly running?: readonly string[];
 }
 
@@ -45,17 +48,17 @@ export type Notice =
     }
   | { readonly type: 'completed'; readonly toolName: string; readonly result: string }
   | { readonly type: 'failed'; readonly toolName: string; readonly error: string }
-  /** Said literally: an update of a subagent, or the news of a webhook. */
+  /** Said literally: an update from a subagent, or the news that a webhook brought. */
   | { readonly type: 'news'; readonly label: string; readonly text: string }
-  /** The user's words were for a subagent. */
+  /** The user was talking to a subagent. */
   | { readonly type: 'overheard'; readonly words: string }
   | { readonly type: 'cancelled'; readonly toolName: string }
-  /** The lead agent's words to a subagent. */
+  /** What the lead agent said to a subagent. */
   | { readonly type: 'told'; readonly message: string }
   /** For the lead agent's information only. */
   | { readonly type: 'background'; readonly text: string; readonly running?: readonly string[] };
 
-/** The notes in these texts, under their marks. */
+/** The notes in these texts, by their marks. */
 export function notesIn(texts: readonly string[]): ReadonlyMap<string, ReadNote> {
   return new Map(readNotes(texts.join('\n')).map((note) => [note.mark, note]));
 }
@@ -77,7 +80,7 @@ export function readNotice(
   notes: ReadonlyMap<string, ReadNote> = notesIn([message]),
 ): Notice | null {
   const text = message.trim();
-  // This is the placeholder that a transport sends for silence.
+  // A transport sends this placeholder for silence.
   if (/^\[The user has not said anything yet\.?\]$/.test(text)) return { type: 'background', text };
   const [, part, mark = ''] = /^\[(note|data) ([^\]\s]+)\] /.exec(text) ?? [];
   const note = notes.get(mark);
@@ -117,7 +120,7 @@ function noticeOf({ says, quotes }: ReadNote): Notice {
   return { type: 'background', text: says, ...running };
 }
 
-/** The name of a running task in a note, which may also contain its progress. */
+/** The name of a running task in a note; the note may also contain its progress. */
 function nameOf(running: unknown): string {
   return typeof running === 'string' ? running : (running as { task: string }).task;
 }
@@ -131,7 +134,7 @@ function optionOf(option: unknown): SpokenOption {
   return { ...(id !== undefined && { id }), label, detail: description ?? null };
 }
 
-/** An option in a note has the form "label: description", or only the label. */
+/** An option in a note has the form "label: description", or consists of the label only. */
 function partsOf(option: string) {
   const [label, ...more] = option.split(': ');
   return { label, ...(more.length > 0 && { description: more.join(': ') }) };

@@ -1,4 +1,4 @@
-// The lead agent's sentences, with some variety, suitable for speech.
+// The lead agent's sentences, with some variety and suitable for speech.
 
 import type { ChatTopic } from './clause.ts';
 import type { Slot } from './requests.ts';
@@ -87,7 +87,7 @@ const works: Readonly<Record<string, string>> = {
   change_menu: 'the menu',
 };
 
-/** The name of a background task in conversation. */
+/** The name of a background task as it is said in conversation. */
 export function workName(toolName: string): string {
   return works[toolName] ?? toolName.replaceAll('_', ' ');
 }
@@ -108,7 +108,7 @@ export function sentence(text: string): string {
   return trimmed === '' || /[.!?…]["”)]?$/.test(trimmed) ? trimmed : `${trimmed}.`;
 }
 
-/** The text in a form to speak: no markup, units in words, and the arguments of a call without their punctuation. */
+/** The text in speakable form: no markup, units as words, and the arguments of a call without punctuation. */
 export function speakable(text: string): string {
   return text
     .replace(/\{(?:"[^"]*":[^{}]*)\}/g, (json) =>

@@ -1,4 +1,4 @@
-// The reply of the demo's rules.
+// The reply that the demo's rules produce.
 
 export interface ToolCall {
   readonly toolName: string;

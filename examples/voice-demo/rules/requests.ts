@@ -1,4 +1,5 @@
-// Understands a user's request: an utterance may contain several requests, or the detail that was asked for.
+// Understands what a user asks for: an utterance may contain several requests, or the detail that the lead agent asked
+// for.
 
 import { findDateRange } from '../agents/date-range.ts';
 import {
@@ -18,7 +19,7 @@ export type Slot = 'destination' | 'partySize' | 'dateRange' | 'work' | 'retry';
 export function understand(utterance: string, slot: Slot | null = null): readonly Request[] {
   const filled = slot && fillSlot(slot, utterance);
   if (filled) return [filled];
-  // "Don't do anything yet. I need …" begins nothing.
+  // "Don't do anything yet. I need …" starts nothing.
   if (isPutOff(utterance)) return [{ type: 'wait' }];
   const requests: Request[] = [];
   let unread = '';
@@ -60,7 +61,7 @@ export function understand(utterance: string, slot: Slot | null = null): readonl
     requests.push(request);
   }
   if (requests.length === 0 || (unread !== '' && requests.length === 1)) {
-    // Clauses that mean nothing by themselves belong to their neighbours, so the utterance is read as one clause.
+    // Clauses that mean nothing on their own belong to their neighbours, so the whole utterance is read as one clause.
     const whole = readClause(utterance);
     const [read = whole] = requests;
     const request = richer(whole, read);
@@ -79,14 +80,17 @@ export function understand(utterance: string, slot: Slot | null = null): readonl
 const isPutOff = (utterance: string): boolean =>
   clausesOf(utterance).some((clause) => readClause(clause).type === 'wait');
 
-/** The requests of an utterance that asks to wait with them. */
+/** The requests in an utterance that also asks to wait with them. */
 export function putOff(utterance: string): readonly Request[] {
   if (!isPutOff(utterance)) return [];
   const rest = clausesOf(utterance).filter((clause) => readClause(clause).type !== 'wait');
   return rest.length === 0 ? [] : understand(rest.join(', '));
 }
 
-/** The first of two readings of a request, unless only the other has the detail: "To give them. A ride to the airport". */
+/**
+ * The first of two interpretations of a request, unless only the second has the detail: "To give them. A ride to the
+ * airport".
+ */
 function richer(first: Request, other: Request): Request {
   return first.type === other.type && hasDetail(other) && !hasDetail(first) ? other : first;
 }
@@ -105,7 +109,7 @@ function hasDetail(request: Request): boolean {
   return Object.values(request).every((value) => value !== null);
 }
 
-/** The request, if the utterance gives the detail that the lead agent asked for; otherwise null. */
+/** The request, if the utterance supplies the detail that the lead agent asked for; otherwise null. */
 function fillSlot(slot: Slot, utterance: string): Request | null {
   const plain = normalise(utterance);
   const whole = readClause(utterance);

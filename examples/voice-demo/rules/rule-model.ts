@@ -1,6 +1,6 @@
-// An AI SDK language model made of rules: they understand a few requests, fill in missing details, call real
-// tools and put their results into words. It serves the lead agent and its subagents alike, needs no key and
-// no network, and gives the same answer to the same conversation.
+// An AI SDK language model made of rules, which understand a few requests, fill in missing details, call real tools and
+// put the results into words. It serves both the lead agent and its subagents, needs no key and no network, and always
+// answers the same conversation in the same way.
 
 import type {
   LanguageModelV4,

@@ -1,5 +1,5 @@
-// Decides how the lead agent answers a subagent's open question with the user's words, with the runtime's
-// tool `settle_question`. The rest of the utterance is left to the other rules.
+// Decides how to answer a subagent's open question with the user's words through the runtime's tool `settle_question`.
+// The rest of the utterance is left to the other rules.
 
 import { asRecord, textOf } from './conversation.ts';
 import type { AskedNotice, AskedQuestion, SpokenOption } from './notices.ts';
@@ -11,13 +11,13 @@ import { normalise, numberIn } from './words.ts';
 
 export interface Settled {
   readonly call: ToolCall;
-  /** The option that the words name, if they only name an option. */
+  /** The option that the utterance names, if it names nothing else. */
   readonly named?: SpokenOption;
-  /** The words that are about something else. */
+  /** The part of the utterance that is about something else. */
   readonly rest: string;
 }
 
-/** How the words settle the question; null: they are about something else. */
+/** How the utterance settles the question; null if it is about something else. */
 export function settle(words: string, { open, answered }: AskedNotice): Settled | null {
   const plain = normalise(words);
   const [question] = open;
@@ -99,7 +99,7 @@ function idOf({ id }: AskedQuestion): { readonly questionId?: string } {
   return id === undefined ? {} : { questionId: id };
 }
 
-/** The amount in "yes, but only two hundred dollars"; null: the words change none. */
+/** The amount in "yes, but only two hundred dollars"; null if the user does not change the amount. */
 function changedAmount(plain: string): number | null {
   if (!/\b(?:but|only|just|make (?:it|that)|instead|not)\b/.test(plain)) return null;
   const amounts = [...inDigits(plain).matchAll(/\b(\d+)( hundred)?(?: and)?( \d+)?\b/g)].map(
@@ -108,14 +108,14 @@ function changedAmount(plain: string): number | null {
   return amounts.at(-1) ?? null;
 }
 
-/** Words that ask for nothing: "please", "sorry, I mean". */
+/** Phrases that ask for nothing: "please", "sorry, I mean". */
 function isFiller(clause: string): boolean {
   return /^(?:(?:please|thanks|thank you|sorry|no|wait|hold on|actually|i (?:mean|meant|think|guess)|(?:scratch|strike) that|on second thought|um+|uh+|er|well|then|yes|yeah|okay|ok)(?: |$))*$/.test(
     normalise(clause),
   );
 }
 
-/** "To the station instead", "sorry, we are five": a new request with the changed detail; null: none. */
+/** "To the station instead", "sorry, we are five": a new request with the changed detail; null if there is none. */
 function changedTask(words: string, subagent: string): string | null {
   const plain = normalise(words);
   if (!/\b(?:instead|rather|actually|sorry|make it|we are|were|there are)\b/.test(plain))
@@ -136,7 +136,7 @@ function changedTask(words: string, subagent: string): string | null {
   return null;
 }
 
-/** "Not economy, the other one": the option that is left after the others are refused. */
+/** "Not economy, the other one": the option that is left when the others have been refused. */
 function leftOver(plain: string, options: readonly SpokenOption[]): SpokenOption | null {
   const refused = options.filter(({ label }) =>
     new RegExp(`\\b(?:not|no|dont want) (?:the )?${normalise(label)}\\b`).test(plain),
@@ -144,7 +144,10 @@ function leftOver(plain: string, options: readonly SpokenOption[]): SpokenOption
   return refused.length === 0 ? null : only(options.filter((option) => !refused.includes(option)));
 }
 
-/** The option that a clause names: by its label, its place in the list, or words that only its description has. */
+/**
+ * The option that a clause names by its label, by its place in the list, or by words that only its description
+ * contains.
+ */
 function optionIn(clause: string, options: readonly SpokenOption[]): SpokenOption | null {
   const plain = normalise(clause);
   const labelled = labelledIn(plain, options);
@@ -169,7 +172,7 @@ const places = [
   /\bfourth\b/,
 ];
 
-/** By its label, its place in the list, or its price, as the runtime also matches it. */
+/** By its label, its place in the list or its price, as in the runtime. */
 function namedIn(plain: string, options: readonly SpokenOption[]): SpokenOption | null {
   const labelled = labelledIn(plain, options);
   if (labelled) return labelled;
@@ -184,7 +187,7 @@ function namedIn(plain: string, options: readonly SpokenOption[]): SpokenOption 
     : only(options.filter(({ detail }) => detail?.split(/[^\w$]+/).includes(`$${price}`)));
 }
 
-/** "The one by the window", "at half past eight": words that are in the description of only one option. */
+/** "The one by the window", "at half past eight": words that appear in the description of only one option. */
 function describedIn(clause: string, options: readonly SpokenOption[]): SpokenOption | null {
   const said = new Set(inDigits(normalise(clause)).split(' '));
   const contents = options.map(
@@ -256,7 +259,7 @@ function bestIn(plain: string, options: readonly SpokenOption[]): SpokenOption |
 }
 
 /**
- * The lead agent's words after the tool's result. `quote`: the user's words for which the call was made.
+ * What the lead agent says after the tool's result. `quote`: the user's words for which the call was made.
  */
 export function saySettled(output: unknown, quote = ''): string {
   const { status, reason, tell, explain } = asRecord(output);
@@ -284,7 +287,7 @@ export function saySettled(output: unknown, quote = ''): string {
       return `There is ${listed(all.map(said))}. Which one?`;
     }
     case 'refused':
-      // The user pressed a button while they spoke.
+      // The user pressed a button while speaking.
       if (reason === 'already_settled') return 'That is settled already.';
       return textOf(tell).includes('too late')
         ? 'I am sorry, it is too late to change that.'

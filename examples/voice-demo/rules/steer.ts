@@ -1,5 +1,5 @@
-// The rules for running work: which call of the runtime's tool `running_task` the user's words need, and what the lead
-// agent says about the answer.
+// The rules for running work: which call of the runtime's tool `running_task` the user's message needs, and what the
+// lead agent says about the result.
 
 import { asRecord, textOf, type Entry, type ToolResultEntry } from './conversation.ts';
 import type { Work } from './clause.ts';
@@ -11,7 +11,7 @@ import { mentions, normalise } from './words.ts';
 /** The runtime's tool that reports on running work, stops it, and passes words on to it. */
 export const STEER = 'running_task';
 
-/** The running tasks, as the latest note names them. */
+/** The running tasks, as named in the latest note. */
 function running(entries: readonly Entry[]): readonly string[] {
   const told = entries.findLast(
     (entry) =>
@@ -20,7 +20,7 @@ function running(entries: readonly Entry[]): readonly string[] {
   return (told?.kind === 'notice' && 'running' in told.notice && told.notice.running) || [];
 }
 
-/** A call of the tool. A task is named by its kind and its detail; "it" is the only task that runs. */
+/** A call to the tool. A task is named by its kind and its detail; "it" is the only task that is running. */
 export function steer(
   action: string,
   meant: { readonly work: Work; readonly about?: string; readonly words?: string },
@@ -39,7 +39,10 @@ export function steer(
   };
 }
 
-/** The call again, if it named no task: for the only task, or for each, if the user wants to stop everything. */
+/**
+ * The same call again, if it did not name a task: for the only task, or for each task if the user wants to stop
+ * everything.
+ */
 export function namedAgain(
   results: readonly ToolResultEntry[],
   entries: readonly Entry[],
@@ -57,7 +60,7 @@ export function namedAgain(
   return names.map((task) => ({ toolName: STEER, input: { action: 'stop', ...input, task } }));
 }
 
-/** The calls again, if the words name tasks of those that the lead agent has just listed. */
+/** The same calls again, if the user names tasks that the lead agent has just listed. */
 export function clarified(words: string, entries: readonly Entry[]): readonly ToolCall[] {
   const spoke = entries.findLastIndex(({ kind }) => kind === 'assistant');
   const before = entries.slice(0, spoke).findLastIndex(({ kind }) => kind === 'user');
@@ -80,7 +83,7 @@ export function clarified(words: string, entries: readonly Entry[]): readonly To
 
 const common = new Set('a an the of for to in on my and at sales it'.split(' '));
 
-/** The tasks that words name: all, by their place in the list, or by words that only one of them has. */
+/** The tasks that an utterance names: all, by their place in the list, or by words that match only one of them. */
 function chosenIn(plain: string, tasks: readonly string[]): readonly string[] {
   if (/^(?:um |uh )?(?:both|all)\b|\b(?:both of them|all of them)\b/.test(plain)) return tasks;
   const contents = tasks.map((task) => normalise(task).split(' '));
@@ -114,7 +117,7 @@ function spoken(task: unknown): string {
   return known === name ? `“${name}”` : known;
 }
 
-/** The lead agent's words after the tool's answers. */
+/** What the lead agent says after the tool's answers. */
 export function sayTasks(all: readonly ToolResultEntry[], entries: readonly Entry[]): string {
   // An unclear call was followed by others.
   const results = all.filter(
@@ -137,7 +140,7 @@ export function sayTasks(all: readonly ToolResultEntry[], entries: readonly Entr
   return [...new Set(parts)].filter((part) => part !== '').join(' ');
 }
 
-/** The tools whose effects stay after a stop. */
+/** The tools whose effects remain after a stop. */
 const lasting = /^(?:confirm_ride|reserve_table|refund)\b/;
 
 function sayDone(done: unknown, unknown: unknown): string {

@@ -1,5 +1,5 @@
-// Decides the next step of a subagent: which tool to call with which input, or what to answer.
-// The prompt names the task; everything else is read from the tools' results.
+// Decides the next step of a subagent: which tool to call with which input, or what to answer. The prompt contains the
+// task; everything else is read from the tool results.
 
 import { findDateRange } from '../agents/date-range.ts';
 import { destinationOf, guestsOf } from './clause.ts';
@@ -13,9 +13,9 @@ interface Task {
   readonly args: Readonly<Record<string, unknown>>;
   /** The results of one tool, oldest first. */
   results(toolName: string): readonly ToolResultEntry[];
-  /** The arguments of the call with this result. */
+  /** The arguments of the call that returned this result. */
   inputOf(result: ToolResultEntry): Readonly<Record<string, unknown>>;
-  /** The user's additions and changes since then, oldest first. */
+  /** What the user has added or changed since then, oldest first. */
   readonly told: readonly string[];
 }
 
@@ -63,7 +63,7 @@ function bookRide(task: Task): Reply {
   const confirms = task.results('confirm_ride').at(-1);
   const changed = task.told.map(destinationOf).findLast((place) => place !== null);
   const asked = changed ?? textOf(task.args['destination']);
-  // A booked ride stays as it is.
+  // A booked ride is not changed.
   const destination = confirms ? textOf(task.inputOf(confirms)['destination']) : asked;
   const quote = task
     .results('get_ride_options')
@@ -97,7 +97,7 @@ function bookTable(task: Task): Reply {
   const reserves = task.results('reserve_table').at(-1);
   const changed = task.told.map(guestsOf).findLast((size) => size !== null);
   const asked = changed ?? Number(task.args['partySize']);
-  // A reserved table stays as it is.
+  // A reserved table is not changed.
   const partySize = reserves ? Number(task.inputOf(reserves)['partySize']) : asked;
   const found = task
     .results('find_tables')
@@ -131,7 +131,9 @@ interface Choice {
   readonly description: string;
 }
 
-/** Asks the user until an answer matches. After silence it asks again, until the runtime's limit ends it. */
+/**
+ * Asks the user until an answer matches. If the user stays silent, it asks again until it reaches the runtime's limit.
+ */
 function chooseOne(
   task: Task,
   {
@@ -160,7 +162,7 @@ function chooseOne(
   return ask(`I didn't get "${words}". ${question}`);
 }
 
-/** The periods of a report: those asked for at first, with what was added or changed since. */
+/** The periods of a report: those in the original request, with later additions and changes. */
 function periodsOf({ args, told }: Task): readonly string[] {
   let periods = [textOf(args['dateRange'])];
   for (const words of told) {
@@ -225,7 +227,7 @@ function refundOrder(task: Task): Reply {
   const what = `order ${order}, ${textOf(found['item'])}`;
   if (refunded.isDenied) return answer(`All right, ${what}, is not refunded.`);
   if (refunded.error !== null) return answer(`It was not refunded: ${refunded.error}`);
-  // The result of a call that the user changed has a note beside it.
+  // If the user changed the call, its result comes with a note.
   const output = asRecord(refunded.output);
   const { dollars } = asRecord(output['result'] ?? output);
   return answer(`You get $${textOf(dollars)} back for ${what}.`);

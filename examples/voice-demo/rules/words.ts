@@ -1,4 +1,4 @@
-// Reads what a speech recogniser wrote, and tolerates its errors, which are frequent in short and rare words.
+// Reads the output of a speech recogniser and tolerates its errors, which are frequent in short and rare words.
 
 /** Frequent recognition errors. */
 const slips: readonly (readonly [RegExp, string])[] = [
@@ -30,7 +30,7 @@ export function normalise(text: string): string {
   return plain.replace(/\s+/g, ' ').trim();
 }
 
-/** Whether one of the words is one of the keywords, with tolerance for a recognition error. */
+/** Whether one of the words is one of the keywords, allowing for a recognition error. */
 export function mentions(plain: string, ...keywords: readonly string[]): boolean {
   const words = plain.split(' ');
   return keywords.some((keyword) =>
@@ -47,7 +47,7 @@ export function sounds(word: string, keyword: string): boolean {
   return distance(word, keyword) <= (keyword.length >= 8 ? 2 : 1);
 }
 
-/** The choice whose label matches the words best; null if none or several match. */
+/** The choice whose label matches the text best; null if none or several match. */
 export function choose<T>(words: string, choices: readonly T[], label: (choice: T) => string) {
   const plain = normalise(words);
   const fitting = choices.filter((choice) => {
@@ -72,7 +72,7 @@ const smallNumbers = [
   'ten',
 ];
 
-/** The first whole number in the words, or null. */
+/** The first whole number in the text, or null. */
 export function numberIn(plain: string): number | null {
   for (const word of plain.split(' ')) {
     if (/^\d{1,3}$/.test(word)) return Number(word);
@@ -82,7 +82,7 @@ export function numberIn(plain: string): number | null {
   return null;
 }
 
-/** The number of insertions, deletions, replacements and swaps of neighbours between two words. */
+/** The number of insertions, deletions, replacements and swaps of adjacent letters between two words. */
 function distance(a: string, b: string): number {
   let before: number[] = [];
   let previous = Array.from({ length: b.length + 1 }, (_, index) => index);

@@ -1,5 +1,6 @@
-// A page without a session: a machine of the page invokes a subagent, and `useActorRef` of `@xstate/react` shows both. The
-// subagent runs in the page, on a scripted model; use any AI SDK model instead, with a key that a page may have.
+// A page without a session: a machine in the page invokes a subagent, and `useActorRef` from `@xstate/react` shows
+// both. The subagent runs in the page on a scripted model. You can use any AI SDK model instead, with a key that may be
+// exposed to a page.
 
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';

@@ -1,4 +1,4 @@
-// The page with hooks and components of `offstage/react`.
+// The page that uses the hooks and components of `offstage/react`.
 
 import { StrictMode, useState, type SyntheticEvent } from 'react';
 import { createRoot } from 'react-dom/client';

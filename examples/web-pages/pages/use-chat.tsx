@@ -1,4 +1,4 @@
-// The page with `useChat` of the AI SDK, over `offstage/ai-sdk-ui`.
+// The page that uses the AI SDK's `useChat` over `offstage/ai-sdk-ui`.
 
 import { StrictMode, useEffect, useState, type SyntheticEvent } from 'react';
 import { createRoot } from 'react-dom/client';

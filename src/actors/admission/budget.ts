@@ -1,32 +1,34 @@
-// The budgets of one scope (a session, or a program): one for the scope itself, and one for each subagent with its
-// whole subtree. Accounts count tokens, steps, agents and cost; a child's account is cut from its parent's account.
-// Time is a deadline.
+// The budgets of one scope (a session or a program): one for the scope itself, and one for each subagent and its whole
+// subtree. Each account counts tokens, steps, agents or cost; a child's account is funded from its parent's account. A
+// time limit is a deadline.
 //
 // Owns:     the granted, held and spent amounts, each budget's parent, and the timers of time limits.
-// Does not: end a subagent (the component that receives the refusal or the timeout does).
+// Does not: end subagents (the component that learns of the refusal or the timeout does).
 //
 // Invariants
-//   BUDGET-ACCOUNT-1. Held and spent amounts together never exceed the grant, unless a call cost more than the amount
-//       held for it; then nothing more can be taken. Every operation is atomic: an amount is checked and taken in one
-//       step. A raised grant takes the difference from the parent's account.
-//   BUDGET-ACCOUNT-2. A held amount is settled once: the used part is spent, the rest is free again.
-//   BUDGET-ACCOUNT-3. An account cut from another returns its unused amount once, when it is closed; amounts still held
-//       at that time are settled in the parent's account.
+//   BUDGET-ACCOUNT-1. The sum of held and spent amounts never exceeds the grant, unless a call costs more than was held
+//       for it. In that case, nothing more can be taken. Every operation is atomic: the check and the deduction are one
+//       step. When a grant is raised, the difference is taken from the parent's account.
+//   BUDGET-ACCOUNT-2. A held amount is settled once: the used part counts as spent and the rest is released.
+//   BUDGET-ACCOUNT-3. An account that was funded from another account returns its unused amount once, when it is
+//       closed. Amounts that are still held at that time are settled in the parent's account.
 //   BUDGET-ACCOUNT-4. A refused request changes nothing.
 //   BUDGET-ACCOUNT-12. A used amount is never negative: a provider's count that is negative or not a number is treated as 0.
-//   BUDGET-5. A child's own limits are reserved from its parent's remaining budget at admission, all of them or none;
-//       the child shares all other limits with its parent.
-//   BUDGET-6. A model call is refused in advance if its tokens do not fit, no step is left, the time is over, or the cost
-//       is spent. Every attempt counts as a step. No cost is held for a call, because its cost is known only afterwards.
-//   BUDGET-7. A call is settled once, when it ends, and returns its unused amounts.
-//   BUDGET-8. The final call, which submits partial work, is always made: it is counted, and may exceed the grant.
+//   BUDGET-5. When a child is admitted, either all of its own limits are reserved from its parent's remaining budget,
+//       or none. The child shares all other limits with its parent.
+//   BUDGET-6. A model call is refused in advance if its tokens do not fit, no steps are left, the time is up, or the
+//       cost limit is used up. Every attempt, including a retry, counts as a step. No cost is held for a call, because
+//       its cost is known only afterwards.
+//   BUDGET-7. A call is settled once, when it ends, and its unused amounts are returned.
+//   BUDGET-8. The final call, which submits partial work, is always allowed. It is counted and may exceed the grant.
 //   BUDGETS-9. A subagent whose subtree has no limits has no budget.
-//   BUDGETS-10. The end of a time limit is reported once, unless the subagent has ended.
-//   BUDGETS-11. The scope's time counts only while a process has the scope loaded: a scope that sleeps, or whose
-//        process has died, uses no time. A subagent's time continues.
-//   BUDGETS-13. A raise gives limits that a subagent or the scope has a new total, all of them or none, and never lowers
-//       a limit; a repeated raise changes nothing. A raise of a shared limit applies to all subagents that share it.
-//   BUDGETS-14. The end of a subagent closes the accounts that were cut for it, but not the accounts that it shares.
+//   BUDGETS-10. When a time limit expires, this is reported once, unless the subagent has already ended.
+//   BUDGETS-11. The scope's time counts only while the scope is loaded in a process: a scope that is asleep, or whose
+//        process has died, uses no time. A subagent's time keeps running.
+//   BUDGETS-13. Raising limits sets new totals, but only for limits that the subagent or the scope already has. Either
+//       all of these limits are raised or none, and no limit is ever lowered. Repeating the same request changes
+//       nothing. Raising a shared limit applies to all subagents that share it.
+//   BUDGETS-14. When a subagent ends, its own accounts are closed, but not the accounts that it shares.
 
 import { z } from 'zod';
 import type { Failure } from '../../machines/index.ts';
@@ -39,15 +41,14 @@ import {
 } from '../contracts/config.ts';
 import type { Environment } from '../ports/environment.ts';
 
-/** An amount that is held until the actual use is known. */
+/** An amount that is held until the actual usage is known. */
 export interface Reservation {
   readonly amount: number;
-  /** Settles the held amount; repeated calls have no effect. `used` may exceed the held amount. */
+  /** Settles the held amount; repeated calls have no effect. `used` may be more than the held amount. */
   settle(used: number): void;
 }
 
 export class BudgetAccount {
-  /** The account that holds the grant. */
   readonly #parent: BudgetAccount | null;
   #granted: number;
   #spent = 0;
@@ -81,26 +82,26 @@ export class BudgetAccount {
     return this.#parent === null ? Infinity : this.#parent.left;
   }
 
-  /** Holds an amount; returns null if not enough is left. */
+  /** Holds an amount until the usage is known; returns null if not enough is left. */
   take(amount: number): Reservation | null {
     if (amount > this.left) return null;
     this.#held += amount;
     return this.#hold(amount);
   }
 
-  /** Counts an amount that was used without a request, even if it exceeds the rest. */
+  /** Counts an amount that was used without a request, even if it exceeds what is left. */
   charge(used: number): void {
     if (this.#isClosed) this.#parent?.charge(used);
     else this.#spent += amountOf(used);
   }
 
-  /** Cuts a child account from this account; returns null if not enough is left. */
+  /** Funds a child account from this account; returns null if not enough is left. */
   cut(amount: number): BudgetAccount | null {
     return this.take(amount) && new BudgetAccount(amount, this);
   }
 
   /**
-   * Raises the grant by an amount from the parent's account; returns false, and changes nothing, if the parent has too
+   * Raises the grant by an amount from the parent's account; returns false and changes nothing if the parent has too
    * little left.
    */
   raise(amount: number): boolean {
@@ -116,7 +117,7 @@ export class BudgetAccount {
     this.#isClosed = true;
     if (!this.#parent) return;
     this.#parent.#settle(this.#granted, this.#spent);
-    // The parent then holds the amounts that are still held here, and settles them.
+    // The parent takes over the amounts that are still held here and settles them.
     this.#parent.#keepHeld(this.#held);
   }
 
@@ -164,12 +165,12 @@ export const budgetLimits = z.strictObject({
 
 type BudgetResource = keyof BudgetLimits;
 
-/** A model call that is allowed. */
+/** An allowed model call. */
 export interface BudgetedCall {
   readonly ok: true;
-  /** The limit of the model's output; undefined for no limit. */
+  /** The limit on the model's output; undefined if there is none. */
   readonly maxOutputTokens: number | undefined;
-  /** Records what the call used. Only the first report counts. */
+  /** Records what the call used. Only the first call has an effect. */
   settle(tokens: number, cost?: number): void;
 }
 
@@ -178,7 +179,7 @@ export type Refusal = { readonly ok: false; readonly error: Failure };
 /** The tokens held for a call's output, in addition to its input. */
 const OUTPUT_ALLOWANCE = 4_096;
 
-/** The output limit of the final call, which submits partial work. */
+/** The output limit for the final call, which submits partial work. */
 const FINAL_OUTPUT_TOKENS = 1_024;
 
 const counted = ['tokens', 'steps', 'agents', 'cost'] as const;
@@ -187,7 +188,7 @@ const resources = [...counted, 'timeMs'] as const;
 type CountedResource = (typeof counted)[number];
 type Accounts = { readonly [resource in CountedResource]: BudgetAccount | null };
 
-/** The used amounts of a budget. */
+/** The amounts used from a budget. */
 interface BudgetCharge {
   readonly tokens: number;
   readonly steps: number;
@@ -201,7 +202,7 @@ export class Budget {
   readonly #accounts: Accounts;
   readonly #parent: Budget | null;
   readonly #startedAt: number;
-  /** When the budget's own time ends; null if the budget shares its parent's time. */
+  /** When the budget's own time is up; null if the budget shares its parent's time. */
   #ownDueAt: number | null;
   readonly #now: () => number;
 
@@ -219,7 +220,7 @@ export class Budget {
     this.#startedAt = startedAt;
   }
 
-  /** When the time ends, in milliseconds since 1970; null for never. */
+  /** When the time is up, in milliseconds since 1970; null for never. */
   get dueAt(): number | null {
     return this.#ownDueAt ?? this.#parent?.dueAt ?? null;
   }
@@ -240,15 +241,16 @@ export class Budget {
   }
 
   /**
-   * Creates the budget of a child that is admitted now. Returns `BUDGET_EXCEEDED`, naming the limit, if the limits do not fit.
+   * Creates the budget of a child that is being admitted. Returns `BUDGET_EXCEEDED`, naming the limit, if the limits do
+   * not fit.
    */
   admit(limits: BudgetLimits = {}): { readonly ok: true; readonly budget: Budget } | Refusal {
     return this.#lacking(limits) ?? { ok: true, budget: this.readmit(limits, this.#now()) };
   }
 
   /**
-   * Creates the budget of a child that was admitted at `startedAt`, possibly by an earlier process. If the child's part
-   * is no longer available, the child shares the rest.
+   * Creates the budget of a child that was admitted at `startedAt`, possibly in an earlier process. If the child's own
+   * amount is no longer available, the child shares what is left.
    */
   readmit(limits: BudgetLimits, startedAt: number): Budget {
     const { tokens, steps, agents, cost } = this.#accounts;
@@ -270,7 +272,7 @@ export class Budget {
     return new Budget(accounts, this, dueAt, this.#now, startedAt);
   }
 
-  /** Raises limits to new totals (BUDGETS-13). Returns the refusal; null after a raise. */
+  /** Raises limits to new totals (BUDGETS-13). Returns the refusal; null if there is none. */
   raise(limits: BudgetLimits): Refusal | null {
     const { timeMs } = limits;
     const raises = this.#own.flatMap(([resource, account]) => {
@@ -289,7 +291,10 @@ export class Budget {
     return null;
   }
 
-  /** Returns why these limits are not a valid raise, whatever the parent has left; null if they are valid. */
+  /**
+   * Returns why the limits cannot be raised to these totals, regardless of how much the parent has left; null if they
+   * can.
+   */
   #notRaised(limits: BudgetLimits): Refusal | null {
     const own = new Map<BudgetResource, { granted: number; spent: number }>(this.#own);
     if (this.#ownDueAt !== null)
@@ -323,7 +328,7 @@ export class Budget {
     this.#accounts.cost?.charge(cost);
   }
 
-  /** Whether calls need a known cost. */
+  /** Whether the cost of calls must be known. */
   get countsCost(): boolean {
     return this.#accounts.cost !== null;
   }
@@ -347,7 +352,7 @@ export class Budget {
     };
   }
 
-  /** Starts the final call, which submits partial work. */
+  /** Starts the final call, in which the subagent submits its partial work. */
   beginFinalCall(): BudgetedCall {
     const { tokens, steps } = this.#accounts;
     steps?.charge(1);
@@ -368,7 +373,7 @@ export class Budget {
     };
   }
 
-  /** Returns the exhausted limit for a call with this many input tokens; null if there is none. */
+  /** Returns the limit that prevents a call with this many input tokens; null if no limit does. */
   usedUp(inputTokens = 0): BudgetResource | null {
     const { tokens, steps, cost } = this.#accounts;
     if (this.dueAt !== null && this.#now() >= this.dueAt) return 'timeMs';
@@ -377,7 +382,7 @@ export class Budget {
     return tokens && tokens.left < inputTokens + 1 ? 'tokens' : null;
   }
 
-  /** Closes the accounts that were cut for the owner, which has ended. Idempotent. */
+  /** Closes the owner's own accounts after the owner has ended. Idempotent. */
   close(): void {
     for (const [, account] of this.#own) account.close();
   }
@@ -415,7 +420,7 @@ export class Budget {
 /** Returns the amount that must be left for a child with this limit. */
 function leastOf(resource: CountedResource, limit: number | undefined): number {
   if (resource === 'agents') return 1 + (limit ?? 0);
-  // Any positive cost is enough.
+  // For cost, any positive amount is enough.
   if (resource === 'cost') return limit ?? Number.MIN_VALUE;
   return Math.max(1, limit ?? 1);
 }
@@ -437,13 +442,13 @@ function notRaised(reason: string): Refusal {
   return { ok: false, error: { code: 'INVALID_STATE', message, retryable: false } };
 }
 
-/** Returns the failure of an exhausted budget. */
+/** Returns the failure for an exhausted budget. */
 export function exhausted(resource: BudgetResource): Refusal {
   const message = `The budget is used up: no ${resource} left`;
   return { ok: false, error: { code: 'BUDGET_EXHAUSTED', message, retryable: false } };
 }
 
-/** The amounts used in earlier processes, and the start of the time. */
+/** The amounts used in earlier processes, and when the time started. */
 interface BudgetUsed {
   readonly startedAt: number;
   readonly tokens: number;
@@ -457,7 +462,9 @@ interface Entry {
   /** When the timer fires; null if there is no timer. */
   timerAt: number | null;
   stopTimer: () => void;
-  /** Whether the subagent or an ancestor has a time limit, which continues to count while the scope sleeps (BUDGETS-11). */
+  /**
+   * Whether the subagent or an ancestor has a time limit, which keeps running while the scope is asleep (BUDGETS-11).
+   */
   readonly hasOwnTime: boolean;
 }
 
@@ -466,7 +473,9 @@ export class Budgets {
   /** Null if the scope has no limits. */
   readonly #limits: BudgetLimits | null;
   #scope: Budget | null = null;
-  /** The start of the scope's time, as if the scope had been loaded ever since; in milliseconds since 1970. */
+  /**
+   * When the scope's time started, in milliseconds since 1970, calculated as if the scope had been loaded ever since.
+   */
   #startedAt = 0;
   readonly #entries = new Map<string, Entry>();
 
@@ -482,8 +491,8 @@ export class Budgets {
   }
 
   /**
-   * Sets how long earlier processes had the scope loaded, in milliseconds, and the limits that were raised there. Must
-   * precede the first admission.
+   * Sets the time for which earlier processes had the scope loaded, in milliseconds, and the limits that were raised in
+   * them. Must be called before the first admission.
    */
   continue(awakeMs: number, raised?: BudgetLimits): void {
     const now = (): number => this.#environment.clock.now();
@@ -499,7 +508,7 @@ export class Budgets {
 
   /**
    * Admits a subagent; `parentId` is null for a subagent of the lead agent or of a program. Returns null, or the
-   * failure if the subagent's budget does not fit. `exhaust` is called when its time is over.
+   * failure if the subagent's budget does not fit. Calls `exhaust` when the subagent's time is up.
    */
   admit(
     id: string,
@@ -538,22 +547,25 @@ export class Budgets {
     this.#enter(id, { parentId, limits, budget, exhaust });
   }
 
-  /** Charges the usage of forgotten subagents to their parent; for null or an unknown parent, to the scope. */
+  /**
+   * Charges the usage of subagents that are no longer stored to their parent, or to the scope if the parent is null or
+   * unknown.
+   */
   charge(parentId: string | null, used: BudgetCharge): void {
     this.#above(parentId)?.charge(used);
   }
 
-  /** Returns the budget for a subagent's model calls; null if it has none. */
+  /** Returns the budget for a subagent's model calls; null if the subagent has none. */
   of(id: string): Budget | null {
     return this.#entries.get(id)?.budget ?? null;
   }
 
-  /** Raises limits of a subagent, or (null) of the scope (BUDGETS-13). Returns the refusal; null after a raise. */
+  /** Raises limits of a subagent, or of the scope for null (BUDGETS-13). Returns the refusal; null if there is none. */
   raise(id: string | null, limits: BudgetLimits): Failure | null {
     const budget = id === null ? this.#scope : this.of(id);
     const refused = budget ? budget.raise(limits) : notRaised('it has no budget');
     if (refused) return refused.error;
-    // Subagents below may share the time limit.
+    // Its descendants may share the time limit, so all timers are set again.
     for (const each of this.#entries.values()) this.#arm(each);
     return null;
   }
@@ -568,8 +580,8 @@ export class Budgets {
   }
 
   /**
-   * When the first subagent's time limit ends, in milliseconds since 1970; such a limit continues to count while the
-   * scope sleeps. `Infinity` for never.
+   * When the first time limit of a subagent expires, in milliseconds since 1970. Such a limit keeps running while the
+   * scope is asleep. `Infinity` for never.
    */
   get nextDueAt(): number {
     let next = Infinity;
@@ -578,7 +590,7 @@ export class Budgets {
     return next;
   }
 
-  /** Stops all timers, because the process leaves the scope. */
+  /** Stops all timers, because the scope leaves this process. */
   stop(): void {
     for (const { stopTimer } of this.#entries.values()) stopTimer();
   }

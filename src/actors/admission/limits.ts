@@ -4,19 +4,22 @@ import { z } from 'zod';
 import { check } from '../../values/checks.ts';
 import { readable } from '../../values/plain-checks.ts';
 
-/** The limits of a session or service: how many subagents, how deep, and how long they wait. */
+/**
+ * The limits of a session or service: how many subagents it may have, how deeply they may be nested, and how long they
+ * may wait.
+ */
 export interface SessionLimits {
-  /** The maximum number of subagents in `running` at the same time. @defaultValue 10 */
+  /** The maximum number of subagents in the state `running` at the same time. @defaultValue 10 */
   readonly maxConcurrentPerSession: number;
   /** The maximum number of subagents that have not ended, including waiting ones. @defaultValue 100 */
   readonly maxLivePerSession: number;
-  /** The maximum number of subagents over the session's whole life. @defaultValue 1000 */
+  /** The maximum number of subagents over the session's lifetime. @defaultValue 1000 */
   readonly maxTotalPerSession: number;
   /** The maximum depth; a subagent of the lead agent has depth 1. @defaultValue 3 */
   readonly maxDepth: number;
   /** Whether a subagent waits or is refused when no run slot is free. @defaultValue 'queue' */
   readonly whenFull: 'queue' | 'reject';
-  /** The maximum number of pending results, undelivered results and notices together. @defaultValue 200 */
+  /** The maximum total number of pending results, undelivered results and notices. @defaultValue 200 */
   readonly maxDeliveries: number;
   /** The maximum number of schedules that have not ended. @defaultValue 100 */
   readonly maxSchedules: number;
@@ -24,11 +27,14 @@ export interface SessionLimits {
   readonly defaultRequestTimeoutMs: number;
   /** The maximum duration of a wait for subagents, in milliseconds. @defaultValue 300000 */
   readonly defaultAwaitTimeoutMs: number;
-  /** How long a delivered result can be looked up, in milliseconds; 0 for not at all. @defaultValue 1800000 */
+  /**
+   * How long a result can be looked up after its delivery, in milliseconds; 0 to forget it at once. @defaultValue
+   * 1800000
+   */
   readonly stateRetentionMs: number;
   /**
-   * The default of `SubagentConfig.inactivityTimeoutMs`: a subagent that shows no sign of life for this time is
-   * considered hung, in milliseconds; 0 for never. @defaultValue 0
+   * The default of `SubagentConfig.inactivityTimeoutMs`: a subagent that shows no activity for this time, in
+   * milliseconds, is considered hung; 0 for never. @defaultValue 0
    */
   readonly inactivityTimeoutMs: number;
   /**
@@ -38,10 +44,11 @@ export interface SessionLimits {
    */
   readonly sweepIntervalMs: number;
   /**
-   * The permitted configurations by name, or the permitted adapters if the call names one; empty permits all. @defaultValue []
+   * The names of the configurations that may be spawned, or of the adapters if the call names one; empty permits all.
+   * @defaultValue []
    */
   readonly allowedAdapters: readonly string[];
-  /** The permitted models by id, with or without `provider/`; empty permits all. @defaultValue [] */
+  /** The ids of the permitted models, with or without `provider/`; empty permits all. @defaultValue [] */
   readonly allowedModels: readonly string[];
 }
 
@@ -62,7 +69,7 @@ export const defaultSessionLimits = {
   allowedModels: [],
 } as const satisfies SessionLimits;
 
-/** The maximum number of subagents in `running` at the same time, across all sessions of a runtime. */
+/** The maximum number of subagents in the state `running` at the same time, across all sessions of a runtime. */
 export const DEFAULT_MAX_TOTAL_ACTIVE = 50;
 
 const count = z.number().int().min(1);

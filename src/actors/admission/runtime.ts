@@ -1,4 +1,4 @@
-// The resources that a process's sessions share: the environment, the journal, the limits.
+// The resources that the sessions of a process share: the environment, the journal, the limits.
 
 import type { InspectionEvent } from 'xstate';
 import { z } from 'zod';
@@ -28,29 +28,34 @@ export interface RuntimeOptions {
   /** @defaultValue `memoryJournal()` */
   readonly journal?: Journal;
   /**
-   * The engine that runs subagents' steps, and tools, with `runs: 'jobs'`: `restateJobs(…)`, `temporalJobs(…)`, or
-   * `localJobs(…)`. @defaultValue none: this process runs them
+   * The engine that runs the subagents' steps and tools that have `runs: 'jobs'`: `restateJobs(…)`, `temporalJobs(…)`,
+   * or `localJobs(…)`. @defaultValue none: this process runs them
    */
   readonly jobs?: Jobs;
   /**
-   * Returns the cost of a model call: `Outcome.usage.cost` sums the costs, and `budget.cost` limits them. An error, or a
-   * value that is not a number of at least 0, is reported; the `budget.cost` of a subagent is then treated as used up.
-   * @defaultValue none: only relays that report costs have any, and `budget.cost` is refused for all other subagents
+   * Returns the cost of a model call: `Outcome.usage.cost` is the sum of the costs, and `budget.cost` limits it. An
+   * error, or a value that is not a number of at least 0, is reported, and the subagent's `budget.cost` is then treated
+   * as used up.
+   * @defaultValue none: only relays that report their cost have one, and `budget.cost` is refused for all other
+   * subagents
    */
   readonly price?: Price;
   /**
-   * The maximum number of subagents in `running` at the same time, across all sessions; may be `Infinity`.
+   * The maximum number of subagents in the state `running` at the same time, across all sessions; may be `Infinity`.
    * @defaultValue 50
    */
   readonly maxTotalActive?: number;
   /** Called with every inspection event of every session. */
   readonly inspect?: (event: InspectionEvent) => void;
-  /** When sessions, and programs' services, write snapshots, which a later process folds instead of all entries. */
+  /**
+   * When sessions and programs' services write snapshots, so that a later process does not have to fold all entries.
+   */
   readonly snapshots?: Partial<SnapshotPolicy>;
   /**
-   * How to treat a session, a program's service or a subagent whose journal contains an entry that cannot be folded.
-   * `set_aside`: the unit continues without the entry, the journal records that (`entry.set_aside`), and the error is
-   * reported. `lose`: the unit ends as lost, with the entry as the reason; the next unit with its id starts empty.
+   * How the runtime handles a session, a program's service or a subagent whose journal contains an entry that cannot be
+   * folded. `set_aside`: the unit continues without the entry, the journal records this (`entry.set_aside`), and the
+   * error is reported. `lose`: the unit ends as lost, and the outcome names the entry; the next unit with its id starts
+   * empty.
    * @defaultValue 'set_aside'
    */
   readonly onUnfoldable?: OnUnfoldable;
@@ -72,7 +77,7 @@ export interface Runtime {
   readonly inspect: ((event: InspectionEvent) => void) | undefined;
   /** When scopes write snapshots. */
   readonly snapshots: SnapshotPolicy;
-  /** The treatment of an entry that this version cannot fold. */
+  /** How an entry that this version cannot fold is handled. */
   readonly onUnfoldable: OnUnfoldable;
 }
 
@@ -101,15 +106,15 @@ const optionsSchema = z.strictObject({
 } satisfies ChecksOf<RuntimeOptions>);
 
 /**
- * Returns the journal for unnamed work, which cannot be resumed. If the given journal keeps entries until a caller
- * claims or forgets their scope by name, which would not happen here, this is a journal in memory.
+ * Returns the journal for work without a name, which cannot be resumed. This is an in-memory journal if the given
+ * journal stores entries until a caller claims or deletes their scope by name, because unnamed work has no such caller.
  */
 export function journalOfPassing({ journal }: Runtime): Journal {
   const stays = journal.claim !== undefined || journal.forget !== undefined;
   return stays && !isMemoryJournal(journal) ? memoryJournal() : journal;
 }
 
-/** Returns the environment with the clock that the journal's processes share; the clock does not go back. */
+/** Returns the environment with the clock that all processes of the journal share; this clock never goes backwards. */
 function withSharedClock(environment: Environment, journal: Journal): Environment {
   if (!journal.clockOffsetMs) return environment;
   const { clock, scheduler, ids, random } = environment;
@@ -118,7 +123,7 @@ function withSharedClock(environment: Environment, journal: Journal): Environmen
   let latest = last + offsetMs();
   const now = (): number => {
     const own = clock.now();
-    // When the offset falls, the time continues from the latest value.
+    // If the offset decreases, the clock continues from its latest value.
     latest = Math.max(own + offsetMs(), latest + (own - last));
     last = own;
     return latest;
@@ -127,12 +132,12 @@ function withSharedClock(environment: Environment, journal: Journal): Environmen
   return { clock: shared, scheduler, ids, random };
 }
 
-/** Returns whether a number is whole and above 0, or Infinity. */
+/** Returns whether a number is a positive integer or Infinity. */
 const isLimit = (value: number): boolean =>
   value >= 1 && (Number.isInteger(value) || value === Infinity);
 
 /**
- * Creates the resources that sessions share. A session that receives none creates its own.
+ * Creates the resources that sessions share. A session that is given none creates its own.
  * @throws {ConfigurationError} if a limit is not a whole number above 0, or a policy is invalid.
  */
 export function createRuntime(options: RuntimeOptions): Runtime {
@@ -145,7 +150,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       `Expected \`maxTotalActive\` to be a whole number above 0, got ${String(maxTotalActive)}`,
     );
   const snapshots = {
-    // A journal that ends with the process needs no snapshots.
+    // A journal that is lost when the process ends needs no snapshots.
     afterEntries: options.journal ? DEFAULT_AFTER_ENTRIES : Infinity,
     trim: false,
     ...withoutUndefined(options.snapshots ?? {}),

@@ -1,17 +1,20 @@
-// Admits subagents and grants run slots. Each runtime has one supervisor, whose scopes are the sessions.
+// Admits subagents and grants run slots. Each runtime has one supervisor, and its scopes are the sessions.
 //
-// Owns:     the counts behind the limits, the holders of run slots, and the queue of subagents that wait for a slot.
-// Does not: start or stop subagents (the session does; a grant is a callback), or know their work.
+// Owns:     the counts behind the limits, the holders of run slots, and the queue of subagents that are waiting for a
+//           slot.
+// Does not: start or stop subagents, or know what they work on (the session does). It grants a slot by calling a
+//           callback.
 //
 // Invariants
-//   SUPERVISOR-1. A request is accepted or rejected once, and counted in the same step: two simultaneous requests
-//       cannot both take the last place, or the last run slot.
-//   SUPERVISOR-2. An accepted subagent counts until it ends.
-//   SLOTS-1. There are never more holders than `perSession` in one session, or `total` overall.
-//   SLOTS-2. Within a session, slots are granted in order of arrival, to resumed subagents before new ones; between
-//       sessions, to the session that has waited longest. A session at its limit does not block the others.
-//   SLOTS-3. A subagent that waits (for a slot, for the user) holds no slot, and neither does a closed session: it may
-//       have been suspended in the middle of its work, and may resume here under the same ids.
+//   SUPERVISOR-1. Each request is accepted or rejected once and counted in the same step, so two simultaneous requests
+//       cannot both get the last place or the last run slot.
+//   SUPERVISOR-2. An accepted subagent counts towards the limits until it ends.
+//   SLOTS-1. The number of held slots never exceeds `perSession` in one session, or `total` overall.
+//   SLOTS-2. Within a session, slots are granted in order of arrival, but resumed subagents come before new ones.
+//       Between sessions, the session that has waited longest comes first. A session at its limit does not block the
+//       others.
+//   SLOTS-3. A subagent that is waiting (for a slot or for the user) holds no slot. Neither does a closed session: it
+//       may have been suspended while its subagents were running, and may resume here under the same ids.
 
 import { ConfigurationError } from '../../values/errors.ts';
 import type { SessionLimits } from './limits.ts';
@@ -19,7 +22,7 @@ import type { SessionLimits } from './limits.ts';
 interface Scope {
   readonly limits: SessionLimits;
   readonly live: Set<string>;
-  /** Accepted subagents that have not requested a run slot yet; each is promised one. */
+  /** Accepted subagents that have not requested a run slot yet; a slot is reserved for each of them. */
   readonly starting: Set<string>;
   total: number;
 }
@@ -94,7 +97,7 @@ export class Supervisor {
     return null;
   }
 
-  /** Counts a subagent that an earlier process admitted, even beyond the current limits. */
+  /** Counts a subagent that an earlier process admitted, even if this exceeds the current limits. */
   readmit(session: string, id: string): void {
     const scope = this.#scopes.get(session);
     if (!scope) return;
@@ -127,7 +130,7 @@ export class Supervisor {
     this.#slots.request(session, id, resumed, grant);
   }
 
-  /** Withdraws the slot promised to a subagent that waits for something other than a slot. */
+  /** Gives up the slot reserved for a subagent that is waiting for something other than a slot. */
   waitsElsewhere(session: string, id: string): void {
     this.#started(session, id);
   }
@@ -154,7 +157,7 @@ interface Ticket {
 interface SlotScope {
   held: number;
   readonly limit: number;
-  /** A map keeps the order of arrival and allows removal from the middle. */
+  /** A map preserves the order of arrival and allows removal from the middle. */
   readonly resumed: Map<string, Ticket>;
   readonly fresh: Map<string, Ticket>;
 }
@@ -179,7 +182,7 @@ export class Slots {
     this.#scopes.set(session, { held: 0, limit, resumed: new Map(), fresh: new Map() });
   }
 
-  /** Forgets a session and its subagents' slots (SLOTS-3). */
+  /** Removes a session and frees its subagents' slots (SLOTS-3). */
   close(session: string): void {
     this.#scopes.delete(session);
     this.#waiting.delete(session);
@@ -188,8 +191,8 @@ export class Slots {
   }
 
   /**
-   * Returns whether this session has a free slot now, beyond the slots promised to subagents that have not requested
-   * theirs yet: in this session (`promised`) and overall (`promisedInAll`).
+   * Returns whether the session has a free slot now. Slots reserved for subagents that have not requested theirs yet do
+   * not count as free: `promised` in this session, `promisedInAll` overall.
    */
   isFree(session: string, promised = 0, promisedInAll = promised): boolean {
     const scope = this.#scopes.get(session);
@@ -211,7 +214,7 @@ export class Slots {
     this.#serve();
   }
 
-  /** Releases a slot, or leaves the queue. Idempotent. */
+  /** Releases a slot or leaves the queue. Idempotent. */
   release(session: string, id: string): void {
     const scope = this.#scopes.get(session);
     if (!scope) return;

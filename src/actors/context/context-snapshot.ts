@@ -1,14 +1,15 @@
 // The snapshot of the conversation that a subagent receives, taken at the handoff, and the prompts written from it.
-// `ContextMode` selects its parts; a snapshot never changes afterwards.
+// `ContextMode` selects its parts; a snapshot is immutable.
 //
 // Invariants
-//   SUBPROMPT-1. The system prompt contains only text from the app's author and from the runtime. Notes quote the task,
-//       its arguments and the known parts of the conversation.
-//   SUBPROMPT-2. The notes come in this order: the conversation and memory, then the task. The system prompt contains
-//       the tool's name, from which programs and scripts recognise a task. The key of the notes differs between runs of
-//       one configuration and therefore comes last, so that a provider's cache can serve the rest for all runs.
-//   SUBPROMPT-3. In the journal of a run that an earlier version started, the task is plain text and there are no
-//       notes: the run's system prompt quotes the known parts of the conversation, and its notes remain unmarked.
+//   SUBPROMPT-1. The system prompt contains only text from the app's author and from the runtime. The task, its
+//       arguments and the known parts of the conversation are quoted in notes.
+//   SUBPROMPT-2. The notes come in this order: first the conversation and the memory, then the task. The system prompt
+//       contains the tool's name, so that programs and scripts can recognise the task. The key of the notes is
+//       different in each run of a configuration. It therefore comes last, so that the provider can serve everything
+//       before it from its cache in all runs.
+//   SUBPROMPT-3. The journal of a run that an earlier version started contains its task as plain text, without notes:
+//       the run's system prompt quotes the known parts of the conversation, and its notes have no marks.
 
 import type { JSONValue, ModelMessage } from 'ai';
 import { z } from 'zod';
@@ -36,7 +37,7 @@ export interface SubagentTask {
   /** The lead agent's tool whose call is the task. */
   readonly toolName: string;
   readonly args: Readonly<Record<string, unknown>>;
-  /** The task in words. @defaultValue `The work of the tool <toolName>` if the runtime builds it */
+  /** The task as text. @defaultValue `The work of the tool <toolName>` if the runtime builds it */
   readonly description: string;
 }
 
@@ -45,10 +46,10 @@ export interface SubagentContextSnapshot {
   readonly conversationSummary: string | null;
   /** Oldest first. */
   readonly recentTurns: readonly ConversationTurn[];
-  /** The most relevant first. */
+  /** Most relevant first. */
   readonly relevantMemoryFacts: readonly MemoryFact[];
   readonly agentInstructions: string;
-  /** In mode `fork`, the conversation itself, without calls in flight; otherwise empty. */
+  /** In mode `fork`: the conversation itself, without calls that are still running; otherwise empty. */
   readonly conversation: readonly ModelMessage[];
 }
 
@@ -58,9 +59,9 @@ export interface ContextSnapshotInput {
   readonly task: Omit<SubagentTask, 'description'> & Partial<Pick<SubagentTask, 'description'>>;
   readonly instructions: string;
   readonly conversation: ConversationLog;
-  /** The number of recent turns. @defaultValue 10 */
+  /** The number of recent turns to include. @defaultValue 10 */
   readonly recentTurns?: number;
-  /** Writes the notes of the conversation, in mode `fork`. @defaultValue notes without marks */
+  /** Writes the conversation's notes for the model in mode `fork`. @defaultValue notes without marks */
   readonly notes?: NoteWriter;
   /** The provider of the subagent's model, for mode `fork`. @defaultValue none: only text and calls */
   readonly reader?: Reader;
@@ -74,7 +75,7 @@ export interface FactSource {
   readonly limit?: number;
 }
 
-/** Builds the snapshot with given facts. */
+/** Builds the snapshot with the given facts. */
 export function buildContextSnapshot(
   {
     mode = 'snapshot',
@@ -102,8 +103,9 @@ export function buildContextSnapshot(
 }
 
 /**
- * Builds the snapshot with the facts from memory that match the task. A mode without facts does not query the memory.
- * Rejects with the memory's error, or with a `ConfigurationError` if the memory does not return an array of facts.
+ * Builds the snapshot with the facts from memory that are relevant to the task. Does not query the memory in a mode
+ * without facts. Rejects with the memory's error, or with a `ConfigurationError` if the memory does not return an array
+ * of facts.
  */
 export async function assembleContextSnapshot(
   input: ContextSnapshotInput,
@@ -119,16 +121,16 @@ function usesFacts(mode: ContextMode): boolean {
   return mode === 'snapshot' || mode === 'fork';
 }
 
-/** Checks only the properties that are read: a memory may add others. */
+/** Checks only the properties that this file uses, because a memory may add others. */
 const factsSchema = z.custom<readonly MemoryFact[]>(
   (facts) => z.array(z.looseObject({ text: z.string() })).safeParse(facts).success,
   { error: 'expected an array of facts' },
 );
 
-/** The number of the user's last characters in a query to the memory. */
+/** The maximum number of characters of each of the user's turns in a memory query. */
 const MAX_QUERY_CHARS = 2000;
 
-/** Returns the text of the task, and the user's last words. */
+/** Returns the memory query: the text of the task and the user's latest turns. */
 function factQuery({ task, conversation }: ContextSnapshotInput): string {
   const said = conversation.recentTurns(2).filter(({ role }) => role === 'user');
   return [
@@ -138,16 +140,16 @@ function factQuery({ task, conversation }: ContextSnapshotInput): string {
   ].join(' ');
 }
 
-/** The part of a snapshot that the app's author wrote. */
+/** The parts of a snapshot that the app's author wrote. */
 interface AuthorsWords extends Pick<SubagentContextSnapshot, 'agentInstructions'> {
   readonly task: Pick<SubagentContextSnapshot['task'], 'toolName'>;
 }
 
-/** The working conditions that a subagent's system prompt states. */
+/** The conditions of the work, which the subagent's system prompt states. */
 export interface WorkTerms {
   /** Absent if the agent has its own stop condition. */
   readonly maxSteps?: number | undefined;
-  /** The tool that submits the result. Absent if the last message is the result. */
+  /** The tool with which the subagent submits its result. Absent if its last message is the result. */
   readonly handsInBy?: string | undefined;
   readonly asksUser: boolean;
   /** Whether any of its tools asks the user for approval. */
@@ -157,8 +159,8 @@ export interface WorkTerms {
 }
 
 /**
- * Returns the system prompt: its sections, separated by blank lines. `notes` is null for a run that an earlier version
- * started; such a run's prompt quotes `known`.
+ * Returns the system prompt, with its sections separated by blank lines. `notes` is null for a run that an earlier
+ * version started; such a run's prompt quotes `known`.
  */
 export function systemPrompt(
   { task: { toolName }, agentInstructions }: AuthorsWords,
@@ -197,7 +199,7 @@ function workSection(
   ].join(' ');
 }
 
-/** Returns the note about the conversation for which the subagent works; null if nothing about it is known. */
+/** Returns the note about the conversation in which the task was given; null if nothing is known about it. */
 export function contextNote({
   conversationSummary: summary,
   recentTurns,
@@ -216,7 +218,7 @@ export function contextNote({
   return note(sentence`The conversation so far: it asks nothing of you.`, quotes);
 }
 
-/** Returns the note with the task, the last message before the first step. */
+/** Returns the note that contains the task; it is the last message before the first step. */
 function taskNote({ task, conversation }: SubagentContextSnapshot): Note {
   const { description, args } = task;
   const hasArguments = Object.keys(args).length > 0;

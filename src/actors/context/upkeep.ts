@@ -1,14 +1,15 @@
 // Keeps the conversation within its limits and extracts facts from it, between and during turns.
 //
-// Owns:     when the conversation is summarised and facts are extracted, one job of each kind at a time, which items
-//           are summarised, and which facts are new or replace known ones.
-// Does not: write summaries or facts, store the conversation (records do) or the facts (the memory does).
+// Owns:     when the conversation is summarised and when facts are extracted (one job of each kind at a time), which
+//           items are summarised, and which facts are new or replace known ones.
+// Does not: write summaries or facts, or store the conversation or the facts (the records and the memory do).
 //
 // Invariants
 //   UPKEEP-1. Upkeep never blocks a turn; a failed job is reported and retried after a later turn.
-//   UPKEEP-2. A summary covers only items that the summariser received: items that were added or changed meanwhile stay.
-//   UPKEEP-3. Facts are extracted from every item once, including items that are about to be summarised and those at
-//       the end of the session.
+//   UPKEEP-2. A summary covers only the items that were passed to the summariser; items that were added or changed in
+//       the meantime are kept.
+//   UPKEEP-3. Every item is distilled once, even if it is about to be summarised or is among the last items of the
+//       session.
 //   UPKEEP-4. A known fact is not stored again.
 //   UPKEEP-5. Each job takes at most `timeoutMs`.
 
@@ -46,11 +47,11 @@ export interface UpkeepOptions {
   readonly distil: MemoryDistiller | null;
   /** The number of turns between distillations. */
   readonly distilEveryTurns: number;
-  /** The time limit of a summary or a distillation, in milliseconds. */
+  /** The time limit for a summary or a distillation, in milliseconds. */
   readonly timeoutMs: number;
 }
 
-/** The session, as seen by upkeep. */
+/** The part of the session that upkeep uses. */
 export interface UpkeepSession {
   readonly id: string;
   readonly host: Host;
@@ -67,7 +68,7 @@ interface Job {
   readonly controller: AbortController;
 }
 
-/** The shares of the conversation's character limit: for the summary, and for the kept items. */
+/** The fractions of the conversation's character limit that the summary and the kept items may take up. */
 const SUMMARY_SHARE = 0.1;
 const KEPT_SHARE = 0.25;
 const KNOWN_FACTS = 50;
@@ -77,7 +78,7 @@ export class Upkeep {
   readonly #options: UpkeepOptions;
   readonly #session: UpkeepSession;
   readonly #jobs = new Map<'summary' | 'memory', Job>();
-  /** The ids of distilled items that are still in the conversation. */
+  /** The ids of the items that have been distilled and are still in the conversation. */
   #read: ReadonlySet<string> = new Set();
   #turnsSince = 0;
   #ending: Promise<void> | null = null;
@@ -92,7 +93,7 @@ export class Upkeep {
     return this.#jobs.size > 0;
   }
 
-  /** Records that upkeep ended when the session was suspended, after it had distilled all items (UPKEEP-3). */
+  /** Records that all items were distilled and upkeep ended when the session was suspended (UPKEEP-3). */
   wasEnded(): void {
     this.#read = new Set(this.#finished.map(({ id }) => id));
   }
@@ -106,12 +107,12 @@ export class Upkeep {
   }
 
   /**
-   * Ends upkeep: distils the last items, and summarises nothing more. Resolves when that is done. Never rejects;
+   * Ends upkeep: distils the last items, and starts no more summaries. Resolves when upkeep has ended. Never rejects;
    * repeated calls return the same promise.
    */
   end(): Promise<void> {
     this.#ending ??= (async () => {
-      // No model would read the summary.
+      // The session is ending, so no model would read the summary.
       this.#jobs.get('summary')?.controller.abort(new CancelledError('the session was closed'));
       await this.#jobsEnded();
       this.#distil();
@@ -213,7 +214,7 @@ export class Upkeep {
 interface Recent {
   /** The maximum number of newest items that are kept unchanged. */
   readonly keepItems: number;
-  /** The maximum length of these items together, in characters. */
+  /** The maximum total length of these items, in characters. */
   readonly keepChars: number;
 }
 
@@ -237,7 +238,7 @@ export function itemsToSummarise(
   );
 }
 
-/** Returns the ids of the summarised items whose text is unchanged: an item that was corrected meanwhile is not covered. */
+/** Returns the ids of the summarised items whose text is unchanged; items corrected in the meantime are omitted. */
 export function stillCovered(
   summarised: readonly ConversationItem[],
   now: ConversationLog,
@@ -262,7 +263,7 @@ interface Where {
   /** The session in which the facts were found. */
   readonly source: string;
   readonly environment: Environment;
-  /** Facts in the memory that the distiller may replace. */
+  /** The known facts that the distiller may replace. */
   readonly known: readonly MemoryFact[];
   readonly signal: AbortSignal;
 }
@@ -280,10 +281,10 @@ export async function rememberFacts(found: unknown, where: Where): Promise<reado
   const { store, scope, source, environment, known, signal } = where;
   const remembered: MemoryFact[] = [];
   for (const { text, category, replaces } of parsed.data) {
-    // A query with the fact's own text finds the fact if the memory contains it.
+    // If the memory contains the fact, a query with the fact's own text finds it.
     const alike = await raceAbort(store.facts({ scope, query: text, limit: 5 }), signal);
     if (alike.some((fact) => sameWords(fact.text, text))) continue;
-    // Only a fact that was passed to the distiller can be replaced, and only once: an invented id creates a new fact.
+    // Only a fact that was passed to the distiller can be replaced, and only once: a made-up id creates a new fact.
     const isKnown = known.some((fact) => fact.id === replaces);
     const isTaken = remembered.some((fact) => fact.id === replaces);
     const id = isKnown && !isTaken ? (replaces as string) : environment.ids.next('fact');

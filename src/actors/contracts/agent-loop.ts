@@ -1,8 +1,8 @@
-// The settings of an AI SDK `ToolLoopAgent` that a subagent accepts, and their checked form.
+// The settings of an AI SDK `ToolLoopAgent` that a subagent accepts, and their validated form.
 
 import type { generateText, LanguageModelCallOptions, ToolLoopAgentSettings, ToolSet } from 'ai';
 
-/** The AI SDK agent settings that a subagent refuses, each with its replacement. */
+/** The AI SDK agent settings that a subagent refuses, each with what to use instead. */
 export const NOT_KEPT = {
   output: 'give `outputSchema` beside `agent`',
   prepareCall: 'give `createInstance` beside `agent`, which returns a configuration for each run',
@@ -36,7 +36,7 @@ export const NOT_KEPT = {
 
 type AnyContext = Record<string, unknown>;
 
-/** The settings of a `ToolLoopAgent`, except those that a subagent refuses by name; the error names the replacement. */
+/** The settings of a `ToolLoopAgent`, except those that a subagent refuses; the error names what to use instead. */
 export type AgentSettings<
   TOOLS extends ToolSet = ToolSet,
   RUNTIME_CONTEXT extends AnyContext = AnyContext,
@@ -52,8 +52,9 @@ export type CallSettings = LanguageModelCallOptions &
   >;
 
 /**
- * The loop of a `ToolLoopAgent`, which `agentSubagent({ agent: settings })` creates from the settings that a
- * configuration does not already have (`model`, `tools`, `instructions`, `toolApproval` and `toolsContext`).
+ * The loop of a `ToolLoopAgent`. `agentSubagent({ agent: settings })` creates it from the settings for which a
+ * configuration has no field of its own (all except `model`, `tools`, `instructions`, `toolApproval` and
+ * `toolsContext`).
  */
 export interface AgentLoop {
   /** Executes the loop. */
@@ -65,7 +66,7 @@ export interface AgentLoop {
   readonly toolNames: readonly string[];
   readonly activeTools: readonly string[] | undefined;
   readonly toolOrder: readonly string[] | undefined;
-  /** The stop conditions, called after each step that called tools. */
+  /** The stop conditions, which are called after each step that called tools. */
   readonly stopWhen: readonly ((options: object) => unknown)[];
   readonly prepareStep: ((options: object) => unknown) | undefined;
 }

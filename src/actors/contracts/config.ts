@@ -1,4 +1,4 @@
-// A subagent's configuration as its author writes it, and its checked form.
+// A subagent's configuration as its author writes it, and its validated form.
 
 import type {
   InferToolInput,
@@ -14,14 +14,14 @@ import type { Relay } from '../ports/relay.ts';
 import type { AgentLoop } from './agent-loop.ts';
 
 /**
- * `milestones`: progress is spoken when a quarter, a half and three quarters are done. `all`: every report is spoken.
- * The pace limits both; skipped progress is not spoken later.
+ * `milestones`: progress is spoken at a quarter, a half and three quarters of the work. `all`: every progress report is
+ * spoken. In both cases, the pace limits how often progress is spoken; skipped progress is not spoken later.
  */
 export type SpeakProgress = (typeof SPEAK_PROGRESS)[number];
 
 export const SPEAK_PROGRESS = ['off', 'milestones', 'all'] as const;
 
-/** Where a step runs: in the session's process, or as a job of the runtime's `jobs`. */
+/** Where a step runs: in the session's process, or as a job of the engine in the runtime's `jobs`. */
 export type RunsWhere = (typeof RUNS_WHERE)[number];
 
 export const RUNS_WHERE = ['here', 'jobs'] as const;
@@ -43,7 +43,7 @@ export type ToolApproval =
       >
     >;
 
-/** The configuration of one kind of subagent. One configuration serves many runs. */
+/** The configuration of one kind of subagent. One configuration is used for many runs. */
 export interface SubagentConfig {
   /** The subagent's name in events, in the inspector and in texts for the user. */
   readonly name: string;
@@ -52,16 +52,17 @@ export interface SubagentConfig {
   /**
    * Returns a run's title for lists and headings: `A ride to the airport`. Receives the task's arguments, which are
    * `{}` if the task is only text. Called once, before the run starts; the first 200 characters are stored in the
-   * journal and shown in the views that clients receive. If the function throws, which is reported, or returns anything
-   * but a string, the title is the default. @defaultValue the task's description
+   * journal and shown in the views that clients receive. If the function throws (which is reported) or does not return
+   * a string, the default title is used. @defaultValue the task's description
    */
   readonly title?: (args: Readonly<Record<string, unknown>>) => string;
   /** The tools, by name, created with the AI SDK's `tool()`. The runtime adds `ask_user` if `interactive` is true. */
   readonly tools?: Readonly<Record<string, unknown>>;
   /**
-   * Decides which tool calls need approval. It takes precedence over the tools' `needsApproval`, which applies to tools that
-   * are not named here. `approved` and `denied` are the author's decisions: `pre_authorised` and `author_denied` in the
-   * ledger. If a function throws or returns another value, the error is reported and the user is asked. @defaultValue none
+   * Decides which tool calls need approval. It takes precedence over the tools' `needsApproval`, which still applies to
+   * tools that are not named here. `approved` and `denied` are decisions by the author and appear in the ledger as
+   * `pre_authorised` and `author_denied`. If a function throws or returns another value, the error is reported and the
+   * user is asked. @defaultValue none
    */
   readonly toolApproval?: ToolApproval;
   /** The maximum number of model steps. @defaultValue 5; 1000 with `relay`, where each tool and each question is a step */
@@ -74,9 +75,9 @@ export interface SubagentConfig {
   /** The model; if absent, the session's model. */
   readonly model?: LanguageModel;
   /**
-   * A third-party agent, such as one from `offstage/acp`, that does the work in place of a model. Its permission
-   * requests are approvals of the tool `agent_tool`. The agent brings its own tools and model, so `tools`, `model` and
-   * their options are refused together with `relay`.
+   * A third-party agent, such as one from `offstage/acp`, that does the work instead of a model. Its permission
+   * requests become approvals for the tool `agent_tool`. The agent brings its own tools and model, so `tools`, `model`
+   * and their options are refused together with `relay`.
    */
   readonly relay?: Relay;
   /**
@@ -85,11 +86,11 @@ export interface SubagentConfig {
    */
   readonly agent?: AgentLoop;
   /**
-   * Where model calls and tool calls run. `jobs`: in the runtime's `jobs`, on any `jobWorker` with the same
-   * configuration, tools and keys; the session still decides on questions, approvals, budgets and retries. A tool with
-   * its own `runs` overrides this; tools that wait for other subagents always run here. Without `jobs` in the runtime,
-   * every step runs here. Refused together with `relay`, `createInstance` and `dispose`. The worker's `toolsContext` is
-   * used, not the session's. @defaultValue 'here'
+   * Where model calls and tool calls run. `jobs`: on the engine in the runtime's `jobs`, by any `jobWorker` with the
+   * same configuration, tools and keys; the session still decides on questions, approvals, budgets and retries. A tool
+   * with its own `runs` overrides this; tools that wait for other subagents always run here. Without `jobs` in the
+   * runtime, every step runs here. Cannot be combined with `relay`, `createInstance` or `dispose`. The worker's
+   * `toolsContext` is used, not the session's. @defaultValue 'here'
    */
   readonly runs?: RunsWhere;
   /** Whether the subagent may ask the user. @defaultValue false; true with `relay` */
@@ -99,22 +100,22 @@ export interface SubagentConfig {
    * holds no run slot, its `timeout` does not run, and its session may leave memory. @defaultValue 0: it has no such tool
    */
   readonly maxSleepMs?: number;
-  /** How long the user may take to answer a question, in milliseconds. @defaultValue 120000 */
+  /** The time that the user has to answer a question, in milliseconds. @defaultValue 120000 */
   readonly inputTimeout?: number;
-  /** The number of consecutive unanswered questions that ends the subagent. @defaultValue 3 */
+  /** The number of consecutive unanswered questions after which the subagent ends. @defaultValue 3 */
   readonly maxInputRetries?: number;
   /** The time limit of one tool call, in milliseconds; none by default (the run's `timeout` applies). */
   readonly toolTimeout?: number;
   /**
-   * Returns a run's configuration, or a promise of it, for state that runs must not share: a connection, an MCP client.
-   * A rejection fails the run (`PREPARATION_FAILED`). The runtime waits until the run ends or its `timeout` passes; an
-   * instance that arrives later is disposed.
+   * Returns a run's configuration, or a promise of it, for state that runs must not share, such as a connection or an
+   * MCP client. A rejection fails the run (`PREPARATION_FAILED`). The runtime waits for the promise until the run ends
+   * or its `timeout` passes; an instance that arrives later is disposed of.
    */
   readonly createInstance?: () => SubagentConfig | Promise<SubagentConfig>;
   /**
-   * Frees a run's resources however it ends, once per instance; runs that share an instance share one `dispose`, which
-   * is called when the last of them has ended. The runtime stops waiting for a `dispose` that takes more than 30
-   * seconds, and reports that.
+   * Frees a run's resources, however the run ends. Called once per instance: if several runs share an instance, it is
+   * called when the last of them has ended. The runtime stops waiting for a `dispose` that takes more than 30 seconds,
+   * and reports this.
    */
   readonly dispose?: () => void | Promise<void>;
   /**
@@ -126,32 +127,38 @@ export interface SubagentConfig {
   readonly outputSchema?: unknown;
   /**
    * How the format of the result is requested. `auto`: with the provider's structured output, in addition to the
-   * instructions; if the provider refuses or ignores it, with the instructions alone, also in later runs with that
-   * model. `off`: with the instructions alone. In both cases, a result that does not match is requested again.
+   * instructions. If the provider refuses or ignores that setting, only the instructions are used, including in later
+   * runs with that model. `off`: with the instructions alone. In both cases, a result that does not match is requested
+   * again.
    * @defaultValue 'auto'
    */
   readonly structured?: 'auto' | 'off';
   /** The part of the conversation that the subagent receives. @defaultValue 'snapshot'; 'none' with `relay` */
   readonly context?: 'snapshot' | 'none' | 'summary' | 'recent' | 'fork';
   /**
-   * Whether the subagent receives the conversation's earlier work: the working memory entries that its arguments name
-   * under `inputs`, other subagents' results, and the user's requests, within 24,000 characters.
+   * Whether the subagent receives the conversation's earlier work, up to 24,000 characters: the working memory entries
+   * that its arguments name under `inputs`, other subagents' results, and the user's requests.
    * @defaultValue false
    */
   readonly lineage?: boolean;
-  /** The effect on the subagent when the user interrupts the lead agent's speech. @defaultValue 'continue' */
+  /** How the subagent is affected when the user interrupts the lead agent's speech. @defaultValue 'continue' */
   readonly onBargeIn?: 'continue' | 'cancel';
-  /** The retries of a failed model call, if the error is retryable. */
+  /** How a failed model call is retried if the error is retryable. */
   readonly retry?: Partial<RetryOptions>;
   /**
-   * When the work is complete. `turn`: at the first answer without tool calls, or at `complete_task`. `tool`: only at
-   * `complete_task`, which the runtime adds if the tools lack it. @defaultValue 'turn'
+   * When the work is complete. `turn`: with the first answer without tool calls, or when the model calls
+   * `complete_task`. `tool`: only when the model calls `complete_task`, which the runtime adds if the tools lack it.
+   * @defaultValue 'turn'
    */
   readonly completion?: 'turn' | 'tool';
-  /** Whether text and tool calls are emitted while they stream, at some cost. @defaultValue false */
+  /**
+   * Whether text and tool calls are emitted while they are being streamed, which costs some performance. @defaultValue
+   * false
+   */
   readonly stream?: boolean;
   /**
-   * `session`: one instance per session and name, which keeps its history between runs; its runs are serialised.
+   * `session`: one instance per session and name, which keeps its history between runs; its runs are executed one at a
+   * time.
    * @defaultValue 'ephemeral': each run is independent
    */
   readonly lifetime?: 'ephemeral' | 'session';
@@ -160,36 +167,40 @@ export interface SubagentConfig {
    * @defaultValue 200
    */
   readonly maxHistory?: number;
-  /** The budget of the subagent and of all subagents below it; absent limits do not apply. */
+  /** The budget of the subagent and its whole subtree; a limit that is absent does not apply. */
   readonly budget?: BudgetLimits;
   /**
-   * Tool calls that the author approves in advance, so that the user is not asked. A call that the user denied to an
-   * ancestor stays denied. @defaultValue []
+   * Tool calls that the author approves in advance, so that the user is not asked. This does not permit a call that the
+   * user denied to an ancestor. @defaultValue []
    */
   readonly preApproved?: readonly PreApproval[];
   /**
    * The identities that may answer the subagent's questions to the user and approve its tool calls; a tool may have its
-   * own `answerableBy`. Also applies to subagents below it, unless their own configuration overrides it. See
-   * `SessionOptions.user` and the option `by` of `session.answer`.
+   * own `answerableBy`. This also applies to subagents below it, unless their own configuration overrides it. The app
+   * names these identities in `SessionOptions.user` and in the option `by` of `session.answer`.
    * @defaultValue any identity
    */
   readonly answerableBy?: readonly string[];
-  /** How the session handles another call by the lead agent for the same work while one is running. @defaultValue 'join' */
+  /**
+   * How the session handles a second call from the lead agent for work that is already running. @defaultValue 'join'
+   */
   readonly duplicates?: 'join' | 'reject' | 'replace' | 'confirm';
-  /** A subagent that shows no sign of life for this time is considered hung, in milliseconds; 0 for never. @defaultValue 0 */
+  /** A subagent without activity for this time, in milliseconds, is considered hung; 0 for never. @defaultValue 0 */
   readonly inactivityTimeoutMs?: number;
-  /** How the session handles a hung subagent, apart from marking it in the views. @defaultValue 'mark' */
+  /** How the session handles a hung subagent, in addition to marking it in the views. @defaultValue 'mark' */
   readonly onHung?: 'mark' | 'cancel' | ((subagent: HungSubagent) => void);
   /** Whether the result may be reported together with sibling subagents' results. @defaultValue true */
   readonly consolidate?: boolean;
   /**
-   * How the user receives the result of a background call by the lead agent. `when_idle`: spoken in the next pause.
-   * `interrupt`: spoken at once, as urgent. `silent`: not spoken; the lead model knows the result, and a card on the screen
-   * shows it until it was seen or dismissed. `skip_if_busy`: spoken if no party is speaking when the result arrives, otherwise
-   * like `silent`. Modes other than `when_idle` report results separately (see `consolidate`). @defaultValue 'when_idle'
+   * How the result of a background call from the lead agent reaches the user. `when_idle`: spoken in the next pause.
+   * `interrupt`: spoken at once, as urgent. `silent`: not spoken; the lead model knows the result, and a card on the
+   * screen shows it until it has been seen or dismissed. `skip_if_busy`: spoken if no one is speaking when the result
+   * arrives, otherwise handled like `silent`. In all modes except `when_idle`, the result is reported on its own (see
+   * `consolidate`).
+   * @defaultValue 'when_idle'
    */
   readonly delivery?: DeliveryMode;
-  /** Which progress is spoken. @defaultValue the session's setting */
+  /** Which progress reports are spoken. @defaultValue the session's setting */
   readonly speakProgress?: SpeakProgress;
   /** The `context` that each tool's `execute` receives, by tool name, as in the AI SDK. */
   readonly toolsContext?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
@@ -204,15 +215,15 @@ export type OutputOf<Config> = Config extends {
     : unknown
   : unknown;
 
-/** A subagent without a sign of life, as passed to `onHung`. */
+/** The report that `onHung` receives on a subagent that shows no activity. */
 export interface HungSubagent {
   readonly id: string;
   readonly name: string;
-  /** The time of the last sign of life, in milliseconds since 1970. */
+  /** When the subagent last showed activity, in milliseconds since 1970. */
   readonly lastActiveAt: number;
 }
 
-/** How often a failed model call is retried, and after which delay. */
+/** How often a failed model call is retried, and with what delay. */
 export interface RetryOptions {
   /** The maximum number of calls, including the first. @defaultValue 3 */
   readonly maxAttempts: number;
@@ -220,7 +231,7 @@ export interface RetryOptions {
   readonly baseDelayMs: number;
 }
 
-/** A checked configuration, including defaults. */
+/** A validated configuration, including defaults. */
 export interface SubagentDefinition extends Omit<SubagentConfig, 'retry'> {
   readonly tools: Readonly<Record<string, unknown>>;
   readonly maxSteps: number;
@@ -242,7 +253,7 @@ export interface SubagentDefinition extends Omit<SubagentConfig, 'retry'> {
   readonly duplicates: NonNullable<SubagentConfig['duplicates']>;
   readonly inactivityTimeoutMs: number;
   readonly onHung: NonNullable<SubagentConfig['onHung']>;
-  /** The author's object, which identifies the instance that runs share. */
+  /** The author's object; runs with the same object share one instance. */
   readonly source: SubagentConfig;
 }
 
@@ -251,15 +262,15 @@ export interface PreApproval {
   /** The name of the tool. */
   readonly tool: string;
   /**
-   * Returns whether the approval covers these arguments; if absent, it covers all arguments. If `when` throws, the
-   * error is reported and the call is not pre-approved.
+   * Returns whether the approval covers these arguments; absent to cover all arguments. If `when` throws, the error is
+   * reported and the call is not pre-approved.
    */
   readonly when?: (input: unknown) => boolean;
 }
 
-/** The usage of one budget limit. */
+/** The usage of one limit of a budget. */
 export interface BudgetUse {
-  /** The whole budget, including raises. */
+  /** The whole budget, including later increases. */
   readonly granted: number;
   /** The amount spent. */
   readonly spent: number;
@@ -274,25 +285,29 @@ export type BudgetReport = { readonly [limit in keyof BudgetLimits]?: BudgetUse 
 
 /** The budget of a session, or of a subagent with its whole subtree. An absent limit does not apply. */
 export interface BudgetLimits {
-  /** Input and output tokens of all model calls. Estimated if a provider does not count its tokens. */
+  /**
+   * The maximum number of input and output tokens of all model calls. Estimated if a provider does not report token
+   * counts.
+   */
   readonly tokens?: number;
-  /** The number of model calls; each retry counts. */
+  /** The maximum number of model calls; each retry counts. */
   readonly steps?: number;
   /**
-   * For a subagent: the time since its admission, including waits, in milliseconds. For a session or a service: the
-   * time during which a process had it loaded.
+   * For a subagent: the maximum time since its admission, including waits, in milliseconds. For a session or a service:
+   * the maximum time for which it is loaded in a process.
    */
   readonly timeMs?: number;
-  /** The number of subagents that may be spawned below the budget's owner, over its whole life. */
+  /** The maximum number of subagents that may be spawned below the budget's owner over the owner's lifetime. */
   readonly agents?: number;
   /**
-   * The cost of all model calls, and of relays that report theirs, in the currency of `price` (`createRuntime`). Once
-   * it is spent, no call starts; running calls may exceed it, because their cost is known only afterwards.
+   * The maximum cost of all model calls, and of relays that report theirs, in the currency of `price`
+   * (`createRuntime`). Once it is used up, no new call starts; running calls may exceed it, because their cost is known
+   * only afterwards.
    */
   readonly cost?: number;
 }
 
-/** Returns the limits with the raises applied. Raising an absent limit, or below the current limit, has no effect. */
+/** Returns the limits after an increase. A limit that is absent stays absent, and a lower value has no effect. */
 export function raisedLimits(limits: BudgetLimits, raised: BudgetLimits = {}): BudgetLimits {
   const total = (name: keyof BudgetLimits) => {
     const limit = limits[name];

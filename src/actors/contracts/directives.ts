@@ -1,19 +1,20 @@
-// Standing orders to the lead agent, which tools and hooks set and remove: "speak slowly", "the user is a customer".
-// They follow the agent's instructions in every response.
+// Standing orders for the lead agent, set and removed by tools and hooks: "speak slowly", "the user is a customer". In
+// every response, they come after the agent's instructions.
 //
 // Owns:     the directives in force, as an immutable value, and their text.
-// Does not: send them to a model (the lead does), or decide when they end (the records do).
+// Does not: send directives to a model, or decide when they end (the lead agent and the records do).
 //
 // Invariants
 //   DIRECTIVES-1. Each key has one value per scope; the agent's value overrides the session's.
-//   DIRECTIVES-2. The number of directives and the length of each are limited; excess directives are refused.
-//   DIRECTIVES-3. A value is one entry: none of its lines can be mistaken for another entry.
+//   DIRECTIVES-2. The number of directives and the length of each are limited; directives beyond these limits are
+//       refused.
+//   DIRECTIVES-3. Each value is written as one entry: none of its lines can be mistaken for another entry.
 
 import { shown } from '../../values/plain-checks.ts';
 import { CapacityError, ConfigurationError } from '../../values/errors.ts';
 import { indented } from '../../values/clip.ts';
 
-/** `session`: in force until it is removed. `agent`: in force until another agent leads. */
+/** `session`: in force until it is removed. `agent`: in force until another agent takes the lead. */
 export type DirectiveScope = 'session' | 'agent';
 
 export interface Directive {
@@ -22,7 +23,7 @@ export interface Directive {
   readonly scope: DirectiveScope;
 }
 
-/** Sets (or, with null, removes) a standing order to the lead agent. */
+/** Sets a standing order for the lead agent; null removes it. */
 export type SetDirective = (key: string, value: string | null, scope?: DirectiveScope) => void;
 
 const MAX_DIRECTIVES = 50;
@@ -38,7 +39,7 @@ export class Directives {
     this.#all = all;
   }
 
-  /** Returns directives from the value of `all`. */
+  /** Restores directives from a value of `all`. */
   static of(all: readonly Directive[]): Directives {
     return new Directives(all);
   }
@@ -71,7 +72,7 @@ export class Directives {
   }
 
   /**
-   * Checks whether the directive can be set.
+   * Checks that the directive is valid and that there is room for it.
    * @throws {ConfigurationError} `INVALID_DIRECTIVE` if the key, value or scope is invalid.
    * @throws {CapacityError} `DIRECTIVES_FULL` (DIRECTIVES-2).
    */

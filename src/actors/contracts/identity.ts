@@ -1,13 +1,13 @@
 // Identities that the app knows: a user id, an operator, a service. The app that owns a connection vouches for its
-// identity (`by`); a message from a client never contains one.
+// identity (`by`); a message from a client never contains an identity.
 //
 // Does not: authenticate identities.
 //
 // Invariants
 //   WHO-1. Only the identities in `answerableBy` may answer a question. An attempt by any other identity, or without an
-//       identity, changes nothing: the question stays open.
-//   WHO-2. The identity that answered is in the journal, in the receipt, in the ledger of the subagent's calls, and in
-//       the context of the tool that the answer permits.
+//       identity, has no effect: the question stays open.
+//   WHO-2. The identity that answered is recorded in the journal, in the receipt and in the ledger of the subagent's
+//       calls, and is passed to the tool that the answer permits.
 
 import { z } from 'zod';
 import { check } from '../../values/checks.ts';
@@ -15,7 +15,7 @@ import { readTraceparent } from '../../values/traceparent.ts';
 
 const MAX_IDENTITY_CHARS = 200;
 
-/** An identity that every journal can store. */
+/** An identity in a form that every journal can store. */
 export const identity = z
   .string()
   .min(1)
@@ -25,19 +25,20 @@ export const identity = z
 /** The identities that may answer. An empty list is refused, because then no identity could answer. */
 export const identities = z.array(identity).min(1).max(1000);
 
-/** The identity for which the app vouches. */
+/** The identity that the app vouches for. */
 export interface VouchedFor {
   /**
-   * The identity of the caller, at most 200 characters. The app takes it from its own knowledge of the connection,
+   * The identity of the caller, at most 200 characters. The app derives it from what it knows about the connection,
    * never from data received over the connection. @defaultValue the session's `user`
    */
   readonly by?: string;
 }
 
-/** The caller who sends words. */
+/** The sender of a message, as the app knows it. */
 export interface SaidBy extends VouchedFor {
   /**
-   * The `traceparent` header (W3C) of the caller's span, for the trace that `tracedJournal` writes; an invalid one is ignored.
+   * The `traceparent` header (W3C) of the caller's span, with which `tracedJournal` continues the caller's trace; an
+   * invalid header is ignored.
    * @defaultValue none
    */
   readonly traceparent?: string;
@@ -53,7 +54,7 @@ export function checkedBy(where: string, options: unknown): string | undefined {
 const saidBy = vouchedFor.extend({ traceparent: z.string().optional() });
 
 /**
- * Checks `by`, like `checkedBy`, and reads the caller's W3C trace context; an invalid one is omitted.
+ * Checks `by`, like `checkedBy`, and parses the caller's W3C trace context; an invalid context is omitted.
  * @throws {ConfigurationError} `INVALID_ARGUMENT`
  */
 export function checkedSource(where: string, options: unknown) {

@@ -11,11 +11,16 @@ export interface ToolContext {
   readonly agentName: string;
   /** The id of the session. */
   readonly sessionId: string;
-  /** The call's key, the same for every attempt, even after a crash: pass it to operations that must not happen twice. */
+  /**
+   * The call's key, which is the same for every attempt, even after a crash: pass it to operations that must not happen
+   * twice.
+   */
   readonly idempotencyKey: string;
-  /** The identity whose words caused the call, if the app vouched for one (`SessionOptions.user`, `by`). */
+  /**
+   * The identity of the user whose utterance caused the call, if the app vouched for one (`SessionOptions.user`, `by`).
+   */
   readonly requester: string | null;
-  /** The identity that approved this call, if a subagent with this tool had to ask for approval. */
+  /** The identity that approved this call, if the tool runs in a subagent and the call needed approval. */
   readonly approver: string | null;
   /** Aborts when the call is cancelled or exceeds its time limit. */
   readonly abortSignal: AbortSignal;
@@ -24,8 +29,8 @@ export interface ToolContext {
   /** Sends JSON to the clients, as the event `client.json` of `session.events`. */
   sendJsonToClient(data: unknown): void;
   /**
-   * Sets a standing order for the lead agent, from its next response on; null removes the order. With the scope `agent`,
-   * the order ends when another agent leads. @defaultValue scope 'session'
+   * Sets a standing order for the lead agent that applies from its next response on; null removes the order. With the
+   * scope `agent`, the order ends when another agent takes the lead. @defaultValue scope 'session'
    * @throws {ConfigurationError} if a key or value is empty or too long.
    * @throws {CapacityError} if there are too many directives.
    */
@@ -34,7 +39,7 @@ export interface ToolContext {
 
 /** A tool of the lead agent. */
 export interface ToolDefinition<Args = never> {
-  /** The name with which the model calls the tool, unique among an agent's tools. */
+  /** The name by which the model calls the tool, unique among an agent's tools. */
   readonly name: string;
   /** Tells the model what the tool does and when to call it. */
   readonly description: string;
@@ -44,17 +49,18 @@ export interface ToolDefinition<Args = never> {
    */
   readonly parameters: FlexibleSchema<Args>;
   /**
-   * `inline`: the model waits for `execute`. `background`: the subagent with this configuration name works while the
-   * conversation continues. @defaultValue 'inline'
+   * `inline`: the model waits for the result of `execute`. `background`: the subagent whose configuration has this name
+   * works while the conversation continues. @defaultValue 'inline'
    */
   readonly execution?: 'inline' | 'background';
   /**
-   * Background, or with `detach`: the text that the model says at once. Absent: the model gets no answer before the
-   * result, or, for a detached call, a text of the runtime.
+   * Background, or with `detach`: the text that the model receives immediately. If absent, the model receives nothing
+   * until the result arrives; for a detached call, it receives a default text.
    */
   readonly pendingMessage?: string;
   /**
-   * Background: whether the result may be reported together with the results of other calls for the same request.
+   * Background: whether the result may be reported together with the results of other calls that the same utterance
+   * caused.
    * @defaultValue the setting of the subagent's configuration, otherwise true
    */
   readonly consolidate?: boolean;
@@ -70,25 +76,27 @@ export interface ToolDefinition<Args = never> {
    * no `execute`. @defaultValue the tool runs in the session's process
    */
   readonly runsAt?: 'client';
-  /** At a client: the schema of the result. A result that does not match is refused. @defaultValue any JSON */
+  /** Client: the schema of the result. A result that does not match is refused. @defaultValue any JSON */
   readonly resultSchema?: FlexibleSchema<unknown>;
-  /** At a client: whether a call that no client can execute waits, or fails after five seconds. @defaultValue 'wait' */
+  /** Client: whether a call that no client can execute waits, or fails after five seconds. @defaultValue 'wait' */
   readonly absent?: 'wait' | 'fail';
-  /** At a client: the time limit of a call, in milliseconds, which includes the time without a client. @defaultValue 300000 */
+  /** Client: the time limit of a call, in milliseconds, including time without a client. @defaultValue 300000 */
   readonly timeoutMs?: number;
   /** The time limit of `execute`, in milliseconds. @defaultValue 30000 */
   readonly timeout?: number;
   /**
-   * Inline: whether a call may run again with the same `idempotencyKey` after a crash has interrupted it or its client
-   * has left. Otherwise the model and `onCallInDoubt` learn that the outcome is unknown. @defaultValue false
+   * Inline: whether a call may run again with the same `idempotencyKey` after it was interrupted because of a crash or
+   * because its client left. If not, the model and `onCallInDoubt` are informed that the outcome is unknown.
+   * @defaultValue false
    */
   readonly idempotent?: boolean;
   /**
-   * Inline: when a call is detached. A detached call continues in the background, within its `timeout`; the model's
-   * answer says so, and the result is delivered like a background tool's. `afterMs`: the call is detached after this
-   * time, in milliseconds. `onWords`: true detaches the call when the user says something to the lead agent; with false,
-   * the user's words wait for the tool. @defaultValue the user's words wait for two seconds, and the call is detached
-   * after a minute; with `onWords: false`, the call is detached only after `afterMs`
+   * Inline: when a call continues in the background. Such a call is detached: it keeps running, within its `timeout`.
+   * The output for the model says so, and the result is delivered like a background tool's. `afterMs`: the call is
+   * detached after this time, in milliseconds. `onWords`: if true, the call is detached when the user says something to
+   * the lead agent; if false, the lead agent answers the user's words only after the tool has finished. @defaultValue
+   * the user's words wait for up to two seconds, and the call is detached after a minute; with `onWords: false`, the
+   * call is detached only after `afterMs`
    */
   readonly detach?: { readonly afterMs?: number; readonly onWords?: boolean };
 }

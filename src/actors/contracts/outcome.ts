@@ -1,4 +1,4 @@
-// The end of a subagent, with all its work. Plain JSON.
+// How a subagent ended, and all the work it did. Plain JSON.
 
 import type { Ending, Failure } from '../../machines/index.ts';
 import { propertiesOf } from '../../values/json.ts';
@@ -6,30 +6,30 @@ import { NO_USAGE, type Usage } from './usage.ts';
 
 /** One tool call as the runtime observed it, used to verify a model's claims. */
 export interface LedgerEntry {
-  /** The model step that made the call, from 1. */
+  /** The model step that made the call, counted from 1. */
   readonly step: number;
   /** The call's id, as the model or the relay named it. */
   readonly callId: string;
   /** The name of the tool. */
   readonly toolName: string;
-  /** The arguments of the call. */
+  /** The arguments with which the tool was called. */
   readonly input: unknown;
-  /** The model's arguments, if the user approved the call with different arguments. */
+  /** The model's original arguments, if the user approved the call with different ones. */
   readonly askedInput?: unknown;
   /** `in_flight`: the subagent or the process ended during the call, which may have had effects. */
   readonly status: 'ok' | 'error' | 'denied' | 'unanswered' | 'not_run' | 'in_flight';
-  /** The tool's return value, or its error message. */
+  /** The tool's return value or error message. */
   readonly output: unknown;
-  /** For a call that needed approval: the source of the approval, or why there is none. */
+  /** For a call that needed approval: who approved it, or why it was not approved. */
   readonly approval?: ApprovalGrade;
   /**
-   * True if the user permitted a third-party agent this call and later calls, with the button for a lasting permission.
-   * The property `lasting` of `input` contains the agent's words for the offer.
+   * True if the user pressed the button that permits a third-party agent to make this call and later ones. The
+   * `lasting` property of `input` contains the agent's text for that button.
    */
   readonly lasting?: true;
-  /** For the approval `lasting`: the question (`requestId`) with which the user gave it. */
+  /** If the approval is `lasting`: the question (`requestId`) that the user answered to give it. */
   readonly approvalId?: string;
-  /** For a question or an approval: the identity that answered, if the app vouched for one. */
+  /** For a question or an approval: the identity of the user who answered, if the app vouched for one. */
   readonly answeredBy?: string;
   /** When the model made the call, and when the call was settled (absent if unsettled), in milliseconds since 1970. */
   readonly calledAt?: number;
@@ -37,9 +37,9 @@ export interface LedgerEntry {
   readonly settledAt?: number;
 }
 
-/** A subagent's product: content, or a reference to it. */
+/** A product of a subagent's work: content, or a reference to it. */
 export interface Artifact {
-  /** A media type, or a word that the app understands. */
+  /** A media type, or a name that the app understands. */
   readonly type: string;
   /** The name that the author chose. */
   readonly name: string;
@@ -47,41 +47,41 @@ export interface Artifact {
   readonly content: unknown;
 }
 
-/** Replaces an output that is too large to read at once. */
+/** Stands in for an output that is too large to read at once. */
 export interface LargeOutput {
-  /** Marks a shortened value. */
+  /** Indicates that the value was shortened. */
   readonly truncated: true;
-  /** The size in bytes of UTF-8: of the text itself if the output is a string, otherwise of its JSON. */
+  /** The size in UTF-8 bytes: of the text itself if the output is a string, otherwise of the output's JSON. */
   readonly originalBytes: number;
   /** The full key of the output in working memory; null if it is not stored. */
   readonly reference: string | null;
-  /** Tells a model how to read the rest. */
+  /** The instruction with which a model can read the rest. */
   readonly howToRead: string;
   /** The beginning of the output. */
   readonly excerpt: string;
 }
 
 /**
- * The end of a subagent; `status` says whether it completed. `Output`: the type of the output schema, if known at
+ * How a subagent ended; `status` says whether it completed. `Output`: the type of the output schema, if known at
  * compile time.
  */
 export type Outcome<Output = unknown> = CompletedOutcome<Output> | UnfinishedOutcome;
 
-/** The end of a subagent with a result. */
+/** The outcome of a subagent that completed its task. */
 export interface CompletedOutcome<Output = unknown> extends OutcomeFacts {
   /** The subagent completed its task. */
   readonly status: 'completed';
   /**
-   * The result: text, or the value of the output schema; `LargeOutput` if it was too large to pass on, and was stored
-   * in working memory or cut.
+   * The result: text, or the value of the output schema; a `LargeOutput` if it was too large to pass on, so that it was
+   * stored in working memory or cut.
    */
   readonly output: Output | LargeOutput;
   readonly error?: undefined;
 }
 
-/** The end of a subagent without a result. */
+/** The outcome of a subagent that did not complete its task. */
 export interface UnfinishedOutcome extends OutcomeFacts {
-  /** The subagent failed, or was cancelled. */
+  /** The subagent failed or was cancelled. */
   readonly status: Exclude<Ending['status'], 'completed'>;
   /** A subagent that did not complete has no output. */
   readonly output: null;
@@ -89,31 +89,37 @@ export interface UnfinishedOutcome extends OutcomeFacts {
   readonly error: Failure;
 }
 
-/** The properties of every end. */
+/** The properties that all outcomes share. */
 interface OutcomeFacts {
-  /** The result as text for speech. Empty unless completed. */
+  /** The result as text that can be spoken. Empty unless completed. */
   readonly text: string;
-  /** The result in one or two sentences for speech, if the subagent gave a summary. */
+  /** The result in one or two sentences that can be spoken, if the subagent gave a summary. */
   readonly summary?: string;
-  /** The subagent's products apart from the result. */
+  /** The products of the subagent's work, in addition to the result. */
   readonly artifacts?: readonly Artifact[];
-  /** The last text of a subagent that did not complete. */
+  /** The last text that the subagent wrote, if it did not complete. */
   readonly partial?: string;
   /** The number of model steps that were started. */
   readonly steps: number;
-  /** The tokens that the subagent used, excluding its children's. */
+  /** The tokens that the subagent used, excluding its children's tokens. */
   readonly usage: Usage;
   /** The subagent's tool calls, in order. */
   readonly toolLedger: readonly LedgerEntry[];
-  /** The verification of the subagent's claims against the ledger; absent if it makes no claims. */
+  /** The verification of the subagent's claims against the ledger; absent if it made no claims. */
   readonly verification?: ClaimVerification;
-  /** Why the subagent did not complete, and its state at that time. `reference`: the key of this report in working memory. */
+  /**
+   * Why the subagent did not complete its task, and its state at that time. `reference`: the key of this report in
+   * working memory.
+   */
   readonly diagnostics?: FailureDetails & { readonly reference: string | null };
   /** The full keys of the subagent's remaining entries in working memory, at most 20. */
   readonly notes?: readonly string[];
 }
 
-/** An outcome as journals and engines store it: earlier versions stored unsuccessful outcomes without an error. */
+/**
+ * An outcome in the form that journals and engines store; earlier versions stored unsuccessful outcomes without an
+ * error.
+ */
 export type StoredOutcome =
   | Outcome
   | (Omit<UnfinishedOutcome, 'error'> & { readonly error?: Failure | null });
@@ -149,13 +155,13 @@ export function unnamedFailure(status: UnfinishedOutcome['status']): Failure {
   return { code, message: `It ended as ${status}`, retryable: false };
 }
 
-/** Why a call ran or did not run. */
+/** How the approval of a call was decided. */
 export type ApprovalGrade =
   /** The user approved exactly this call. */
   | 'given'
   /** The author of the configuration approved the call. */
   | 'pre_authorised'
-  /** An earlier approval of the user covers the call, because it lasts. */
+  /** An earlier, lasting approval from the user covers the call. */
   | 'lasting'
   /** The user denied the call. */
   | 'denied'
@@ -167,11 +173,13 @@ export type ApprovalGrade =
   | 'expired'
   /** The question could not be asked, or was withdrawn. */
   | 'withdrawn';
-/** A sentence in a result that claims an action without a successful tool call. */
+/** A sentence in a result that claims an action for which there was no successful tool call. */
 export interface UnverifiedClaim {
   /** The sentence as the subagent wrote it. */
   readonly claim: string;
-  /** `no_call`: no tool was called that could have done it. `failed`: such a tool was called, but failed. */
+  /**
+   * `no_call`: no tool that could have performed the action was called. `failed`: such a tool was called, but failed.
+   */
   readonly reason: 'no_call' | 'failed';
   /** The tool that failed. */
   readonly toolName?: string;
@@ -199,27 +207,29 @@ export type FailureReason =
   | 'unanswered'
   | 'exception';
 
-/** A subagent's last tool call, for the report on its end. */
+/** A subagent's last tool call, as the report on its failure states it. */
 export interface LastTool {
   /** The name of the tool. */
   readonly name: string;
   /** The arguments as JSON, at most 1,000 characters. */
   readonly args: string;
-  /** `in_flight`: the call had started, but not ended; it may have had effects. */
+  /** `in_flight`: the call had started but not finished; it may have had effects. */
   readonly status: LedgerEntry['status'];
   /** Milliseconds since 1970; null if unknown. */
   readonly calledAt: number | null;
-  /** When its result arrived, in milliseconds since 1970; null without a result. */
+  /** When its result arrived, in milliseconds since 1970; null if there is no result. */
   readonly settledAt: number | null;
 }
 
-/** The circumstances of a failure. Plain JSON of at most about 12,000 characters. */
+/**
+ * The circumstances of a failure, as plain JSON of at most about 12,000 characters.
+ */
 export interface FailureDetails {
   /** The kind of the failure. */
   readonly reason: FailureReason;
   /** The code of the failure. */
   readonly code: string;
-  /** The cause, in words. */
+  /** The cause, as text. */
   readonly message: string;
   /** The task, at most 500 characters. */
   readonly description: string;
@@ -231,7 +241,7 @@ export interface FailureDetails {
   readonly lastAssistantText: string | null;
   /** The last tool that was called; null if there was no call. */
   readonly lastTool: LastTool | null;
-  /** The latest ten, oldest first. */
+  /** The latest ten progress notes, oldest first. */
   readonly recentProgress: readonly ProgressLine[];
   /** The limits that applied: model steps, and time in milliseconds. */
   readonly limits: { readonly maxSteps: number; readonly timeoutMs: number };

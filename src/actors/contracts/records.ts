@@ -1,5 +1,5 @@
-// The data behind a session's actors. The machines contain ids and states; the records contain texts, inputs and
-// results under the same ids, folded from the same events.
+// The data that belongs to a session's actors. The machines contain ids and states. The records contain texts, inputs
+// and results under the same ids, and are derived from the same events.
 
 import type {
   ClientCallInput,
@@ -19,13 +19,14 @@ import type { DirectiveScope } from './directives.ts';
 import type { BudgetLimits } from './config.ts';
 import type { LeadUsage, ModelNames } from './usage.ts';
 
-/** Arguments that passed the tool's schema: the model's arguments, or different ones that the user approved. */
+/** Arguments that the tool's schema accepted: the model's, or different ones that the user approved. */
 export interface CallInput {
-  /** The arguments for `execute`: parsed, with defaults and coercions applied. */
+  /** The arguments for `execute`, after the schema applied defaults and coercions. */
   readonly input: unknown;
   /**
-   * The parsed arguments are not JSON (they hold a Date, say). `input` is then the original, and passes through the
-   * schema when the call runs: pass this flag to `runToolCall` and `approvalNeeded`.
+   * True if the arguments for `execute` are not JSON (for example, because they contain a Date). `input` then contains
+   * the original arguments, to which the schema is applied when the call runs: pass this flag to `runToolCall` and
+   * `approvalNeeded`.
    */
   readonly raw?: true;
   /** The original arguments, if the schema changed them. */
@@ -34,34 +35,34 @@ export interface CallInput {
 
 /** An answer, as the asking subagent receives it. */
 export interface Answer {
-  /** The user's words, or the label of the chosen option. */
+  /** The user's words or the label of the chosen option. */
   readonly userResponse: string;
   readonly optionId?: string;
   /** For an approval: whether the user approved. */
   readonly approved?: boolean;
-  /** The approved arguments, if they are not those of the `action`. */
+  /** The arguments that the user approved, if they differ from those of the `action`. */
   readonly changed?: CallInput;
   /** How long the approval also covers later calls. @defaultValue this call only */
   readonly lasts?: ApprovalScope;
-  /** The identity for which the app vouched; absent if there is none. */
+  /** The identity that the app vouched for; absent if there is none. */
   readonly by?: string;
 }
 
-/** How long an approval lasts: until the subagent that asked has ended (`task`), or the session. */
+/** How long an approval lasts: until the subagent that asked has ended (`task`), or until the session has ended. */
 export type ApprovalScope = (typeof APPROVAL_SCOPES)[number];
 export const APPROVAL_SCOPES = ['task', 'session'] as const;
 
 /**
- * An approval's call as the user changed it in words, or an approval that lasts: it is read back, and a yes counts for
- * it only after the read-back.
+ * A call that the user changed in words before approving it, or an approval that the user wants to last. It is read
+ * back to the user, and a yes counts only after the read-back.
  */
 export interface ProposedCall {
   readonly changed: CallInput;
   /** How long the approval also covers later calls. @defaultValue this call only */
   readonly lasts?: ApprovalScope;
-  /** The text of its question. */
+  /** The text of the question that reads it back. */
   readonly question: string;
-  /** The text of the question about this call only, if it lasts. */
+  /** For a lasting approval: the text of the question that asks about this call only. */
   readonly alone?: string;
   /** As in `AskedQuestion`. */
   readonly byButton?: true;
@@ -70,72 +71,80 @@ export interface ProposedCall {
 export interface AskedQuestion {
   /** The id for `session.answer`. */
   readonly requestId: string;
-  /** The subagent that asks. */
+  /** The subagent that is asking. */
   readonly subagentId: string;
   /** The `name` of its configuration. */
   readonly subagentName: string;
-  /** A question expects words or an option, an approval expects consent. */
+  /** A question expects text or an option; an approval expects a yes or no. */
   readonly kind: StepCall['kind'] & ('question' | 'approval');
   /** The text of the question. */
   readonly question: string;
-  /** The options; empty if the question expects words. */
+  /** The options; empty if the question expects free text. */
   readonly options: readonly QuestionOption[];
   /** The time limit for the user's answer, in milliseconds. */
   readonly timeoutMs: number;
   /** The call that an approval covers: this tool with exactly these arguments. */
   readonly action?: { readonly toolName: string; readonly input: unknown };
-  /** Set if the approval is too long for speech: only its buttons consent. @defaultValue false */
+  /** Set if the approval is too long for speech, so that only its buttons can approve it. @defaultValue false */
   readonly byButton?: true;
   /**
-   * The arguments that may differ in the later calls of an approval that lasts; false if it cannot last. @defaultValue
-   * none: the later calls are exactly the same
+   * The arguments that may be different in later calls if the approval lasts; false if it cannot last. @defaultValue
+   * none: the approval covers only calls with exactly the same arguments
    */
   readonly mayDiffer?: false | readonly string[];
-  /** The identities that may answer. @defaultValue any identity */
+  /** The identities that may answer the question. @defaultValue any identity */
   readonly answerableBy?: readonly string[];
-  /** Words that the asking subagent received as an answer and returned. @defaultValue none */
+  /** The user's words that the subagent received as an answer and gave back. @defaultValue none */
   readonly returned?: ReturnedWords;
 }
 
-/** The user's words that a subagent received as an answer, but that do not answer its question. */
+/** The user's words that a subagent received as an answer, although they do not answer its question. */
 export interface ReturnedWords {
-  /** The words that were returned. */
+  /** The user's words. */
   readonly words: string;
-  /** Why the subagent returned them. */
+  /** Why the subagent gave them back. */
   readonly reason: string;
 }
 
-/** Why the question was withdrawn: the asker no longer needs an answer. */
+/** The reason of a question that was withdrawn because the asker no longer needs an answer. */
 export const CANCELLED = 'cancelled';
 
 export interface QuestionRecord extends AskedQuestion {
   readonly askedAt: number;
   readonly answer: Answer | null;
-  /** The number of unclear spoken answers since the last repetition that an unclear answer caused. */
+  /** The number of unclear spoken answers since the question was last repeated because of one. */
   readonly timesUnclear: number;
-  /** Whether an approval was asked again in speech, which happens once; afterwards, only its buttons consent. */
+  /**
+   * Whether the approval has been asked a second time in speech, which happens only once; after that, only its buttons
+   * approve.
+   */
   readonly askedAgain: boolean;
-  /** Whether the action is being read back, because other approvals or other words made the user's consent uncertain. */
+  /** Whether the action is being read back because it was unclear what the user approved. */
   readonly readBack: boolean;
-  /** The changed call that is read back instead of the `action`. @defaultValue none */
+  /** The changed call that is read back in place of the `action`. @defaultValue none */
   readonly proposed?: ProposedCall;
-  /** How often the call was changed in words. @defaultValue 0 */
+  /** The number of times that the user has changed the call in words. @defaultValue 0 */
   readonly changes?: number;
-  /** The user's words that a model is reading, oldest first; these words have no addressee yet. @defaultValue none */
+  /**
+   * The user's words that a model is still interpreting, oldest first; it is not yet decided who receives them.
+   * @defaultValue none
+   */
   readonly unread?: readonly Unread[];
-  /** The number of times that a model was too late to read words. @defaultValue 0 */
+  /** The number of times that a model took too long to interpret the user's words. @defaultValue 0 */
   readonly timesLate?: number;
   /** The lead agent's last settlement. @defaultValue none */
   readonly settledBy?: SettledBy;
-  /** The language in which the unanswered question is repeated in its short form. */
+  /** The language of the short form in which the unanswered question is repeated. */
   readonly nudged?: string;
   /** Why the question was withdrawn. */
   readonly reason?: string;
-  /** How the question was last presented to the user; absent if it was not, or if an earlier version presented it. */
+  /**
+   * How the question was last presented; absent if it has not been presented, or if an earlier version presented it.
+   */
   readonly put?: QuestionPut;
 }
 
-/** The call with which the lead agent settled a question, and the user's words that support the settlement. */
+/** The lead agent's tool call that settled a question, and the user's words on which it is based. */
 export interface SettledBy {
   readonly callId: string;
   readonly utteranceId: string;
@@ -148,7 +157,7 @@ export interface AnsweredQuestion extends AskedQuestion {
   readonly settledBy?: SettledBy;
 }
 
-/** The lead agent's actions for settling a question. */
+/** The ways in which the lead agent can settle a question. */
 export const SETTLE_ACTIONS = [
   'answer',
   'correct',
@@ -167,16 +176,16 @@ export type SettleAction = (typeof SETTLE_ACTIONS)[number];
 export type SettleRefusal =
   /** The user's words do not contain the quotation. */
   | 'not_said'
-  /** Only the user's own yes or no, or a button, approves. */
+  /** Only the user's own yes or no, or a button, decides an approval. */
   | 'needs_consent'
   | 'unknown_option'
-  /** The question is not an approval, its tool does not accept the changed arguments, or it cannot last. */
+  /** The question is not an approval, its tool does not accept the changed arguments, or the approval cannot last. */
   | 'invalid_change'
-  /** These words have already settled the question, or the question was answered in another way. */
+  /** The same words have already settled the question, or the question was answered in another way. */
   | 'already_settled'
-  /** The asker has already continued with the answer. */
+  /** The asker has already continued its work with the answer. */
   | 'too_late'
-  /** The question is unknown, or was not presented to this user before these words. */
+  /** The question is unknown, or the user said these words before the question was presented to them. */
   | 'not_open';
 
 export interface CallRecord {
@@ -190,40 +199,40 @@ export interface CallRecord {
   readonly input: unknown;
   /** The output for the model, once known. */
   readonly output: unknown;
-  /** Inline: the model's answer if the call is detached. @defaultValue none */
+  /** Inline: the output that the model receives if the call is detached. @defaultValue none */
   readonly pendingMessage?: string;
-  /** When the call was detached; absent if it was not. */
+  /** When the call was detached; absent if it was not detached. */
   readonly detachedAt?: number;
   /** The user's words that caused the call. */
   readonly request: string | null;
   /**
-   * The id of the utterance with those words. @defaultValue null: no utterance caused the call, or the record comes
-   * from an earlier version
+   * The id of the utterance that contains those words. @defaultValue null: no utterance caused the call, or the record
+   * comes from an earlier version
    */
   readonly requestId?: string | null;
-  /** The identity behind the utterance, if the app vouched for one. @defaultValue null */
+  /** The identity of the user who spoke, if the app vouched for one. @defaultValue null */
   readonly requestedBy?: string | null;
   readonly subagentId: string | null;
   readonly outcome: Outcome | null;
-  /** Whether the model has received an output of the call: the result, or a pending message. */
+  /** Whether the model has received output for the call: its result, or a message that the work continues. */
   readonly isAnswered: boolean;
-  /** When the call's subagent ended; 0 before that. */
+  /** When the call's subagent ended; 0 if it has not ended. */
   readonly endedAt: number;
   /** How the user receives the result. */
   readonly delivery: DeliveryMode;
   /** Whether the call ran and failed or timed out. */
   readonly failed?: boolean;
-  /** Why the call was cancelled; absent if it was not cancelled, or no reason was given. */
+  /** Why the call was cancelled; absent if it was not cancelled, or if no reason was given. */
   readonly cancelReason?: string;
 }
 
 /** A call that a client executes; the call's machine has the same id. */
 export interface ClientCallRecord {
-  /** The id of the call for its client and its tool: the call's idempotency key. */
+  /** The id that the client and the tool use for the call: its idempotency key. */
   readonly id: string;
   readonly name: string;
   readonly input: unknown;
-  /** The user whose client may execute the call; null if a client of any session user may. */
+  /** The user whose client may execute the call; null if the client of any user of the session may. */
   readonly user: string | null;
   /** The result, or the client's error message; absent if the client has not answered. */
   readonly output?: unknown;
@@ -232,7 +241,7 @@ export interface ClientCallRecord {
 /** How a client of the user executes a tool's calls (`runsAt: 'client'`). */
 export interface ClientTool {
   readonly timeoutMs: number;
-  /** Whether a call without a client waits, or fails after some seconds. */
+  /** Whether a call without a client waits, or fails after a few seconds. */
   readonly absent: 'wait' | 'fail';
   /** Whether a call may be executed again after its client has left. */
   readonly idempotent: boolean;
@@ -240,7 +249,7 @@ export interface ClientTool {
   readonly schema: Schema | null;
 }
 
-/** A schedule as stored in its journal entry. The schedule's machine has the same key, and holds the next due time. */
+/** A schedule as stored in its journal entry. The schedule's machine has the same key and stores the next due time. */
 export interface ScheduleRecord extends Omit<ScheduleView, 'state'> {
   /** The first time. */
   readonly dueAt: number;
@@ -250,7 +259,7 @@ export interface ScheduleRecord extends Omit<ScheduleView, 'state'> {
 export interface ClientCallRequest extends Omit<ClientCallRecord, 'output'> {
   /** The id of the call in the conversation with the model. */
   readonly callId: string;
-  /** Null if the lead agent makes the call. */
+  /** Null if the lead agent made the call. */
   readonly subagentId: string | null;
   readonly tool: ClientTool;
 }
@@ -261,12 +270,12 @@ export interface DeliveryRecord {
   readonly priority: DeliveryPriority;
   readonly label: string;
   readonly text: string;
-  /** The prompt for the lead model; a string if an earlier version wrote it. */
+  /** The prompt for the lead model; a string if it was written by an earlier version. */
   readonly prompt: Prompt;
   readonly subagentId: string | null;
-  /** The lead agent's call whose result this is. */
+  /** The lead agent's call that produced this result. */
   readonly callId: string | null;
-  /** Whether the delivery is the output of a call that is still waiting for its output. */
+  /** Whether the delivery is the output for a call that is still waiting for it. */
   readonly answersCall: boolean;
   /** The result of a spawned subagent, if that result may be reported together with others. */
   readonly result?: ToldResult;
@@ -286,38 +295,41 @@ export type ConversationEvent =
       readonly agentName?: string;
       /** The id of the utterance that caused the call. @defaultValue null: no utterance caused it */
       readonly requestId?: string | null;
-      /** As in `assistant.said`; if absent, the user's words before the call count as unanswered. */
+      /**
+       * Like `repliesTo` of `assistant.said`; but if it is absent, the user's words before the call count as
+       * unanswered.
+       */
       readonly repliesTo?: string | null;
-      /** Whether the same response makes another call, which has its own entry. @defaultValue false */
+      /** Whether the same response continues with another call, which has its own entry. @defaultValue false */
       readonly isFollowed?: boolean;
-      /** The response that made the call; its message has this id. Absent if unknown. */
+      /** The response that made the call; the id is also that of the response's message. Absent if unknown. */
       readonly responseId?: string;
       /** As in `assistant.said`. */
       readonly after?: string;
-      /** The provider's own data, to be sent back with the call, and with the parts before it. Absent without such data. */
+      /** The provider's own data, to be sent back with the call and the parts before it. Absent if there is none. */
       readonly echo?: Echo;
       /** The time limit of an inline tool, in milliseconds. @defaultValue 30000 */
       readonly timeoutMs?: number;
-      /** Whether the result may be reported together with others. @defaultValue false */
+      /** Whether the result may be reported together with other results. @defaultValue false */
       readonly isConsolidated?: boolean;
     }
-  /** The runtime's note to the model, possibly in place of a user turn. */
+  /** A note from the runtime to the model, possibly in place of a user turn. */
   | {
       readonly type: 'conversation.noted';
       readonly itemId: string;
       readonly role: 'system' | 'user';
       readonly text: string;
       readonly saidAt: number;
-      /** The note; absent if an earlier version wrote it as text. */
+      /** The note; absent if an earlier version stored it as text. */
       readonly note?: Note;
     }
-  /** A complete message of the lead agent. An empty text means that the response is empty or has only calls. */
+  /** A complete message from the lead agent. An empty text means that the response is empty or contains only calls. */
   | {
       readonly type: 'assistant.said';
       readonly itemId: string;
       readonly text: string;
       readonly saidAt: number;
-      /** The item that directly follows this message, if it started in the same millisecond. */
+      /** The item that directly follows this message, if both started in the same millisecond. */
       readonly before?: string;
       /**
        * The last item that the model had read when it started to reply. Null if the message is a delivery, or a reply
@@ -330,10 +342,13 @@ export type ConversationEvent =
        * message's position.
        */
       readonly after?: string;
-      /** The provider's own data, to be sent back with the parts after the last call; absent for a cut-off response. */
+      /**
+       * The provider's own data, to be sent back with the parts after the last call; absent if the response was cut
+       * off.
+       */
       readonly echo?: Echo;
     }
-  /** The user heard only `text` of the message. */
+  /** The user interrupted the message and heard only `text`. */
   | {
       readonly type: 'assistant.cut';
       readonly itemId: string;
@@ -356,8 +371,8 @@ export type ConversationEvent =
       /** Whether this is the last output of the call. */
       readonly isOver: boolean;
       /**
-       * Whether the lead agent must respond to the output. False if the outbox delivers the result, or if the result is
-       * not delivered.
+       * Whether the lead agent must respond to this output. False if the outbox delivers the result, or if the result
+       * is not delivered at all.
        * @defaultValue true
        */
       readonly wantsReply?: boolean;
@@ -380,16 +395,18 @@ export type SessionInputEvent =
       readonly subagentId: string | null;
       readonly ttlMs: number | null;
       readonly reserved: boolean;
-      /** A later notice with the same value replaces this one while it waits. @defaultValue none does */
+      /** While this notice is waiting, a later notice with the same value replaces it. @defaultValue none does */
       readonly replaces?: string;
       /** The result, if it may be reported together with others. If absent, the result is reported separately. */
       readonly result?: ToldResult;
     }
   /** A subagent was spawned for this utterance: the result with this id may be reported together with others. */
   | { readonly type: 'result.expected'; readonly deliveryId: string; readonly requestId: string }
-  /** The reply to the lead agent's tools has reported the result of a subagent that they spawned. */
+  /**
+   * The lead agent's reply to the output of its tools has reported the result of a subagent that those tools spawned.
+   */
   | { readonly type: 'result.told'; readonly deliveryId: string }
-  /** A service's agent must examine an event, and may report it to the user. */
+  /** A service's agent must examine an event and may report it to the user. */
   | { readonly type: 'invocation.wanted'; readonly eventId: string }
   | {
       readonly type: 'user.said';
@@ -398,14 +415,14 @@ export type SessionInputEvent =
       readonly channel: 'speech' | 'typing';
       /** When the utterance started. */
       readonly startedAt: number;
-      /** The language tag for reading an answer. @defaultValue 'en' */
+      /** The language tag for interpreting an answer. @defaultValue 'en' */
       readonly language?: string;
       /**
-       * How the words are read for the question that has the floor; absent if no question has it, or if an earlier
+       * How the words are handled while a question has the floor; absent if no question has it, or if an earlier
        * version wrote the event.
        */
       readonly reading?: Reading;
-      /** The delivery in progress that these words postpone ("not now"); absent in an earlier version's event. */
+      /** The delivery in progress that these words postpone ("not now"); absent in events from earlier versions. */
       readonly putsOff?: string;
       /** The caller's W3C trace context. @defaultValue none */
       readonly traceparent?: string;
@@ -419,10 +436,10 @@ export type SessionInputEvent =
       readonly optionId?: string;
       readonly text?: string;
       readonly approved?: boolean;
-      /** The approved arguments, if they are not those of the `action`. */
+      /** The arguments that the user approved, if they differ from those of the `action`. */
       readonly changed?: CallInput;
       readonly lasts?: ApprovalScope;
-      /** The identity for which the app vouched. */
+      /** The identity that the app vouched for. */
       readonly by?: string;
     }
   /** The lead agent has settled a question with a call, based on the user's words. */
@@ -432,29 +449,31 @@ export type SessionInputEvent =
       readonly action: SettleAction;
       readonly optionId?: string;
       readonly text?: string;
-      /** The changed call, or the approval that lasts; absent for another action. */
+      /** The changed call, or the approval that is to last; absent for other actions. */
       readonly proposed?: ProposedCall;
       /** The user's words that the call quotes. */
       readonly quote: string;
       /** Why the settlement is refused. Absent if it is accepted. */
       readonly refused?: SettleRefusal;
-      /** Whether the approval's action is read back after the reply. */
+      /** Whether the approval's action is read back after the lead agent's reply. */
       readonly readsBack?: true;
     } & SettledBy)
   /** The usage of the lead agent's model since the last such event. */
   | {
       readonly type: 'usage.reported';
-      /** The lead agent, or `summary`, `facts`, `claim_judge`. */
+      /** The name of the lead agent, or `summary`, `facts`, `claim_judge`. */
       readonly agentName: string;
       readonly usage: LeadUsage;
       /** When the call started, in milliseconds since 1970. Absent if the call belongs to the current response. */
       readonly beganAt?: number;
-      /** The duration of the current response's call, in milliseconds; absent for a failed call or a voice model. */
+      /**
+       * The duration of the call for the current response, in milliseconds; absent for a failed call or a voice model.
+       */
       readonly tookMs?: number;
       /** The model. Absent if an earlier version reported the usage. */
       readonly model?: ModelNames;
     }
-  /** A model call for the lead agent's response has failed, and is retried at `retryAt`; at most `attempts` calls are made. */
+  /** A model call for the lead agent's response failed and is retried at `retryAt`, up to `attempts` calls in total. */
   | {
       readonly type: 'model.retried';
       readonly agentName: string;
@@ -466,7 +485,7 @@ export type SessionInputEvent =
       readonly error: Failure;
       /** The duration of the failed call, in milliseconds. Absent if a voice model made the call. */
       readonly tookMs?: number;
-      /** The model. Absent if it is a voice model. */
+      /** The model. Absent for a voice model. */
       readonly model?: ModelNames;
     }
   /** The last model call for the lead agent's response has failed, and no response follows. */
@@ -482,10 +501,10 @@ export type SessionInputEvent =
   | {
       readonly type: 'budget.raised';
       readonly limits: BudgetLimits;
-      /** The identity for which the app vouched. */
+      /** The identity that the app vouched for. */
       readonly by?: string;
     }
-  /** The current lead agent has entered: its `onEnter` has run. */
+  /** The current lead agent has taken over: its `onEnter` has run. */
   | { readonly type: 'agent.entered'; readonly agentName: string }
   | {
       readonly type: 'transfer.requested';
@@ -501,7 +520,7 @@ export type SessionInputEvent =
       readonly scope: DirectiveScope;
     }
   | { readonly type: 'schedule.set'; readonly schedule: ScheduleRecord }
-  /** The way of a delivery over the channels begins. */
+  /** The first step through the channels of `reach` was planned for a delivery that is waiting for the user. */
   | ({ readonly type: 'reach.planned' } & ReachInput)
   /** `covers`: the ids of the items that the summary replaces. */
   | {
@@ -510,7 +529,7 @@ export type SessionInputEvent =
       readonly covers: readonly string[];
     };
 
-/** A result that the lead agent's tools have returned to its model, and that its reply reports. */
+/** A result that the lead agent's tools have returned to its model, and that the model's reply tells the user. */
 export interface ReturnedResult {
   readonly deliveryId: string;
   /** The calls that were running when the model read the result. */
@@ -521,28 +540,28 @@ export interface ReturnedResult {
 export interface ToldResult {
   readonly toolName: string;
   readonly subagentId: string | null;
-  /** The error; null if the subagent completed. */
+  /** The error; null if the subagent completed its task. */
   readonly error: Failure | null;
-  /** The result; the partial result if the subagent did not complete. */
+  /** The result; the partial result if the subagent did not complete its task. */
   readonly text: string;
   /** The keys of the subagent's remaining entries in working memory. */
   readonly notes: readonly string[];
-  /** The subagent's claims that its tool calls do not support. */
+  /** The subagent's claims that no tool call supports. */
   readonly unverified: readonly string[];
-  /** Whether the last words announce work that was not done. */
+  /** Whether the last text announces work that was not done. */
   readonly isUnfinished: boolean;
-  /** The arguments of a failed call, which distinguish several calls of the same tool. */
+  /** The arguments of a failed call, which distinguish it from other calls of the same tool. */
   readonly input?: unknown;
 }
 
-/** The user's words that a model reads, and the treatment of these words if the model does not understand them. */
+/** The user's words that a model is interpreting, and how they are handled if the model does not understand them. */
 export interface Unread {
   readonly utterance: Utterance;
   readonly by?: string;
   readonly otherwise: Reading;
 }
 
-/** A model's reading of words over a question. */
+/** The meanings that a model can find in the user's words while a question is open. */
 export const MEANINGS = [
   'yes',
   'always',
@@ -554,13 +573,13 @@ export const MEANINGS = [
   'unclear',
 ] as const;
 
-/** A model's reading of words. */
+/** A model's interpretation of the user's words. */
 export interface ModelReading {
-  /** Null if the model has failed or has not given a usable answer. */
+  /** Null if the model failed or its answer was unusable. */
   readonly means: (typeof MEANINGS)[number] | null;
   /** The chosen option. */
   readonly optionId?: string;
-  /** Why there is no meaning. */
+  /** Why the model found no meaning. */
   readonly error?: string;
   readonly tookMs: number;
   readonly model?: ModelNames;
@@ -570,8 +589,9 @@ export interface ModelReading {
 /** How an utterance is handled while a question is presented. */
 export type Reading =
   /**
-   * The words are tried as the answer. `decisive`: they are unambiguous and do not approve, so that they may interrupt
-   * the question. `more`: they also contain another request, so the lead agent receives them too.
+   * The words are treated as the answer. `decisive`: they are unambiguous and not a yes, so they may interrupt the
+   * question while it is being spoken. `more`: they also contain another request, so the lead agent receives them as
+   * well.
    */
   | {
       readonly to: 'question';
@@ -579,40 +599,44 @@ export type Reading =
       readonly decisive: boolean;
       readonly more?: true;
     }
-  /** The words are about the question but cannot be interpreted: the question is asked again. */
+  /** The words are about the question but cannot be interpreted, so the question is asked again. */
   | { readonly to: 'again' }
-  /** The user asked to hear the question again: it is repeated with its options. */
+  /** The user asked to hear the question again, so the question is repeated with its options. */
   | { readonly to: 'repeat' }
-  /** The words are a yes while several approvals wait: the action that the yes would approve is read back. */
+  /** The words are a yes while several approvals are waiting, so the action that the yes would approve is read back. */
   | { readonly to: 'readBack' }
-  /** The words are a yes to later calls, too: what they would approve is read back. */
+  /** The words are a yes that is to cover later calls, so the lasting approval is read back first. */
   | { readonly to: 'always' }
-  /** The user only asked for time: the question is presented again after `forMs`. */
+  /** The user only asked for time, so the question is presented again after `forMs`. */
   | { readonly to: 'hold'; readonly forMs: number }
-  /** The language has no tables: a model reads the words. `otherwise`: what happens if the model gives no answer. */
+  /**
+   * The language has no word tables, so a model interprets the words. `otherwise`: how they are handled if the model
+   * gives no answer.
+   */
   | { readonly to: 'model'; readonly otherwise: Reading }
   /**
-   * The lead agent receives the words. `about`: the question that had the floor, which the lead agent settles if the
-   * words concern it; absent if no question had the floor, or if an earlier version wrote the reading. `readsBack`: the
-   * session has said something since the question, to which this yes or no may refer: the question is read back after the
-   * reply.
+   * The lead agent receives the words. `about`: the question that had the floor; the lead agent settles it if the words
+   * concern it. Absent if no question had the floor, or if an earlier version wrote the reading. `readsBack`: since the
+   * question was asked, the session has said something else that this yes or no may refer to, so the question is read
+   * back after the reply.
    */
   | { readonly to: 'lead'; readonly about?: string; readonly readsBack?: true };
 
 /**
  * Returns the delivery id of a notice about a subject: a service's event, a subagent's question, or a subagent that has
- * ended. The same subject always has the same id, so that a repetition after a crash is recognised.
+ * ended. The id is always the same for the same subject, so that a notice that is posted again after a crash is
+ * recognised.
  */
 export function deliveryAbout(id: string): string {
   return `${PREFIX}${id}`;
 }
 const PREFIX = 'dlv_';
-/** Returns the subject of a delivery id from `deliveryAbout`. */
+/** Returns the subject for which `deliveryAbout` created a delivery id. */
 export function subjectOf(deliveryId: string): string {
   return deliveryId.slice(PREFIX.length);
 }
 
-/** An utterance of the user, typed or spoken. */
+/** An utterance by the user, typed or spoken. */
 export interface Utterance {
   readonly id: string;
   readonly text: string;
@@ -621,14 +645,15 @@ export interface Utterance {
   readonly typed: boolean;
 }
 
-/** The meaning of an answer to a question. */
+/** The meaning of the user's answer to a question. */
 export interface AnswerGiven {
-  /** The label of the chosen option; null if no option was chosen, or the question is an approval. */
+  /** The label of the chosen option; null if no option was chosen or if the question is an approval. */
   readonly choice: string | null;
   readonly isApproval: boolean;
 }
 
 /**
- * The meaning of words for a subagent's question: an answer, a request for time or for a repetition, or (null) none of these.
+ * The meaning of the user's words for a subagent's question: an answer, a request for time or for a repetition, or
+ * (null) none of these.
  */
 export type WordsToQuestion = AnswerGiven | 'time' | 'repeat' | null;

@@ -14,7 +14,8 @@ import type { StreamedChunk, SubagentTask } from './task.ts';
 
 /**
  * The caller of an operation. A subagent sees its descendants and the subagents of its workstream, but no others. Null
- * is the lead agent or a program, which sees the whole scope. In a tool, `callerOf` returns a requester.
+ * stands for the lead agent or a program, which sees the whole scope. In a tool, call `callerOf` to obtain the
+ * requester.
  */
 export interface Requester {
   /** The requesting subagent; null for the lead agent or the program. */
@@ -26,36 +27,36 @@ export const THE_LEAD: Requester = { subagentId: null };
 
 /** The stable code of a refusal by the service. */
 export type DelegationErrorCode =
-  /** The requester sees no subagent with this id. */
+  /** The requester cannot see a subagent with this id. */
   | 'NOT_FOUND'
-  /** The operation is not possible in the current state, or for this requester. */
+  /** The operation is not possible in the current state or for this requester. */
   | 'INVALID_STATE'
-  /** The subagent has ended. */
+  /** The subagent has already ended. */
   | 'ALREADY_TERMINAL'
-  /** The subagent has an open request that this message does not answer. */
+  /** The subagent is waiting for the answer to a request, and this message does not name that request. */
   | 'REQUEST_PENDING'
-  /** The task lacks an input that the configuration declares, or has an undeclared input. */
+  /** The task lacks an input that the configuration declares, or contains one that it does not declare. */
   | 'INVALID_INPUT'
-  /** The task names an input that working memory lacks, or that the requester may not read. */
+  /** The task names an input that is not in working memory, or that the requester may not read. */
   | 'INPUT_NOT_FOUND'
   | 'DEPTH_EXCEEDED'
-  /** A limit of the scope, which the message names. */
+  /** A limit of the scope has been reached; the message names it. */
   | 'SESSION_LIMIT'
-  /** A limit of the runtime, which the message names. */
+  /** A limit of the runtime has been reached; the message names it. */
   | 'GLOBAL_LIMIT'
   | 'ADAPTER_NOT_ALLOWED'
   | 'MODEL_NOT_ALLOWED'
-  /** The requester does not have the tool, or the tool is denied to its subtree. */
+  /** The requester does not have this tool, or may not pass it on to its subtree. */
   | 'TOOL_NOT_ALLOWED'
-  /** The wait would be circular; the message names both subagents. */
+  /** The wait would create a cycle; the message names both subagents. */
   | 'WAIT_CYCLE'
-  /** The requester's budget does not allow it. */
+  /** The requester's budget does not allow the operation. */
   | 'BUDGET_EXCEEDED'
   /** A duplicate is running, and its configuration has `duplicates: 'reject'`. */
   | 'DUPLICATE'
-  /** The `idempotencyKey` belongs to another request. */
+  /** The `idempotencyKey` was already used for a different request. */
   | 'ID_REUSED'
-  /** The signal of the request aborted. */
+  /** The request's signal was aborted. */
   | 'CANCELLED'
   /** The scope is closed. */
   | 'SESSION_CLOSED';
@@ -69,66 +70,66 @@ export interface DelegationFailure extends Failure {
 export interface Refused {
   /** The request had no effect. */
   readonly ok: false;
-  /** The cause of the refusal. */
+  /** Why the request was refused. */
   readonly error: DelegationFailure;
 }
 
-/** The requester's tools that a new subagent receives. */
+/** The tools of the requester that a new subagent receives in addition. */
 export interface ToolGrant {
-  /** The names, out of the requester's tools. Absent for all tools. Empty for none. */
+  /** The names of the tools, chosen from the requester's tools. If absent, all of them are granted. Empty for none. */
   readonly tools?: readonly string[];
-  /** Tools that neither the subagent nor the subagents below it receive, even if the tools are granted or configured. */
+  /** Tools that are denied to the subagent and its whole subtree, even if they are granted or configured. */
   readonly disallowedTools?: readonly string[];
 }
 
 /** A request for a new subagent. */
 export interface SpawnRequest {
-  /** The configuration as its author wrote it, or a checked definition. */
+  /** The configuration as its author wrote it, or a validated definition. */
   readonly config: SubagentConfig;
   /** The task of the new subagent. */
   readonly task: SubagentTask;
-  /** The parent; the lead agent or a program if its `subagentId` is null. */
+  /** The parent; if its `subagentId` is null, the lead agent or a program is the parent. */
   readonly caller: Requester;
-  /** The requester's tool call for which the subagent works. */
+  /** The requester's tool call that the subagent works for. */
   readonly callId?: string;
   /**
-   * Extends the tools of `config` with tools of the requester. If absent, the subagent has exactly the tools of
-   * `config`. Denials for the requester's subtree apply in both cases.
+   * Adds tools of the requester to the tools of `config`. If absent, the subagent has exactly the tools of `config`. In
+   * both cases, tools that are denied to the requester's subtree are removed.
    */
   readonly grant?: ToolGrant;
-  /** The workstream, whose subagents see each other. @defaultValue the workstream of the requester */
+  /** The workstream; its subagents see each other. @defaultValue the requester's workstream */
   readonly workstreamId?: string;
-  /** The depth limit of the subagent's subtree; a lower limit of the scope takes precedence. */
+  /** The maximum depth of the subagent's subtree; a lower limit of the scope takes precedence. */
   readonly maxDepth?: number;
   /**
-   * The request's key: a second request with this key returns the first request's subagent; a request with a different
-   * `config.name` or `task` is refused (`ID_REUSED`).
+   * The request's key. A second request with this key returns the subagent of the first request; it is refused
+   * (`ID_REUSED`) if its `config.name` or `task` differs.
    */
   readonly idempotencyKey?: string;
   /** With `context: 'fork'`: the requester's conversation, which the subagent continues. */
   readonly messages?: readonly ModelMessage[];
   /**
-   * The data from which the spawning tool restores the configuration after a crash; see `RECONFIGURES`. Not needed if
-   * the configuration is found by name.
+   * The data from which the tool that spawned the subagent restores its configuration after a crash; see
+   * `RECONFIGURES`. Not needed if the configuration can be found by name.
    */
   readonly recipe?: JSONValue;
-  /** The name that `allowedAdapters` checks. @defaultValue the name of the configuration */
+  /** The name to check against `allowedAdapters`. @defaultValue the name of the configuration */
   readonly adapterName?: string;
-  /** The name that `allowedModels` checks. @defaultValue the id of the configuration's model */
+  /** The name to check against `allowedModels`. @defaultValue the id of the configuration's model */
   readonly modelName?: string;
   /**
-   * The identity for whom the subagent works, as the program vouches: tools receive it as `requester`. Derived if the
-   * subagent has a parent, or works for a call of the lead agent. @defaultValue none
+   * The identity on whose behalf the subagent works, as vouched for by the program. Tools receive it as `requester`.
+   * Determined automatically if the subagent has a parent or works on a call of the lead agent. @defaultValue none
    */
   readonly by?: string;
   /**
-   * The `traceparent` header (W3C) of the caller's span, the parent of this subagent's spans in `tracedJournal`. An
-   * invalid one is ignored. @defaultValue the trace of the scope
+   * The `traceparent` header (W3C) of the caller's span, which becomes the parent of this subagent's spans in
+   * `tracedJournal`. An invalid header is ignored. @defaultValue the trace of the scope
    */
   readonly traceparent?: string;
 }
 
-/** The receipt of a spawn: the subagent's id, or why it was refused. */
+/** The result of a spawn: the subagent's id, or why the subagent was refused. */
 export type SpawnReceipt =
   | {
       readonly status: 'accepted';
@@ -144,17 +145,17 @@ export interface PendingInput {
   readonly requestId: string;
   /** The text of the question. */
   readonly question: string;
-  /** More text from the subagent about its question. @defaultValue none */
+  /** Additional text from the subagent about its question. @defaultValue none */
   readonly context?: string;
   /** When the question was asked, in milliseconds since 1970. */
   readonly askedAt: number;
-  /** When the subagent continues without an answer, in milliseconds since 1970. */
+  /** When the subagent stops waiting and continues without an answer, in milliseconds since 1970. */
   readonly dueAt: number;
 }
 
 /** A subagent's progress note. */
 export interface ProgressNote {
-  /** The first 2,000 characters of the note, with a mark if it is longer. */
+  /** The first 2,000 characters of the note; a longer note is marked as cut. */
   readonly update: string;
   /** From 0 to 100; null if not reported. */
   readonly percent: number | null;
@@ -166,7 +167,7 @@ export interface ProgressNote {
 export interface SubagentReport {
   /** The id of the subagent. */
   readonly id: string;
-  /** The name of the subagent's configuration. */
+  /** The name of its configuration. */
   readonly name: string;
   /** The description of its task. */
   readonly task: string;
@@ -174,24 +175,26 @@ export interface SubagentReport {
   readonly toolName: string;
   /** Its state now. */
   readonly state: SubagentState;
-  /** The current model step, from 1; 0 before the first step. */
+  /** The current model step, counted from 1; 0 before the first step. */
   readonly step: number;
-  /** Whether the subagent has shown no sign of life for its `inactivityTimeoutMs`. The next sign of life clears the mark. */
+  /**
+   * Whether the subagent has shown no activity for its `inactivityTimeoutMs`. Any new activity clears this flag.
+   */
   readonly hung: boolean;
-  /** The open question to the parent. Null in `waiting_for_input`, where the subagent waits for the user. */
+  /** The open question to the parent. Null in `waiting_for_input`, where the subagent is waiting for the user. */
   readonly pendingRequest: PendingInput | null;
   /** The latest 50 progress notes, oldest first. */
   readonly progress: readonly ProgressNote[];
-  /** 1 for a subagent of the lead agent or of a program. */
+  /** The depth in the tree: 1 for a subagent of the lead agent or of a program. */
   readonly depth: number;
   /** The id of its parent; null if the lead agent or the program started it. */
   readonly parentId: string | null;
-  /** The tool call for which it works; null if there is none. */
+  /** The tool call that it works for; null if there is none. */
   readonly callId: string | null;
   readonly workstreamId: string | null;
   /** Milliseconds since 1970. */
   readonly startedAt: number;
-  /** When it last showed a sign of life, in milliseconds since 1970. */
+  /** When it last showed activity, in milliseconds since 1970. */
   readonly lastActiveAt: number;
   /** When it ended, in milliseconds since 1970; null if it has not ended. */
   readonly endedAt: number | null;
@@ -201,9 +204,9 @@ export interface SubagentReport {
   readonly summary?: string;
   /** The failure of a subagent that did not complete. @defaultValue none */
   readonly error?: Failure;
-  /** The last text of a subagent that did not complete. */
+  /** The last text that the subagent wrote, if it did not complete. */
   readonly partial?: string;
-  /** The end of the subagent; null if it has not ended. */
+  /** How the subagent ended; null if it has not ended. */
   readonly outcome: Outcome | null;
 }
 
@@ -212,14 +215,15 @@ export type CheckResult = { readonly ok: true; readonly report: SubagentReport }
 
 /** A message to a subagent: a steer, a queued message, or the answer to its question. */
 export interface SendRequest {
-  /** The words for the subagent. */
+  /** The text for the subagent. */
   readonly content: string;
   /** The `requestId` of the pending request that this message answers, if any. */
   readonly inResponseTo?: string;
-  /** When the subagent reads a message that is not an answer. @defaultValue 'steer' */
+  /** When the subagent reads the message, unless the message is an answer. @defaultValue 'steer' */
   readonly mode?: MessageMode;
   /**
-   * The same for every attempt, even after a crash: a message whose key is among the latest 100 is not delivered again.
+   * The key of the message, which is the same for every attempt, even after a crash. A message with one of the latest
+   * 100 keys is not delivered again.
    * @defaultValue none: each message is separate
    */
   readonly idempotencyKey?: string;
@@ -241,11 +245,11 @@ export type SendResult =
       /** Whether the message answered the pending request. */
       readonly resolvedPending: boolean;
       /**
-       * Settles when the model call that reads the message starts, or when it is certain that no call will; never
-       * rejects. A `queue` message may take as long as the subagent itself. If the session or the service is suspended
-       * first, the reason is `SUSPENDED`: a message that is `written` by then is read after the restart, but this
-       * process does not learn it. `step`: the step that reads the message; for an answer, the step that asked; for an
-       * answer that was already read, the current step.
+       * Settles when a model call that reads the message starts, or when it is certain that no call will read it; never
+       * rejects. For a `queue` message, this may take as long as the subagent runs. If the session or the service is
+       * suspended first, the reason is `SUSPENDED`: if the message has been `written` by then, the subagent reads it
+       * after the restart, but this process is not notified. `step`: the step that reads the message; for an answer,
+       * the step that asked; for an answer that was already read, the current step.
        */
       readonly receipt: Promise<MessageReceipt>;
       /** Resolves when the message is in the journal, or when it is certain that it will never be; never rejects. */
@@ -258,23 +262,24 @@ export type MessageSent =
   | Pick<Extract<SendResult, { ok: true }>, 'ok' | 'messageId' | 'resolvedPending'>
   | Refused;
 
-/** The options of a wait for subagents. */
+/** The options of `await`. */
 export interface AwaitOptions {
   /**
-   * For several subagents: `any` waits until one has ended, `all` until all have. A question from an awaited subagent
-   * always ends the wait. @defaultValue 'all'
+   * For several subagents: `any` waits until one of the subagents has ended, `all` until all of them have. A question
+   * from an awaited subagent always ends the wait. @defaultValue 'all'
    */
   readonly mode?: 'any' | 'all';
-  /** Whether a question to the requester from another subagent ends the wait too. @defaultValue true */
+  /** Whether a question that another subagent asks the requester also ends the wait. @defaultValue true */
   readonly alsoAsking?: boolean;
   /**
-   * In a text session, for the lead agent: whether new words from the user end the wait, so that the agent can answer them.
+   * For the lead agent of a text session: whether a new message from the user ends the wait, so that the agent can
+   * answer it.
    * @defaultValue false
    */
   readonly heedsUser?: boolean;
   /** The maximum duration of the wait, in milliseconds. @defaultValue `defaultAwaitTimeoutMs` */
   readonly timeoutMs?: number;
-  /** Ends the wait with `CANCELLED`; the subagents continue. */
+  /** When it aborts, the wait ends with `CANCELLED`; the subagents continue. */
   readonly signal?: AbortSignal;
 }
 
@@ -283,9 +288,9 @@ export type AwaitResult =
   | {
       readonly ok: true;
       /**
-       * Why the wait ended. `ended`: the awaited subagents have ended. `asked`: one of them (or, for a waiting
-       * subagent, any subagent below it) asks the requester a question. `user`: the user has spoken. `timeout`: none of
-       * these happened in time.
+       * Why the wait ended. `ended`: the awaited subagents have ended. `asked`: one of them (or, if that one is waiting
+       * for others, any subagent below it) asks the requester a question. `user`: the user has spoken. `timeout`: none
+       * of these happened in time.
        */
       readonly why: 'ended' | 'asked' | 'user' | 'timeout';
       /** The reports on the awaited subagents, in the order of the ids. */
@@ -308,7 +313,7 @@ interface ChunkBase {
   readonly name: string;
   /** The id of its parent; null if the lead agent or the program started it. */
   readonly parentId: string | null;
-  /** The tool call for which it works; null if there is none. */
+  /** The tool call that it works for; null if there is none. */
   readonly callId: string | null;
   /** The depth in the tree: 1 for a subagent of the lead agent. */
   readonly depth: number;
@@ -316,7 +321,7 @@ interface ChunkBase {
   readonly at: number;
 }
 
-/** The subagents' events in order, including the streamed text of those with `stream: true`. */
+/** The subagents' events in order, including the streamed text of subagents with `stream: true`. */
 export type SubagentChunk = ChunkBase &
   (
     | {
@@ -352,61 +357,68 @@ export type SubagentChunk = ChunkBase &
   );
 
 /**
- * All subagents of one scope. If it cannot fulfil a request, it refuses it and returns the reason.
+ * All subagents of one scope. If a request cannot be fulfilled, the service refuses it and states the reason.
  * @throws {ConfigurationError} `INVALID_ARGUMENT`, from each method, if an argument has the wrong type or an undeclared
- *   property (`await` rejects with it).
+ *   property (`await` rejects with this error).
  */
 export interface SubagentService {
   /** The id of the session, or of the scope. */
   readonly id: string;
 
   /**
-   * Admits or refuses a subagent. An admitted subagent ends exactly once, and never outlives its parent.
+   * Admits or refuses a subagent. An admitted subagent ends exactly once and never outlives its parent.
    * @throws {ConfigurationError} if the configuration is invalid.
    */
   spawn(request: SpawnRequest): SpawnReceipt;
 
   /**
-   * Checks whether the requester can read the working memory entries that a task's arguments name under `inputs`. Null
-   * if it can read all of them, or the configuration has no `lineage`. Refused with INPUT_NOT_FOUND and similar codes;
-   * never for an `idempotencyKey` that has already spawned a subagent. `spawn` does not wait for working memory:
-   * without this check, a subagent with unreadable inputs fails before its first step.
+   * Checks whether the requester may read the working memory entries that a task's arguments name under `inputs`.
+   * Returns null if it may read all of them, or if the configuration has no `lineage`. Otherwise, returns a refusal
+   * with `INPUT_NOT_FOUND` or a similar code, but never for an `idempotencyKey` that has already spawned a subagent.
+   * `spawn` does not wait for working memory: without this check, a subagent with unreadable inputs fails before its
+   * first step.
    */
   checkInputs(
     request: Pick<SpawnRequest, 'config' | 'task' | 'caller' | 'idempotencyKey'>,
   ): Promise<Refused | null>;
 
-  /** Returns the report on a subagent. An ancestor's call marks the report on an ended subagent as delivered. */
+  /**
+   * Returns the complete report on a subagent. If an ancestor requests the report on an ended subagent, the result
+   * counts as delivered.
+   */
   check(id: string, requester: Requester): CheckResult;
 
-  /** Returns reports on the subagents that the requester sees, oldest first. This marks no result as delivered. */
+  /**
+   * Returns reports on the subagents that the requester may see, oldest first. Does not mark any result as delivered.
+   */
   list(requester: Requester, options?: ListOptions): readonly SubagentReport[];
 
   /**
-   * Sends a subagent a message, or an answer to its question. Only an ancestor may answer. Refused: NOT_FOUND,
-   * ALREADY_TERMINAL, INVALID_STATE (no such request is open).
+   * Sends a subagent a message, or an answer to its question. Only an ancestor may answer. Refused: Refused with
+   * NOT_FOUND, ALREADY_TERMINAL, or INVALID_STATE (no such request is open).
    */
   send(id: string, message: SendRequest, requester: Requester, options?: VouchedFor): SendResult;
 
   /**
-   * Waits for subagents, at most `timeoutMs`. Resolves immediately if the condition already holds. A hung subagent does
-   * not end a wait. Refused: NOT_FOUND (for any of them), INVALID_STATE (no subagent to wait for, no time), WAIT_CYCLE,
-   * SESSION_LIMIT (too many waits), CANCELLED.
+   * Waits for subagents, at most `timeoutMs`. Resolves immediately if the condition is already met. A subagent that is
+   * hung does not end the wait. Refused: Refused with NOT_FOUND (for any of them), INVALID_STATE (no subagent to wait
+   * for, or no time), WAIT_CYCLE, SESSION_LIMIT (too many waits), or CANCELLED.
    */
   await(ids: readonly string[], requester: Requester, options?: AwaitOptions): Promise<AwaitResult>;
 
   /**
-   * Cancels a subagent and all subagents below it. Returns false if it has ended, or is not below the requester.
-   * @throws {CapacityError} `MAILBOX_FULL` while 10,000 of its events wait for the journal.
+   * Cancels a subagent and all subagents below it. Returns false if the subagent has ended or is not below the
+   * requester.
+   * @throws {CapacityError} `MAILBOX_FULL` while 10,000 of its events are waiting for the journal.
    */
   cancel(id: string, requester: Requester, reason?: string, options?: VouchedFor): boolean;
 
   /**
-   * Raises limits of a subagent's budget to new totals, all of them or none; the raise is taken from the budget above.
-   * Only an ancestor may raise. A repeated call changes nothing. Refused: NOT_FOUND, ALREADY_TERMINAL, BUDGET_EXCEEDED
-   * (the budget above has too little left), INVALID_STATE (the subagent has no such limit of its own; the total is
-   * below the limit or the usage; the budget is used up).
-   * @throws {CapacityError} `MAILBOX_FULL` while 10,000 of its events wait for the journal.
+   * Raises limits of a subagent's budget to new totals, all of them or none. The difference is taken from the budget of
+   * the parent. Only an ancestor may raise limits. A repeated call changes nothing. Refused: Refused with NOT_FOUND,
+   * ALREADY_TERMINAL, BUDGET_EXCEEDED (the budget above has too little left), or INVALID_STATE (the subagent has no
+   * such limit of its own; the total is below the limit or the usage; the budget is used up).
+   * @throws {CapacityError} `MAILBOX_FULL` while 10,000 of its events are waiting for the journal.
    */
   raiseBudget(
     id: string,
@@ -421,11 +433,11 @@ export interface SubagentService {
     note: { readonly update: string; readonly percent: number | null },
   ): { readonly ok: true } | Refused;
 
-  /** Records that a subagent's result has reached its recipient other than by `check` or `await`. */
+  /** Records that a subagent's result has reached its recipient by a way other than `check` or `await`. */
   delivered(id: string): void;
 
   /**
-   * Marks hung subagents, and forgets results that were delivered more than `stateRetentionMs` ago; runs every
+   * Marks hung subagents, and forgets results that were delivered more than `stateRetentionMs` ago. Runs every
    * `sweepIntervalMs`. Returns the number of forgotten results.
    */
   sweep(): number;

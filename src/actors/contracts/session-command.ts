@@ -4,14 +4,14 @@ import type { MessageMode } from '../../machines/index.ts';
 import type { BudgetLimits } from './config.ts';
 import type { VouchedFor } from './identity.ts';
 
-/** An answer for `session.answer`: exactly one of the three. */
+/** An answer for `session.answer`, in one of three forms. */
 export type ClientAnswer =
   /** The id of an option. */
   | { readonly optionId: string }
   | { readonly text: string }
   /**
-   * `input`: the call runs with these arguments instead. `lasts`: the approval also covers later calls, until the subagent
-   * that asks has ended (`task`), or the session. `approved: false` takes an approval that lasts back.
+   * `input`: the call runs with these arguments instead. `lasts`: the approval also covers later calls, until the
+   * subagent that asked has ended (`task`) or the session has ended. `approved: false` revokes a lasting approval.
    */
   | {
       readonly approved: boolean;
@@ -19,7 +19,7 @@ export type ClientAnswer =
       readonly lasts?: 'task' | 'session';
     };
 
-/** A user's actions at a client: words, answers, cancellations and acknowledgements. */
+/** A user's actions in a client: messages, answers, cancellations and acknowledgements. */
 export type SessionCommand =
   /** The user's words. */
   | {
@@ -34,10 +34,13 @@ export type SessionCommand =
       readonly type: 'message';
       readonly subagentId: string;
       readonly text: string;
-      /** When the subagent reads it. @defaultValue 'steer' */
+      /** When the subagent reads the message. @defaultValue 'steer' */
       readonly mode?: MessageMode;
     }
-  /** Raises limits of a subagent's budget, or (null) of the session's own, to new totals; for the role `operator`. */
+  /**
+   * Raises limits of a subagent's budget to new totals, or the session's own limits if the id is null; only for the
+   * role `operator`.
+   */
   | { readonly type: 'raise'; readonly subagentId: string | null; readonly limits: BudgetLimits }
   | { readonly type: 'dismiss'; readonly deliveryId: string }
   | { readonly type: 'shown'; readonly deliveryId: string }

@@ -1,5 +1,5 @@
-// The protocol of a session's unit: the events that each address accepts, and the effects that leave the unit.
-// `receive('outbox', …)` with an event for another address does not compile.
+// The protocol of a session's unit: the events that each address accepts, and the effects that are passed out of the
+// unit. A call of `receive('outbox', …)` with an event for another address does not compile.
 //
 // Owns:     the names of the addresses, and the content of their events.
 // Does not: deliver events (session-unit.ts), or validate journal entries (unit/session-entries.ts).
@@ -28,27 +28,33 @@ import type {
 import type { AnswerReceipt } from './session-views.ts';
 import type { LeadUsage } from './usage.ts';
 
-/** Event fields that the session's state stores, but the machines do not read. */
+/** Event fields that are stored in the session's state and that the machines ignore. */
 interface KeptFields {
-  /** When the previous entry was written: clients that were connected then are considered gone since that time. */
+  /**
+   * When the last entry before the recovery was written; clients that were connected then are considered gone since
+   * that time.
+   */
   readonly 'session.recovered': { readonly lastAt?: number };
   readonly 'transfer.started': { readonly enters?: true };
-  /** `by`: the identity for which the app vouched. */
+  /** `by`: the identity that the app vouched for. */
   readonly 'question.shown': { readonly by?: string };
   readonly 'question.answer': { readonly answer: Answer | null };
   readonly 'question.settle': { readonly answer: Answer | null };
-  /** `reading`: how the words are treated. The session adds it, and corrects what the model's answer gives. */
+  /**
+   * `reading`: how the user's words are handled. The session adds it, and corrects the model's interpretation if
+   * necessary.
+   */
   readonly 'reading.ended': { readonly read: ModelReading; readonly reading?: Reading };
   /** The language of the short form. @defaultValue 'en' */
   readonly 'question.nudge': { readonly language?: string };
   readonly 'call.validated': {
     readonly input: unknown;
-    /** The message that tells the model at once that the work continues. */
+    /** The message that immediately tells the model that the work continues. */
     readonly message?: string | undefined;
     readonly delivery?: DeliveryMode;
   };
   readonly 'call.invalid': { readonly error: Failure };
-  /** The output for the model, and the subagent results that it may contain. */
+  /** The output for the model, and the results of subagents that it may contain. */
   readonly 'call.executed': {
     readonly output: unknown;
     readonly returned?: readonly ReturnedResult[];
@@ -58,13 +64,13 @@ interface KeptFields {
     readonly error: Failure;
     /** The output for the model. @defaultValue the error's message */
     readonly output?: unknown;
-    /** Whether a place in the outbox was reserved for the result and is now freed. */
+    /** Whether an outbox place was reserved for the result and is freed now. */
     readonly reserved?: true;
   };
   readonly 'subagent.ended': { readonly outcome: Outcome };
   /** The result, or the message of the error. */
   readonly 'client.answered': { readonly output: unknown };
-  /** `late`: when the time was due, in words; absent if it is not late. */
+  /** `late`: when the schedule was due, as text; absent if it is on time. */
   readonly 'deadline.schedule': { readonly late?: string };
 }
 
@@ -82,20 +88,20 @@ export interface SessionProtocol {
   readonly session: Kept<MachineProtocol['session']>;
   readonly interaction: MachineProtocol['interaction'];
   readonly outbox: MachineProtocol['outbox'];
-  /** One existing question, call or batch. */
+  /** A question, call or batch that already exists. */
   readonly [question: `question:${string}`]: Kept<MachineProtocol[`question:${string}`]>;
   readonly [call: `call:${string}`]: Kept<MachineProtocol[`call:${string}`]>;
   readonly [batch: `batch:${string}`]: MachineProtocol[`batch:${string}`];
   readonly [client: `client:${string}`]: Kept<MachineProtocol[`client:${string}`]>;
   readonly [schedule: `schedule:${string}`]: Kept<MachineProtocol[`schedule:${string}`]>;
-  /** The way of a delivery over the channels. */
+  /** The steps through which a delivery reaches an absent user. */
   readonly [reach: `reach:${string}`]: MachineProtocol[`reach:${string}`];
-  /** The batch that waits for this member's result, if any. */
+  /** The batch that is waiting for the result with this id, if any. */
   readonly [member: `member:${string}`]: Named<
     MachineProtocol[`batch:${string}`],
     'batch.asking' | 'batch.resumed' | 'batch.left'
   >;
-  /** The outbox, or the batch that contains this delivery. */
+  /** The outbox, or the batch that this delivery is part of. */
   readonly [delivery: `delivery:${string}`]: Named<
     MachineProtocol['outbox'],
     'delivery.shown' | 'delivery.dismissed' | 'delivery.read' | 'delivery.unread'
@@ -134,17 +140,19 @@ export interface SessionProtocol {
 export type Address = keyof SessionProtocol;
 export type EventFor<A extends Address> = SessionProtocol[A];
 
-/** An event with its address in a session's unit. */
+/** An event for a session's unit, and its address. */
 export type SessionMessage = MessageIn<SessionProtocol>;
 
-/** Puts an event into the mailbox of a session's unit. */
+/** Adds an event to the mailbox of a session's unit. */
 export interface Receiver {
   receive<A extends Address>(to: A, event: EventFor<A>): void;
 }
 
 type KindOf<A extends Address> = A extends `${infer Before}:${string}` ? Before : A;
 
-/** An accepted event of a session's unit: the kind of its address, the id after the colon, and the time. */
+/**
+ * An accepted event of a session's unit, with its time; the address is split into its kind and the id after the colon.
+ */
 export type Received = {
   readonly [A in Address]: {
     readonly kind: KindOf<A>;
@@ -155,7 +163,10 @@ export type Received = {
 
 type Kind = Received['kind'];
 
-/** The kinds of addresses that have an id, with the first words of their event types; '': their machine decides. */
+/**
+ * The kinds of addresses that contain an id, each with the prefix of the event types that it accepts; empty if its
+ * machine decides.
+ */
 const WITH_ID: ReadonlyMap<string, string> = new Map<Kind, string>([
   ['question', ''],
   ['call', ''],
@@ -168,7 +179,7 @@ const WITH_ID: ReadonlyMap<string, string> = new Map<Kind, string>([
   ['place', 'place.'],
 ]);
 
-/** Addresses of machines, which decide themselves which events they accept. */
+/** The addresses of single machines, which decide on their own which events they accept. */
 const MACHINES: ReadonlySet<string> = new Set<Kind>(['session', 'interaction', 'outbox']);
 
 type Words = Exclude<Address, keyof MachineProtocol | `${string}:${string}`>;
@@ -178,7 +189,8 @@ type TakerOf<Type> = {
 }[Words];
 
 /**
- * The address of each event that no machine accepts: an event type that is missing, or has a wrong address, does not compile.
+ * The address of each event type that no machine accepts. If an event type is missing or has the wrong address, this
+ * does not compile.
  */
 const ADDRESSES: ReadonlyMap<string, Words> = new Map(
   Object.entries({
@@ -212,8 +224,9 @@ const ADDRESSES: ReadonlyMap<string, Words> = new Map(
 );
 
 /**
- * Parses an address: `question:abc:1` is the question `abc:1`. Null if a session has no such address, or the address
- * does not accept this event. Trusts the event's fields, since `receive` is typed and shapes are checked.
+ * Parses an address: `question:abc:1` is the question with the id `abc:1`. Returns null if a session has no such
+ * address, or if the address does not accept this event. Does not check the event's fields, because `receive` is typed
+ * and the shapes are checked elsewhere.
  */
 export function received(
   actor: string,
@@ -232,32 +245,32 @@ export function received(
 
 /** The unit's effects, in addition to those of its machines. */
 export interface UnitEffects {
-  /** The view of the session, of a question, of a client's call, or of a schedule may have changed. */
+  /** The view of the session, a question, a client's call or a schedule may have changed. */
   readonly 'session.changed': undefined;
   readonly 'question.changed': undefined;
   readonly 'client.changed': undefined;
   readonly 'schedule.changed': undefined;
   readonly 'reach.changed': undefined;
-  /** The delivery waits for the user, and has no way over the channels yet. */
+  /** The delivery is waiting for the user, and no step through the channels of `reach` has been planned yet. */
   readonly 'ways.wanted': { readonly deliveryId: string };
   /** Whether the outbox has a place for the message about a service event. */
   readonly 'services.placed': { readonly eventId: string; readonly granted: boolean };
   readonly 'notices.posted': { readonly deliveryId: string };
-  /** A snapshot is in the journal, with this number. */
+  /** A snapshot with this number has been written to the journal. */
   readonly 'snapshots.written': { readonly seq: number };
   /** The usage of the lead agent's model. */
   readonly 'usage.reported': { readonly used: LeadUsage };
   /** The lead agent must answer these words. `about`: the question that had the floor. */
   readonly 'user.heardUser': { readonly utterance: Utterance; readonly about?: string };
-  /** The words answer a subagent's question. */
+  /** The words were handled as an answer to a subagent's question. */
   readonly 'user.overheard': {
     readonly utterance: Utterance;
     readonly subagentName: string;
     readonly were: WordsToQuestion;
   };
-  /** The asker of a question returns words, which then go to the lead agent. */
+  /** The subagent that asked gives the user's words back, and they are passed to the lead agent. */
   readonly 'questions.returned': ReturnedWords & { readonly subagentName: string };
-  /** The lead agent's settlement of a question is accepted or refused. */
+  /** The lead agent's settlement of a question was accepted or refused. */
   readonly 'answers.settled': Omit<EventFor<'answers'> & { type: 'question.settled' }, 'type'>;
   readonly 'answers.receipt': { readonly ticket: string; readonly receipt: AnswerReceipt };
   readonly 'transfers.refused': { readonly transferId: string };
@@ -272,7 +285,7 @@ export interface UnitEffects {
 export type EffectParams = MachineEffects & UnitEffects;
 export type EffectName = keyof EffectParams;
 
-/** The effects that also leave the unit. */
+/** The effects that are passed out of the unit. */
 type Released =
   | Exclude<EffectName, WiredEffect>
   | 'outbox.begun'
@@ -287,10 +300,10 @@ type Released =
   | 'batch.delivered'
   | 'batch.dismissed';
 
-/** Handlers that execute these effects, after the commit. */
+/** Handlers for these effects, which run after the commit. */
 export type HandlersOf<Name extends EffectName> = {
   readonly [N in Name]: (params: EffectParams[N]) => void;
 };
 
-/** One handler per effect that leaves the unit. */
+/** One handler for each effect that is passed out of the unit. */
 export type EffectHandlers = HandlersOf<Released>;

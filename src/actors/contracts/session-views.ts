@@ -1,5 +1,5 @@
-// The public state of a session and its services: plain records for screens, and a union of events. They are
-// projections of the machines' states.
+// The public state of a session and its services: plain records for screens, and a union of events. They are derived
+// from the states of the machines.
 
 import type {
   ClientCallSnapshot,
@@ -29,26 +29,26 @@ import {
 export interface TranscriptItem {
   /** The line's id, which stays the same when the line is updated. */
   readonly id: string;
-  /** The speaker of the line. */
+  /** The author of the line. */
   readonly role: 'user' | 'assistant';
-  /** For a user's words: the identity for which the app vouched. @defaultValue none */
+  /** For a user's message: the identity that the app vouched for. @defaultValue none */
   readonly by?: string;
   /**
-   * The text; empty if there is nothing to show: the message was interrupted before any of it was heard, or the words
-   * shown so far are ignored (an echo, "mm-hm").
+   * The text; empty if there is nothing to show, because the message was interrupted before any of it was heard, or
+   * because the words shown so far are ignored (an echo, "mm-hm").
    */
   readonly text: string;
   /** False if more text may follow. */
   readonly final: boolean;
   /** When the item started, in milliseconds since 1970. */
   readonly at: number;
-  /** Whether the user interrupted the message: `text` is the part that was heard. */
+  /** Whether the user interrupted the message. If so, `text` is the part that was heard. */
   readonly interrupted?: boolean;
   /** Whether the item is a filler, which neither the model nor a subagent receives. */
   readonly filler?: boolean;
-  /** In a text session: the delivery whose entire text this item is. `session.shown` acknowledges it. */
+  /** In a text session: the delivery whose full text this item contains. `session.shown` acknowledges it. */
   readonly deliveryId?: string;
-  /** The results that this item reports together. */
+  /** The results that this item tells the user together. */
   readonly deliveryIds?: readonly string[];
 }
 
@@ -68,29 +68,29 @@ export type SubagentState =
 export const isPaused = (state: SubagentState | undefined): boolean =>
   state === 'waiting_for_input' || state === 'sleeping';
 
-/** A subagent, as views show it. */
+/** A subagent, as it appears in views. */
 export interface SubagentView {
   /** The id for `session.subagents.get`, `cancel` and `send`. */
   readonly id: string;
-  /** The `name` of the subagent's configuration. */
+  /** The `name` of its configuration. */
   readonly name: string;
   /** The subagent that spawned it; null for a subagent of the lead agent. */
   readonly parentId: string | null;
   /** 1 for a subagent of the lead agent. */
   readonly depth: number;
-  /** The lead agent's tool call for which the subagent works. */
+  /** The lead agent's tool call that the subagent works for. */
   readonly callId: string | null;
   /** The tool that started it. */
   readonly toolName: string;
-  /** The description of the task; for a call, the description of the tool. */
+  /** A description of the task; for a call, the tool's description. */
   readonly task: string;
-  /** A title of the work: the configuration's `title`, or `task`. */
+  /** The title of the work: the configuration's `title`, or `task`. */
   readonly title: string;
   /** Its state now. */
   readonly state: SubagentState;
-  /** Whether the subagent has shown no sign of life; the next sign clears the mark. */
+  /** Whether the subagent has shown no activity for too long; any new activity clears this flag. */
   readonly hung: boolean;
-  /** The current model step, from 1; 0 before the first step. */
+  /** The current model step, counted from 1; 0 before the first step. */
   readonly step: number;
   /** The maximum number of model steps. */
   readonly maxSteps: number;
@@ -100,34 +100,34 @@ export interface SubagentView {
   readonly endedAt: number | null;
   /** The latest progress note. */
   readonly progress: string | null;
-  /** The usage of the subagent's own model calls so far; `subtreeUsage` adds that of all subagents below. */
+  /** The usage of the subagent's own model calls so far; `subtreeUsage` adds the usage of all subagents below it. */
   readonly usage: Usage;
-  /** The end, with its output or error; null if it has not ended. */
+  /** How it ended, with its output or error; null if it has not ended. */
   readonly outcome: Outcome | null;
 }
 
 /** An option of a question, shown as a button. */
 export interface QuestionOption {
-  /** The id that an answer names: `{ optionId }`. */
+  /** The id with which an answer selects this option: `{ optionId }`. */
   readonly id: string;
   /** The text of the button. */
   readonly label: string;
-  /** A line below the label. @defaultValue none */
+  /** A second line, below the label. @defaultValue none */
   readonly description?: string;
 }
 
-/** The id of the approval button that permits a third-party agent this call and later ones. */
+/** The id of the approval button that permits a third-party agent to make this call and later ones. */
 export const APPROVE_LASTING = 'approve_lasting';
 
-/** A subagent's question or approval for the user, as views show it. */
+/** A subagent's question or approval for the user, as it appears in views. */
 export interface QuestionView {
-  /** The id that an answer must name. */
+  /** The id to pass to `session.answer`. */
   readonly requestId: string;
-  /** The subagent that asks. */
+  /** The subagent that is asking. */
   readonly subagentId: string;
   /** The `name` of its configuration. */
   readonly subagentName: string;
-  /** A question expects words or an option, an approval expects consent. */
+  /** A question expects text or an option; an approval expects a yes or no. */
   readonly kind: 'question' | 'approval';
   /** The text of the question. */
   readonly question: string;
@@ -145,52 +145,54 @@ export interface QuestionView {
     | 'superseded';
   /** When it was asked, in milliseconds since 1970. */
   readonly askedAt: number;
-  /** When the time for an answer ends, in milliseconds since 1970; null while the clock is paused. */
+  /** When the time for an answer ends, in milliseconds since 1970; null while that time is not running. */
   readonly dueAt: number | null;
-  /** When the question is presented again after the user asked for time, in milliseconds since 1970. */
+  /** After the user asked for time: when the question is presented again, in milliseconds since 1970. */
   readonly heldUntil?: number;
   /** How long the user may take to answer, in milliseconds. */
   readonly timeoutMs: number;
   /** The answer as text. */
   readonly answer: string | null;
-  /** Why the question was withdrawn: "cancelled", for example, or a change of its tool at a restart. */
+  /** Why the question was withdrawn: "cancelled", for example, or because its tool was changed before a restart. */
   readonly reason?: string;
   /** The call that an approval covers: this tool with exactly these arguments. */
   readonly action?: { readonly toolName: string; readonly input: unknown };
   /**
-   * The arguments that the user approved instead of those of the `action`. While the question is open: the changed call
-   * that is read back, with the words of its `question`; `{ approved: true, input }` approves it.
+   * The arguments that the user approved in place of those of the `action`. While the question is open: the changed
+   * call that is read back to the user, with the text of that `question`; `{ approved: true, input }` approves it.
    */
   readonly changed?: { readonly input: unknown; readonly question?: string };
   /**
-   * For an approval: the names of the arguments that later calls may change if it lasts (`lastingWords`); false if it
-   * cannot last. Absent if they must be exactly the same.
+   * For an approval: the names of the arguments that may be different in later calls if the approval lasts
+   * (`lastingWords`); false if it cannot last. Absent if all arguments must be the same.
    */
   readonly mayDiffer?: false | readonly string[];
   /**
-   * The approval covers later calls until the subagent that asked has ended, or in the whole session. While the question
-   * is open, this is what is read back. Absent once it is over, or was taken back with `{ approved: false }`.
+   * How long the approval covers later calls: until the subagent that asked has ended, or for the whole session. While
+   * the question is open: the duration that is read back to the user. Absent once the approval has ended or was revoked
+   * with `{ approved: false }`.
    */
   readonly lasts?: 'task' | 'session';
   /**
-   * True for an approval that is too long for speech and whose `question` is shortened: only `approved` consents to it,
-   * after its `action` was shown.
+   * True for an approval that is too long to be spoken in full, so that its `question` is a shortened text. It can only
+   * be approved with `approved`, after its `action` has been shown.
    */
   readonly byButton?: true;
-  /** The identities that may answer; absent for any identity. `serve` sends this list only to operators. */
+  /** The identities that may answer; absent if any identity may. `serve` sends this list only to operators. */
   readonly answerableBy?: readonly string[];
-  /** At a client: whether the client's user may answer. @defaultValue true */
+  /** In a client: whether the user of this client may answer. @defaultValue true */
   readonly mayAnswer?: boolean;
   /** The identity that answered, if the app vouched for one. */
   readonly answeredBy?: string;
   /**
-   * The last presentation, if the question was presented to the user more than once; a screen shows that it is asked again.
+   * The latest presentation, if the question was presented more than once, so that a screen can show that it is being
+   * asked again.
    */
   readonly putAgain?: QuestionPut;
 }
 
 export interface QuestionPut {
-  /** How often the question has been presented to the user, from 1. */
+  /** The number of times that the question has been presented to the user. */
   readonly times: number;
   /** The text of the last presentation, such as the read-back of an approval. */
   readonly text: string;
@@ -205,7 +207,7 @@ export function wholeWords({
   return byButton && action ? `${question}\n${argumentsText(action.input)}` : question;
 }
 
-/** Returns what an approval that lasts permits, as the end of a sentence: "this again without asking, …". */
+/** Returns what a lasting approval permits, worded as the end of a sentence: "this again without asking, …". */
 export function lastingWords(
   { mayDiffer = [] }: Pick<QuestionView, 'mayDiffer'>,
   lasts: 'task' | 'session',
@@ -216,7 +218,7 @@ export function lastingWords(
   return `${which} without asking, until ${until}`;
 }
 
-/** Returns an approval's text without the arguments of its call; any other question's text unchanged. */
+/** Returns an approval's text without the arguments of its call. Any other question's text is returned unchanged. */
 export function withoutArguments({
   question,
   action,
@@ -227,7 +229,10 @@ export function withoutArguments({
   return action ? question.replace(` (${argumentsText(action.input)})`, '') : question;
 }
 
-/** Returns whether an approval covers a call if it lasts (APPROVAL-6). `free`: what the author leaves free now. */
+/**
+ * Returns whether an approval, if it lasts, covers a call (APPROVAL-6). `free`: the arguments that the tool's author
+ * currently leaves free.
+ */
 export function coversCall(
   { action, mayDiffer = [] }: Pick<QuestionView, 'action' | 'mayDiffer'>,
   { toolName, input }: { readonly toolName: string; readonly input: unknown },
@@ -253,50 +258,53 @@ export function mayAnswer(
   return answerableBy === undefined || (by !== undefined && answerableBy.includes(by));
 }
 
-/** Returns a question for a user, who learns whether they may answer it, but not who else may. */
+/**
+ * Returns a question in the form in which one user may see it. It states whether this user may answer, but not who else
+ * may.
+ */
 export function questionFor(question: QuestionView, by: string): QuestionView {
   if (!question.answerableBy) return question;
   const { answerableBy: _, ...shown } = question;
   return { ...shown, mayAnswer: mayAnswer(question, by) };
 }
 
-/** A result or notice for the user, as views show it. */
+/** A result or notice for the user, as it appears in views. */
 export interface DeliveryView {
   /** The id for `session.shown` and `session.dismiss`. */
   readonly deliveryId: string;
   /** The kind of content: a result, a question, a notice or progress. */
   readonly kind: DeliveryKind;
-  /** The priority among the waiting deliveries; `urgent` interrupts. */
+  /** The priority among the waiting deliveries; `urgent` interrupts speech. */
   readonly priority: DeliveryPriority;
   /** The heading of the card. */
   readonly label: string;
   /** The text of the result or notice. */
   readonly text: string;
-  /** The subagent whose result it is; null for the app's notice. */
+  /** The subagent that the result comes from; null for a notice from the app. */
   readonly subagentId: string | null;
   /** The current state of the delivery; the last three states are final. */
   readonly state: 'pending' | 'offered' | 'playing' | 'delivered' | 'dismissed' | 'dropped';
-  /** How the user received the delivery; null if they have not. */
+  /** How the user received the delivery; null if they have not received it. */
   readonly grade: HearingGrade | null;
   /** Why the delivery will not be spoken; null if there is no reason. */
   readonly dropped: DropReason | null;
-  /** The number of attempts to deliver it. */
+  /** The number of attempts to deliver it so far. */
   readonly attempts: number;
-  /** The identity that the app named when the delivery was shown or dismissed, if any. */
+  /** The identity of the user who saw or dismissed the delivery, if the app named one. */
   readonly by?: string;
   /** Whether the delivery could not be spoken and must be shown. */
   readonly card: boolean;
   /** When it was posted, in milliseconds since 1970. */
   readonly at: number;
-  /** Its way over the channels of `reach`. Absent if it has none. */
+  /** The steps through which `reach` brings it to an absent user. Absent if there are none. */
   readonly reach?: {
-    /** `spent`: no step is left. `over`: it was heard, read or dismissed, or is no longer needed. */
+    /** `spent`: no step is left. `over`: the user heard, read or dismissed the delivery, or it is no longer needed. */
     readonly state: 'waiting' | 'sending' | 'spent' | 'over';
     /** The channel of the current step. */
     readonly by: string;
-    /** When the current step is sent, in milliseconds since 1970; null if it is being sent, or there is none. */
+    /** When the current step is due, in milliseconds since 1970; null if it is being sent, or if there is none. */
     readonly dueAt: number | null;
-    /** What the channels have done, oldest first. `at`: when the receipt came, in milliseconds since 1970. */
+    /** The receipts from the channels, oldest first. `at`: when the receipt arrived, in milliseconds since 1970. */
     readonly sent: readonly {
       readonly step: number;
       readonly by: string;
@@ -311,34 +319,35 @@ export interface DeliveryView {
 export interface ScheduleView {
   /** Identifies the schedule within its session. */
   readonly key: string;
-  /** The next time, in milliseconds since 1970; null if the schedule has ended. */
+  /** When the schedule is next due, in milliseconds since 1970; null if it has ended. */
   readonly dueAt: number | null;
-  /** The time between two times, in milliseconds, at least 1000; the first time comes after it. */
+  /** The interval in milliseconds, at least 1000; the schedule is first due after one interval. */
   readonly everyMs?: number;
-  /** The times as a cron pattern in the time zone: `0 9 * * MON-FRI`. */
+  /** The times, as a cron pattern in the time zone: `0 9 * * MON-FRI`. */
   readonly cron?: string;
   /** @defaultValue the session's `timeZone` */
   readonly timeZone: string;
   /**
-   * How times are treated that passed while no process had the session. `once`: one is made up for; `all`: each is, unless
-   * more than 100 passed; `skip`: none that is later than a minute. @defaultValue 'once'
+   * How the session handles due times that passed while no process had it loaded. `once`: the schedule fires once for
+   * all missed times; `all`: it fires for each missed time, unless there are more than 100; `skip`: it does not fire
+   * for a time that was missed by more than a minute. @defaultValue 'once'
    */
   readonly missed: 'once' | 'all' | 'skip';
   /** The message to the user; absent if a task is started. */
   readonly say?: string;
   /** The task that is started; `subagent` is a key of `subagentConfigs`. Its result is reported like any other. */
   readonly task?: { readonly subagent: string; readonly task: string };
-  /** `starting`: its task is being started. `done`: its last time has passed. */
+  /** `starting`: the task is being started. `done`: no further time follows. */
   readonly state: 'waiting' | 'starting' | 'done' | 'cancelled';
 }
 
-/** The remaining allowance at the voice model's provider, as last reported. */
+/** A remaining rate limit of the voice model's provider, as last reported. */
 export interface LimitView {
   /** A name such as `requests` or `tokens`. */
   readonly name: string;
-  /** The allowance for a whole period. */
+  /** The full allowance for one period. */
   readonly limit: number;
-  /** The remaining part of the allowance. */
+  /** The part of the allowance that is left. */
   readonly remaining: number;
   /** The time until the allowance is full again, in milliseconds from the report. */
   readonly resetInMs: number;
@@ -351,19 +360,20 @@ export type ConnectionState =
   | 'active'
   | 'reconnecting'
   /**
-   * The voice model is unreachable. Subagents continue; results and questions wait. The session reconnects at
-   * `outage.retryAt`, or earlier when a client attaches, the user types, or the app calls `reconnect()`.
+   * The voice model is unreachable. Subagents continue; results and questions are held until the session reconnects.
+   * The session reconnects at `outage.retryAt`, or earlier when a client attaches, the user types, or the app calls
+   * `reconnect()`.
    */
   | 'resting'
   /**
-   * Like `resting`, but the provider has refused the connection, for example because of a wrong key: the session does
-   * not retry by itself.
+   * Like `resting`, but because the provider has refused the connection, for example because of a wrong key. The
+   * session does not retry on its own.
    */
   | 'refused'
   | 'transferring'
   | 'closing'
   | 'closed'
-  /** The session has left this process. To resume it from its journal, start a session with the same id. */
+  /** The session no longer runs in this process. To resume it from its journal, start a session with the same id. */
   | 'suspended';
 
 /** Why there is no connection to the voice model. */
@@ -372,16 +382,16 @@ export interface ConnectionOutage {
   readonly code: string;
   /** The provider's message, if any. */
   readonly message: string;
-  /** When the session reconnects, in milliseconds since 1970; null for now, or only on request. */
+  /** When the session reconnects, in milliseconds since 1970; null if it reconnects now or only on request. */
   readonly retryAt: number | null;
 }
 
-/** A session's events, in order. Facts are in the past tense, commands are imperatives. */
+/** A session's events, in order. Facts are in the past tense, and commands are in the imperative. */
 export type SessionEvent =
   | {
       readonly type: 'connection.changed';
       readonly state: ConnectionState;
-      /** The last failure, until a connection succeeds. @defaultValue none */
+      /** The error of the last failure, until a connection succeeds. @defaultValue none */
       readonly outage?: ConnectionOutage;
     }
   | { readonly type: 'session.ended'; readonly error: { code: string; message: string } | null }
@@ -398,29 +408,32 @@ export type SessionEvent =
       readonly callId: string;
       readonly name: string;
       readonly output: unknown;
-      /** How the call was answered; `pending`: the work continues in the background. */
+      /** How the call was answered; `pending` means that the work continues in the background. */
       readonly status: CallAnswer;
     }
-  /** After a crash: a call that was running and does not run again; the app must find out its outcome. */
+  /** After a crash: a call that was running is not run again, so the app must find out how it ended. */
   | ({ readonly type: 'tool.in_doubt' } & DoubtfulCall)
   /**
-   * The session has left this process; to resume it from its journal, start a session with the same id. `error`: the
-   * suspension was not requested; the journal refuses this process, because another process has the session.
+   * The session no longer runs in this process; to resume it from its journal, start a session with the same id.
+   * `error`: set if the suspension was not requested: the journal refuses this process, because another process has the
+   * session.
    */
   | { readonly type: 'session.suspended'; readonly error: Failure | null }
-  /** The session continues from its journal entries. */
+  /** The session was resumed from its journal entries. */
   | ({ readonly type: 'session.recovered' } & RecoveryReport)
   | { readonly type: 'subagent.changed'; readonly subagent: SubagentView }
   | { readonly type: 'question.changed'; readonly question: QuestionView }
-  /** A call that a client of the user executes: a tool with `runsAt: 'client'`. */
+  /** A call that one of the user's clients executes: a tool with `runsAt: 'client'`. */
   | { readonly type: 'client_call.changed'; readonly call: ClientCallView }
   | { readonly type: 'delivery.changed'; readonly delivery: DeliveryView }
-  /** A schedule was set, has moved to its next time, or has ended. */
+  /** A schedule was set, moved on to its next time, or ended. */
   | { readonly type: 'schedule.changed'; readonly schedule: ScheduleView }
   | { readonly type: 'service.changed'; readonly service: ServiceView }
-  /** A service event that no agent examined completely. */
+  /** A service event that no agent finished examining. */
   | { readonly type: 'service.dropped'; readonly event: DroppedEvent }
-  /** An agent starts to lead; `from` led before. After a failed transfer, both are the same agent. */
+  /**
+   * An agent has taken the lead; `from` is the agent that led before. If the transfer failed, both are the same agent.
+   */
   | { readonly type: 'agent.entered'; readonly agentName: string; readonly from: string | null }
   | { readonly type: 'agent.exited'; readonly agentName: string; readonly to: string }
   | {
@@ -441,7 +454,7 @@ export type SessionEvent =
     }
   /** The model has finished a turn. `turn` counts from 1. */
   | { readonly type: 'turn.ended'; readonly turn: number; readonly agentName: string }
-  /** A call of the lead agent was passed to a subagent. */
+  /** A call by the lead agent was delegated to a subagent. */
   | {
       readonly type: 'subagent.delegated';
       readonly callId: string;
@@ -466,7 +479,7 @@ export type SessionEvent =
       readonly type: 'subagent.ended';
       readonly subagent: SubagentView;
       readonly outcome: Outcome;
-      /** The batch whose results are reported together; null if this result is reported alone, or not at all. */
+      /** The batch whose results are reported together; null if this result is reported alone or not at all. */
       readonly batchId: string | null;
       /** The user's words that led to the subagent; null if the user did not request the work. */
       readonly request: string | null;
@@ -479,24 +492,25 @@ export type SessionEvent =
   | { readonly type: 'memory.distilled'; readonly facts: readonly MemoryFact[] }
   /** An agent or a tool sent data to the clients. */
   | { readonly type: 'client.json'; readonly data: unknown }
-  /** The client must discard the audio that it has not played yet, and report how much it has played. */
+  /** The client must discard the audio that it has not played yet, and report how much it had played. */
   | { readonly type: 'playout.clear' }
   | { readonly type: 'speech.interrupted'; readonly itemId: string; readonly playedMs: number }
   /**
-   * The user's utterance was not an interruption: speech continues after `playedMs` of `itemId`. The rest arrives as a
-   * new item.
+   * The user's utterance was not an interruption: speech continues after `playedMs` of `itemId`. The rest of the speech
+   * arrives as a new item.
    */
   | { readonly type: 'speech.resumed'; readonly itemId: string; readonly playedMs: number }
   /**
-   * The user has been silent for `silentMs` since all parties became silent; `user.back` follows when the user is heard again.
+   * The user has been silent for `silentMs` since the last speech of any party; `user.back` follows when the user is
+   * heard again.
    */
   | { readonly type: 'user.away'; readonly silentMs: number }
   | { readonly type: 'user.back' }
-  /** A backchannel from the user ("mm-hm"), which receives no answer. */
+  /** The user made a listening sound ("mm-hm"), which receives no answer. */
   | { readonly type: 'backchannel.heard'; readonly utteranceId: string; readonly text: string }
   /**
-   * The recipient of a user's utterance is decided, once per utterance: the lead agent, the question that has the
-   * floor, or no recipient, with the reason.
+   * Emitted once per utterance, when it is decided who receives it: the lead agent, the question that has the floor, or
+   * no one, with the reason.
    */
   | {
       readonly type: 'utterance.routed';
@@ -505,8 +519,8 @@ export type SessionEvent =
       readonly reason: UnaddressedReason | null;
     }
   /**
-   * The user receives this instead of an answer: show it, so that every utterance has a visible reaction. `utteranceId`
-   * is the user's last utterance if the lead agent has no reply; null if the user has not spoken.
+   * The notice that the user receives in place of an answer: show it, so that every utterance gets a visible reaction.
+   * `utteranceId` is the user's last utterance if the lead agent has no reply to it; null if the user has not spoken.
    */
   | {
       readonly type: 'utterance.unanswered';
@@ -519,7 +533,7 @@ export type SessionEvent =
    */
   | { readonly type: 'usage.changed'; readonly usage: UsageView; readonly used?: LeadUsage }
   | { readonly type: 'limits.changed'; readonly limits: readonly LimitView[] }
-  /** An error that the session survives. */
+  /** An error after which the session continues. */
   | {
       readonly type: 'error.reported';
       readonly code: string;
@@ -529,8 +543,9 @@ export type SessionEvent =
     };
 
 /**
- * Why an utterance has no recipient: it has no words; it is a backchannel ("mm-hm"); it is the lead agent's own speech,
- * picked up by the microphone; the wire could not transcribe it; or it is a distant voice that keeps talking.
+ * Why an utterance has no recipient: it contains no words; it is a backchannel ("mm-hm"); it is the lead agent's own
+ * speech, picked up by the microphone; it could not be transcribed; or it comes from a distant voice that keeps
+ * talking.
  */
 export type UnaddressedReason =
   | 'no_words'
@@ -540,12 +555,13 @@ export type UnaddressedReason =
   | 'background';
 
 /**
- * Why an utterance has no answer, or none yet. `words_late`: its words are not known in time, and are answered when
- * they arrive. `no_reply`: the lead agent's model failed or returned no text in every attempt.
+ * Why an utterance has not been answered, or not yet. `words_late`: its transcript did not arrive in time; the
+ * utterance is answered when the transcript arrives. `no_reply`: the lead agent's model failed or returned no text in
+ * every attempt.
  */
 export type UnansweredReason = 'words_late' | 'no_reply';
 
-/** A tool call with an unknown outcome. */
+/** A tool call whose outcome is unknown. */
 export interface DoubtfulCall {
   /** The subagent that made the call; null for a call by the lead agent. */
   readonly subagentId: string | null;
@@ -557,54 +573,56 @@ export interface DoubtfulCall {
   readonly toolName: string;
   /** The arguments of the call. */
   readonly input: unknown;
-  /** The call's idempotency key, with which to ask the external system about it. */
+  /** The call's idempotency key, with which the app can ask the external system about the call. */
   readonly idempotencyKey: string;
 }
 
 /** The report on a session that was recovered after a crash. */
 export interface RecoveryReport {
-  /** The number of folded entries. */
+  /** The number of entries from which the session was restored. */
   readonly entries: number;
   /** The ids of the subagents that continue. */
   readonly resumed: readonly string[];
-  /** The subagents that cannot continue; each has ended as `lost`, with the reason. */
+  /** The subagents that cannot continue; each of them has ended as `lost`, with the reason. */
   readonly lost: readonly { readonly subagentId: string; readonly reason: string }[];
-  /** Entries that could not be folded, and were quarantined in this recovery. */
+  /** Entries that could not be folded and were quarantined during this recovery. */
   readonly setAside: readonly QuarantinedEntry[];
   /** The time since the last entry, in milliseconds. */
   readonly downMs: number;
 }
 
-/** A call that a client of the user executes. */
+/** A call that one of the user's clients executes. */
 export interface ClientCallView {
-  /** The id of the call: the same for every client, and after a restart. */
+  /** The id of the call; it is the same for every client, even after a restart. */
   readonly id: string;
   /** The name of the tool. */
   readonly name: string;
   /** The arguments of the call. */
   readonly input: unknown;
-  /** The user whose clients may execute the call; null for those of any user of the session. */
+  /** The user whose clients may execute the call; null if the clients of any session user may. */
   readonly user: string | null;
   /** The subagent that made the call; null if the lead agent made it. */
   readonly subagentId: string | null;
-  /** `left`: the client has lost its connection, and may return. */
+  /** `left`: the client has lost its connection but may return. */
   readonly state: ClientCallSnapshot['value'];
-  /** The client that has the call, or had it last; null if there is none. */
+  /** The client that is executing the call, or executed it last; null if there is none. */
   readonly by: string | null;
-  /** The end of the time for the call, in milliseconds since 1970. */
+  /** The deadline of the call, in milliseconds since 1970. */
   readonly dueAt: number;
 }
 
-/** The limit of a client's result in bytes of its JSON: with its frame it fits into one message of a client. */
+/**
+ * The maximum size of a client's result, in bytes of JSON; a result of this size still fits into one client message.
+ */
 export const MAX_RESULT_BYTES = 32_768;
 
 /** The state in `session.store`. */
 export interface SessionState {
   /** The connection to the model. */
   readonly connection: ConnectionState;
-  /** Why there is no connection to the voice model; null if the session is connected, or was not connected yet. */
+  /** Why there is no connection to the voice model; null if the session is connected or has not been connected yet. */
   readonly outage: ConnectionOutage | null;
-  /** The party that is speaking. */
+  /** The party that is currently speaking. */
   readonly floor: 'user' | 'model' | 'nobody';
   /** The lead agent's name; null before the session is connected. */
   readonly agent: string | null;
@@ -620,7 +638,7 @@ export interface SessionState {
   readonly schedules: readonly ScheduleView[];
   /** The session's usage: by the lead agent, by subagents, and in total. */
   readonly usage: UsageView;
-  /** The provider's limits; empty until the wire reports them. */
+  /** The provider's rate limits; empty until the provider reports them. */
   readonly limits: readonly LimitView[];
 }
 
@@ -639,7 +657,7 @@ export const emptySessionState: SessionState = Object.freeze({
   limits: [],
 });
 
-/** How many ended items of each kind stay in the state. */
+/** The maximum number of ended items of each kind in the state. */
 export const KEPT_VIEWS = {
   transcript: 500,
   subagents: 100,
@@ -654,33 +672,33 @@ export type AnswerReceipt =
   | {
       readonly accepted: false;
       readonly reason:
-        /** Only other identities may answer, so the question stays open. */
+        /** Only other identities may answer; the question stays open. */
         | 'not_allowed'
         | 'unknown'
         | 'queued'
         | 'not_presented'
-        /** The call was changed in words: a yes has to name its arguments, as `input`. */
+        /** The user changed the call in words, so an approval must contain the changed arguments as `input`. */
         | 'changed'
         | 'over'
         | 'invalid_option'
         | 'unclear';
     };
 
-/** The position of a quarantined entry, and the reason. */
+/** The position of a quarantined entry, and why it was quarantined. */
 export interface QuarantinedEntry {
   /** The scope of the entry. */
   readonly scope: string;
-  /** The unit of the entry. */
+  /** The unit (session or subagent) of the entry. */
   readonly unit: string;
   /** The number of the entry within its unit. */
   readonly seq: number;
   /** The type of the entry's event. */
   readonly event: string;
-  /** The cause, in words. */
+  /** The cause, as text. */
   readonly reason: string;
 }
 
-/** Counts of events since this process loaded the session. */
+/** The number of events by result, since this process loaded the session. */
 export interface ServiceCounts {
   /** Events that were queued for the agent. */
   readonly accepted: number;
@@ -688,17 +706,17 @@ export interface ServiceCounts {
   readonly told: number;
   /** Events that the agent did not report to the user. */
   readonly silent: number;
-  /** Events whose examination failed. */
+  /** Events that could not be examined. */
   readonly failed: number;
   /** Events that were dropped before the agent received them; `service.dropped` contains the reason. */
   readonly dropped: number;
   /** Events that `shouldInvoke` rejected. */
   readonly ignored: number;
-  /** Inputs that did not match `ExternalEvent`, or were too large. */
+  /** Inputs that did not have the form of an `ExternalEvent`, or were too large. */
   readonly invalid: number;
 }
 
-/** The state of an event source, as views show it. */
+/** The state of an event source, as it appears in views. */
 export interface EventSourceView {
   /** The name of the source. */
   readonly name: string;
@@ -710,7 +728,7 @@ export interface EventSourceView {
   readonly error: string | null;
 }
 
-/** The state of a service, as views show it. */
+/** The state of a service, as it appears in views. */
 export interface ServiceView {
   /** The name of the agent. */
   readonly name: string;
@@ -724,18 +742,18 @@ export interface ServiceView {
   readonly sources: readonly EventSourceView[];
 }
 
-/** An event that no agent examined completely. */
+/** An event that no agent finished examining. */
 export interface DroppedEvent {
   readonly service: string;
   readonly eventId: string;
   readonly source: string;
   readonly type: string;
   readonly priority: EventPriority;
-  /** `cancelled`: the agent was cancelled while it examined the event. */
+  /** `cancelled`: the agent was cancelled while it was examining the event. */
   readonly reason: EventDropReason | 'cancelled';
 }
 
-/** Returns the schedules with one that has changed, without those that have ended. */
+/** Returns the schedules with this one added or updated; schedules that have ended are left out. */
 export function withSchedule(
   schedules: SessionState['schedules'],
   changed: ScheduleView,

@@ -8,11 +8,11 @@ export interface SubagentTask {
   readonly toolName: string;
   /** The tool call's arguments. */
   readonly args: Readonly<Record<string, unknown>>;
-  /** The task, in words. */
+  /** The task, as text. */
   readonly description: string;
 }
 
-/** Streamed text and calls of a subagent with `stream: true`. They are not in the journal. */
+/** The streamed text and calls of a subagent with `stream: true`. The journal does not contain them. */
 export type StreamedChunk =
   | { readonly type: 'text_delta'; readonly step: number; readonly delta: string }
   | { readonly type: 'thinking'; readonly step: number; readonly delta: string }
@@ -35,7 +35,7 @@ export type StreamedChunk =
 
 /** The content of a committed model step. */
 export interface StepReport {
-  /** The step's number, from 1. */
+  /** The step's number, counted from 1. */
   readonly step: number;
   /** The names of the tools that the step called. */
   readonly toolCalls: readonly string[];
@@ -45,7 +45,7 @@ export interface StepReport {
   readonly cost?: number;
 }
 
-/** A tool call that was running when the process ended, and does not run again. */
+/** A tool call that was running when the process ended and is not run again. */
 export interface CallInDoubt {
   readonly callId: string;
   readonly toolName: string;
@@ -62,10 +62,11 @@ export interface AskedInput {
   readonly question: string;
   readonly context?: string;
   /**
-   * How long the parent may take to answer, in milliseconds, if the call sets a time; otherwise the scope's default applies.
+   * How long the parent may take to answer, in milliseconds, if the call specifies this; otherwise the scope's default
+   * applies.
    */
   readonly timeoutMs?: number;
 }
 
-/** AI SDK tools by name. Their inputs are described only by schemas: input types would expose another package's types. */
+/** AI SDK tools by name. Only schemas describe their inputs: input types would expose another package's types. */
 export type Toolset<Name extends string> = Readonly<Record<Name, Tool>>;

@@ -1,7 +1,7 @@
-// The usage and the cost of model calls. The app knows the prices; the runtime asks for each call's cost, and stores it
-// with the usage.
+// The usage and the cost of model calls. The app knows the prices; the runtime asks it for the cost of each call and
+// stores the cost with the usage.
 
-/** Tokens as the provider counted them; 0 without a count. */
+/** Tokens as the provider counted them; 0 if it reported no count. */
 export interface Usage {
   /** The tokens of the prompts. */
   readonly inputTokens: number;
@@ -9,20 +9,20 @@ export interface Usage {
   readonly outputTokens: number;
   /** All tokens, as the provider counted them. */
   readonly totalTokens: number;
-  /** The part of the input that the provider read from its cache, if it reports that. */
+  /** The input tokens that the provider read from its cache, if reported. */
   readonly cachedInputTokens?: number;
-  /** The part of the input that the provider wrote to its cache, if it reports that. */
+  /** The input tokens that the provider wrote to its cache, if reported. */
   readonly cacheWriteTokens?: number;
-  /** The reasoning part of the output, if the provider reports it. */
+  /** The reasoning tokens in the output, if reported. */
   readonly reasoningTokens?: number;
   /**
-   * The cost in the app's currency: as returned by the runtime's `price`, or as reported by a relay. Absent if neither
-   * is available.
+   * The cost in the app's currency, as the runtime's `price` returned it or as a relay reported it. Absent if the cost
+   * is unknown.
    */
   readonly cost?: number;
 }
 
-/** Returns the sum of two usages; a part missing from both is absent. */
+/** Returns the sum of two usages; a count that is missing from both stays absent. */
 export function addUsage(left: Usage, right: Usage): Usage {
   const sum: Record<string, number> = {};
   for (const part of USAGE_PARTS) {
@@ -54,35 +54,35 @@ export function usageSince(all: Usage, before: Usage): Usage {
 }
 
 /**
- * The tokens of the lead agent's model, and of model calls for the conversation (summaries, facts, a claim judge); null
- * if none were reported.
+ * The tokens of the lead agent's model, and of model calls about the conversation (summaries, facts, a claim judge);
+ * null if none were reported.
  */
 export interface LeadUsage {
-  /** The tokens of the prompts; null if the model gave no count. */
+  /** The tokens of the prompts; null if the model reported no count. */
   readonly inputTokens: number | null;
-  /** The tokens of the answers; null if the model gave no count. */
+  /** The tokens of the answers; null if the model reported no count. */
   readonly outputTokens: number | null;
-  /** The part of the input that the provider read from its cache. Absent, like the other parts, if it was not reported. */
+  /** The input tokens that the provider read from its cache. Like the other partial counts, absent if not reported. */
   readonly cachedInputTokens?: number;
-  /** The part of the input that the provider wrote to its cache. */
+  /** The input tokens that the provider wrote to its cache. */
   readonly cacheWriteTokens?: number;
-  /** The reasoning part of the output. */
+  /** The reasoning tokens in the output. */
   readonly reasoningTokens?: number;
-  /** The audio parts, which cost more than text. */
+  /** The audio tokens, which cost more than text tokens. */
   readonly audioInputTokens?: number;
-  /** The tokens of spoken answers. @defaultValue absent if the model gave no count */
+  /** The tokens of spoken answers. @defaultValue absent if the model reported no count */
   readonly audioOutputTokens?: number;
   /** The cost that the runtime's `price` returned, in the app's currency. Absent without `price`. */
   readonly cost?: number;
 }
 
-/** A conversation's usage so far, over all its processes and connections. */
+/** A conversation's usage so far, across all its processes and connections. */
 export interface UsageView {
   /** The usage of the lead agent's model, in text or voice, and of summaries, facts and claim verdicts. */
   readonly lead: LeadUsage;
   /** The usage of all subagents, including those that are no longer in the state. */
   readonly subagents: Usage;
-  /** The total; parts that the lead agent's wire does not report are counted as 0. */
+  /** The total; counts that the lead agent's model does not report are treated as 0. */
   readonly total: Usage;
 }
 
@@ -103,7 +103,7 @@ export function leadUsageIn(
   return Object.keys(parts).length === 0 ? null : { ...NO_LEAD_USAGE, ...parts };
 }
 
-/** Returns the sum of two usages; a count missing from both stays null. */
+/** Returns the sum of two usages; a count that is missing from both stays null. */
 export function addLeadUsage(left: LeadUsage, right: LeadUsage): LeadUsage {
   const sum: Record<string, number> = {};
   for (const part of LEAD_PARTS) {
@@ -113,29 +113,31 @@ export function addLeadUsage(left: LeadUsage, right: LeadUsage): LeadUsage {
   return { ...NO_LEAD_USAGE, ...sum };
 }
 
-/** Returns a lead agent's usage as a model's usage: unknown counts become 0. */
+/** Returns a lead agent's usage in the form of a model's usage: unknown counts become 0. */
 export function asUsage(usage: LeadUsage): Usage {
   const { audioInputTokens: _, audioOutputTokens: __, ...parts } = usage;
   const [inputTokens, outputTokens] = [parts.inputTokens ?? 0, parts.outputTokens ?? 0];
   return { ...parts, inputTokens, outputTokens, totalTokens: inputTokens + outputTokens };
 }
 
-/** Returns a conversation's usage with these parts. */
+/** Returns the usage of a conversation that has these parts. */
 export function usageOfBoth(lead: LeadUsage, subagents: Usage): UsageView {
   return { lead, subagents, total: addUsage(asUsage(lead), subagents) };
 }
 
-/** The part of a subagent's view that the usage needs. */
+/** The fields of a subagent's view from which the usage is calculated. */
 export interface UsageOf {
   /** The id of the subagent. */
   readonly id: string;
   /** The id of its parent; null if it has none. */
   readonly parentId: string | null;
-  /** Its own tokens, excluding its children's. */
+  /** Its own tokens, without those of its children. */
   readonly usage: Usage;
 }
 
-/** Returns the usage of a subagent and all subagents below it, from a session's views; with null, of all subagents. */
+/**
+ * Returns the usage of a subagent with its whole subtree, from a session's views; null as the id selects all subagents.
+ */
 export function usageBelow(subagents: readonly UsageOf[], id: string | null): Usage {
   const below = Map.groupBy(subagents, ({ parentId }) => parentId);
   const sum = (of: UsageOf): Usage =>
@@ -147,7 +149,7 @@ export function usageBelow(subagents: readonly UsageOf[], id: string | null): Us
   return roots.reduce((total, root) => addUsage(total, sum(root)), NO_USAGE);
 }
 
-/** The maximum of a valid token count, which no model call reaches. */
+/** The largest token count that is considered valid; no real model call reaches it. */
 const MAX_TOKENS = 1_000_000_000;
 
 /** Returns a provider's token count, rounded; undefined if it is invalid. */
@@ -156,21 +158,21 @@ export function tokenCount(count: unknown): number | undefined {
   return isCount ? Math.round(count) : undefined;
 }
 
-/** The names of a model. */
+/** The names of a model and its provider. */
 export interface ModelNames {
   /**
-   * The model's provider, as the AI SDK names it; `gateway` for a model given as a string, `unknown` for a model that
-   * only a remote worker has. For a voice model, the name of its transport.
+   * The model's provider, as the AI SDK names it. `gateway` for a model that is given as a string; `unknown` for a
+   * model that only a remote worker has. For a voice model, the name of its transport.
    */
   readonly provider: string;
-  /** The model's id at its provider; for `unknown`, the name of the configuration. */
+  /** The id that the provider uses for the model; for `unknown`, the name of the configuration. */
   readonly modelId: string;
 }
 
-/** A model call that a provider has processed. */
+/** A model call that a provider has processed, as `price` receives it. */
 export interface PricedCall extends ModelNames {
   /**
-   * The usage as the provider counted it; estimated from the length of the texts if it counted nothing. For a voice
+   * The usage as the provider counted it; estimated from the length of the texts if it reported none. For a voice
    * model: the usage since its last report, with its audio parts.
    */
   readonly usage: Omit<Usage, 'cost'> & Pick<LeadUsage, 'audioInputTokens' | 'audioOutputTokens'>;
@@ -180,29 +182,29 @@ export interface PricedCall extends ModelNames {
 
 /**
  * Returns a model call's cost, in a currency of the app's choice: a number of at least 0. Called once for each
- * processed call of a subagent, a lead agent or `ModelCalls`, but not for relays' calls; the journal stores the cost,
+ * processed call of a subagent, a lead agent or `ModelCalls`, but not for relays' calls. The journal stores the cost,
  * so that a later price does not change an earlier cost.
  */
 export type Price = (call: PricedCall) => number;
 
-/** A model call that no agent makes: a summary, facts, or a verdict on claims. */
+/** A model call that is not part of an agent's work: a summary, facts, or a verdict on claims. */
 export interface ModelUse extends ModelNames, Pick<PricedCall, 'name'> {
-  /** The usage as the provider counted it; empty if it counted nothing. */
+  /** The usage as the provider counted it; empty if it reported none. */
   readonly usage: Partial<Omit<Usage, 'totalTokens' | 'cost'>>;
-  /** The estimated usage for `price`, if the provider counted nothing. @defaultValue none */
+  /** The estimated usage for `price`, if the provider reported none. @defaultValue none */
   readonly estimated?: Omit<Usage, 'cost'>;
   /** When the call started, in milliseconds since 1970. */
   readonly beganAt: number;
 }
 
-/** A conversation's account, for model calls made on its behalf. */
+/** Records the model calls that are made on a conversation's behalf. */
 export interface ModelCalls {
   /**
-   * Counts a call's usage, with its cost, in the state's `usage.lead`. Call it once for each call that a provider has
+   * Adds a call's usage and cost to the state's `usage.lead`. Must be called once for each call that a provider has
    * processed.
    * @throws {ConfigurationError} `INVALID_ARGUMENT`
    */
   used(use: ModelUse): void;
-  /** Returns whether the conversation's trace has a span for each counted call. */
+  /** Returns whether the conversation's trace contains a span for each recorded call. */
   tracesModelCalls(): boolean;
 }

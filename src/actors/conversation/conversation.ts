@@ -1,19 +1,21 @@
-// One session's conversation, as an immutable value: every operation returns a new log, so that a callback never sees a
+// A session's conversation, as an immutable value: every operation returns a new log, so that a callback never sees a
 // partial change.
 //
-// Owns:     the messages in order; the lead agent's calls and their results; the summary of dropped items; the limits.
-// Does not: decide when an utterance ends, write the summary, or communicate with a model.
+// Owns:     the messages in order; the lead agent's calls and their results; the summary of items that are no longer in
+//           the log; the limits.
+// Does not: decide when an utterance ends, write the summary, or call a model.
 //
 // Invariants
-//   CONVERSATION-1. Items are ordered by `at`, the time at which they started, whenever their text arrives; items with
-//       the same `at` keep the order in which they were added, unless an item names the one that it precedes. A late
-//       transcript fills the item that was started for it, or is inserted by its `at`.
+//   CONVERSATION-1. Items are ordered by `at`, the time at which they started, regardless of when their text arrives.
+//       Items with the same `at` keep the order in which they were added, unless an item names the item that it
+//       precedes. A transcript that arrives late fills the item that was started for it, or is inserted at the position
+//       given by its `at`.
 //   CONVERSATION-2. An id names one item: starting or finishing the item again changes nothing.
 //   CONVERSATION-3. Partial text is appended unchanged, including white space and repetitions.
 //   CONVERSATION-4. A result follows its call, and a call has at most one result. There is no result without a call,
-//       and only a call in flight has no result.
-//   CONVERSATION-5. The log stays within its limits. Open items (a call in flight, an unfinished utterance)
-//       are dropped last.
+//       and only a call that is still running has no result.
+//   CONVERSATION-5. The log stays within its limits. Open items (a running call, an unfinished utterance) are dropped
+//       last.
 //   CONVERSATION-6. The log drops items that a summary covers.
 //
 // An operation that does not apply is not an error: text for an unknown or finished item, or a result for an unknown
@@ -58,13 +60,13 @@ interface Place {
   readonly id: string;
   /** When the item started, in milliseconds since 1970. */
   readonly at: number;
-  /** The item that directly precedes this one, if the wire reports it; `at` is adjusted accordingly. */
+  /** The item that directly precedes this one, if the model's provider reports it; `at` is adjusted to match. */
   readonly after?: string | null | undefined;
-  /** The item that directly follows this one, if it is known and started in the same millisecond. */
+  /** The item that directly follows this one; set only if both started in the same millisecond. */
   readonly before?: string | null | undefined;
-  /** For a message of the user: the author's identity. */
+  /** For a message from the user: the author's identity. */
   readonly by?: string;
-  /** For a message of the lead agent; see `MessageItem`. */
+  /** For a message from the lead agent; see `MessageItem`. */
   readonly repliesTo?: string | null;
   readonly echo?: Echo | undefined;
 }
@@ -104,9 +106,9 @@ const stateSchema: z.ZodType<State> = z.object({
 export class ConversationLog {
   /** The items in order (CONVERSATION-1). */
   readonly items: readonly ConversationItem[];
-  /** The model's summary of everything before the items; null if there is none. */
+  /** A model's summary of everything before the items; null if there is none. */
   readonly summary: string | null;
-  /** The number of items dropped without a summary since the last summary. */
+  /** The number of items that were dropped after the last summary and are not part of any summary. */
   readonly evicted: number;
   readonly limits: ConversationLimits;
 
@@ -144,11 +146,11 @@ export class ConversationLog {
   }
 
   get(id: string): ConversationItem | undefined {
-    // The search starts at the newest item, which changes with each word of the current speech.
+    // The item to change is usually the newest, so the search starts at the end.
     return this.items.findLast((item) => item.id === id);
   }
 
-  /** Reserves the place of a message whose text follows. */
+  /** Starts a message whose text follows, and thereby reserves its place. */
   begin(message: Place & { readonly role: MessageItem['role'] }): ConversationLog {
     return this.#insert(message, ({ id, at }) => ({
       id,
@@ -169,7 +171,7 @@ export class ConversationLog {
     return this.begin(message).finish(message.id, message.text);
   }
 
-  /** Adds a note of the runtime. With the role `user`, the note replaces a user turn. */
+  /** Adds a note from the runtime. With the role `user`, the note replaces a user turn. */
   addNote(
     place: Place & { readonly role: 'system' | 'user'; readonly note: Note },
   ): ConversationLog {
@@ -178,7 +180,7 @@ export class ConversationLog {
     const { maxItemChars } = this.limits;
     const note = clippedNote(place.note, maxItemChars);
     const { says = '', ...data } = note;
-    // A note in the user's place counts as a turn; all others are statements of the runtime.
+    // A note in place of a user turn counts as a turn; all other notes are statements of the runtime.
     const text = role === 'user' ? promptText(data) : says;
     return this.add({ ...place, text }).#change(id, (item) => ({
       ...item,
@@ -196,14 +198,14 @@ export class ConversationLog {
     );
   }
 
-  /** Removes this many characters from the end of a message, and drops all later text. */
+  /** Removes this many characters from the end of a message, and ignores all text that arrives later. */
   omit(id: string, chars: number): ConversationLog {
     return this.#change(id, (item) =>
       chars > 0 ? { ...item, omittedChars: (item.omittedChars ?? 0) + chars } : item,
     );
   }
 
-  /** Replaces a message's text, finished or not, with a better hypothesis or a correction. */
+  /** Replaces the text of a message, whether finished or not, with a better transcript or a correction. */
   correct(id: string, text: string): ConversationLog {
     return this.#change(id, (item) => (item.text === text ? item : this.#withText(item, text)));
   }
@@ -217,7 +219,7 @@ export class ConversationLog {
     });
   }
 
-  /** Marks a message as interrupted by the user; `text`, if known, is the heard part. */
+  /** Marks a message as interrupted by the user; `text`, if known, is the part that was heard. */
   interrupt(
     id: string,
     heard: { readonly audioHeardMs?: number; readonly text?: string } = {},
@@ -230,7 +232,9 @@ export class ConversationLog {
     }));
   }
 
-  /** Removes an item, for example words that were not meant for the lead agent. A call and its result are removed together. */
+  /**
+   * Removes an item, such as words that were not meant for the lead agent. A call and its result are removed together.
+   */
   remove(id: string): ConversationLog {
     const target = this.get(id);
     if (!target) return this;
@@ -301,7 +305,7 @@ export class ConversationLog {
     });
   }
 
-  /** Marks call results that need no reply, because the user learns their content in another way. */
+  /** Marks the results of calls as needing no reply, because the user learns their content in another way. */
   withoutReplyTo(callIds: readonly string[]): ConversationLog {
     return this.#with(
       this.items.map((item) =>
@@ -322,7 +326,7 @@ export class ConversationLog {
     return this.items.some((item) => item.role === 'tool_result' && item.callId === callId);
   }
 
-  /** The fill level of the log; above 1, the oldest items are dropped, so the owner should summarise before that. */
+  /** How full the log is; above 1, the oldest items are dropped, so the owner should have it summarised before then. */
   get load(): number {
     const { maxItems, maxChars } = this.limits;
     return Math.max(this.items.length / maxItems, totalChars(this.items) / maxChars);
@@ -330,8 +334,9 @@ export class ConversationLog {
 
   /**
    * Replaces the covered items with `text` (CONVERSATION-6). By default, all finished items are covered. If the
-   * conversation continued during the summary, `upTo` says which items are covered: the summarised log (later text is
-   * kept), the id of its last item (nothing is covered if that item was dropped), or the ids of its items. Open items stay.
+   * conversation continued while the summary was being written, pass `upTo` to say which items are covered: the
+   * summarised log (text that was added later is kept), the id of its last item (nothing is covered if that item was
+   * dropped), or the ids of its items. Open items stay.
    */
   setSummary(text: string, upTo?: string | ConversationLog | readonly string[]): ConversationLog {
     const ids = Array.isArray(upTo) ? new Set<string>(upTo) : null;
@@ -354,9 +359,9 @@ export class ConversationLog {
   }
 
   /**
-   * Returns the last `count` turns, oldest first: a turn is all consecutive text of one party, from any number of
-   * items, without tool calls and results. Includes unfinished speech. A turn is cut to 2,000 characters, except the
-   * user's last turn.
+   * Returns the last `count` turns, oldest first. A turn is all consecutive text from one party, over any number of
+   * items; tool calls and results are not part of it. Includes unfinished speech. A turn is shortened to 2,000
+   * characters, except the user's last turn.
    */
   recentTurns(count: number): readonly ConversationTurn[] {
     return count < 1 ? [] : turnsOf(this.items).slice(-count);
@@ -416,7 +421,7 @@ export class ConversationLog {
 
   #withText(item: MessageItem, text: string, alreadyOmitted = 0): MessageItem {
     const { omittedChars: _, ...rest } = item;
-    // Text after a cut is dropped, so that the kept text has no gap.
+    // Text that follows a cut is dropped, so that the remaining text has no gap.
     const kept = alreadyOmitted > 0 ? item.text : head(text, this.limits.maxItemChars);
     const omittedChars = alreadyOmitted + text.length - kept.length;
     return omittedChars === 0 ? { ...rest, text: kept } : { ...rest, text: kept, omittedChars };

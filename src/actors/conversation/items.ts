@@ -1,5 +1,5 @@
-// The items of a conversation as plain, serialisable records; their limits, and the order in which they are dropped;
-// and the turns that they form.
+// The items of a conversation as plain, serialisable records, together with their limits, the order in which they are
+// dropped, and the turns that they form.
 
 import type { JSONValue } from 'ai';
 import { z } from 'zod';
@@ -10,7 +10,7 @@ import { echoChars, echoSchema, type Echo } from '../../values/echo.ts';
 import { promptText, type Note } from '../notes/note.ts';
 
 interface ItemBase {
-  /** The permanent id: the wire's id, if it has one. */
+  /** The item's permanent id: the provider's id, if there is one. */
   readonly id: string;
   /**
    * When the item started (for speech: when the utterance started), in milliseconds since 1970. Determines the order of
@@ -27,10 +27,10 @@ export interface MessageItem extends ItemBase {
   readonly text: string;
   /** Whether more text may follow. */
   readonly partial: boolean;
-  /** For a message of the user: its author's identity, if the app vouched for one. */
+  /** For a message from the user: its author's identity, if the app vouched for one. */
   readonly by?: string;
   /**
-   * For a message of the lead agent: the last item that the model had read when it started to reply. Null if the
+   * For a message from the lead agent: the last item that the model had read when it started to reply. Null if the
    * message is not a (complete) reply. Absent if unknown; the message then counts as a reply to all earlier items.
    */
   readonly repliesTo?: string | null;
@@ -39,13 +39,13 @@ export interface MessageItem extends ItemBase {
   /** How much of the message's audio was heard, in milliseconds. */
   readonly audioHeardMs?: number;
   /**
-   * For a message of the lead agent: the provider's own data, to be returned to it, with the parts after the response's
-   * last call. If it is absent although the calls have an `echo`, the response was cut off.
+   * For a message from the lead agent: the provider's own data, to be sent back to it with the parts after the
+   * response's last call. If it is absent although the calls of the response have an `echo`, the response was cut off.
    */
   readonly echo?: Echo;
   /** The number of characters dropped because of `maxItemChars`. */
   readonly omittedChars?: number;
-  /** The note; absent for an ordinary message, or a note from an earlier version. */
+  /** The note; absent for an ordinary message, or if an earlier version stored the note as text. */
   readonly note?: Note;
   /** The number of characters in the note. */
   readonly noteChars?: number;
@@ -70,7 +70,7 @@ export interface ToolCallItem extends ItemBase {
   readonly repliesTo?: string | null;
   /** The id of the response that made the call; also the id of the response's message, if it has text. */
   readonly responseId?: string;
-  /** The provider's own data, to be returned with the call, and with the parts between the previous call and this one. */
+  /** The provider's own data, to be sent back with the call and the parts between the previous call and this one. */
   readonly echo?: Echo;
   /** The length of the arguments as JSON text. */
   readonly chars: number;
@@ -90,7 +90,7 @@ export interface ToolResultItem extends ItemBase {
   readonly toolName: string;
   /** The result, as the model reads it. */
   readonly output: ToolOutput;
-  /** Whether the result only says that the work continues. @defaultValue false */
+  /** Whether the result only states that the work continues. @defaultValue false */
   readonly isPending?: boolean;
   /** Whether the lead agent must respond to the result. @defaultValue true */
   readonly wantsReply?: boolean;
@@ -182,15 +182,15 @@ export function charsOf(item: ConversationItem): number {
   return item.chars + (item.role === 'tool_call' ? echoChars(item.echo) : 0);
 }
 
-/** Returns a message's text, with a mark if it was cut. */
+/** Returns a message's text, with a marker if the text was cut. */
 export function messageText(item: MessageItem): string {
   if (item.note) return promptText(item.note);
   return item.omittedChars ? `${item.text} ${cutMark(item.omittedChars)}` : item.text;
 }
 
 /**
- * Returns a value as JSON data and as JSON text; a description replaces a value that JSON cannot represent. JSON data
- * is returned without a copy, because the log shares the values of events.
+ * Returns a value as JSON data and as JSON text. A value that JSON cannot represent is replaced by a description of it.
+ * JSON data is returned without copying it, because the log shares the values of events.
  */
 export function asJson(value: unknown): { readonly value: JSONValue; readonly text: string } {
   let text: string | undefined;
@@ -202,7 +202,7 @@ export function asJson(value: unknown): { readonly value: JSONValue; readonly te
   } catch (error) {
     text = JSON.stringify(`[not JSON: ${messageOf(error)}]`);
   }
-  // `undefined`, a function or a symbol has no JSON text at all.
+  // For `undefined`, a function or a symbol, `JSON.stringify` returns no text.
   text ??= 'null';
   return { value: JSON.parse(text) as JSONValue, text };
 }
@@ -222,7 +222,7 @@ export function toolOutputText(output: ToolOutput): string {
 export interface ConversationLimits {
   /** The maximum number of items. */
   readonly maxItems: number;
-  /** The maximum length of all items together, in characters. */
+  /** The maximum total length of all items, in characters. */
   readonly maxChars: number;
   /** The maximum length of one item, in characters; a longer item is cut and marked. */
   readonly maxItemChars: number;
@@ -260,27 +260,27 @@ export function totalChars(items: readonly ConversationItem[]): number {
 /** Results by call id. */
 export type Results = ReadonlyMap<string, ToolResultItem>;
 
-/** Returns the results by call id: a search per call would take quadratic time. */
+/** Returns the results by call id, because searching for each call would take quadratic time. */
 export function resultsIn(items: readonly ConversationItem[]): Results {
   return new Map(
     items.flatMap((item) => (item.role === 'tool_result' ? [[item.callId, item] as const] : [])),
   );
 }
 
-/** Returns a call's result; undefined for any other item, or a call without a result. */
+/** Returns the result of a call; undefined for any other item, or if the call has no result yet. */
 export function resultOf(item: ConversationItem, results: Results): ToolResultItem | undefined {
   return item.role === 'tool_call' ? results.get(item.callId) : undefined;
 }
 
-/** Returns whether the item is an unfinished utterance or a call in flight. */
+/** Returns whether the item is an unfinished utterance or a running call. */
 export function isOpen(item: ConversationItem, results: Results): boolean {
   if (isMessage(item)) return item.partial;
   return item.role === 'tool_call' && !results.has(item.callId);
 }
 
 /**
- * Groups the items that must be kept or dropped together: one response's text, calls and results. Providers refuse an
- * incomplete group.
+ * Groups the items that may only be kept or dropped together: the text, calls and results of one response. Providers
+ * refuse an incomplete group.
  */
 export function stepsIn(
   items: readonly ConversationItem[],
@@ -327,8 +327,8 @@ export function withinLimits(
 }
 
 /**
- * A turn: all consecutive text of one party, as one string. Ten consecutive utterances of the user are one turn; tool
- * calls, results, notes and transfers neither end a turn nor belong to it.
+ * A turn: all consecutive text from one party, as one string. Ten consecutive utterances from the user are one turn;
+ * tool calls, results, notes and transfers are not part of a turn and do not end it.
  */
 export interface ConversationTurn {
   /** The speaker of the turn. */
@@ -339,10 +339,12 @@ export interface ConversationTurn {
   readonly at: number;
 }
 
-/** The maximum length of a turn, except the user's last turn, which may have caused the task and is kept whole. */
+/**
+ * The maximum length of a turn, except the user's last turn, which is kept whole because it may have caused the task.
+ */
 const MAX_TURN_CHARS = 2000;
 
-/** Returns the turns of `items`, oldest first. Empty messages form no turn. */
+/** Returns the turns of `items`, oldest first. A message without text is not part of any turn. */
 export function turnsOf(items: readonly ConversationItem[]): readonly ConversationTurn[] {
   const turns: { role: 'user' | 'assistant'; at: number; parts: string[] }[] = [];
   for (const item of items) {

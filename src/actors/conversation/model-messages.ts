@@ -3,13 +3,15 @@
 //
 // Invariants
 //   MODEL-MESSAGES-1. Every tool call is followed by its result before any other message: the SDK refuses a history
-//       with a missing result. A call in flight is answered by a placeholder that says so, or is omitted.
+//       with a missing result. A running call is answered by a placeholder that says so, or is omitted.
 //   MODEL-MESSAGES-2. A failed call keeps its error.
 //   MODEL-MESSAGES-3. Unfinished speech is omitted.
-//   MODEL-MESSAGES-4. A call's arguments are an object, even if the model wrote none.
-//   MODEL-MESSAGES-5. The user's words, and results, appear unchanged, except that the key of genuine notes is removed.
-//   MODEL-MESSAGES-6. The text and calls of one response are in one message. The provider that wrote them receives them with
-//       its reasoning, signatures and ids, in the order of the response; another provider receives only text and calls.
+//   MODEL-MESSAGES-4. A call's arguments are always an object, even if the model wrote none.
+//   MODEL-MESSAGES-5. The user's words and all results appear unchanged, except that the session's secret note key is
+//       removed from them.
+//   MODEL-MESSAGES-6. The text and calls of one response are in one message. If the same provider reads it again, it
+//       receives its own reasoning, signatures and ids in the order of the response; another provider receives only the
+//       text and the calls.
 
 import type { AssistantContent, ModelMessage } from 'ai';
 import type { EchoPart } from '../../values/echo.ts';
@@ -29,17 +31,17 @@ import {
 
 export interface ModelMessageOptions {
   /**
-   * Writes notes, with their marks. Its `systemAs` determines the role of notes: many providers refuse a system message
-   * in the middle of a conversation, and the SDK requires `allowSystemInMessages` for it.
+   * Writes the notes, with their marks. Its `systemAs` determines the role of notes, because many providers refuse a
+   * system message in the middle of a conversation, and the SDK requires `allowSystemInMessages` for it.
    * @defaultValue notes without marks, as user messages
    */
   readonly notes?: NoteWriter;
   /**
-   * The treatment of calls without a result.
+   * How calls without a result are handled.
    * @defaultValue 'pending': a placeholder answers them
    */
   readonly openCalls?: 'pending' | 'omit';
-  /** The provider that receives its own data again. @defaultValue none: only text and calls */
+  /** The provider that reads the messages and receives its own data again. @defaultValue none: only text and calls */
   readonly reader?: Reader | undefined;
 }
 
@@ -66,7 +68,7 @@ export function toModelMessages(
   const note = (id: string, one: Note): void => {
     for (const { role, text } of notes.messages(one, id)) messages.push({ role, content: text });
   };
-  /** Notes from earlier versions. */
+  /** Notes that earlier versions stored. */
   const oldNote = (text: string): void => {
     messages.push(
       notes.systemAs === 'system'
@@ -94,7 +96,7 @@ export function toModelMessages(
       calls.push(item);
       said.push(item);
     } else if (item.role === 'tool_result') {
-      // Results were added together with their calls, so the result of one of these calls ends the model's step.
+      // A result is added at the same time as its call, so a result for one of these calls ends the model's step.
       if (calls.some(({ callId }) => callId === item.callId)) endStep();
     } else if (item.role === 'transfer') {
       endStep();
@@ -123,7 +125,7 @@ export interface Reader {
   readonly now: number;
 }
 
-/** Returns the parts of the responses, each as its provider wrote it (MODEL-MESSAGES-6). */
+/** Returns the parts of the responses as their provider wrote them (MODEL-MESSAGES-6). */
 function contentOf(
   said: readonly (MessageItem | ToolCallItem)[],
   reader: Reader | undefined,
@@ -148,17 +150,17 @@ function responseOf(
   const parts: AssistantPart[] = [];
   const say = (from: number, to: number | undefined, own?: OfProvider): void => {
     const words = text.slice(from, to);
-    // Some providers reject their own white space before a call.
+    // Some providers refuse white space before a call, even if they wrote it themselves.
     if (words.trim() !== '' || own) parts.push({ type: 'text', text: words, ...own });
   };
   const echo = (part: EchoPart, call: ToolCallItem | null): void => {
-    // The mark of a cut text belongs to its last part.
+    // If the text was cut, the marker is appended to its last part.
     if (part.type === 'text') say(part.from, part === last ? undefined : part.to, ownOf(part));
     else if (part.type !== 'tool-call') parts.push(part);
     else if (call) parts.push({ ...callPart(call), ...ownOf(part) });
   };
   for (const item of items) {
-    // The text before the first part with a range.
+    // The text that precedes the provider's first text part.
     if (isMessage(item)) say(0, spoken[0]?.from);
     else if (partsOf(item).length === 0) parts.push(callPart(item));
     else for (const part of partsOf(item)) echo(part, item);
@@ -177,13 +179,13 @@ function callPart({ callId: toolCallId, toolName, args }: ToolCallItem) {
   return { type: 'tool-call' as const, toolCallId, toolName, input: propertiesOf(args) };
 }
 
-/** How long an item id serves as a reference: providers delete stored responses after some weeks. */
+/** How long an item can be referred to by its id: providers delete stored responses after a few weeks. */
 const REFERENCE_MS = 86_400_000;
 
 /**
- * Returns whether the provider receives its own data for this response. The id of an item that the provider stores (as
- * OpenAI does with `store`) is used for a day, and only if the response was not cut off; otherwise the parts are sent
- * without this data.
+ * Returns whether the provider receives its own data for this response again. If the provider stores the response (as
+ * OpenAI does with `store`), its item ids are used for only a day, and only if the response was not cut off. Otherwise,
+ * the response is sent without the provider's data.
  */
 function isEchoed(
   items: readonly (MessageItem | ToolCallItem)[],
@@ -202,14 +204,14 @@ function isEchoed(
   return !refers || (isWhole && items.every(({ at }) => now - at < REFERENCE_MS));
 }
 
-/** Notes from earlier versions. */
+/** Notes that earlier versions stored. */
 function asNote(text: string): string {
   return text.startsWith('[SYSTEM') ? text : `[SYSTEM: ${text}]`;
 }
 
 const TAKE_OVER = sentence` You are the quoted "to": answer what the user still waits for, and say nothing of the handover.`;
 
-/** Returns the note about a change of the lead agent. `act`: the instruction for the new lead agent. */
+/** Returns the note about a change of the lead agent. `act`: the instruction for the agent that takes the lead. */
 export function transferNote({ from, to }: { from: string; to: string }, act = TAKE_OVER): Note {
   return noteOf(sentence`The conversation was handed from one agent to another.${act}`, {
     from,
@@ -217,7 +219,10 @@ export function transferNote({ from, to }: { from: string; to: string }, act = T
   });
 }
 
-/** Returns the first notes for a model: the summary, and the number of items dropped without a summary. */
+/**
+ * Returns the notes at the beginning of a conversation: the summary, and the number of items that were dropped without
+ * a summary.
+ */
 export function preambleOf(summary: string | null, evicted: number): readonly Note[] {
   return [
     ...(summary === null
@@ -233,7 +238,7 @@ export function preambleOf(summary: string | null, evicted: number): readonly No
   ];
 }
 
-/** Returns a preamble note's id; a different summary has a different id. */
+/** Returns the id of one of these first notes; the id depends on the text of the note. */
 function preambleId(said: Note): string {
   return `preamble_${shortNameOf(promptText(said))}`;
 }
@@ -274,7 +279,7 @@ export type ReplayItem =
       readonly type: 'tool_call';
       readonly callId: string;
       readonly toolName: string;
-      /** JSON text of an object. */
+      /** The arguments, as the JSON text of an object. */
       readonly arguments: string;
       readonly open: boolean;
     }
@@ -287,7 +292,7 @@ export type ReplayItem =
 
 /**
  * Returns the conversation for a voice transport after a reconnect, so that the model can continue: messages, tool
- * calls and their outputs, including errors. A call in flight stays open: its output follows later with the same id.
+ * calls and their outputs, including errors. A running call stays open: its output follows later under the same id.
  */
 export function toReplay(
   items: readonly ConversationItem[],
@@ -305,7 +310,7 @@ export function toReplay(
   }));
   for (const item of items) {
     if (isMessage(item)) {
-      // The new connection receives the recognised words of an unfinished utterance.
+      // If an utterance was unfinished, the new connection receives the words that were recognised so far.
       if (item.text.trim() === '') continue;
       const { id: itemId, role, note } = item;
       const text = messageText(item);

@@ -1,4 +1,4 @@
-// The runtime's notes for the lead model: sentences and quotations. `notes/` defines their form.
+// The runtime's notes to the lead model: their sentences and quotations. `notes/` defines their format.
 
 import { isJson } from '../../values/json.ts';
 import type { ConversationItem } from './items.ts';
@@ -15,12 +15,12 @@ import {
 import type { LedgerEntry } from '../contracts/outcome.ts';
 import type { QuestionOption } from '../contracts/session-views.ts';
 
-/** Returns the note that makes the model greet the user; undefined without a greeting. */
+/** Returns the note that makes the model greet the user; undefined if no greeting is configured. */
 export function greetingNote({ greeting }: { readonly greeting?: string }): Note | undefined {
   return greeting === undefined ? undefined : note(wordsOfApp(greeting));
 }
 
-/** Returns whether this item is the note for that greeting. */
+/** Returns whether this item is the note for the greeting. */
 export function isGreeting(
   item: ConversationItem,
   { greeting }: { readonly greeting?: string },
@@ -34,18 +34,21 @@ export function isGreeting(
 /** Returns the output of a call whose work continues in the background. */
 export const pendingAnswer = (message: string) => ({ status: 'still_in_progress', message });
 
-/** Instructs a lead model about its calls whose work continues in the background. */
+/** The instructions for a lead model about calls that continue in the background. */
 export const BACKGROUND_CALLS =
   'A call that returns `still_in_progress` is NOT complete: tell the user so once, in your own words. Until its result comes as a note, do not guess it and do not make the call again.';
 
-/** The default pending message of a background call, for a wire on which the call cannot stay open. */
+/** The default message to the model for a background call, if the connection cannot leave the call open. */
 export const DEFAULT_PENDING_MESSAGE = 'I am working on it and will tell you when it is done.';
 
-/** The default pending message of an inline call that is detached. */
+/** The default message to the model when an inline call is detached. */
 export const DETACHED_MESSAGE =
   'This takes longer and continues in the background. If the user does not know that yet, tell them once, in your own words, and answer what else they have said. The result comes later by itself: until then, do not guess it and do not make this call again.';
 
-/** Returns the note about a call that the model withdrew when the user spoke, and that was detached instead. */
+/**
+ * Returns the note about a call that the model cancelled when the user spoke, and that continues in the background
+ * instead.
+ */
 export const keptCallNote = (task: string): Note =>
   note(
     sentence`The call that you took back when the user spoke continues in the background. Its result comes later by itself: until then, do not guess it and do not make this call again.`,
@@ -54,7 +57,7 @@ export const keptCallNote = (task: string): Note =>
 
 const ON_SCREEN = sentence`It is on the user's screen. Do not speak about it unless they ask.`;
 
-/** Returns the prompt with another sentence. */
+/** Returns the prompt with another sentence added. */
 function promptWith(prompt: Prompt, says: Sentence): Prompt {
   // An earlier version stored the prompt as text.
   return typeof prompt === 'string' ? `${prompt} [SYSTEM: ${says}]` : noteWith(prompt, says);
@@ -65,7 +68,7 @@ export const silentNote = (prompt: Prompt): Prompt => promptWith(prompt, ON_SCRE
 
 const SENT_BEFORE = sentence`While the user was away, it was already sent to them, but it is not known whether they read it. Say so in a few words.`;
 
-/** Returns the prompt for a delivery, some of whose channels have sent it to the user. */
+/** Returns the prompt for a delivery that one or more channels have already sent to the user. */
 export function sentNote(
   prompt: Prompt,
   sent: readonly { readonly by: string; readonly receipt: string }[],
@@ -90,7 +93,7 @@ export function cancelledNote(
     sentence`This background task of yours was cancelled. It has no result; nothing else was cancelled.`,
     {
       task,
-      // Several tasks of one tool may be cancelled.
+      // The arguments distinguish this task from others of the same tool that are cancelled at the same time.
       ...(isJson(input) && { arguments: input }),
       reason,
       ...(names !== '' && {
@@ -112,7 +115,7 @@ export function questionPrompt(
   });
 }
 
-/** Returns the prompt that repeats an unanswered question: in a few words, with its options if it has options. */
+/** Returns the prompt that repeats an unanswered question in a few words, with its options, if any. */
 export function nudgePrompt(
   subagent: string,
   question: string,
@@ -131,8 +134,8 @@ const choiceOf = ({ label, description }: QuestionOption): string =>
   description ? `${label}: ${description}` : label;
 
 /**
- * Returns the prompt of an approval. The question is read out word for word, with nothing added: the user consents to
- * the spoken words.
+ * Returns the prompt of an approval. The question is read out word for word, with nothing added, because the user
+ * approves exactly the spoken words.
  */
 export function approvalPrompt(
   subagent: string,
@@ -159,26 +162,26 @@ export function noticePrompt(label: string, text: string): Note {
 const DUE = sentence`This is due now. Tell the user.`;
 const DUE_LATE = sentence`This was due earlier, when the session was not running. Tell the user, and when it was due.`;
 
-/** Returns the note about words whose time has come. `late`: when they were due; absent if they are on time. */
+/** Returns the note about a message that is due. `late`: when the message was due; absent if it was on time. */
 export const duePrompt = (text: string, late?: string): Note =>
   late === undefined ? note(DUE, { text }) : note(DUE_LATE, { text, wasDue: late });
 
 const STILL_OPEN = sentence`The user sees it: do not ask it.`;
 
 /**
- * Returns the note about an open question, for a lead agent that does not ask it: the user sees the question, and may
- * talk about another topic meanwhile.
+ * Returns the note about an open question for a lead agent that does not ask it: the user sees the question, and may
+ * meanwhile talk about something else.
  */
 export const openQuestionNote = (prompt: Prompt): Prompt => promptWith(prompt, STILL_OPEN);
 
-/** The meaning of each `settle_question` action. `explain` is missing: the model can read the quoted question. */
+/** The meaning of each `settle_question` action. `explain` is not listed: the model can read the quoted question. */
 export const ACTIONS = sentence`answer (text: the answer, or the id of a quoted option), correct (an earlier answer), change (an approval; text: JSON of the changed arguments), decline (a no; text: what they want instead, if anything), cancel (they no longer want the task), later or repeat (the runtime then speaks, not you). quote: the user's exact words.`;
 
 const APPROVALS = sentence` A plain yes to an approval: answer; the runtime then reads it back to the user, and only their yes to that counts. A no: decline. A yes with a change: change; a yes to later calls too: always (text: task or session); both are read back in the same way.`;
 
 /**
- * Returns the note that a lead model reads before it answers, while a question is open or was just answered. The note
- * is part of this request only, not of the conversation.
+ * Returns the note that a lead model reads before it answers, while a question is open or has just been answered. The
+ * note is only added to this request; it does not become part of the conversation.
  */
 export function questionsNote(
   state: WorkQuotes & Readonly<Record<'open' | 'answered', readonly Quotes[]>>,
@@ -202,8 +205,8 @@ function withoutEmpty(lists: Readonly<Record<string, readonly Quotes[string][]>>
 }
 
 /**
- * Returns the note about background work that a lead model reads before it answers; like `questionsNote`, it is part of
- * this request only. `isSteered`: the model has `running_task`.
+ * Returns the note about background work that a lead model reads before it answers; like `questionsNote`, it is only
+ * added to this request. `isSteered`: whether the model has the tool `running_task`.
  */
 export function workNote(work: WorkQuotes, isSteered: boolean): Note {
   const how = isSteered
@@ -219,18 +222,18 @@ type WorkQuotes = Readonly<
   Record<'running' | 'waitsToBeTold' | 'beingTold' | 'always', readonly Quotes[string][]>
 >;
 
-/** Returns the sentence about approvals that last, if there are any. */
+/** Returns the sentence about lasting approvals, if there are any. */
 const ofAlways = ({ always }: WorkQuotes) =>
   always.length > 0
     ? sentence` The user lets what is in always run without a question; if they want to be asked again, call settle_question: revoke.`
     : sentence``;
 
-/** The sentence of the note about words that answered a subagent's question. */
+/** The sentence for words that answered a subagent's question. */
 export const ANSWERED = sentence`These words answered a subagent: do not reply to them.`;
 
 /**
- * Returns the note about the user's words that went to a subagent. `isAnswer`: the words answered the subagent's
- * question; otherwise the question is still open.
+ * Returns the note about the user's words that were passed to a subagent. `isAnswer`: whether the words answered the
+ * subagent's question; if not, the question is still open.
  */
 export function overheardNote(words: string, subagent: string, isAnswer = true): Note {
   return note(
@@ -241,7 +244,7 @@ export function overheardNote(words: string, subagent: string, isAnswer = true):
   );
 }
 
-/** Returns the note about the user's words that a subagent received as an answer and returned. */
+/** Returns the note about words that a subagent received as the user's answer and gave back. */
 export function returnedNote(words: string, reason: string, subagent: string): Note {
   return note(
     sentence`A subagent gives these words of the user back: they do not answer its question. They are for you: respond to them now. The runtime asks the question again; you do not.`,
@@ -249,17 +252,20 @@ export function returnedNote(words: string, reason: string, subagent: string): N
   );
 }
 
-/** For a lead model whose answer was cut off by an urgent delivery. */
+/** Sent to a lead model whose reply to the user was cut off by an urgent delivery. */
 export const OWED_REPLY_NOTE = note(
   sentence`Your answer to what the user said was cut off for this. Give it now.`,
 );
 
-/** For a lead model that read the user's last words only after it had started to deliver something else. */
+/**
+ * Sent to a lead model that read the user's latest words while it was making a delivery, so that it may not have
+ * answered them.
+ */
 export const READ_WORDS_NOTE = note(
   sentence`You had read the user's last words when you wrote this. If it does not answer them, answer them now. Else say nothing.`,
 );
 
-/** Returns the directives as a note, for a model whose instructions cannot be changed. */
+/** Returns the directives as a note, for a model whose instructions cannot be changed during a session. */
 export function directivesNote(
   directives: readonly { readonly key: string; readonly value: string }[],
 ): Note {
@@ -268,22 +274,25 @@ export function directivesNote(
   });
 }
 
-/** The sentences are shared, so that two results of the same kind have the same text. */
+/** Shared, so that all results of one kind have the same sentence. */
 export const completedSentence = sentence`Tell the user this result.`;
 
 export const failedSentence = sentence`A background task failed and is over. Tell the user in plain words what did not work, without codes or internals, and suggest what to do next.`;
 
-/** For a lead model that made another delivery while a tool was running. */
+/** Sent to a lead model that made another delivery before it received the result of a call. */
 export const LATE_ANSWER_NOTE = note(
   sentence`A call has its result now: it stands above, with the call. Go on with the answer to the user.`,
 );
 
-/** For a lead model whose process ended between two calls of one response: the journal has only the first calls. */
+/**
+ * Sent to a lead model whose process ended between two calls of one response: the journal contains only the calls
+ * before that.
+ */
 export const CUT_OFF_NOTE = note(
   sentence`You were cut off while you answered. Only the calls that stand above were made. If you meant to make another one, make it now; repeat none of those.`,
 );
 
-/** Returns the note about a call that was not repeated, because the same delivery had already caused the same call. */
+/** Returns the note about a call that was not repeated, because it had already been made for the same delivery. */
 export function alreadyCalledNote(tool: string): Note {
   return note(
     sentence`You have called this tool with these arguments already: it was not called again. What it came to stands above.`,

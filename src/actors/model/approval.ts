@@ -1,22 +1,22 @@
-// Decides before a tool call runs whether it needs approval: no approval is needed, the author has given it in the
-// configuration, the user must be asked, or the user has already denied the call.
+// Decides, before a tool call runs, whether it needs approval. There are four cases: no approval is needed, the author
+// has approved it in the configuration, the user must be asked, or the user has already denied the call.
 //
-// Owns:     the order in which these reasons are checked.
-// Does not: ask the user (session), or hold the user's answers (the subagent does).
+// Owns:     the order in which these cases are checked.
+// Does not: ask the user, or store the user's answers (the session and the subagent do).
 //
 // Invariants
-//   APPROVAL-1. Only the runtime creates an approval: from the user's answer, or from the author's configuration. A
-//       statement of a model or a tool never approves.
-//   APPROVAL-2. An approval covers one execution of one call: this tool with exactly these arguments. Only if the user
-//       gave it so does it last (APPROVAL-6).
-//   APPROVAL-3. A call that the user denied to a subagent is denied at once to all subagents below it, without a
-//       question; no pre-approval and no milder tool with the same name bypasses the denial.
-//   APPROVAL-4. If in doubt, the user is asked: a condition that throws, or returns a value that the AI SDK does not
-//       document, approves nothing.
-//   APPROVAL-5. A call needs approval unless its tool certainly does not require it.
-//   APPROVAL-6. An approval that lasts covers calls of the same tool with the same arguments, except for those that the
-//       tool's author left free when the user gave it, and still leaves free. It covers no call that is denied, and none
-//       that its giver may not approve.
+//   APPROVAL-1. Only the runtime creates an approval, either from the user's answer or from the author's configuration.
+//       A statement by a model or a tool never approves a call.
+//   APPROVAL-2. An approval permits one execution of one call: this tool with exactly these arguments. It remains in
+//       effect only if the user gave it as a lasting approval (APPROVAL-6).
+//   APPROVAL-3. If the user denied a call to a subagent, the call is denied without a question to all subagents below
+//       it. Neither a pre-approval nor a more permissive tool with the same name bypasses the denial.
+//   APPROVAL-4. In case of doubt, the user is asked: a condition that throws, or that returns a value not documented by
+//       the AI SDK, approves nothing.
+//   APPROVAL-5. A call needs approval unless it is certain that its tool does not require it.
+//   APPROVAL-6. A lasting approval covers calls of the same tool with the same arguments. Only those arguments may be
+//       different that the tool's author left free when the user gave the approval and still leaves free. It does not
+//       cover a call that was denied, or a call that the user who gave the approval may not approve.
 
 import type { ModelMessage, ToolSet } from 'ai';
 import { z } from 'zod';
@@ -28,11 +28,11 @@ import type { PreApproval, ToolApproval } from '../contracts/config.ts';
 import { raceAbort } from '../../values/race-abort.ts';
 import type { ApprovalOptions, ToolEntry } from './tools.ts';
 
-/** A call, as the author's functions receive it. */
+/** A call, in the form that the author's functions receive. */
 interface JudgedCall {
   readonly callId: string;
   readonly messages: readonly ModelMessage[];
-  /** Whether `input` is the model's original, before validation. @defaultValue false */
+  /** Whether `input` is the model's original input, before validation. @defaultValue false */
   readonly raw?: boolean | undefined;
   readonly context?: unknown;
   readonly signal?: AbortSignal;
@@ -40,8 +40,8 @@ interface JudgedCall {
 }
 
 /**
- * Calls the author's function for a call; returns `otherwise` after an abort, or if the function throws, and reports
- * the error.
+ * Calls a function of the author for a call. Returns `otherwise` if the signal aborts, or if the function throws (which
+ * is reported).
  */
 async function judgement<T>(
   tool: ToolEntry,
@@ -72,7 +72,10 @@ async function judgement<T>(
   }
 }
 
-/** Returns whether this call needs the user's approval. Always resolves: true after an abort, or if the predicate throws. */
+/**
+ * Returns whether this call needs user approval. Always resolves; with true if the signal aborts or the predicate
+ * throws.
+ */
 export function approvalNeeded(
   tool: ToolEntry,
   input: unknown,
@@ -98,7 +101,6 @@ export const aToolApproval = z.union(
   { error: `expected a function, or for each tool a function or one of ${STATUSES.join(', ')}` },
 );
 
-/** The author's decision about a call. */
 interface Decision {
   readonly needed: Needed;
   readonly reason?: string | undefined;
@@ -111,14 +113,17 @@ const NEEDED = {
   'user-approval': true,
 } as const satisfies Readonly<Record<(typeof STATUSES)[number], Needed>>;
 
-/** The contexts that a `toolApproval` function receives together with the call. */
+/** The additional contexts that a `toolApproval` function receives. */
 interface ApprovalContexts {
   readonly tools: Readonly<Record<string, unknown>>;
   readonly toolsContext: Readonly<Record<string, Record<string, unknown>>>;
   readonly runtimeContext: Readonly<Record<string, unknown>>;
 }
 
-/** Returns the `toolApproval` decision about a call; null if the tool decides. Always resolves, like `approvalNeeded`. */
+/**
+ * Returns the decision of `toolApproval` about a call; null if it leaves the decision to the tool. Always resolves,
+ * like `approvalNeeded`.
+ */
 export async function authorsDecision(
   toolApproval: ToolApproval | undefined,
   tool: ToolEntry,
@@ -149,7 +154,7 @@ export async function authorsDecision(
   });
 }
 
-/** @throws {ZodError} if it returns a value that the AI SDK does not document. */
+/** @throws {ZodError} if the function returns a value that the AI SDK does not document. */
 function decisionOf(said: unknown = 'not-applicable'): Decision {
   const status = approvalStatus.parse(said);
   if (typeof status === 'string') return { needed: NEEDED[status] };
@@ -159,8 +164,8 @@ function decisionOf(said: unknown = 'not-applicable'): Decision {
 const MAX_QUESTION_CHARS = 2_000;
 
 /**
- * Returns the author's question for this call; undefined if the runtime's question is asked. Always resolves: if the
- * function throws or returns no text, the error is reported.
+ * Returns the author's question for this call; undefined to ask the runtime's question. Always resolves: if the
+ * function throws or returns no text, the error is reported and the runtime's question is asked.
  */
 export function approvalWords(
   tool: ToolEntry,
@@ -196,7 +201,7 @@ interface Asked {
   readonly toolName: string;
   readonly input: unknown;
   readonly preApproved: readonly PreApproval[];
-  /** Returns whether the tool requires approval for these arguments, or the author's decision. */
+  /** Returns the author's decision, or whether the tool requires approval for these arguments. */
   needed(): Needed | Promise<Needed>;
   /** Returns whether the user denied the same call to an ancestor. */
   deniedAbove(): boolean;

@@ -1,8 +1,8 @@
-// A tool's caller, which the runtime adds as `offstage` to the author's context of every `execute`.
+// The caller of a tool, which the runtime adds to the author's context as `offstage` whenever `execute` is called.
 
 import type { SubagentService } from '../contracts/service-types.ts';
 
-/** The calling agent, and the subagents that it may talk to. */
+/** The agent that calls a tool, and the subagents that it may talk to. */
 export interface Caller {
   /** The id of the session or run. */
   readonly sessionId: string;
@@ -12,29 +12,32 @@ export interface Caller {
   readonly parentId: string | null;
   /** 1 for a subagent of the lead agent or of a program; 0 for the lead agent or the program. */
   readonly depth: number;
-  /** The identity for which the work is done, if the app vouched for one (`by`, `SessionOptions.user`). */
+  /** The identity on whose behalf the work is done, if the app vouched for one (`by`, `SessionOptions.user`). */
   readonly requester: string | null;
-  /** The identity that approved this call, if the app vouched for one; also null if no approval was needed. */
+  /** The identity that approved this call; null if the app vouched for none, or if no approval was needed. */
   readonly approver: string | null;
-  /** The same for every attempt at this call, even after a crash. */
+  /** The call's key, which is the same for every attempt, even after a crash. */
   readonly idempotencyKey: string;
   /** The subagents that the caller may start and talk to. */
   readonly service: SubagentService;
 }
 
-/** A tool's `context`, as the runtime extends it. */
+/** A tool's `context`, with the properties that the runtime adds. */
 export interface CallerContext {
   /** The tool's caller. */
   readonly offstage: Caller;
 }
 
-/** The second argument of `execute`: `{ context }`, or the older name of that property. */
+/**
+ * The part of the second argument of `execute` that contains the context: `{ context }`, or the property's name in
+ * earlier versions of the SDK.
+ */
 interface ToolOptions {
   readonly context?: unknown;
   readonly experimental_context?: unknown;
 }
 
-/** Returns a tool's caller; null if neither a session nor a subagent called the tool. */
+/** Returns the caller of a tool; null if the tool was called by neither a session nor a subagent. */
 export function callerOf(options: object | undefined): Caller | null {
   const { context, experimental_context } = (options ?? {}) as ToolOptions;
   return callerIn(context) ?? callerIn(experimental_context);

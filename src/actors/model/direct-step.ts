@@ -1,14 +1,15 @@
-// Makes one model call from the AI SDK's own parts (`ai/internal`), which build the prompt and the tools, and parse the
-// calls and messages of the answer. `generateText` would add a loop of many steps around these parts, at twice the cost.
+// Makes one model call with the internal functions of the AI SDK (`ai/internal`), which build the prompt and the tools,
+// and parse the calls and messages of the answer. `generateText` would add a loop of many steps around these functions,
+// which doubles the cost.
 //
-// Owns:     the order of the parts, and the check that the installed SDK has the expected ones.
-// Does not: convert a prompt or parse an answer; the SDK's parts do.
+// Owns:     the order in which these functions are called, and the check that the installed SDK has them.
+// Does not: convert a prompt or parse an answer (the SDK's functions do).
 //
 // Invariants
 //   DIRECT-1. The model receives the options that `generateText` would give it, and its answer is parsed in the same way.
-//   DIRECT-2. `generateText` makes a process's first call. If the parts would have made other options, or parsed
-//       another step, this file does not fit the installed SDK, and `generateText` makes all later calls too. Either
-//       way, the model is called once.
+//   DIRECT-2. The first call of a process is made with `generateText`. If the SDK's functions would have produced
+//       different options or a different step, this file does not match the installed SDK, and `generateText` also
+//       makes all later calls. In both cases, the model is called only once.
 
 import {
   ToolChoiceViolationError,
@@ -17,20 +18,20 @@ import {
   type ToolChoice,
   type ToolSet,
 } from 'ai';
-// A namespace import, because other versions of the SDK may lack some of the parts.
+// A namespace import, because other versions of the SDK may lack some of these functions.
 import * as sdk from 'ai/internal';
 import type { Answer, Model } from './model.ts';
 
 type Call = Parameters<Model['doGenerate']>[0];
 type SdkStep = Awaited<ReturnType<typeof generateText>>['finalStep'];
 
-/** The parts of a `generateText` step that the runtime reads. */
+/** The properties of a `generateText` step that the runtime reads. */
 export type StepRead = Pick<
   SdkStep,
   'content' | 'text' | 'reasoningText' | 'finishReason' | 'usage' | 'providerMetadata'
 > & { readonly response: Pick<SdkStep['response'], 'messages'> };
 
-/** The step to make. */
+/** The input of the step. */
 export interface Asked {
   readonly instructions: string;
   readonly messages: readonly ModelMessage[];
@@ -43,11 +44,12 @@ export interface Asked {
 type BySdk = (model: Model) => Promise<StepRead>;
 
 /**
- * The result of the first call's check: the SDK's headers; null before the first call; `other` if the installed SDK differs.
+ * The headers that the SDK passed to the model in the first call; `other` if the installed SDK differs from what this
+ * file expects; null before the first call.
  */
 let shown: Readonly<Record<string, string | undefined>> | null | 'other' = null;
 
-/** Calls the model once, with the SDK's parts, or with `generateText` where they may differ. */
+/** Calls the model once: with the SDK's functions, or with `generateText` if their results may differ. */
 export async function directStep(model: Model, asked: Asked, bySdk: BySdk): Promise<StepRead> {
   if (shown === 'other') return bySdk(model);
   if (shown === null) return firstStep(model, asked, bySdk);
@@ -98,7 +100,7 @@ function textOf(value: object): string {
 
 function readIn(step: StepRead) {
   const { text, reasoningText, finishReason, usage, providerMetadata, response } = step;
-  // The SDK also adds answers to invalid calls, but the runtime answers those itself.
+  // The SDK adds results for invalid calls, but the runtime answers those itself.
   const said = response.messages.filter(({ role }) => role === 'assistant');
   return { text, reasoningText, finishReason, usage, providerMetadata, said };
 }
@@ -106,7 +108,7 @@ function readIn(step: StepRead) {
 /** Returns the call's options, without headers. */
 async function callOf(model: Model, asked: Asked): Promise<Call> {
   const { toolChoice, maxOutputTokens, signal } = asked;
-  // In the order in which `generateText` checks them.
+  // The settings are checked in the same order as in `generateText`.
   const settings = sdk.prepareCallSettings({ maxOutputTokens });
   const prompt = await sdk.standardizePrompt(promptOf(asked));
   const tools = await sdk.prepareTools({ tools: asked.tools });
@@ -130,7 +132,7 @@ async function callOf(model: Model, asked: Asked): Promise<Call> {
 function promptOf({ instructions, messages }: Asked) {
   return {
     ...(instructions === '' ? {} : { instructions }),
-    // The SDK does not change the array, although its type allows that.
+    // The SDK does not modify the array, although its type would allow it.
     messages: messages as ModelMessage[],
   };
 }

@@ -1,4 +1,4 @@
-// Counts model calls that belong to no conversation: a program's subagent adds them to its outcome.
+// Counts model calls that are not part of a conversation; for a program's subagent, they are added to its outcome.
 
 import { z } from 'zod';
 import { check, type ChecksOf } from '../../values/checks.ts';
@@ -44,7 +44,7 @@ export function readUse(use: unknown): ModelUse {
   return check('used(use)', useSchema, use, 'INVALID_ARGUMENT');
 }
 
-/** Adds up the usage and the cost of its calls. */
+/** Adds up the usage and the cost of the model calls that it counts. */
 export function modelAccount(host: Pick<Host, 'price' | 'report'>): {
   readonly calls: ModelCalls;
   /** The sum so far. */

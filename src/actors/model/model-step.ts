@@ -1,16 +1,16 @@
 // One step of a subagent's loop: one model call. The tools have no `execute`: the answer contains the calls, and the
 // runtime runs them.
 //
-// Owns:     the call to the AI SDK, the parts of its answer that are kept, and the classes of its errors: stable codes,
-//           and whether a retry may help.
+// Owns:     the call to the AI SDK, the selection of the parts of its answer that are kept, and the classification of
+//           errors: a stable code, and whether a retry may help.
 // Does not: run tools, ask for approvals, retry, or decide the next step.
 //
 // Invariants
 //   MODEL-STEP-1. The step settles as soon as the signal aborts, even if the model does not.
-//   MODEL-STEP-2. After an abort, the step never resolves: a late answer is discarded.
-//   MODEL-STEP-3. The response is plain JSON, without wall clock time or randomness.
-//   MODEL-STEP-4. An invalid call (unknown tool, arguments that do not match) is returned with the message for the
-//       model; it never fails the step.
+//   MODEL-STEP-2. After an abort, the step never resolves: if an answer still arrives, it is discarded.
+//   MODEL-STEP-3. The response is plain JSON and contains no wall clock time or random values.
+//   MODEL-STEP-4. An invalid call (unknown tool, arguments that do not match) is returned with a message for the model;
+//       it never fails the step.
 //   MODEL-STEP-5. Any provider accepts the response's messages in a later prompt: arguments are an object, and blank
 //       texts are removed unless the provider attached metadata to them.
 
@@ -71,9 +71,9 @@ export interface ModelSettings extends LanguageModelCallOptions {
 export interface ModelStepOptions {
   readonly caller: ModelCaller;
   readonly model: LanguageModel;
-  /** The system prompt; empty for none. */
+  /** The system prompt; empty if there is none. */
   readonly instructions: string;
-  /** At least one message; every call in the messages is answered. */
+  /** At least one message; every call in the messages has a result. */
   readonly messages: readonly ModelMessage[];
   readonly tools: PreparedTools;
   readonly toolChoice?: ToolChoice<ToolSet>;
@@ -84,7 +84,7 @@ export interface ModelStepOptions {
   readonly said?: ((delta: Delta) => void) | undefined;
   /** The format of the answer, if the provider accepts it. */
   readonly structured?: Structured | null;
-  /** The clock for times in the SDK's telemetry; the response contains no times. */
+  /** The clock for the times in the SDK's telemetry; the response contains no times. */
   readonly clock?: Clock;
 }
 
@@ -92,23 +92,25 @@ export interface ModelStepOptions {
 export interface ModelCall extends CallInput {
   readonly callId: string;
   readonly toolName: string;
-  /** A digest of the input schema, for a call that waits for an approval. */
+  /** A digest of the input schema, for a call that is waiting for approval. */
   readonly form?: string;
-  /** The call is not run; this message is its answer. */
+  /** Set if the call must not run; the message is its result. */
   readonly invalid?: { readonly message: string };
-  /** For a call that needs approval, once the runtime has decided. */
+  /** Set for a call that needs approval, once it has been decided. */
   readonly consent?: Exclude<Consent, 'not_needed'>;
-  /** The user permitted the tool beyond this call, with the button for that. */
+  /** The user pressed the button that permits the tool for this call and later ones. */
   readonly lasting?: true;
-  /** For the consent `lasting`: the question with which the user gave it. */
+  /** If the approval is `lasting`: the question that the user answered to give it. */
   readonly approvalId?: string;
-  /** As in `AskedQuestion`, for an approval. */
+  /** For an approval: the same as in `AskedQuestion`. */
   readonly mayDiffer?: false | readonly string[];
   /** The author's reason for asking or denying. */
   readonly reason?: string;
   /** The author's question for an approval. @defaultValue the runtime's question */
   readonly question?: string;
-  /** For an approval without an author's question: what the tool does, from its title or description. */
+  /**
+   * If the author has no question for the approval: a description of what the tool does, from its title or description.
+   */
   readonly about?: string;
   /** The identities that may answer the question or the approval. */
   readonly answerableBy?: readonly string[];
@@ -119,16 +121,19 @@ export interface ModelCall extends CallInput {
 export interface ModelResponse {
   readonly text: string;
   readonly reasoning?: string;
-  /** The messages to append, which contain the calls in `calls`, in the same order. */
+  /** The messages to append; they contain the same calls as `calls`, in the same order. */
   readonly assistantMessages: readonly ModelMessage[];
   /** Empty when the model has finished. Excludes calls that the provider executed. */
   readonly calls: readonly ModelCall[];
   /** With `length`, calls may be incomplete and must not run. */
   readonly finish: FinishReason;
   readonly usage: Usage;
-  /** The model that was called. Absent if an agent behind a relay answered, or an earlier version wrote the answer. */
+  /**
+   * The model that was called. Absent if an agent behind a relay answered, or if the answer comes from an earlier
+   * version.
+   */
   readonly model?: ModelNames;
-  /** The call's duration in milliseconds, measured by the process that made it. Absent if not measured. */
+  /** The call's duration in milliseconds, measured by the process that made it. Absent if it was not measured. */
   readonly tookMs?: number;
   readonly providerMetadata?: ProviderMetadata;
 }
@@ -149,7 +154,7 @@ export function failure(code: string, message: string, retryable: boolean) {
 }
 
 /**
- * Calls the model once, without retries. `toStepError` classifies an error.
+ * Calls the model once, without retries. Pass an error to `toStepError` to classify it.
  * @throws `signal.reason` once the signal aborts, or the error of the model or of the SDK.
  */
 export async function runModelStep(options: ModelStepOptions): Promise<ModelResponse> {
@@ -174,7 +179,7 @@ export async function runModelStep(options: ModelStepOptions): Promise<ModelResp
       ...settings,
       model: chosen,
       instructions: instructions === '' ? undefined : instructions,
-      // The SDK does not change the array, although its type allows that.
+      // The SDK does not modify the array, although its type would allow it.
       messages: messages as ModelMessage[],
       tools,
       toolChoice,
@@ -194,7 +199,7 @@ export async function runModelStep(options: ModelStepOptions): Promise<ModelResp
   return { ...toResponse(step, written), model: namesOf(model) };
 }
 
-/** A question for a model outside a conversation. */
+/** A question to a model that is not part of a conversation. */
 interface ModelQuestion {
   /** The name of the asking agent. */
   readonly caller: string;
@@ -205,12 +210,12 @@ interface ModelQuestion {
   readonly signal: AbortSignal;
   /** The format of the answer, if the provider accepts it. @defaultValue none */
   readonly structured?: Structured | null;
-  /** The account that counts the call. @defaultValue none: the call is not counted */
+  /** The account to which the call is charged. @defaultValue none: the call is not charged */
   readonly calls?: ModelCalls | undefined;
 }
 
 /**
- * Asks a model one question: no tools, no retries. Returns the text of the answer.
+ * Asks a model one question, without tools or retries. Returns the text of the answer.
  * @throws {OffstageError} `modelError`; or `signal.reason`.
  */
 export async function askModel(question: ModelQuestion): Promise<string> {
@@ -230,7 +235,10 @@ export async function askModel(question: ModelQuestion): Promise<string> {
   return text;
 }
 
-/** Returns the sources of ids and times. Only telemetry shows them, so without telemetry they are constants. */
+/**
+ * Returns the sources of ids and times for the SDK. Only telemetry uses these ids and times; without telemetry, they
+ * are constants.
+ */
 function sources(isTelemetryOn: boolean, ids: Ids, clock: Clock | undefined): Sources {
   if (!isTelemetryOn) return unobserved;
   return {
@@ -278,14 +286,17 @@ function toCall(
   return { callId, toolName, ...callInput(toolName, writtenInput(callId, written), input) };
 }
 
-/** Returns the arguments of a call, from those before and after the schema. */
+/** Returns a call's arguments from their form before and after the schema was applied. */
 export function callInput(toolName: string, given: unknown, input: unknown): CallInput {
   if (!isJson(input)) return { input: given, raw: true };
   const isSame = callKey(toolName, given) === callKey(toolName, input);
   return { input, ...(isSame ? {} : { given }) };
 }
 
-/** Returns the arguments as the model wrote them. `JSON.parse` cannot fail: the SDK has already parsed them. */
+/**
+ * Returns the arguments in the form in which the model wrote them. `JSON.parse` does not fail here, because the SDK has
+ * already parsed them.
+ */
 function writtenInput(callId: string, written: Answered): unknown {
   for (const part of written)
     if (part.type === 'tool-call' && part.toolCallId === callId && part.input.trim() !== '')
@@ -294,12 +305,12 @@ function writtenInput(callId: string, written: Answered): unknown {
 }
 
 function assistantMessages(step: StepRead, calls: readonly ModelCall[]): ModelMessage[] {
-  // The call and the message that contains it receive the same input. An invalid call has no input.
+  // The call and the message that contains it share the same input object. An invalid call receives no input.
   const inputs = new Map(
     calls.flatMap((call) => (call.invalid ? [] : [[call.callId, call.input]])),
   );
   const messages: ModelMessage[] = [];
-  // The SDK also adds answers to invalid calls, but the runtime answers those itself.
+  // The SDK adds results for invalid calls, but the runtime answers those itself.
   for (const message of step.response.messages) {
     if (message.role !== 'assistant' || typeof message.content === 'string') continue;
     const content = message.content.filter(isRepeatable).map((part) => {
@@ -314,7 +325,7 @@ function assistantMessages(step: StepRead, calls: readonly ModelCall[]): ModelMe
   return messages;
 }
 
-/** Some providers reject their own white space before a call. */
+/** Some providers refuse white space before a call, even if they wrote it themselves. */
 function isRepeatable(part: AssistantPart): boolean {
   return part.type !== 'text' || part.providerOptions !== undefined || part.text.trim() !== '';
 }
@@ -379,7 +390,7 @@ const kinds: readonly Kind[] = [
     retryable: false,
     classes: [UnsupportedFunctionalityError],
   },
-  // Another sample may match.
+  // The model may comply when it is asked again.
   { code: 'TOOL_CHOICE_VIOLATION', retryable: true, classes: [ToolChoiceViolationError] },
   {
     code: 'MALFORMED_RESPONSE',
@@ -394,7 +405,7 @@ const kinds: readonly Kind[] = [
   },
 ];
 
-/** Node's codes for a connection that failed or broke off. */
+/** Node's codes for a connection that failed or was lost. */
 const connectionCodes = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -408,20 +419,23 @@ const connectionCodes = new Set([
 
 const MAX_MESSAGE_CHARACTERS = 1000;
 
-/** Converts any thrown value to a `StepError`; never throws. If the error says whether it is retryable, that decides. */
+/**
+ * Converts any thrown value to a `StepError`; never throws. If the error states whether it is retryable, this value is
+ * used.
+ */
 export function toStepError(thrown: unknown): StepError {
   try {
     return read(thrown);
   } catch {
-    // The thrown value is a Proxy, or has a getter that throws.
+    // The thrown value is a Proxy, or one of its getters throws.
     const message = clip(messageOf(thrown), MAX_MESSAGE_CHARACTERS);
     return { code: 'MODEL_ERROR', message, retryable: false };
   }
 }
 
 /**
- * Returns the error of a model call with a code: an `OffstageError` unchanged, anything else as the `cause` of a
- * `ProviderError`.
+ * Returns the error of a model call as an error with a code: an `OffstageError` unchanged, anything else as the `cause`
+ * of a `ProviderError`.
  */
 export function modelError(thrown: unknown): OffstageError {
   if (isA(thrown, OffstageError)) return thrown;
@@ -459,7 +473,7 @@ function read(thrown: unknown): StepError {
   return { code: kind?.code ?? 'MODEL_ERROR', message, retryable: kind?.retryable ?? false };
 }
 
-/** An APICallError, or an error of the gateway, whose class `ai` does not export. */
+/** An APICallError, or an error of the gateway whose class `ai` does not export. */
 interface CallError {
   readonly isRetryable: boolean;
   readonly statusCode?: number;
@@ -473,8 +487,8 @@ function isCallError(thrown: unknown): thrown is CallError {
 }
 
 /**
- * Reads an error from the middle of a provider's stream. It is an object, not an Error; the provider's package adds the
- * corresponding status and whether to retry, if known.
+ * Reads an error that the provider sent in the middle of a stream. Such an error is a plain object, not an Error. The
+ * provider's package adds the HTTP status and whether to retry, if known.
  */
 function saidInStream(thrown: unknown): StepError | null {
   if (typeof thrown !== 'object' || thrown === null || isError(thrown)) return null;
@@ -492,7 +506,7 @@ function saidInStream(thrown: unknown): StepError | null {
 
 function fromCallError(error: CallError, message: string): StepError {
   const { cause } = error;
-  // The SDK reports only that it could not read an answer, although its status was known.
+  // The SDK's error states only that the answer could not be read, although the answer's HTTP status was known.
   if (error.statusCode !== undefined && isError(cause) && isConnectionError(cause)) {
     const why = messageOf(cause.cause ?? cause);
     return {
@@ -519,7 +533,10 @@ function codeOf(status: number | undefined, isRetryable: boolean): string {
   return status >= 500 ? 'PROVIDER_UNAVAILABLE' : 'PROVIDER_REFUSED';
 }
 
-/** Returns the delay of `retry-after-ms`, or of `retry-after` in seconds. A date is ignored: it would need a clock. */
+/**
+ * Returns the delay of the header `retry-after-ms`, or of `retry-after` if it is in seconds. A date is ignored, because
+ * a clock would be needed to evaluate it.
+ */
 function waitOf(error: CallError): number | undefined {
   const headers =
     error.responseHeaders ??

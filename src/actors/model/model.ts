@@ -1,28 +1,30 @@
-// The model of one step: converts any model that a user may pass to the current specification, checks answers, gives
-// tool calls usable ids, requests structured output from the provider for a subagent with an `outputSchema`, and
-// collects a stream into one answer while forwarding the deltas. A streaming step therefore gets the same checks and
-// repairs as every other step, at a fraction of the cost of a stream through the whole SDK.
+// Prepares the model for one step. Converts any model that a user may pass to the current specification, checks
+// answers, gives tool calls usable ids, and requests structured output from the provider for a subagent with an
+// `outputSchema`. Also collects a stream into one answer, while it forwards the deltas. A streamed step therefore gets
+// the same checks and repairs as every other step, at a fraction of the cost of streaming through the whole SDK.
 //
-// Owns:     the memory of models, and of schemas per model, that refused the structured output format.
-// Does not: check an answer against its schema (`output.ts` does), or retry after an error that does not concern the format.
+// Owns:     the record of models, and of schemas for each model, that are known to refuse the structured output format.
+// Does not: retry after an error that does not concern the format, or check an answer against its schema (`output.ts`
+//           does).
 //
 // Invariants
 //   MODEL-1. Every tool call that the runtime runs has an id that is storable and unique in the messages. The SDK would
-//       treat two calls with one id as the same call, and lose the second call's arguments.
+//       treat two calls with the same id as one and lose the arguments of the second.
 //   MODEL-2. An invalid answer is a ProviderError that names the problem: the SDK does not check answers, and the
 //       journal refuses a call without a name.
-//   MODEL-3. Arguments that are nested too deeply fail only their own call.
+//   MODEL-3. A call whose arguments are nested too deeply fails, but not the step.
 //   MODEL-4. Token counts are whole numbers of at least 0, or absent.
 //   STRUCT-1. A call that is refused because of its format (400, 422, or an SDK error about the format) is repeated at
-//       once without the format. If the repeated call succeeds, the format was the cause; if it fails, its error is the
-//       call's error.
-//   STRUCT-2. After an empty answer, the call is also repeated without the format: provider packages that request JSON
-//       with an additional tool do not read text. The tokens of both calls count.
-//   STRUCT-3. A refused format is not requested again for that schema and model; after two refused schemas, or a
-//       warning that the format is ignored, for no schema of that model.
-//   STREAMED-ANSWER-1. The answer equals the one without streaming: the parts are in the order in which they started,
-//       without the empty ones.
-//   STREAMED-ANSWER-2. An error in the stream, or a stream without an end, fails the call.
+//       once without the format. If the repeated call succeeds, the format was the cause; if it fails too, its error is
+//       reported.
+//   STRUCT-2. After an empty answer, the call is also repeated without the format, because some provider packages
+//       request JSON through an additional tool and ignore text. The tokens of both calls are counted.
+//   STRUCT-3. If a model has refused the format for a schema, it is not requested again for this schema and model.
+//       After a model has refused two schemas, or has warned that it ignores the format, the format is no longer
+//       requested from that model.
+//   STREAMED-ANSWER-1. A streamed answer is equal to the same answer without streaming: the parts are in the order in
+//       which they started, and empty parts are omitted.
+//   STREAMED-ANSWER-2. The call fails if the stream contains an error or does not end properly.
 
 import {
   APICallError,
@@ -61,8 +63,8 @@ type Call = Parameters<Model['doGenerate']>[0];
 const adapted = new WeakMap<object, Model>();
 
 /**
- * Returns a model of the current specification. The default provider, or else the gateway, resolves a string, as in the
- * SDK; the SDK itself would mistake a provider registry for an older one.
+ * Returns a model of the current specification. A string is resolved by the default provider, or else by the gateway,
+ * as in the SDK. Otherwise, the SDK would mistake a provider registry for an older provider.
  * @throws {ConfigurationError} INVALID_MODEL; and the provider's error for an unknown id.
  */
 export function resolveModel(model: LanguageModel): Model {
@@ -70,7 +72,7 @@ export function resolveModel(model: LanguageModel): Model {
     const provider = globalThis.AI_SDK_DEFAULT_PROVIDER ?? gateway;
     return resolveModel(provider.languageModel(model));
   }
-  // External input: the actual type may differ from the declared one.
+  // The model is external input: its actual type may differ from the declared one.
   const version: unknown = (model as Partial<Model> | null | undefined)?.specificationVersion;
   if (version === 'v4') return model as Model;
   if (version !== 'v3' && version !== 'v2')
@@ -124,7 +126,7 @@ interface CarefulOptions {
   readonly messages: readonly ModelMessage[];
   readonly ids: Ids;
   readonly clock: Clock | undefined;
-  /** Called with the answer's content as the SDK will read it. */
+  /** Receives the answer's content in the form in which the SDK will read it. */
   answered(content: readonly ContentPart[]): void;
   /** If set, the model streams, and `said` receives each delta as it arrives. */
   readonly said?: ((delta: Delta) => void) | undefined;
@@ -132,7 +134,7 @@ interface CarefulOptions {
   readonly structured?: Structured | null | undefined;
 }
 
-/** Returns the model for one step: enforces MODEL-1 and MODEL-2, and stamps the answer with the session's clock. */
+/** Wraps the model for one step: enforces MODEL-1 and MODEL-2, and adds the session's time to the answer. */
 export function carefulModel(model: Model, options: CarefulOptions): Model {
   return {
     specificationVersion: 'v4',
@@ -152,7 +154,7 @@ export function carefulModel(model: Model, options: CarefulOptions): Model {
       const content = storable(repairCalls(answer.content.map(withJsonMetadata), options));
       options.answered(content);
       const { clock } = options;
-      // External data: spreading a string would yield its characters.
+      // The response is external data: spreading a string would yield its characters.
       const given: Answer['response'] = isRecord(answer.response) ? answer.response : {};
       const timestamp = given.timestamp ?? (clock && new Date(clock.now()));
       const usage = countedUsage(answer.usage);
@@ -192,7 +194,10 @@ const TEXTS_OF: Readonly<Record<string, readonly string[]>> = {
   custom: ['kind'],
 };
 
-/** Returns the property that an answer's part lacks; null if it has all that the runtime reads. */
+/**
+ * Returns the name of the property that is missing from a part of an answer; null if the part has everything that the
+ * runtime reads.
+ */
 function lackOf(part: unknown): string | null {
   if (!isRecord(part) || typeof part['type'] !== 'string') return 'parts {type, …}';
   const { type, toolName, toolCallId, providerExecuted, result } = part;
@@ -214,8 +219,8 @@ function malformed(expected: string, got: unknown, name = ''): ProviderError {
 }
 
 /**
- * Removes provider metadata that is not a record of JSON objects by provider, or is nested too deeply: a journal could
- * not store it, or the SDK would refuse the prompt that repeats it.
+ * Removes provider metadata that is not a record of JSON objects by provider, or that is nested too deeply. Otherwise,
+ * a journal could not store it, or the SDK would refuse the next prompt that contains it.
  */
 function withJsonMetadata<T extends { readonly providerMetadata?: unknown }>(part: T): T {
   const { providerMetadata: given } = part;
@@ -258,7 +263,7 @@ function repairCalls(content: ContentPart[], { messages, ids }: CarefulOptions):
       storableId(written) === written &&
       !taken.has(written);
     let toolCallId = isUsable ? written : ids.next('call');
-    // The model itself may have written an id of this form.
+    // The model itself may have generated an id of this form.
     while (!isUsable && taken.has(toolCallId)) toolCallId = ids.next('call');
     taken.add(toolCallId);
     const input = argumentsOf(part.input);
@@ -268,7 +273,8 @@ function repairCalls(content: ContentPart[], { messages, ids }: CarefulOptions):
 
 /**
  * Returns the arguments as a string. The specification requires JSON text, but some models return the value. Arguments
- * that are nested too deeply become a string that is not JSON, which fails the call instead of the step (MODEL-3).
+ * that are nested too deeply are returned as a string that is not JSON, so that the call fails instead of the step
+ * (MODEL-3).
  */
 function argumentsOf(input: unknown): string {
   if (typeof input !== 'string') {
@@ -279,14 +285,14 @@ function argumentsOf(input: unknown): string {
   try {
     return isTooDeep(JSON.parse(input)) ? refusedArguments(TOO_DEEP) : input;
   } catch {
-    // The SDK reports invalid JSON.
+    // The SDK will report invalid JSON.
     return input;
   }
 }
 
 const refusedArguments = (why: string): string => `The arguments are no JSON: ${why}`;
 
-/** A quick check for the usual short arguments: nesting beyond the limit needs at least this many brackets. */
+/** A quick check for arguments of the usual size: nesting beyond the limit requires at least this many brackets. */
 function mayBeDeep(text: string): boolean {
   return text.length > 2 * MAX_DEPTH;
 }
@@ -307,10 +313,10 @@ function describe(version: unknown): string {
 
 type ResponseFormat = NonNullable<Call['responseFormat']>;
 
-/** After this number of refused schemas, the model is considered to refuse the format. */
+/** The number of refused schemas after which a model is considered to refuse the format for every schema. */
 const REFUSALS_OF_A_MODEL = 2;
 
-/** The maximum number of remembered model ids; the oldest are forgotten. */
+/** The maximum number of models (by id) whose refusals are remembered; the oldest are removed. */
 const MOST_NAMED = 100;
 
 interface Refused {
@@ -322,19 +328,19 @@ interface Refused {
 const byModel = new WeakMap<object, Refused>();
 const byName = new Map<string, Refused>();
 
-/** The format of one call, and callbacks for the provider's reaction to it. */
+/** The format for the answer to one call, and callbacks for how the provider handled it. */
 export interface Structured {
   readonly format: ResponseFormat;
-  /** Records that the provider refused the format, but answered without it. `error`: the refusal. */
+  /** Records that the provider refused the format and then answered without it. `error`: the refusal. */
   refused(error: unknown): void;
   /** Records that the provider answered, but reported that it ignored the format. */
   ignored(): void;
 }
 
 /**
- * Returns the format for answers that match a schema; null if only the instructions can request it: the schema does not
- * describe an object (most providers accept only objects), is not known yet, or was refused before. `report` receives
- * the first refusal.
+ * Returns the format to request for answers that match a schema. Returns null if the format can only be described in
+ * the instructions, because the schema does not describe an object (most providers accept only objects), is not known
+ * yet, or was refused before. `report` is called with the first refusal.
  */
 export function structuredFor(
   model: LanguageModel,
@@ -381,7 +387,7 @@ async function askStructured(
   }
   call.abortSignal?.throwIfAborted();
   const answer = await ask(call);
-  // If the model also fails without the format, the format was not the cause.
+  // If the call also fails without the format, the format was not the cause.
   if (!isSilent(answer)) structured.refused(refusal);
   const { usage } = (answer ?? {}) as Partial<Answer>;
   return silent && usage
@@ -389,7 +395,7 @@ async function askStructured(
     : answer;
 }
 
-/** Returns whether this error may concern the answer's format. */
+/** Returns whether the format of the answer may have caused this error. */
 function mayRefuseFormat(error: unknown): boolean {
   if (UnsupportedFunctionalityError.isInstance(error)) return true;
   return APICallError.isInstance(error) && (error.statusCode === 400 || error.statusCode === 422);
@@ -426,13 +432,16 @@ type Warnings = Answer['warnings'];
 
 const MOST_WARNINGS = 20;
 
-/** Returns at most 20 warnings that are JSON records. The SDK would print a string to the console letter by letter. */
+/**
+ * Returns the first 20 warnings that are JSON records. If a warning were a string, the SDK would print it to the
+ * console letter by letter.
+ */
 function warningsOf({ warnings }: { readonly warnings?: unknown }): Warnings {
   const given: unknown[] = Array.isArray(warnings) ? warnings : [];
   return given.filter((each) => isRecord(each) && isJson(each)).slice(0, MOST_WARNINGS) as Warnings;
 }
 
-/** Returns whether the provider ignored the format; older specifications call the property `setting`. */
+/** Returns whether a warning says that the format was ignored; older specifications call the property `setting`. */
 function isOfFormat(warning: Readonly<Record<string, unknown>>): boolean {
   return warning['feature'] === 'responseFormat' || warning['setting'] === 'responseFormat';
 }
@@ -449,7 +458,7 @@ function refusedOf(model: LanguageModel): Refused {
   return fresh;
 }
 
-/** A piece of text as it arrives. */
+/** A piece of text or reasoning from the stream. */
 export interface Delta {
   readonly type: 'text' | 'reasoning';
   readonly delta: string;
@@ -478,7 +487,7 @@ export async function streamedAnswer(
   const metadata: NonNullable<Answer['response']> = { ...response };
   let finish: Finish | null = null;
   for await (const part of stream) {
-    // The answer is no longer wanted; leaving the loop cancels the stream.
+    // No one needs the answer any more; leaving the loop cancels the stream.
     signal?.throwIfAborted();
     if (part === null || typeof part !== 'object') throw malformed('parts {type, …}', part);
     switch (part.type) {
@@ -505,7 +514,7 @@ export async function streamedAnswer(
         const words = open.get(`${type}/${part.id}`);
         if (typeof part.delta !== 'string')
           throw malformed(`a ${part.type} with a text as its delta`, part);
-        // The signature of the reasoning may arrive without text.
+        // The signature of the reasoning may arrive in a delta without text.
         note(words, part);
         if (!words || part.delta === '') break;
         words.text += part.delta;
@@ -521,7 +530,7 @@ export async function streamedAnswer(
         break;
       case 'error':
         throw part.error;
-      // The whole call follows as one part.
+      // The complete call follows in a part of its own.
       case 'tool-input-start':
       case 'tool-input-delta':
       case 'tool-input-end':
@@ -543,7 +552,7 @@ export async function streamedAnswer(
   }
   if (finish === null) throw cutOff();
   const { usage, finishReason, providerMetadata } = finish;
-  // `checkAnswer` reports missing properties (MODEL-2).
+  // `checkAnswer` reports properties that are missing (MODEL-2).
   const { inputTokens, outputTokens }: Partial<Usage> = usage ?? {};
   const tokens = inputTokens?.total ?? outputTokens?.total;
   if (hasJustEnded(finishReason?.unified, finishReason?.raw, tokens)) throw cutOff();
@@ -559,8 +568,8 @@ export async function streamedAnswer(
 }
 
 /**
- * Returns whether the stream was cut off, although the provider package ended it normally. Some packages report
- * `interrupted`; in others, a stream that was cut off has neither a finish reason nor token counts.
+ * Returns whether the stream was cut off, although the provider's package reported a normal end. Some packages then
+ * report `interrupted`; others report neither a finish reason nor token counts.
  */
 export function hasJustEnded(
   reason: FinishReason,
@@ -580,7 +589,7 @@ export function cutOff(): ProviderError {
   );
 }
 
-/** A provider may withhold its reasoning and send only the signature. */
+/** A provider may withhold the text of its reasoning and send only the signature. */
 function holdsSomething({ text, providerMetadata }: Words): boolean {
   return text !== '' || providerMetadata !== undefined;
 }
@@ -589,7 +598,7 @@ function isWords(part: ContentPart): part is Words {
   return part.type === 'text' || part.type === 'reasoning';
 }
 
-/** Copies signatures and citations to the part that they belong to; the last ones are complete. */
+/** Copies signatures and citations to the part to which they belong; those received last are complete. */
 function note(words: Words | undefined, part: StreamPart): void {
   if (!words) return;
   if ('providerMetadata' in part && part.providerMetadata !== undefined)

@@ -1,5 +1,5 @@
-// Checks a subagent's output: its last answer must be JSON that matches a schema. The instructions describe the schema;
-// an answer that does not match goes back to the model with the reason.
+// Checks a subagent's output: its last answer must be JSON that matches the output schema. The instructions describe
+// the schema; an answer that does not match goes back to the model with the reason.
 
 import type { JSONValue, LanguageModel, Schema } from 'ai';
 import { messageOf } from '../../values/errors.ts';
@@ -12,7 +12,7 @@ import { refusedAnswer } from './refused-answer.ts';
 
 export type CheckedOutput =
   | { readonly ok: true; readonly value: JSONValue }
-  /** The problem, and the note that asks the model again. */
+  /** The problem with an answer, and the note that asks the model to try again. */
   | { readonly ok: false; readonly reason: string; readonly retry: Note };
 
 const MAX_REASON_CHARACTERS = 4000;
@@ -22,7 +22,8 @@ function outputSchemaOf(schema: unknown): Schema {
 }
 
 /**
- * Returns the provider's structured output for the schema; null if only the instructions ask for it.
+ * Returns the format of the provider's structured output for the schema; null if the format can only be described in
+ * the instructions.
  * @throws {ConfigurationError} INVALID_SCHEMA if the schema cannot be described to a model.
  */
 export function structuredOutput(
@@ -49,8 +50,8 @@ export function outputInstructions(schema: unknown, toolName?: string): string {
 }
 
 /**
- * Parses the model's last text as JSON, with or without a Markdown fence, and validates it. Returns the schema's output
- * as JSON. Asynchronous refinements may run.
+ * Parses the model's last text as JSON and validates it; the JSON may be inside a Markdown fence. Returns the output of
+ * the schema as JSON. Asynchronous refinements are permitted.
  * @throws {ConfigurationError} INVALID_SCHEMA if the schema cannot be described to a model.
  */
 export async function checkOutput(schema: unknown, text: string): Promise<CheckedOutput> {
@@ -61,7 +62,7 @@ export async function checkOutput(schema: unknown, text: string): Promise<Checke
 }
 
 /**
- * Validates a parsed value, like `checkOutput`.
+ * Validates a value that is already parsed, like `checkOutput`.
  * @throws {ConfigurationError} INVALID_SCHEMA if the schema cannot be described to a model.
  */
 export async function checkResult(schema: unknown, value: unknown): Promise<CheckedOutput> {
@@ -84,7 +85,7 @@ function parseAnswer(text: string): Parsed {
   return fenced === null ? whole : parse(fenced);
 }
 
-/** Returns the text from the first fence to the last, since the JSON itself may contain fences. */
+/** Returns the text between the first fence and the last one, because the JSON itself may contain fences. */
 function insideFence(text: string): string | null {
   const opening = /```(?:json)?/i.exec(text);
   if (!opening) return null;

@@ -1,5 +1,5 @@
-// Estimates the usage of a model call that the provider did not count, and computes the cost of any call: the app's
-// `price` is called in the same way for all models of the runtime.
+// Estimates the usage of a model call if the provider did not count its tokens, and computes the cost of any call. The
+// app's `price` is called in the same way for all models of the runtime.
 
 import type { LanguageModel, ModelMessage } from 'ai';
 import { ConfigurationError } from '../../values/errors.ts';
@@ -8,17 +8,17 @@ import type { ModelNames, ModelUse, PricedCall, Usage } from '../contracts/usage
 import type { Host } from '../runtime/host.ts';
 
 const CHARACTERS_PER_TOKEN = 4;
-/** The estimated number of tokens in an image or a file, which does not depend on its size. */
+/** The estimated number of tokens in an image or a file, regardless of its size. */
 const TOKENS_PER_FILE = 1_000;
 
-/** The texts that a model has read and written. */
+/** The texts that a model has received and written. */
 export interface Exchanged {
   readonly instructions: string;
   readonly messages: readonly ModelMessage[];
   readonly written: string;
 }
 
-/** Returns an answer's usage, estimated from its length if the provider counted nothing. */
+/** Returns the usage of an answer, estimated from the length of the texts if the provider reported no counts. */
 export function countedUsage(usage: Usage, { instructions, messages, written }: Exchanged): Usage {
   if (usage.totalTokens > 0) return usage;
   const inputTokens = estimateTokens(instructions, messages);
@@ -48,7 +48,7 @@ function tokensIn(characters: number): number {
   return Math.ceil(characters / CHARACTERS_PER_TOKEN);
 }
 
-/** Returns a call's cost; undefined if the app has no `price`, or `price` fails, which is reported. */
+/** Returns a call's cost; undefined if the app has no `price`, or if `price` fails (which is reported). */
 export function costOf(
   { price, report }: Pick<Host, 'price' | 'report'>,
   call: PricedCall,
@@ -67,14 +67,14 @@ export function costOf(
   }
 }
 
-/** Returns a model's provider and id, as `price` receives them. */
+/** Returns the provider and the id of a model in the form that `price` receives. */
 export function namesOf(model: LanguageModel): ModelNames {
   if (typeof model === 'string') return { provider: 'gateway', modelId: model };
   const { provider, modelId } = model;
   return { provider, modelId };
 }
 
-/** Returns a call's usage, for its conversation's account. */
+/** Returns a call's usage in the form in which its conversation's account records it. */
 export function useOf(
   model: LanguageModel,
   name: string,

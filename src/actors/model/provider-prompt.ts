@@ -1,7 +1,7 @@
-// Converts a prompt to the form that a provider's API requires, right before the model receives it, so that
-// conversations and journals do not depend on the model.
+// Converts a prompt to the form that a provider's API requires. This happens right before the model receives the
+// prompt, so that conversations and journals do not depend on the model.
 //
-// Owns:     the requirements that the provider's AI SDK package leaves to the caller.
+// Owns:     the requirements of APIs that the provider's AI SDK package does not meet on its own.
 // Does not: repair prompts that every API refuses (`providerRules` of `offstage/testing` detects them).
 
 import { hashOf } from '../../values/storable.ts';
@@ -24,10 +24,10 @@ export function suitedModel(model: Model): Model {
   };
 }
 
-/** Many providers serve Mistral's models, so the id decides. */
+/** Mistral's models are served by many providers, so the model's id decides. */
 const mistralIds = /mistral|mixtral|ministral|magistral|devstral|codestral|pixtral/i;
 
-/** Returns the conversion for a model; null if its API has no special requirements. */
+/** Returns how prompts are converted for a model; null if its API has no special requirements. */
 function suitOf({ provider, modelId }: Model): ((prompt: Prompt) => Prompt) | null {
   if (provider.startsWith('mistral') || mistralIds.test(modelId)) return forMistral;
   if (/bedrock/i.test(provider)) return forBedrock;
@@ -65,7 +65,7 @@ function withShortIds(message: Message): Message {
   };
 }
 
-/** Keeps Mistral's own ids, and shortens all others. */
+/** Leaves Mistral's own ids unchanged, and shortens all others. */
 function shortId(id: string): string {
   return /^[a-zA-Z0-9]{9}$/.test(id) ? id : hashOf(id).slice(0, 9);
 }

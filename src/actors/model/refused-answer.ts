@@ -1,11 +1,12 @@
-// The note that tells a model why its answer was refused. The answer checks write the note; a run that ends without an
-// accepted answer reads the reason from it. Does not import `ai` or `zod`, which a subagent's log must not load.
+// The note that tells a model why its answer was refused. The checks of answers write this note; when a run ends
+// without an accepted answer, the reason is read from the note. Does not import `ai` or `zod`, because a subagent's
+// log, which uses this file, must not load them.
 
 import { note, readNotes, sentence, type Note } from '../notes/note.ts';
 
 const REFUSED = sentence`Your answer was not accepted, for the quoted reason. Answer again, with nothing but JSON of the agreed shape.`;
 
-/** The beginning of this message in earlier versions; the reason and another line followed. */
+/** The beginning of this message in earlier versions; it is followed by the reason and another line. */
 const WAS_REFUSED = 'Your answer was not accepted: ';
 
 export function refusedAnswer(reason: string): Note {

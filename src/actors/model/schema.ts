@@ -1,6 +1,7 @@
 // Wraps each schema once for the AI SDK, which would otherwise convert a raw zod schema to JSON Schema for every tool
-// in every step, at a higher cost than the step. Checks the names of a call's inputs against a schema: schemas silently
-// drop unknown properties, and a subagent that lacks an input costs more than a second call.
+// in every step, at a higher cost than the step. Checks the names of a call's inputs against a schema. Without this
+// check, a misspelled input would be lost, because schemas drop unknown properties without an error; a subagent that
+// works without an input costs more than a second call.
 
 import {
   asSchema,
@@ -19,7 +20,9 @@ import { editDistance } from '../../language/similarity.ts';
 
 type Wrappable = Parameters<typeof asSchema>[0];
 
-/** Keyed by the given schema: an app that creates a session per user passes the same schemas each time. */
+/**
+ * Keyed by the schema that the app passed: an app that creates a session per user passes the same schemas each time.
+ */
 const wrappedSchemas = new WeakMap<object, Schema>();
 
 /**
@@ -42,14 +45,14 @@ export function wrapSchema(schema: unknown, where: string): Schema {
       ? zodSchema(schema as Parameters<typeof zodSchema>[0])
       : asSchema(schema as Wrappable);
     if (isPromiseLike(wrapped)) {
-      // The function returned a promise instead of a schema; its rejection must be handled.
+      // The function returned a promise in place of a schema; the promise's rejection must be handled.
       wrapped.then(undefined, () => undefined);
       return refuse('expected a function that returns a schema, got one that returns a promise');
     }
-    // `jsonSchema` is a getter that converts on first access, and then returns the same object.
+    // `jsonSchema` is a getter that converts on first access and then returns the same object.
     const converted = wrapped.jsonSchema;
     if (!isLazy(schema)) wrappedSchemas.set(schema, wrapped);
-    // Using the schema reports the error; until then, it must not be an unhandled rejection.
+    // The error is reported when the schema is used; until then, it must not become an unhandled rejection.
     if (isPromiseLike(converted))
       converted.then(undefined, () => void wrappedSchemas.delete(schema));
     return wrapped;
@@ -58,14 +61,14 @@ export function wrapSchema(schema: unknown, where: string): Schema {
   }
 }
 
-/** The argument schemas, by the wrapped schema. */
+/** The schemas of arguments, by wrapped schema. */
 const argumentSchemas = new WeakMap<Schema, Schema>();
 
 /**
  * Wraps the schema of a tool's arguments, like `wrapSchema`. The model receives a form that every provider's API
  * accepts: an object without unions at its root (a union of objects becomes one object with all their properties), and
- * lists with a single item schema. The given schema validates the value.
- * @throws {ConfigurationError} `INVALID_SCHEMA`, also if the schema does not describe an object.
+ * lists with a single item schema. Values are validated with the given schema.
+ * @throws {ConfigurationError} `INVALID_SCHEMA`, including for a schema that does not describe an object.
  */
 export function objectSchema(schema: unknown, where: string): Schema {
   const wrapped = wrapSchema(schema, where);
@@ -85,7 +88,7 @@ export function objectSchema(schema: unknown, where: string): Schema {
 type JsonSchema = Readonly<Record<string, unknown>>;
 type Told = Awaited<Schema['jsonSchema']>;
 
-/** Returns the form for a model: the same schema, if it already has that form. */
+/** Returns the schema in the form for a model; the same schema if it already has that form. */
 function tellableArguments(given: Told, where: string): Told {
   const root = objectAt(given as JsonSchema, given as JsonSchema);
   if (root === null) {
@@ -99,7 +102,7 @@ function tellableArguments(given: Told, where: string): Told {
   return withPlainItems(root) as Told;
 }
 
-/** The maximum nesting of unions and references at the root, since a schema may refer to itself. */
+/** The maximum depth of unions and references at the root; a limit is needed because a schema may refer to itself. */
 const MOST_NESTED = 4;
 
 /**
@@ -162,7 +165,7 @@ function requiredOf(schema: JsonSchema): readonly string[] {
   return Array.isArray(schema['required']) ? (schema['required'] as string[]) : [];
 }
 
-/** Merges the object schemas of a union: a property is required if all of them require it. */
+/** Merges the object schemas of a union: a property is required if it is required in all of them. */
 function eitherOf(objects: readonly JsonSchema[]) {
   const [first = {}, ...others] = objects;
   return {
@@ -195,8 +198,8 @@ const DATA: ReadonlySet<string> = new Set(['enum', 'const', 'default', 'examples
 const NAMED: ReadonlySet<string> = new Set(['properties', '$defs', 'definitions']);
 
 /**
- * Gives each list a single item schema: some APIs refuse a list of schemas (a draft 7 tuple), others refuse
- * `prefixItems` without `items`, or a list with neither. Returns the same schema if it contains no such list.
+ * Gives each list a single item schema, because some APIs refuse a list of schemas (a draft 7 tuple), and others refuse
+ * `prefixItems` without `items` or a list with neither. Returns the same schema if it contains no such list.
  */
 function withPlainItems(schema: unknown, hasNames = false): unknown {
   if (typeof schema !== 'object' || schema === null) return schema;
@@ -225,13 +228,13 @@ function withPlainItems(schema: unknown, hasNames = false): unknown {
   };
 }
 
-/** Returns the JSON Schema; null if the schema returned a promise that is still pending. */
+/** Returns the JSON Schema; null if it is a promise that is still pending. */
 export function knownJsonSchema(schema: Schema): Readonly<Record<string, unknown>> | null {
   const known = schema.jsonSchema;
   return isPromiseLike(known) ? null : (known as Record<string, unknown>);
 }
 
-/** Returns an object's JSON Schema, with only the keywords that a model needs. */
+/** Returns an object's JSON Schema, reduced to the keywords that a model needs. */
 export function objectJson(
   properties: Readonly<Record<string, JSONSchema7>>,
   required: string[],
@@ -239,7 +242,7 @@ export function objectJson(
   return { type: 'object', properties, required };
 }
 
-/** Returns the validation for a tool of the runtime that has a handwritten JSON Schema in addition to its zod schema. */
+/** Returns the validation of a runtime tool that has both a zod schema and a handwritten JSON Schema. */
 export function validatedBy<T>(schema: z.ZodType<T>) {
   return (value: unknown) => {
     const parsed = schema.safeParse(value);
@@ -267,7 +270,7 @@ export async function validateWith(schema: Schema, value: unknown): Promise<Vali
   return { ok: false, error: validationError(value, cause) };
 }
 
-/** Wraps the cause. The SDK quotes the value as JSON in the message, which fails for some values. */
+/** Wraps the cause. The SDK quotes the value in the message as JSON, which is impossible for some values. */
 function validationError(value: unknown, cause: unknown): TypeValidationError {
   try {
     return TypeValidationError.wrap({ value, cause });
@@ -279,7 +282,7 @@ function validationError(value: unknown, cause: unknown): TypeValidationError {
 /** The maximum length of a message: an error that quotes a large input would fill the model's context. */
 const MAX_MESSAGE_CHARACTERS = 4000;
 
-/** Returns the message that tells a model that a tool's schema refuses its arguments, in the SDK's words. */
+/** Returns the message that tells a model why a tool's schema refuses its arguments, in the SDK's wording. */
 export function invalidInputMessage(toolName: string, cause: unknown): string {
   return invalidCallMessage(new InvalidToolInputError({ toolName, toolInput: '', cause }));
 }
@@ -295,12 +298,12 @@ function isSchemaLike(value: unknown): value is object {
   try {
     return '~standard' in value || 'jsonSchema' in value || isOldZod(value);
   } catch {
-    // The value is a Proxy that is revoked or throws.
+    // The value is a Proxy that is revoked, or whose traps throw.
     return false;
   }
 }
 
-/** Returns whether the schema is a function, which may return another schema each time. */
+/** Returns whether the schema is a function, which may return a different schema each time. */
 function isLazy(schema: object): boolean {
   return typeof schema === 'function' && !('~standard' in schema);
 }
@@ -325,8 +328,8 @@ function describe(value: unknown): string {
 const MAX_NAMES = 10;
 
 /**
- * Describes wrong input names; null if the names are valid, or if the schema does not list its names (not an object, a
- * union, or a pending promise).
+ * Describes which input names are wrong; null if none are, or if the schema does not list its names (it does not
+ * describe an object, is a union, or is a pending promise).
  */
 export function wrongInputNames(schema: Schema, input: unknown): string | null {
   const shape = knownJsonSchema(schema);
@@ -364,14 +367,14 @@ function near(name: string, declared: readonly string[]): string {
   return found.length === 0 ? '' : `, did you mean ${found.map((one) => `"${one}"`).join(' or ')}?`;
 }
 
-/** Returns whether one name starts with the other, or at most a third of the letters differ. */
+/** Returns whether one name starts with the other, or whether at most a third of their letters differ. */
 function isNear(a: string, b: string): boolean {
   const [short, long] = a.length < b.length ? [a, b] : [b, a];
   if (short.length >= 3 && long.startsWith(short)) return true;
   return editDistance(a, b) <= Math.max(1, Math.floor(long.length / 3));
 }
 
-/** Returns a name in lower case without separators: `departure_date` and `departureDate` become equal. */
+/** Returns a name in lower case and without separators: `departure_date` and `departureDate` are then equal. */
 function plain(name: string): string {
   return name
     .slice(0, 100)

@@ -1,9 +1,9 @@
-// The AI SDK's telemetry setting for one model call: the integrations that receive the call, and its name.
+// The AI SDK's telemetry setting for one model call: which integrations receive the call, and the call's name.
 //
 // Invariants
 //   MODEL-TELEMETRY-1. If the journal writes a span for the call, integrations that write OpenTelemetry spans do not
-//       receive it: each call is one `generateText`, for which such an integration would write an agent span. All other
-//       integrations, and subscribers of the tracing channel, receive the call.
+//       receive it, because they would write an agent span for each `generateText`, and each model call is one
+//       `generateText`. All other integrations, and subscribers of the tracing channel, receive the call.
 //   MODEL-TELEMETRY-2. The call's `functionId` is the name of its agent.
 
 import { AI_SDK_TELEMETRY_TRACING_CHANNEL, type TelemetryOptions } from 'ai';
@@ -21,7 +21,7 @@ interface Diagnostics {
   tracingChannel?(name: string): { readonly hasSubscribers?: boolean };
 }
 
-// Not imported: a runtime without Node's modules has no such channel.
+// The module is not imported, because a runtime without Node's modules has no such channel.
 const diagnostics: Diagnostics | undefined = globalThis.process?.getBuiltinModule?.(
   'node:diagnostics_channel',
 );
@@ -29,12 +29,13 @@ const diagnostics: Diagnostics | undefined = globalThis.process?.getBuiltinModul
 const channel = diagnostics?.tracingChannel?.(AI_SDK_TELEMETRY_TRACING_CHANNEL);
 
 /**
- * Returns a call's telemetry setting; null if there is no listener. The caller then passes `telemetryOff`, because the
- * SDK would prepare its telemetry events even without a listener, which takes half of a step's CPU time.
+ * Returns the telemetry setting for a call; null if no integration or subscriber would receive it. In that case, the
+ * caller passes `telemetryOff`, because the SDK would otherwise prepare its telemetry events, which takes half of a
+ * step's CPU time.
  */
 export function telemetryOf(caller: ModelCaller): TelemetryOptions | null {
   const registered = globalThis.AI_SDK_TELEMETRY_INTEGRATIONS ?? [];
-  // A channel that cannot report its subscribers may have some.
+  // A channel that cannot tell whether it has subscribers is assumed to have some.
   const isObserved = channel !== undefined && channel.hasSubscribers !== false;
   if (registered.length === 0 && !isObserved) return null;
   const functionId = caller.name;

@@ -1,11 +1,11 @@
-// Marks on a tool object that tell the runtime the tool's kind, independently of its name. They are global symbols, so
-// that two copies of this package agree.
+// Flags on a tool object that tell the runtime what kind of tool it is, independently of its name. The flags are global
+// symbols, so that two copies of this package share them.
 //
-// A tool that spawns subagents records a recipe with each one: the tool's kind and the model's request, from which the
-// tool restores the same configuration after a crash. A recipe contains only names, which the current code resolves,
-// and no secret or part of the conversation.
+// A tool that spawns subagents records a recipe with each subagent: the tool's kind and the model's request, from which
+// the tool restores the same configuration after a crash. A recipe contains only names, which are looked up in the
+// current code; it contains no secrets and no part of the conversation.
 //
-// Does not: grant tools (the grant is recorded separately, and restricted again).
+// Does not: grant tools (the grant is recorded separately, and the restrictions are applied to it again).
 //
 // Invariants
 //   RECIPES-1. A tool restores a configuration only from a recipe of its own kind.
@@ -15,19 +15,21 @@ import { z } from 'zod';
 import { isRecord } from '../../values/json.ts';
 import type { SubagentConfig } from '../contracts/config.ts';
 
-/** The call only waits for other subagents: it holds no run slot, and the run's clock is paused meanwhile. */
+/**
+ * Marks a tool whose calls only wait for other subagents: such a call holds no run slot, and the run's clock is paused.
+ */
 export const DELEGATES: unique symbol = Symbol.for('offstage.delegates');
 
-/** The runtime handles the call itself, instead of `execute`. */
+/** Marks a tool whose calls the runtime handles itself, without calling `execute`. */
 export const ROLE: unique symbol = Symbol.for('offstage.role');
 export type ToolRole = 'request_input' | 'complete_task';
 
-/** On a lead agent's tool: the AI SDK tool from which it was made. */
+/** On a lead agent's tool: the AI SDK tool that it was made from. */
 export const SOURCE_TOOL: unique symbol = Symbol.for('offstage.sourceTool');
 
 /**
- * On a tool that spawns subagents: restores a configuration from the recipe in the tool's request. Returns null for a
- * recipe of another kind; throws the reason if it cannot restore the configuration.
+ * On a tool that spawns subagents: a function that restores a configuration from a recipe. It returns null for a recipe
+ * of another kind, and throws the reason if it cannot restore the configuration.
  */
 export const RECONFIGURES: unique symbol = Symbol.for('offstage.reconfigures');
 export type Reconfigure = (recipe: JSONValue) => SubagentConfig | null;
@@ -39,21 +41,24 @@ export interface Reconfigures {
 export const SUBAGENT: unique symbol = Symbol.for('offstage.subAgent');
 
 /**
- * On a tool that runs a subagent: an engine that keeps runs executes this subagent as a separate run, with this
- * treatment if the calling run ends first. Absent if the subagent is part of the calling run.
+ * On a tool that runs a subagent: an engine that stores runs executes this subagent as a separate run. The value says
+ * what happens to that run if the calling run ends first. Absent if the subagent is part of the calling run.
  */
 export const RUN_OF_ITS_OWN: unique symbol = Symbol.for('offstage.runOfItsOwn');
 export type OnParentClose = 'cancel' | 'abandon';
 
-/** A tool that runs a subagent, under any name. */
+/** A tool that runs a subagent; the tool may have any name. */
 export interface SubagentFlag {
   readonly [SUBAGENT]: SubagentConfig;
 }
 
-/** On a tool that uses its session's subagents or memory: it runs in the session's process, even where steps are jobs. */
+/**
+ * Set on a tool that uses its session's subagents or memory: the tool runs in the session's process, even if steps are
+ * jobs.
+ */
 export const AT_ITS_SESSION = { runs: 'here' } as const;
 
-/** Adds marks to a tool, and returns it. */
+/** Adds flags to a tool and returns that tool. */
 export function marked<T extends object, M extends object>(tool: T, marks: M): T & M {
   return Object.assign(tool, marks);
 }
@@ -77,7 +82,8 @@ export function subagentOf(tool: unknown): SubagentConfig | null {
 }
 
 /**
- * Returns the treatment of a tool's separate run when the calling run ends; null if the tool's subagent is not a separate run.
+ * Returns what happens to the separate run of a tool's subagent when the calling run ends; null if there is no separate
+ * run.
  */
 export function runOfItsOwn(tool: unknown): OnParentClose | null {
   if (subagentOf(tool) === null || !isRecord(tool) || !(RUN_OF_ITS_OWN in tool)) return null;
@@ -91,14 +97,14 @@ export function roleOf(tool: unknown): ToolRole | null {
 
 const recipe = z.object({ by: z.string(), input: z.unknown() });
 
-/** Returns a value for `SpawnRequest.recipe`. `input` must be JSON. */
+/** Creates the value for `SpawnRequest.recipe`. `input` must be JSON. */
 export function recipeOf(by: string, input: object): JSONValue {
   return { by, input: input as JSONValue };
 }
 
 /**
- * Returns the mark of a spawning tool: `make` receives the input of recipes of the kind `by`, and may throw the reason
- * why it cannot restore the configuration.
+ * Returns the flag for a tool that spawns subagents: `make` receives the input of a recipe of the kind `by`, and may
+ * throw the reason why it cannot restore the configuration.
  */
 export function reconfigures<Input>(
   by: string,

@@ -1,5 +1,5 @@
-// The results of tool calls: a call's outcome, the failure of a tool of the runtime, and the messages that answer
-// calls. The SDK and every provider refuse a history in which a call is not answered exactly once.
+// The results of tool calls: a call's outcome, the failure of a runtime tool, and the messages that answer calls. The
+// SDK and every provider refuse a history in which a call is not answered exactly once.
 
 import type {
   AssistantContent,
@@ -16,7 +16,10 @@ import { clip } from '../../values/clip.ts';
 /** A tool's result as the model reads it. */
 export type ToolResultOutput = ToolResultPart['output'];
 
-/** Returns what the model sees of an output whose tool has no `toModelOutput`: a string as is, anything else as JSON. */
+/**
+ * Returns the form for the model of an output whose tool has no `toModelOutput`: a string unchanged, anything else as
+ * JSON.
+ */
 export function defaultModelOutput(output: JSONValue): ToolResultOutput {
   return typeof output === 'string'
     ? { type: 'text', value: output }
@@ -37,7 +40,7 @@ export type ToolOutcome =
       readonly modelOutput: ToolResultOutput;
     };
 
-/** The reason for an error. `FAILED`: the tool threw. `INVALID_OUTPUT`: its result cannot be stored. */
+/** The code of the error. `FAILED`: the tool threw an error. `INVALID_OUTPUT`: the tool's result cannot be stored. */
 export type ToolErrorCode =
   | 'FAILED'
   | 'TIMEOUT'
@@ -47,14 +50,17 @@ export type ToolErrorCode =
   | 'NOT_EXECUTABLE'
   /** The call was not approved. */
   | 'DENIED'
-  /** The call was not run: the code of a later process requires approval or different arguments. */
+  /**
+   * The call was not run, because the process that resumed the work has changed code, which requires approval or
+   * different arguments.
+   */
   | 'OUTDATED'
   /** The process ended while the tool was running, so the outcome is unknown. */
   | 'NEEDS_RECONCILE';
 
 const MAX_ERROR_CHARACTERS = 8000;
 
-/** Returns an error result for a call that did not run or failed. */
+/** Returns an error as the result of a call that failed or did not run. */
 export function toolError(message: string, code: ToolErrorCode): ToolOutcome {
   const value = clip(message, MAX_ERROR_CHARACTERS);
   return {
@@ -72,9 +78,9 @@ export function toolDenied(reason: string): ToolOutcome {
   };
 }
 
-/** The failure of a tool of the runtime: data with a stable code, which cannot be mistaken for text. */
+/** The failure of a runtime tool, as data with a stable code that cannot be mistaken for text. */
 export interface ToolFailure {
-  /** The failure, for the model. */
+  /** The failure, as the model reads it. */
   readonly error: { readonly code: string; readonly message: string };
 }
 
@@ -88,7 +94,8 @@ export function thrownFailure(error: unknown): ToolFailure {
 }
 
 /**
- * Returns whether an output is a `ToolFailure`. Not for reports on subagents: a failed subagent's report also has an `error`.
+ * Returns whether an output is a `ToolFailure`. Not suitable for reports on subagents, because a failed subagent's
+ * report also has an `error`.
  */
 export function isToolFailure(output: unknown): output is ToolFailure {
   try {
@@ -104,24 +111,24 @@ export function isToolFailure(output: unknown): output is ToolFailure {
 /** The answer to one call of a step. */
 export type StepResult =
   | { readonly callId: string; readonly outcome: ToolOutcome }
-  /** The user denied the call, with these words. */
+  /** The user denied the call with these words. */
   | { readonly callId: string; readonly denied: string }
-  /** The runtime answers the call itself, with JSON. */
+  /** The runtime answers the call itself with this JSON. */
   | { readonly callId: string; readonly output: unknown };
 
 interface Call {
   readonly callId: string;
   readonly toolName: string;
   readonly input?: unknown;
-  /** The model's arguments, if the user approved the call with others. */
+  /** The model's arguments, if the user approved the call with different arguments. */
   readonly askedInput?: unknown;
 }
 
 const notRun: ToolResultOutput = { type: 'error-text', value: 'This call was not run.' };
 
 /**
- * Returns the message that answers the calls of one step: one result for each, in the order of the calls. A call's
- * first result counts; a call without a result is answered as not run.
+ * Returns the message that answers the calls of one step: one result for each, in the order of the calls. If a call has
+ * several results, the first one is used; a call without a result is answered as not run.
  */
 export function toolMessage(
   calls: readonly Call[],
@@ -138,7 +145,7 @@ export function toolMessage(
   };
 }
 
-/** Adds to a result that the call had other arguments than those of the model. */
+/** Adds to a result the statement that the call ran with other arguments than the model's. */
 function changed({ input }: Call, output: ToolResultOutput): ToolResultOutput {
   const told = `The user changed the arguments of this call. It was run with these instead: ${JSON.stringify(input)}`;
   switch (output.type) {
@@ -165,15 +172,16 @@ function outputOf(result: StepResult): ToolResultOutput {
 }
 
 /**
- * Returns the messages with every call answered exactly once, before any other message: a call without a result
- * receives an error; repeated and unrelated results are dropped. Returns the same array if it is already correct.
+ * Returns the messages, changed so that every call is answered exactly once, before any other message. A call without a
+ * result receives an error; results that are repeated or do not belong to a call are dropped. Returns the same array if
+ * no change is needed.
  */
 export function closeDanglingCalls(
   messages: readonly ModelMessage[],
   reason = 'This call has no result: the run stopped before it was answered.',
 ): readonly ModelMessage[] {
   const closed: ModelMessage[] = [];
-  /** The calls that need an answer. Calls that the provider executed may be answered later, or never. */
+  /** The calls that need a result. Calls that the provider executed may be answered later, or never. */
   const open = new Map<string, string>();
   const ofProvider = new Set<string>();
   let isMended = false;
@@ -234,7 +242,9 @@ function resultPart(
   return { type: 'tool-result', toolCallId, toolName, output };
 }
 
-/** Returns the progress text of a value that an `async function*` yields, `{ progress: '…' }`; null for other values. */
+/**
+ * Returns the progress text from a value that an `async function*` yielded, `{ progress: '…' }`; null for other values.
+ */
 export function progressIn(output: JSONValue): string | null {
   if (typeof output !== 'object' || output === null || !('progress' in output)) return null;
   const { progress } = output;
@@ -250,7 +260,7 @@ export function inDoubtMessage(
   return `${why}: whether it was done is not known, and it was not run again. Find out before you repeat it.`;
 }
 
-/** Returns the end of a call, for readers of the stream. */
+/** Returns how a call ended, in the form for readers of the stream. */
 export function endOf(outcome: ToolOutcome): { readonly output: unknown; readonly error?: string } {
   return outcome.status === 'ok'
     ? { output: outcome.output }

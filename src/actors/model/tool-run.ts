@@ -1,17 +1,17 @@
 // Runs one tool call: calls `execute` and returns the outcome, whatever the tool does.
 //
-// Owns:     the race of the tool against cancellation and its time limit, and the result as JSON of limited size: a
-//           value, a promise, or an iterable whose last value counts.
+// Owns:     the race of the tool against cancellation and its time limit; the conversion of the result (a value, a
+//           promise, or an iterable whose last value counts) to JSON of limited size.
 // Does not: ask for approval, retry, or record the call.
 //
 // Invariants
-//   TOOL-RUN-1. The call always resolves: a tool that throws, hangs or returns an invalid value yields an
-//       error result.
-//   TOOL-RUN-2. The call settles as soon as the signal aborts or the time is up; at that moment, the tool's own signal
-//       aborts, and a generator is asked to return. The reason of the tool's signal is a `TimeoutError`, or the reason
+//   TOOL-RUN-1. The call always resolves: if a tool throws, hangs or returns an invalid value, the result is an error.
+//   TOOL-RUN-2. The call settles as soon as the signal aborts or the time is up. At that moment, the tool's own signal
+//       aborts, and a generator is told to return. The tool's signal aborts with a `TimeoutError`, or with the reason
 //       of the caller's signal.
-//   TOOL-RUN-3. Later output and errors from the tool are ignored, without an unhandled rejection.
-//   TOOL-OUTPUT-1. The output is plain JSON; otherwise the outcome is an error that names the part that is not JSON.
+//   TOOL-RUN-3. Output and errors that the tool produces later are ignored and do not cause an unhandled rejection.
+//   TOOL-OUTPUT-1. The output is plain JSON; if it is not, the outcome is an error that names the part that is not
+//       JSON.
 //   TOOL-OUTPUT-2. An output that is too large is cut, and marked with `truncated` and `originalBytes`.
 
 import { convertDataContentToBase64String, type JSONValue, type ModelMessage } from 'ai';
@@ -34,9 +34,9 @@ export interface ToolCallOptions {
   readonly callId: string;
   /** Valid arguments: the `input` of a call from `runModelStep`, or the output of `tool.validate`. */
   readonly input: unknown;
-  /** Whether `input` is the model's original, which the call first validates. @defaultValue false */
+  /** Whether `input` is the model's original input, which must be validated before the call. @defaultValue false */
   readonly raw?: boolean | undefined;
-  /** The messages that the model had read at the time of the call. */
+  /** The messages that the model had read when it made the call. */
   readonly messages: readonly ModelMessage[];
   readonly signal: AbortSignal;
   /** The time limit in milliseconds, if the tool has no `timeoutMs` of its own; none by default. */
@@ -44,16 +44,16 @@ export interface ToolCallOptions {
   readonly idempotencyKey: string;
   readonly context?: unknown;
   readonly environment: Pick<Environment, 'scheduler'>;
-  /** The maximum size of the output, and separately of its form for the model, in bytes. @defaultValue 262144 */
+  /** The maximum size, in bytes, of the output and (separately) of its form for the model. @defaultValue 262144 */
   readonly maxOutputBytes?: number;
   /**
-   * Stores an output that is too large, and returns its replacement; never rejects. The part `read` is the result of
-   * `toModelOutput`. Without this function, large outputs are only cut.
+   * Stores an output that is too large, and returns the value that replaces it; never rejects. The part `read` is the
+   * output of `toModelOutput`. If absent, an output that is too large is truncated.
    */
   readonly keepLarge?: KeepLarge | undefined;
   /** Receives the values that an `async function*` yields before it ends, as JSON and in order; never after the result. */
   readonly onPreliminary?: (output: JSONValue) => void;
-  /** Receives the tool's problems that do not change its result. */
+  /** Receives errors of the tool that do not affect its result. */
   readonly report?: Report;
 }
 
@@ -65,7 +65,7 @@ export type KeepLarge = (
 
 type Report = (error: unknown, where: string) => void;
 
-/** Runs one call. Always resolves, immediately when the signal aborts. */
+/** Runs one call. Always resolves, and does so immediately when the signal aborts. */
 export async function runToolCall(options: ToolCallOptions): Promise<ToolOutcome> {
   const { signal } = options;
   if (signal.aborted) return toolError(cancelledMessage(signal.reason), 'CANCELLED');
@@ -96,7 +96,7 @@ async function run(options: ToolCallOptions, abortSignal: AbortSignal): Promise<
     abortSignal,
     (output) => tellPreliminary(options, output),
   );
-  // A returned error counts as thrown: its JSON would be `{}`.
+  // An error that the tool returns is treated as thrown, because its JSON would be `{}`.
   if (returned instanceof Error) return toolError(thrownMessage(returned), 'FAILED');
   const kept = await keptOutput(options, returned, abortSignal);
   if (!kept.ok) return invalidOutput(tool, kept.message);
@@ -109,7 +109,10 @@ async function run(options: ToolCallOptions, abortSignal: AbortSignal): Promise<
   return { status: 'ok', output: kept.value, modelOutput: read };
 }
 
-/** Returns the output as JSON: `keepLarge` may replace a large one, and an output that is still too large is cut. */
+/**
+ * Returns the output as JSON: `keepLarge` may replace a large output; if the output is still too large, it is
+ * truncated.
+ */
 async function keptOutput(
   { keepLarge, maxOutputBytes = DEFAULT_MAX_OUTPUT_BYTES }: ToolCallOptions,
   returned: unknown,
@@ -124,7 +127,7 @@ async function keptOutput(
   return { ok: true, value: shortened(value, text, maxOutputBytes) };
 }
 
-/** Replaces the large values of an outcome from another process. */
+/** Replaces the large values in the outcome of a call that another process ran. */
 export async function keptElsewhere(
   outcome: ToolOutcome,
   { toModelOutput }: Pick<ToolEntry, 'toModelOutput'>,
@@ -171,7 +174,7 @@ function invalidOutput(tool: ToolEntry, message: string): ToolOutcome {
   return toolError(`Tool "${tool.name}" ${message}`, 'INVALID_OUTPUT');
 }
 
-/** Returns the tool's signal, which aborts with the caller's signal, or when the time is up. */
+/** Returns the tool's signal, which aborts when the caller's signal aborts or the time is up. */
 function beginSpan(options: ToolCallOptions): { readonly signal: AbortSignal; end(): void } {
   const { tool, signal, environment } = options;
   const timeoutMs = tool.timeoutMs ?? options.timeoutMs;
@@ -192,7 +195,10 @@ function beginSpan(options: ToolCallOptions): { readonly signal: AbortSignal; en
   };
 }
 
-/** Returns the SDK's message for a model: an error's name and message, a string unchanged, anything else as JSON. */
+/**
+ * Returns the message for a model, worded as in the SDK: an error's name and message, a string unchanged, anything else
+ * as JSON.
+ */
 function thrownMessage(thrown: unknown): string {
   if (thrown === undefined || thrown === null) return 'unknown error';
   if (!isError(thrown)) return messageOf(thrown);
@@ -208,9 +214,9 @@ function cancelledMessage(reason: unknown): string {
 }
 
 /**
- * Returns the result of `started`, the return value of `execute`. If that is an async iterable or a promise of one,
- * `preliminary` receives each value, and the last is the result; after an abort, the iterable is asked to return, and
- * later values are ignored.
+ * Returns the result of a tool; `started` is the return value of `execute`. If `started` is an async iterable or a
+ * promise of one, `preliminary` receives each of its values, and the last value is the result. After an abort, the
+ * iterable is asked to return, and later values are ignored.
  * @throws the tool's error, or `signal.reason` as soon as the signal aborts.
  */
 async function settledOutput(
@@ -218,7 +224,7 @@ async function settledOutput(
   signal: AbortSignal,
   preliminary: (output: unknown) => void,
 ): Promise<unknown> {
-  // An iterable is not raced as a whole, because that would not stop it.
+  // Racing an iterable as a whole would not stop it, so each of its steps is raced.
   const returned = isAsyncIterable(started) ? started : await raceAbort(started, signal);
   return isAsyncIterable(returned) ? lastOf(returned, signal, preliminary) : returned;
 }
@@ -246,12 +252,12 @@ async function lastOf(
   }
 }
 
-/** Asks an iterable to return, without waiting: a generator that hangs would never return. */
+/** Asks an iterable to return, but does not wait for it, because a generator that hangs would never return. */
 function stopQuietly(iterator: AsyncIterator<unknown>): void {
   try {
     void Promise.resolve(iterator.return?.()).catch(() => {});
   } catch {
-    // The error has no receiver: the call has already settled.
+    // No caller is left to receive the error, because the call has already settled.
   }
 }
 
@@ -263,16 +269,16 @@ function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
   );
 }
 
-/** The default limit of an output: about 64 K tokens, more than most models should read from one call. */
+/** The default maximum size of an output: about 64 K tokens, more than most models should read from one call. */
 export const DEFAULT_MAX_OUTPUT_BYTES = 256 * 1024;
 
-/** The limit of content for the model: images and audio are larger, and cannot be cut. */
+/** The maximum size of content for the model: images and audio are larger than text, and cannot be truncated. */
 const MAX_CONTENT_BYTES = 8 * 1024 * 1024;
 
-/** Replaces an output that was too large. */
+/** Stands in for an output that was too large. */
 export interface Truncated {
   readonly truncated: true;
-  /** The size in bytes of UTF-8: of a string itself, and of the JSON of any other output. */
+  /** The size in UTF-8 bytes: of the output itself if it is a string, otherwise of its JSON. */
   readonly originalBytes: number;
   /** The beginning of the output. */
   readonly text: string;
@@ -285,13 +291,16 @@ interface Refused {
 
 type Kept<T> = { readonly ok: true; readonly value: T } | Refused;
 
-/** Returns a tool's output as JSON of at most `maxBytes`. The error message names the problem. */
+/**
+ * Returns a tool's output as JSON of at most `maxBytes`. If the output is not JSON, the error message names the part
+ * that is not.
+ */
 export function keepOutput(output: unknown, maxBytes: number): Kept<JSONValue> {
   const whole = written(output);
   return whole.ok ? { ok: true, value: shortened(whole.value, whole.text, maxBytes) } : whole;
 }
 
-/** Returns a tool's output as JSON, and the text whose size counts. */
+/** Returns a tool's output as JSON, together with the text whose size is measured. */
 function written(
   output: unknown,
 ): { readonly ok: true; readonly value: JSONValue; readonly text: string } | Refused {
@@ -352,7 +361,7 @@ function cutValue(value: JSONValue, maxBytes: number): JSONValue {
 function cut(text: string, maxBytes: number): JSONValue {
   const originalBytes = byteLength(text);
   let characters = maxBytes;
-  // The length that quoting adds depends on the text.
+  // How many characters the quoting adds depends on the text, so the length is reduced until the JSON fits.
   for (;;) {
     const truncated = { truncated: true, originalBytes, text: head(text, characters) } as const;
     if (characters === 0 || !isLongerThan(JSON.stringify(truncated), maxBytes))
@@ -362,7 +371,7 @@ function cut(text: string, maxBytes: number): JSONValue {
 }
 
 function bytesAsBase64(this: Record<string, unknown>, key: string, value: unknown): unknown {
-  // `JSON.stringify` has already called a Buffer's toJSON, so the value is read from the parent object.
+  // `JSON.stringify` has already called the `toJSON` of a Buffer, so the original value is read from the parent object.
   const original = this[key];
   return original instanceof Uint8Array || original instanceof ArrayBuffer
     ? convertDataContentToBase64String(original)

@@ -1,11 +1,12 @@
-// Prepares a configuration's tools once for all runs: a form for the model that contains nothing executable, and a form
-// for the runtime, which executes the calls.
+// Prepares the tools of a configuration once for all runs. The form for the model contains nothing executable; the form
+// for the runtime executes the calls.
 //
 // Invariants
-//   TOOLS-1. No tool reaches the model without a schema: the SDK would send an empty schema and pass the arguments
-//       through unchecked.
-//   TOOLS-2. A schema is converted to JSON Schema once per tool object, for any number of runs.
-//   TOOLS-3. The SDK cannot execute, approve or call back the tools that it offers to the model.
+//   TOOLS-1. No tool without a schema reaches the model, because the SDK would send an empty schema and pass the
+//       arguments on unchecked.
+//   TOOLS-2. A schema is converted to JSON Schema only once per tool object, for any number of runs.
+//   TOOLS-3. The SDK cannot execute the tools that it offers to the model, ask for their approval, or call their
+//       callbacks.
 
 import type { ModelMessage, Schema, ToolSet } from 'ai';
 import { z } from 'zod';
@@ -31,11 +32,14 @@ import {
 /** The options that the runtime passes to `execute`: those of the AI SDK, and an idempotency key. */
 export interface ToolExecuteOptions {
   readonly toolCallId: string;
-  /** The messages that the model had read at the time of the call, without the system prompt. */
+  /** The messages that the model had read when it made the call, without the system prompt. */
   readonly messages: readonly ModelMessage[];
   readonly abortSignal: AbortSignal;
   readonly context: unknown;
-  /** The same for every attempt at this call, even after a crash: pass it to operations that must not happen twice. */
+  /**
+   * The call's key, which is the same for every attempt, even after a crash: pass it to operations that must not happen
+   * twice.
+   */
   readonly idempotencyKey: string;
 }
 
@@ -51,50 +55,60 @@ interface ModelOutputOptions {
   readonly output: unknown;
 }
 
-/** One tool, as the runtime runs it. */
+/** A tool in the form in which the runtime runs it. */
 export interface ToolEntry {
   readonly name: string;
-  /** Applies coercions, defaults and transformations. Never rejects; `message` is for the model. */
+  /**
+   * Validates the arguments and applies the schema's coercions, defaults and transformations. Never rejects; `message`
+   * explains to the model why the arguments are invalid.
+   */
   validate(
     input: unknown,
   ): Promise<
     | { readonly ok: true; readonly value: unknown }
     | { readonly ok: false; readonly message: string }
   >;
-  /** The input schema for a model; null while it is not known yet. */
+  /** The input schema for a model; null as long as it is not known. */
   jsonSchema(): Readonly<Record<string, unknown>> | null;
   /**
-   * The author's function, which may throw and may return anything. Null if the runtime handles the call itself (`ask_user`).
+   * The author's function, which may throw or return anything. Null if the runtime handles the call itself
+   * (`ask_user`).
    */
   readonly execute: ((input: unknown, options: ToolExecuteOptions) => unknown) | null;
   readonly needsApproval: boolean | ((input: unknown, options: ApprovalOptions) => unknown);
-  /** Returns the question that asks the user for approval; may throw or return anything. Null for the runtime's question. */
+  /**
+   * Returns the question that asks the user for approval; may throw or return anything. Null to use the runtime's
+   * question.
+   */
   readonly approvalQuestion: ((input: unknown, options: ApprovalOptions) => unknown) | null;
   /** A short description of the tool: its title, or the first sentence of its description; null if unknown or too long. */
   readonly about: string | null;
-  /** The identities that may approve a call; undefined for those in the subagent's configuration. */
+  /** The identities that may approve a call; undefined to use those in the subagent's configuration. */
   readonly answerableBy: readonly string[] | undefined;
   /** As in `AskedQuestion`. */
   readonly mayDiffer: false | readonly string[];
   readonly toModelOutput: ((options: ModelOutputOptions) => unknown) | null;
   /** The time limit of one call, in milliseconds; overrides the run's limit. */
   readonly timeoutMs: number | undefined;
-  /** The runtime's own handling of a call, instead of `execute`; null for an ordinary tool. */
+  /**
+   * Which tool of the runtime this is, whose calls the runtime handles instead of calling `execute`; null for an
+   * ordinary tool.
+   */
   readonly role: ToolRole | null;
   /** Whether a call only waits for other subagents. */
   readonly delegates: boolean;
-  /** Whether a call with an unknown outcome may be repeated, with the same key. */
+  /** Whether a call with an unknown outcome may be repeated with the same key. */
   readonly idempotent: boolean;
-  /** Null if a call runs in the app's process. */
+  /** How a client executes the calls; null if they run in the app's process. */
   readonly client: ClientTool | null;
-  /** Where a call runs; undefined to follow the configuration. */
+  /** Where a call runs; undefined to use the setting of the configuration. */
   readonly runs: RunsWhere | undefined;
 }
 
 export interface PreparedTools {
   /** The tools for `generateText`; undefined if there are none. */
   readonly modelTools: ToolSet | undefined;
-  /** The tools by name. Excludes tools that the provider itself executes. */
+  /** The tools by name. Does not contain tools that the provider itself executes. */
   readonly execution: ReadonlyMap<string, ToolEntry>;
 }
 
@@ -102,11 +116,11 @@ export interface PrepareToolsOptions {
   readonly reserved?: readonly string[];
   /** The runtime's own tools, whose names an author may not use. */
   readonly builtIn?: Readonly<Record<string, unknown>>;
-  /** Decides before the tools' own `needsApproval`. @defaultValue none */
+  /** Takes precedence over the tools' own `needsApproval`. @defaultValue none */
   readonly toolApproval?: ToolApproval | undefined;
 }
 
-/** Tool names that every provider accepts. */
+/** A pattern for tool names that every provider accepts. */
 const namePattern = /^[a-zA-Z0-9_-]{1,64}$/;
 
 const anyFunction = z.custom<(...args: unknown[]) => unknown>(
@@ -114,7 +128,7 @@ const anyFunction = z.custom<(...args: unknown[]) => unknown>(
   { error: 'expected a function' },
 );
 
-/** The properties of a tool whose calls a client executes. */
+/** The properties of a tool whose calls are executed by a client. */
 export const clientChecks = {
   runsAt: z.literal('client').optional(),
   resultSchema: z.unknown().optional(),
@@ -122,11 +136,11 @@ export const clientChecks = {
   timeoutMs: z.number().positive().optional(),
 };
 
-/** How long a call waits for a client's result, if its tool sets no `timeoutMs`. */
+/** How long a call waits for a client's result if its tool does not set `timeoutMs`. */
 const CLIENT_TIMEOUT_MS = 300_000;
 
 /**
- * Returns how a client executes a tool's calls; null if no client does.
+ * Returns how a client executes a tool's calls; null if the calls do not run at a client.
  * @throws {ConfigurationError} `INVALID_TOOL`, `INVALID_SCHEMA`
  */
 export function clientToolOf(tool: object, where: string): ClientTool | null {
@@ -162,17 +176,19 @@ const shape = z.object({
     .optional(),
   /** The identities that may approve a call. */
   answerableBy: identities.optional(),
-  /** An approval that lasts leaves these arguments free. False if an approval cannot last. */
+  /**
+   * The arguments that later calls may change if an approval lasts. False if an approval of this tool must not last.
+   */
   lasting: z
     .union([z.literal(false), z.strictObject({ free: z.array(z.string().min(1)) })])
     .optional(),
   toModelOutput: anyFunction.optional(),
   strict: z.boolean().optional(),
-  /** The tool's effects, such as `email.sent`; empty if it has none. An answer's claims are checked against them. */
+  /** The tool's effects, such as `email.sent`; empty if it has none. Claims in an answer are compared with them. */
   effects: z.array(z.string().min(1)).optional(),
   /** Whether a call may be repeated after a crash, with the same `idempotencyKey`. */
   idempotent: z.boolean().optional(),
-  /** Where a call runs; overrides the configuration's place for steps. */
+  /** Where a call runs; overrides the setting of the configuration. */
   runs: z.enum(RUNS_WHERE).optional(),
   ...clientChecks,
 });
@@ -183,8 +199,8 @@ type SourceTool = z.infer<typeof shape> & Readonly<Record<string, unknown>>;
  * Prepares AI SDK tools: `tool()`, `dynamicTool()`, provider tools, and the older form with `parameters` instead of
  * `inputSchema`. Keeps the properties that a model reads (description, schema, strict, inputExamples, providerOptions),
  * `metadata`, and those that the runtime needs (`execute`, `needsApproval`, `toModelOutput`, and the additions
- * `timeoutMs`, `idempotent`, `approvalQuestion`, `answerableBy`, `lasting`, `runs`). If the description is a function, it is
- * called once, here, without a context. `onInput…` callbacks and `deferLoading` are ignored.
+ * `timeoutMs`, `idempotent`, `approvalQuestion`, `answerableBy`, `lasting`, `runs`). If the description is a function,
+ * it is called once, at this point and without a context. `onInput…` callbacks and `deferLoading` are ignored.
  *
  * A `jsonSchema()` without `validate` accepts every value, as in the AI SDK.
  * @throws {ConfigurationError} TOOL_WITHOUT_SCHEMA, INVALID_SCHEMA, INVALID_TOOL, INVALID_TOOL_NAME or RESERVED_TOOL_NAME; the
@@ -263,7 +279,7 @@ function modelTool(
   };
 }
 
-/** Returns whether any call of these tools may need the user's approval. */
+/** Returns whether a call of any of these tools may need the user's approval. */
 export function mayNeedApproval({
   tools = {},
   toolApproval,
@@ -274,8 +290,8 @@ export function mayNeedApproval({
 }
 
 /**
- * Returns the words about approval to add to a tool's description; the subagent's context explains them. A model that
- * does not know about the approval asks the user itself, and the user is then asked twice.
+ * Returns the text about approval that is added to a tool's description; the subagent's system prompt explains it.
+ * Without this text, the model would ask the user itself, and the user would then be asked twice.
  */
 function approvalMark(name: string, tool: unknown, toolApproval: ToolApproval | undefined): string {
   const { needsApproval } = propertiesOf(tool);
@@ -346,7 +362,7 @@ function toolEntry(
         : { ok: false, message: invalidInputMessage(name, validated.error) };
     },
     jsonSchema: () => knownJsonSchema(schema),
-    // The tool may be a class instance, so its functions are called as methods.
+    // The tool may be an instance of a class, so its functions are called as methods.
     execute: execute ? (...args) => execute.apply(tool, args) : null,
     needsApproval:
       typeof needsApproval === 'function'
@@ -364,7 +380,7 @@ function toolEntry(
     toModelOutput: toModelOutput ? (...args) => toModelOutput.apply(tool, args) : null,
     timeoutMs: client ? undefined : timeoutMs,
     role: roleOf(tool),
-    // A call at a client holds no run slot.
+    // The run waits while a client executes the call, so the call holds no run slot.
     delegates: client !== null || delegates(tool),
     idempotent: isIdempotent(tool),
     client,
@@ -374,7 +390,7 @@ function toolEntry(
 
 const MAX_ABOUT_CHARS = 200;
 
-/** Returns a short text that describes a tool to a person; null if unknown or too long. */
+/** Returns a short text that describes a tool to the user; null if there is none or it is too long. */
 function aboutOf({ title }: SourceTool, description = ''): string | null {
   const words = typeof title === 'string' && title.trim() !== '' ? title : description;
   const [first = ''] = words.trim().split(/(?<=[.!?])\s+(?=\p{Lu})|\n/u);
@@ -383,15 +399,16 @@ function aboutOf({ title }: SourceTool, description = ''): string | null {
 }
 
 /**
- * Returns whether a call may be repeated. By default, only calls that wait for other subagents may be repeated. A repeated call at a
- * client is the same call.
+ * Returns whether a call may be run again after its outcome has become unknown. By default, only calls that wait for
+ * other subagents may be repeated. A call that a client executes keeps its id when it is repeated, so the client
+ * recognises it.
  */
 export function isIdempotent(tool: object): boolean {
   if ('runsAt' in tool && tool.runsAt === 'client') return true;
   return 'idempotent' in tool ? tool.idempotent === true : delegates(tool);
 }
 
-/** Returns whether a tool's author wants its calls to be jobs. */
+/** Returns whether a tool's author has specified that its calls run as jobs. */
 export function runsAsJob(tool: unknown): boolean {
   return typeof tool === 'object' && tool !== null && 'runs' in tool && tool.runs === 'jobs';
 }

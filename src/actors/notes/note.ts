@@ -1,15 +1,16 @@
 // A note: a message from the runtime to a model, composed of the runtime's sentences and of quotations.
 //
-// Owns:     the form of notes and quotations.
+// Owns:     the format of notes and quotations.
 // Does not: choose the text (conversation/prompts.ts), mark notes (note-marks.ts), or choose roles.
 //
 // Invariants
-//   NOTE-1. A sentence is a constant of the runtime: its type permits only literals and numbers. `wordsOfApp` permits
+//   NOTE-1. A sentence is a constant of the runtime: its type only permits literals and numbers. `wordsOfApp` permits
 //       text that the app's author wrote for the model (a greeting, `injectSystemMessage`).
-//   NOTE-2. A quotation is one line of JSON. Its content cannot end the line, begin another, or contain invisible
-//           characters: line breaks, control and format characters and `<` are escaped.
-//   NOTE-3. A note that is too long is shortened inside its quoted strings; its form stays intact.
-//   NOTE-4. Models that read a conversation or a report (summary, memory, claims) receive it in notes, too.
+//   NOTE-2. A quotation is written as one line of JSON. Its content cannot end this line, begin another, or contain
+//           invisible characters: line breaks, control and format characters and `<` are escaped.
+//   NOTE-3. A note that is too long is shortened inside its quoted strings, so that its format stays valid.
+//   NOTE-4. A conversation or a report that a model is to read (for a summary, for memory, to check claims) is also
+//       written as notes.
 
 import type { JSONValue } from 'ai';
 import { parsedOrText, propertiesOf } from '../../values/json.ts';
@@ -18,10 +19,10 @@ import { escapes } from '../../values/visible.ts';
 
 declare const trusted: unique symbol;
 
-/** Text of the runtime. */
+/** Text that the runtime wrote. */
 export type Sentence = string & { readonly [trusted]: true };
 
-/** Creates a sentence from literals and numbers; other text does not type-check (NOTE-1). */
+/** Creates a sentence from literals and numbers; other values do not type-check (NOTE-1). */
 export function sentence(
   strings: TemplateStringsArray,
   ...values: readonly (Sentence | number)[]
@@ -29,24 +30,24 @@ export function sentence(
   return strings.reduce((text, part, at) => `${text}${values[at - 1]}${part}`) as Sentence;
 }
 
-/** Creates a sentence from text of the app's author, who also writes the agent's instructions. */
+/** Creates a sentence from a text that the app's author wrote; the author also writes the agent's instructions. */
 export function wordsOfApp(text: string): Sentence {
   return text as Sentence;
 }
 
-/** Other parties' content in quotation, under names that the runtime chooses. */
+/** Content by other authors, quoted under names that the runtime chooses. */
 export type Quotes = Readonly<Record<string, JSONValue>>;
 
-/** A result or progress in place of a turn: `[Subagent task 7 completed]: "…"`. */
+/** The result or progress of a subagent, written in place of a turn: `[Subagent task 7 completed]: "…"`. */
 export interface QuotedTurn {
   readonly subagentId: string;
   readonly how: 'completed' | 'completed with error' | 'reports';
-  /** The error of `completed with error`. */
+  /** The error, if `how` is `completed with error`. */
   readonly error?: string;
   readonly text: string;
 }
 
-/** One message from the runtime to a model. Plain JSON, which journals store. */
+/** One message from the runtime to a model. Plain JSON, so that journals can store it. */
 export interface Note {
   /** A `Sentence`. */
   readonly says?: string;
@@ -56,7 +57,7 @@ export interface Note {
   readonly turns?: readonly QuotedTurn[];
 }
 
-/** A note, or the text that an earlier version stored instead, which is written unchanged. */
+/** A note, or the text that an earlier version stored in place of a note; the text is written unchanged. */
 export type Prompt = Note | string;
 
 /** Returns a note with these parts; empty parts are omitted. */
@@ -64,7 +65,7 @@ export function note(says: Sentence, quotes?: Quotes): Note {
   return { says, ...(quotes && { quotes }) };
 }
 
-/** Returns the note with a sentence appended to its own. */
+/** Returns the note with another sentence appended. */
 export function noteWith(first: Note, says: Sentence): Note {
   return { ...first, says: first.says === undefined ? says : `${first.says} ${says}` };
 }
@@ -74,7 +75,7 @@ export function noteWith(first: Note, says: Sentence): Note {
 const ESCAPED =
   /[\u007f-\u009f\p{Cf}\p{Zl}\p{Zp}\p{Variation_Selector}\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0<]/gu;
 
-/** Matches text without such characters. Most texts match, and this search is fast. */
+/** Matches text that contains none of these characters. Most texts match, and this search is fast. */
 const PLAIN = /^[ -;=-~]*$/;
 
 /** Returns a value as one line of JSON (NOTE-2). */
@@ -84,20 +85,20 @@ export function quoted(value: JSONValue): string {
   return json.replace(ESCAPED, escapes);
 }
 
-/** Returns a plain name unchanged, and any other text quoted. */
+/** Returns a plain name unchanged, and any other text in quotes. */
 export function plainOrQuoted(name: string): string {
   return /^[\w.:-]+$/.test(name) ? name : quoted(name);
 }
 
-/** Returns one line for a turn, without a mark. */
+/** Returns a turn as one line, without a mark. */
 export function turnLine({ subagentId, how, error, text }: QuotedTurn): string {
-  // The runtime's ids are plain, but a name used as an id may be any text.
+  // The runtime's ids are plain, but a name that serves as an id may be any text.
   const id = plainOrQuoted(subagentId);
   const failure = error === undefined ? '' : `: ${quoted(error)}`;
   return `[Subagent task ${id} ${how}${failure}]: ${quoted(text)}`;
 }
 
-/** Returns a prompt as text for readers that are not models: a transcript, a summary, a log. */
+/** Returns a prompt as text that is not for a model: for a transcript, a summary or a log. */
 export function promptText(prompt: Prompt): string {
   if (typeof prompt === 'string') return prompt;
   const { says, quotes, turns = [] } = prompt;
@@ -142,7 +143,7 @@ function clippedValue(value: JSONValue | undefined, maxChars: number): JSONValue
   );
 }
 
-/** A note as a model reads it. */
+/** A note, as read from a model's prompt. */
 export interface ReadNote {
   /** The mark of the note. */
   readonly mark: string;
@@ -161,7 +162,7 @@ const MARK_OF_TURN = /(?<=") \[data ([^\]\s]+)\]$/;
 
 /**
  * Returns the notes in a text: the sentences and quotations under each mark. For models and tests that are programs;
- * does not distinguish genuine notes from forged ones.
+ * does not tell genuine notes from forged ones.
  */
 export function readNotes(text: string): readonly ReadNote[] {
   const notes = new Map<
@@ -187,7 +188,7 @@ export function readNotes(text: string): readonly ReadNote[] {
   return [...notes].map(([mark, read]) => ({ mark, ...read, text: textIn(read.quotes) }));
 }
 
-/** A subagent's task, as its model reads it. */
+/** A subagent's task, as read from its model's prompt. */
 export interface ReadTask {
   /** The description of the task. */
   readonly task: string;

@@ -6,20 +6,22 @@
 //     └──────────────────────── hibernates ◀────────────────────────┘
 //
 // Owns:     the set of awake sessions, and the stored times at which the others must be woken.
-// Does not: know a session's work (awaited.ts), store its state (its journal does), or schedule the search for sessions
-//           that must be awake (wake-scheduler.ts).
+// Does not: know what a session works on (awaited.ts), store its state (its journal does), or decide when to search for
+//           sessions that must be awake (wake-scheduler.ts).
 //
 // Invariants
-//   SESSION-POOL-1. At most one session per id is awake: a request for a session that is leaving waits until it has left.
+//   SESSION-POOL-1. At most one session per id is awake: a request for a session that is being suspended waits until
+//       the session has left the process.
 //   SESSION-POOL-2. A session that is in use or busy is not suspended.
 //   SESSION-POOL-3. A suspended session is woken at its next deadline, possibly by another process: its wake time is
-//       stored before the session leaves. If it cannot be woken then, it is woken later.
-//   SESSION-POOL-4. Sessions that were awake when a process died are woken by the next `start`, and by other processes
-//       that share the journal once the dead process's claims have expired.
+//       stored before the session is suspended. If it cannot be woken at that time, it is woken later.
+//   SESSION-POOL-4. Sessions that were awake when a process died are woken by the next `start`, and also by other
+//       processes that share the journal, once the claims of the dead process have expired.
 //   SESSION-POOL-5. A search wakes only existing sessions: a session that has ended is not started again.
-//   SESSION-POOL-6. If several processes try to wake a session, one succeeds: the claim decides, before a session is
-//       opened or room is made for it. The others report nothing.
-//   SESSION-POOL-7. If more than `maxBusy` sessions are busy, a use is refused in advance: it opens and reads nothing.
+//   SESSION-POOL-6. If several processes try to wake a session, only one succeeds: it must claim the session before it
+//       opens it or makes room for it. The others do not report an error.
+//   SESSION-POOL-7. If `maxBusy` sessions are in use or busy, a use that would wake another one is refused before
+//       anything is opened or read.
 
 import { z } from 'zod';
 import { aFunction, check, type ChecksOf } from '../../values/checks.ts';
@@ -51,18 +53,19 @@ export interface SessionPoolOptions<S extends PooledSession> {
    */
   readonly maxAwake?: number;
   /**
-   * The number of busy or used sessions at which `use` refuses to wake another (`POOL_FULL`), because an overloaded process
-   * serves no session in time. Sessions whose wake time has come are woken regardless. With `Infinity`, `use` never refuses.
+   * The number of sessions in use or busy at which `use` refuses to wake another session (`POOL_FULL`), because a
+   * process that is overloaded serves none of its sessions in time. Sessions whose wake time has come are woken
+   * regardless. With `Infinity`, `use` never refuses.
    * @defaultValue twice `maxAwake`
    */
   readonly maxBusy?: number;
   /**
-   * The approximate interval at which the pool searches for sessions that must be awake, in milliseconds, because the
-   * process that suspended them may have died, and failed wakes are retried. With `Infinity`, only `start` searches,
-   * for a process that an external clock wakes. @defaultValue 30_000
+   * The approximate interval, in milliseconds, at which the pool searches for sessions that must be awake. The search
+   * is necessary because the process that suspended them may have died, and because failed wakes are retried. With
+   * `Infinity`, only `start` searches; use this for a process that an external clock starts. @defaultValue 30_000
    */
   readonly lookMs?: number;
-  /** Called with errors of a session that is not in use. */
+  /** Called with the errors of a session that is not in use. */
   readonly onError?: (error: unknown, where: string) => void;
 }
 
@@ -95,21 +98,21 @@ function checkedPool<S extends PooledSession>(
   };
 }
 
-/** Selects questions of a pool's sessions. */
+/** Selects questions from the sessions of a pool. */
 export interface QuestionsQuery {
   /** The kind of question. @defaultValue both */
   readonly kind?: QuestionView['kind'];
-  /** The `next` of the previous page. @defaultValue from the first session */
+  /** The `next` value of the previous page. @defaultValue from the first session */
   readonly after?: string;
-  /** The number of sessions that a page covers, at most 10,000. @defaultValue 100 */
+  /** The maximum number of sessions on a page, at most 10,000. @defaultValue 100 */
   readonly sessions?: number;
 }
 
-/** A page of questions that wait for an answer. */
+/** A page of questions that are waiting for an answer. */
 export interface QuestionsPage {
-  /** The questions by session, in the order of session ids; within a session in the order in which they were asked. */
+  /** The questions by session, in order of session ids, and within a session in the order in which they were asked. */
   readonly questions: readonly (QuestionView & { readonly sessionId: string })[];
-  /** The sessions whose entries cannot be read, each with the error. */
+  /** The sessions whose entries could not be read, each with the error. */
   readonly unread: readonly { readonly sessionId: string; readonly error: unknown }[];
   /** The value of `after` for the next page; null on the last page. */
   readonly next: string | null;
@@ -121,22 +124,22 @@ const querySchema = z.strictObject({
   sessions: z.int().min(1).max(10_000).optional(),
 } satisfies ChecksOf<QuestionsQuery>);
 
-/** The part of a session that a pool uses; `TextSession` and `VoiceSession` implement it. */
+/** The members of a session that a pool uses; `TextSession` and `VoiceSession` implement them. */
 export type PooledSession = Pick<
   BaseSession,
   'id' | 'start' | 'hibernate' | 'events' | 'isIdle' | 'nextDueAt'
 >;
 
-/** The sessions of a process: used or busy ones are in memory, all others sleep in the journal. */
+/** The sessions of a process: sessions that are used or busy are in memory, and all others sleep in the journal. */
 export interface SessionPool<S extends PooledSession> {
   /** The number of awake sessions. */
   readonly awakeCount: number;
-  /** Returns the session with this id if it is awake, for inspection. */
+  /** Returns the session with this id if it is awake, without waking it. */
   awake(sessionId: string): S | undefined;
   /**
    * Passes the session to `use`, after waking or starting it if necessary, and keeps it awake until the result of `use`
-   * has settled. Returns that result. `draining` aborts when `drain` is called: a `use` that keeps the session for a
-   * connected client, as in `serve`, should then end as soon as the session has nothing left to do or say.
+   * has settled. Returns that result. `draining` aborts when `drain` is called. If `use` holds the session for a
+   * connected client, as in `serve`, it should then return as soon as the session has nothing left to do or say.
    * @throws {ConfigurationError} `INVALID_ARGUMENT` for an invalid id, or a `use` that is not a function.
    * @throws {CapacityError} `POOL_FULL` if `maxBusy` other sessions are in use or busy.
    * @throws {OffstageError} `POOL_CLOSED`; `POOL_DRAINING` unless the session is awake here; the errors of `open`, of
@@ -144,22 +147,23 @@ export interface SessionPool<S extends PooledSession> {
    */
   use<T>(sessionId: string, use: (session: S, draining: AbortSignal) => T | Promise<T>): Promise<T>;
   /**
-   * Returns the questions and approvals that wait for an answer, from all sessions of the journal: asleep, awake, and
-   * in other processes. Reads their entries one session at a time, and wakes none. A page may be empty and have a
-   * `next`. The result contains all data of each question: the app decides who may see it.
+   * Returns the questions and approvals that are waiting for an answer in all sessions of the journal, whether a
+   * session is asleep, awake, or in another process. Reads the entries of one session at a time and does not wake the
+   * sessions. A page may be empty and still have a `next`. The result contains all data about each question; the app
+   * decides who may see it.
    * @throws {ConfigurationError} `INVALID_ARGUMENT`; `INVALID_OPTION` if the journal cannot list its scopes.
    * @throws {JournalError} the journal's error.
    */
   questions(query?: QuestionsQuery): Promise<QuestionsPage>;
   /**
-   * Wakes the sessions that an earlier process left awake, and those whose wake time has come; call it first.
-   * Afterwards the pool searches at intervals (`lookMs`).
+   * Wakes the sessions that an earlier process left awake, and those whose wake time has come; call it before all other
+   * methods. After that, the pool searches at intervals (`lookMs`).
    */
   start(): Promise<void>;
   /**
-   * Empties the pool before a deploy: no session starts or wakes here any more, so that another process can take over.
-   * A busy session continues, and is suspended as soon as it is idle and unused; the pool closes after `withinMs` at
-   * the latest. Resolves when the pool is closed. Later calls do not change the time.
+   * Empties the pool before a deploy: from now on, no session is started or woken here, so that another process can
+   * take over. A busy session continues and is suspended as soon as it is idle and unused; the pool closes after
+   * `withinMs` at the latest. Resolves when the pool is closed. Later calls do not change the time limit.
    */
   drain(options?: DrainOptions): Promise<void>;
   /** Suspends all sessions, even busy ones; the next pool continues them. Repeated calls have no effect. */
@@ -167,7 +171,7 @@ export interface SessionPool<S extends PooledSession> {
 }
 
 export interface DrainOptions {
-  /** When busy sessions are suspended too, in milliseconds after the call. @defaultValue 20_000 */
+  /** How long after the call even busy sessions are suspended, in milliseconds. @defaultValue 20_000 */
   readonly withinMs?: number;
 }
 
@@ -175,9 +179,9 @@ const drainSchema = z.strictObject({
   withinMs: z.number().nonnegative().optional(),
 } satisfies ChecksOf<DrainOptions>);
 
-/** The interval at which a draining pool suspends sessions that have become idle. */
+/** The interval at which a draining pool checks for sessions that have become idle, and suspends them. */
 const DRAIN_STEP_MS = 50;
-/** Error codes of a failed start that mean that there is no session to continue. */
+/** The error codes of a failed start that mean that there is no session to continue. */
 const NONE_THERE: ReadonlySet<unknown> = new Set(['UNKNOWN_SESSION', 'CLOSE_INTERRUPTED']);
 
 const sessionName = z.string().min(1).max(200);
@@ -187,7 +191,7 @@ const anyFunction = z.custom((value) => typeof value === 'function', {
 });
 
 /**
- * Creates a pool, which wakes a session for each use, and suspends it when it is idle and unused.
+ * Creates a pool, which wakes a session for each use and suspends it when it is idle and unused.
  * @throws {ConfigurationError} `INVALID_OPTION`, with the option and the expected value.
  */
 export function createSessionPool<S extends PooledSession>(
@@ -201,7 +205,7 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
   readonly #times: WakeTimes;
   readonly #entries = new Map<string, PooledEntry<S>>();
   readonly #wakeScheduler: WakeScheduler;
-  /** The current searches, each of which may hold a claim. */
+  /** The attempts to wake a session that are in progress; each may hold a claim. */
   readonly #looks = new Set<Promise<boolean>>();
   #stopSweep: (() => void) | null = null;
   #closed: Promise<void> | null = null;
@@ -273,7 +277,7 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
       } catch (error) {
         unread.push({ sessionId, error });
       }
-      // Folding a long session takes a while, so other tasks run in between.
+      // Reading a long session takes a while, so other tasks run in between.
       await new Promise<void>((resolve) => environment.scheduler.yieldThen(resolve));
     }
     const last = later.length > sessions ? later[sessions - 1] : undefined;
@@ -311,20 +315,21 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
   async #close(): Promise<void> {
     this.#stopSweep?.();
     const stopped = this.#wakeScheduler.stop();
-    // A session that is about to leave may still stay, so the loop repeats.
+    // A session that is being suspended may turn out to stay, so the loop repeats.
     while (this.#entries.size > 0)
       await Promise.all(
         [...this.#entries.values()].map(async (entry) => {
           await entry.started.catch(() => {});
-          // A session that failed to start removes itself.
+          // A session that failed to start is removed by its own error handling.
           if (this.#entries.get(entry.id) === entry) await this.#sendAway(entry);
         }),
       );
-    // Claims belong to the process: a late release by this pool would end a claim of the next pool.
+    // Waits because claims belong to the process: if this pool released one late, it would end a claim of the next
+    // pool.
     await Promise.all([stopped, ...this.#looks]);
   }
 
-  /** Returns the session once it is usable, and counts it as in use. */
+  /** Returns the session as soon as it is usable, and counts one more use of it. */
   async #startedEntry(sessionId: string): Promise<PooledEntry<S>> {
     for (;;) {
       const entry = await this.#entry(sessionId);
@@ -333,7 +338,8 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
         return entry;
       } catch (error) {
         this.#leave(entry);
-        // The start only looked for an existing session, or finished an earlier process's close; now a new session may start.
+        // The failed start only looked for an existing session, or completed a close that an earlier process had begun;
+        // now a new session may start.
         if (!NONE_THERE.has(codeOf(error))) throw error;
         await entry.left;
       }
@@ -353,7 +359,7 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
     if (this.#closed) throw new OffstageError('POOL_CLOSED', 'The pool was closed');
   }
 
-  /** Returns the awake session, or wakes it; counts it as in use. */
+  /** Returns the awake session, or wakes it; counts one more use of it. */
   async #entry(sessionId: string, ifKnown = false): Promise<PooledEntry<S>> {
     for (;;) {
       this.#checkOpen();
@@ -401,7 +407,7 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
     entry.begin(async () => {
       try {
         await session.start({ ifKnown });
-        //   SESSION-POOL-4. Set only after the start, because another process may have the session.
+        //   SESSION-POOL-4. Set only after the start, because until then another process may have the session.
         await this.#times.set(sessionId, AT_ONCE);
       } catch (error) {
         // Another attempt may start as soon as this entry is gone.
@@ -427,7 +433,10 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
       );
   }
 
-  /** Suspends the sessions that have been idle longest, until there is room for `more`; busy sessions stay. */
+  /**
+   * Suspends the sessions that have been idle longest until there is room for `more` sessions; does not suspend busy
+   * ones.
+   */
   #makeRoom(more = 0): void {
     if (this.#entries.size + more <= this.#options.maxAwake) return;
     const staying = [...this.#entries.values()].filter((entry) => !entry.isLeaving);
@@ -437,7 +446,7 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
       void this.#sendAway(entry);
   }
 
-  /** Makes a session leave; `leave` is its last operation in this process. */
+  /** Removes a session from the pool; `leave` is the last operation on it in this process. */
   #leaves(entry: PooledEntry<S>, leave: () => Promise<unknown>): Promise<void> {
     return entry.goAway(async () => {
       try {
@@ -461,15 +470,15 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
       // SESSION-POOL-3
       await this.#times.set(id, dueAt);
     } catch (error) {
-      // Unless the pool is closed, the session stays until its wake time can be stored.
+      // If its wake time cannot be stored, the session stays, unless the pool is closed.
       if (!this.#closed && !entry.isOver) throw error;
       this.#report(error, `the time of ${id}`);
     }
     const isStill = session.isIdle && session.nextDueAt === dueAt;
     if (!isStill && !this.#closed) {
-      // SESSION-POOL-2. An event arrived meanwhile.
+      // SESSION-POOL-2. An event arrived while the wake time was being stored.
       await this.#times.set(id, AT_ONCE);
-      // A session that has ended leaves in any case.
+      // A session that has ended is removed in any case.
       if (!entry.isOver) return;
     }
     let isAsleep = false;
@@ -505,9 +514,9 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
     this.#makeRoom();
   }
 
-  /** Wakes a session if it exists; its due work then starts. Returns whether any process has the session. */
+  /** Wakes a session if it exists, which starts the work that is due. Returns whether any process has the session. */
   #look(sessionId: string, isTaken = false): Promise<boolean> {
-    // There is no need to look for a session that is awake, unless it is leaving and has a new claim.
+    // A session that is already awake need not be woken, unless it is being suspended and has a new claim.
     if (!isTaken && (this.#isLeaving || this.#entries.has(sessionId))) return Promise.resolve(true);
     const look = this.#wakeIfFree(sessionId, isTaken).finally(() => this.#looks.delete(look));
     this.#looks.add(look);
@@ -520,7 +529,7 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
       return true;
     } catch (error) {
       if (this.#isLeaving) return true;
-      // SESSION-POOL-6. Another process has it, or had it until that process died.
+      // SESSION-POOL-6. Another process has the session, or had it until that process died.
       if (codeOf(error) !== 'SCOPE_IN_USE') this.#report(error, `waking ${sessionId}`);
       return false;
     }
@@ -534,7 +543,7 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
       const entry = await this.#entry(sessionId, true);
       await entry.started.finally(() => this.#leave(entry));
     } catch (error) {
-      // A session that is awake here still needs the claim.
+      // If the session is awake here, it still needs the claim.
       if (!this.#entries.has(sessionId)) await journal.release?.(sessionId);
       // SESSION-POOL-5
       if (!NONE_THERE.has(codeOf(error))) throw error;
@@ -559,7 +568,7 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
   }
 }
 
-/** An awake session with its current users, and the time of its last use. */
+/** An awake session, the number of its current uses, and the time of its last use. */
 class PooledEntry<S extends PooledSession> {
   readonly id: string;
   readonly session: S;
@@ -573,7 +582,10 @@ class PooledEntry<S extends PooledSession> {
   #uses = 0;
   #leaving: Promise<void> | null = null;
 
-  /** @param gone Called when the session is over although the pool did not suspend it; `hasEnded`: no process continues it. */
+  /**
+   * @param gone Called if the session ends or is suspended, but not by the pool; `hasEnded`: whether it has ended, so
+   * that no process continues it.
+   */
   constructor(id: string, session: S, now: () => number, gone: (hasEnded: boolean) => void) {
     this.id = id;
     this.session = session;
@@ -589,7 +601,7 @@ class PooledEntry<S extends PooledSession> {
 
   begin(start: () => Promise<void>): void {
     this.started = start();
-    // The session's users receive the error.
+    // The callers that use the session receive the error.
     this.started.catch(() => {});
   }
 
@@ -603,7 +615,7 @@ class PooledEntry<S extends PooledSession> {
     this.usedAt = this.#now();
   }
 
-  /** Whether the session is unused and idle. */
+  /** Whether the session may be suspended because it is unused and idle. */
   get mayLeave(): boolean {
     return this.#uses === 0 && !this.isLeaving && (this.isOver || this.session.isIdle);
   }
@@ -612,14 +624,14 @@ class PooledEntry<S extends PooledSession> {
     return this.#leaving !== null;
   }
 
-  /** Settles when the session has left, or is to stay. */
+  /** Settles when the attempt to suspend the session has ended. */
   get left(): Promise<void> {
     return (this.#leaving ?? Promise.resolve()).catch(() => {});
   }
 
-  /** Makes the session leave; concurrent calls share one attempt. */
+  /** Removes the session from this process with `leave`; concurrent calls share one attempt. */
   goAway(leave: () => Promise<void>): Promise<void> {
-    // `#leaving` is set before `leave` runs, so that events during `leave` see it.
+    // `#leaving` is set before `leave` runs, so that code that handles events during `leave` sees it.
     this.#leaving ??= Promise.resolve()
       .then(leave)
       .finally(() => (this.#leaving = null));

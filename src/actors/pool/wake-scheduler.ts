@@ -6,24 +6,24 @@
 //   round ──────▶ all, from the first one on ────┘
 //
 // Owns:     the timer, the progress of a search, and the sessions left for the next round.
-// Does not: wake sessions (session-pool.ts), or know which process has a session (its claim decides).
+// Does not: wake sessions (session-pool.ts), or know which process has a session (the session's claim decides).
 //
 // Invariants
 //   WAKE-SCHEDULER-1. After the first search, there is a round at least every 1.25 × `lookMs`, even if a search failed.
-//   WAKE-SCHEDULER-2. A session that could not be woken is retried in the next round, not earlier: a session that
-//       another process has, or that cannot start, causes no busy loop.
-//   WAKE-SCHEDULER-3. Processes that share a journal do not search at the same moment; if the journal can give each
-//       process different sessions (`take`), no process tries another's sessions.
-//   WAKE-SCHEDULER-4. After `stop` no session is woken.
+//   WAKE-SCHEDULER-2. A session that could not be woken is retried in the next round, not earlier. Otherwise, a session
+//       that another process has, or that cannot start, would cause a busy loop.
+//   WAKE-SCHEDULER-3. Processes that share a journal do not search at the same moment. If the journal can give each
+//       process different sessions (`take`), no process tries to wake the sessions that another process was given.
+//   WAKE-SCHEDULER-4. After `stop`, no session is woken.
 
 import type { Environment } from '../ports/environment.ts';
 import type { WakeTime, WakeTimes } from '../ports/wake-times.ts';
 
-/** A position after the wake times of all awake sessions, and before every deadline. */
+/** A position in the wake times that comes after those of all awake sessions, and before every deadline. */
 const ASLEEP: WakeTime = { at: Number.MIN_VALUE, scope: '' };
-/** The number of sessions woken at once. */
+/** The number of sessions that are woken at the same time. */
 const BATCH = 16;
-/** WAKE-SCHEDULER-3. The maximum random delay after a known time, if other processes may also know the time. */
+/** WAKE-SCHEDULER-3. The maximum random delay added to a known time if other processes may also know that time. */
 const SPREAD_MS = 1000;
 
 export interface AlarmPorts {
@@ -34,10 +34,11 @@ export interface AlarmPorts {
   /** Whether other processes may have pools on this journal. */
   readonly isShared: boolean;
   /**
-   * Wakes a session; `isTaken`: whether it is already claimed. Resolves to whether any process has the session. Never rejects.
+   * Wakes a session; `isTaken`: whether this process has already claimed it. Resolves to whether any process has the
+   * session. Never rejects.
    */
   wake(sessionId: string, isTaken: boolean): Promise<boolean>;
-  /** Reports the failure of a search that has no caller. */
+  /** Reports the error of a search that was not started by a caller. */
   failed(error: unknown): void;
 }
 
@@ -48,7 +49,7 @@ export class WakeScheduler {
   #roundAt = -Infinity;
   #at = Infinity;
   #cancel: (() => void) | null = null;
-  /** The current takes, each of which ends when its sessions are awake. */
+  /** The calls of `take` that are in progress; each ends when the sessions that it returned are awake. */
   readonly #takes = new Set<Promise<void>>();
   #isStopped = false;
 
@@ -56,7 +57,7 @@ export class WakeScheduler {
     this.#ports = ports;
   }
 
-  /** Wakes the sessions whose time has come. Rejects if the times cannot be read; the next round tries again. */
+  /** Wakes the sessions whose time has come. Rejects if the wake times cannot be read; the next round tries again. */
   async look(): Promise<void> {
     // With an infinite interval, every search is a round.
     const isRound = this.#ports.lookMs === Infinity || this.#now >= this.#roundAt;
@@ -66,25 +67,25 @@ export class WakeScheduler {
       // WAKE-SCHEDULER-3
       this.#roundAt = this.#now + lookMs * (0.75 + environment.random.next() / 2);
     }
-    // WAKE-SCHEDULER-1. Set before any step that can fail or hang.
+    // WAKE-SCHEDULER-1. Set first, because any later step may fail or hang.
     this.#set(this.#roundAt);
     if (this.#ports.times.take) await this.#takeDue();
     else await this.#wakeDue(isRound ? undefined : ASLEEP);
   }
 
-  /** Records a time at which a session must be awake. */
+  /** Schedules a search at a time at which a session must be awake. */
   knows(at: number): void {
     const { isShared, environment } = this.#ports;
     this.#set(isShared ? at + environment.random.next() * SPREAD_MS : at);
   }
 
-  /** Leaves a session that could not be woken to the next round. */
+  /** Postpones a session that could not be woken until the next round. */
   missed(sessionId: string): void {
     this.#missed.add(sessionId);
     this.#set(Math.max(this.#roundAt, this.#now));
   }
 
-  /** Resolves when all sessions taken meanwhile are passed on. */
+  /** Resolves when all sessions that are being taken have been woken or given up. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#cancel?.();

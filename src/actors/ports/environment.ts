@@ -3,16 +3,20 @@
 
 /** Reads the time. */
 export interface Clock {
-  /** Returns milliseconds since 1970-01-01T00:00Z. Never decreases within one process. */
+  /** Returns milliseconds since 1970-01-01T00:00Z. Never goes backwards within one process. */
   now(): number;
   /**
-   * Returns milliseconds since 1970 by the wall clock, which jumps back if it is corrected. For comparison with other systems'
-   * times: when a signature was made, when a connection ends, when other processes wrote entries. @defaultValue now()
+   * Returns milliseconds since 1970 by the wall clock, which may jump back when it is corrected. For comparison with
+   * times of other systems: when a signature was made, when a connection ends, when other processes wrote entries.
+   * @defaultValue now()
    */
   wall?(): number;
 }
 
-/** Returns the time for comparison with other systems' times: after a correction, the wall clock is right again. */
+/**
+ * Returns the wall clock time, for comparison with times of other systems: after the wall clock is corrected, this time
+ * is correct too.
+ */
 export function wallTime(clock: Clock): number {
   return clock.wall?.() ?? clock.now();
 }
@@ -30,8 +34,8 @@ export interface Scheduler {
     options?: { readonly isBackground?: boolean },
   ): () => void;
   /**
-   * Runs `task` after the event loop has handled timers and sockets. Tasks run in order, one per turn of the loop:
-   * subagents' work runs here, so that it never delays audio.
+   * Runs `task` after the event loop has handled timers and sockets. Tasks run in order, one per turn of the loop: the
+   * work of subagents runs here, so that it never delays audio.
    */
   yieldThen(task: () => void): void;
 }
@@ -41,15 +45,15 @@ export interface Ids {
   /** Returns a new id such as `sub_k3f9…`, unique among all processes that share a journal. */
   next(prefix: string): string;
   /**
-   * Returns the id for this key, which is the same whenever the same work is repeated. Absent if work is never
-   * repeated, because it continues from the journal.
+   * Returns the id for this key; the same key always yields the same id, so that repeated work has the same ids. Absent
+   * if work is never repeated, because it is continued from the journal.
    */
   of?(prefix: string, key: string): string;
 }
 
 /** Generates random numbers. */
 export interface Random {
-  /** Returns a uniform number in [0, 1). */
+  /** Returns a uniformly distributed number in [0, 1). */
   next(): number;
 }
 
@@ -61,6 +65,6 @@ export interface Environment {
   readonly scheduler: Scheduler;
   /** New ids. */
   readonly ids: Ids;
-  /** Randomness, for the spread of retries. */
+  /** Randomness, with which retries are spread out in time. */
   readonly random: Random;
 }

@@ -1,11 +1,11 @@
-// A source of events for a service: a webhook, a poll, a queue, a database. The app or an adapter implements a source;
-// the service calls the source, never the reverse.
+// A source of events for a service: a webhook, a poll, a queue, a database. The app or an adapter implements a source,
+// and the service calls it, not the other way round.
 //
 // Guarantees to the implementer
 //   - `start` is called again only after the previous attempt is released: its signal was aborted, `stop` was called,
 //     and both `stop` and the promise of `start` have settled, or exceeded the service's `stopTimeoutMs`.
 //   - `stop` is called once for each `start`, even if `start` threw.
-//   - An error at any time ends only this attempt. The source is restarted, with growing delays.
+//   - An error at any time ends only this attempt. The source is restarted, with increasing delays.
 //
 // Duties of the implementer
 //   - Free all resources when the signal aborts or `stop` is called.
@@ -16,9 +16,9 @@ import type { Environment } from './environment.ts';
 
 /** An external event, as a source emits it. */
 export interface ExternalEvent {
-  /** The system that emitted the event, such as `webhook`: no blanks, brackets or quotes. */
+  /** The system that emitted the event, such as `webhook`, without blanks, brackets or quotes. */
   readonly source: string;
-  /** The type of the event, such as `order.status_changed`: no blanks, brackets or quotes. */
+  /** The type of the event, such as `order.status_changed`, without blanks, brackets or quotes. */
   readonly type: string;
   /** The event's data: JSON, or a value that `JSON.stringify` converts; at most the service's `maxEventBytes`. */
   readonly data: unknown;
@@ -33,12 +33,12 @@ export type EventRefusal =
   | 'too_large'
   /** `shouldInvoke` returned false. */
   | 'ignored'
-  /** Too many events are queued: retry later. */
+  /** Too many events are queued; the source may try again later. */
   | 'full'
-  /** The attempt, or the service, has ended. */
+  /** The attempt or the service has ended. */
   | 'stopped';
 
-/** The result of emitting an event: either it is in the journal and queued for the agent, or it was refused. */
+/** The result of emitting an event: the event is in the journal and queued for the agent, or it was refused. */
 export type EventReceipt =
   | { readonly accepted: true; readonly eventId: string }
   | { readonly accepted: false; readonly reason: EventRefusal; readonly message: string };
@@ -50,7 +50,10 @@ export type EmitEvent = (event: ExternalEvent) => Promise<EventReceipt>;
 export interface EventSourceContext {
   /** The source of time and randomness. */
   readonly environment: Environment;
-  /** Reports that this attempt failed after `start` returned: the attempt is released and the source is restarted later. */
+  /**
+   * Reports a failure of this attempt after `start` has returned: the attempt is released, and the source is restarted
+   * later.
+   */
   fail(error: unknown): void;
   /** Reports an error to the session's `onError`. The attempt continues. */
   report(error: unknown): void;
@@ -61,9 +64,10 @@ export interface EventSourceConfig {
   /** The name of the source in views and errors; unique within its service. */
   readonly name: string;
   /**
-   * Starts to emit. May return once the source is ready, or run until the signal aborts. An error or a rejection is a failure.
+   * Starts to emit. May return when the source is ready, or run until the signal aborts. If it throws or rejects, the
+   * attempt has failed.
    */
   start(emit: EmitEvent, signal: AbortSignal, context: EventSourceContext): void | Promise<void>;
-  /** Frees the resources of `start`, unless the signal's abort is enough. */
+  /** Frees the resources of `start`; not needed if aborting the signal is enough. */
   stop?(): void | Promise<void>;
 }

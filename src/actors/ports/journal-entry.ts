@@ -1,7 +1,8 @@
-// Validates journals that an app passes, and entries read from outside; this is the only definition of their form.
+// Validates journals that an app passes, and entries that are read from outside; their format is defined only here.
 //
 //   JOURNAL-ENTRY-1. The error for an invalid entry names the entry's origin, and its scope, unit and seq if present. A
-//       valid entry is returned with its original event object: no key is dropped, renamed or merged, whatever its name.
+//       valid entry is returned with its original event object, in which no key is dropped, renamed or merged, whatever
+//       its name.
 
 import { aFunction, check } from '../../values/checks.ts';
 import { z } from 'zod';
@@ -11,7 +12,7 @@ import { isStorable } from '../../values/storable.ts';
 import { JournalError, journalCorrupt } from './journal-error.ts';
 import type { JournalEntry } from './journal.ts';
 
-/** Only machines interpret an event's content; copying it would cost more than the check. */
+/** Only machines interpret the content of an event; copying it would cost more than this check. */
 const eventSchema = z.custom<JournalEntry['event']>(
   (event) =>
     typeof event === 'object' &&
@@ -31,7 +32,7 @@ const entrySchema: z.ZodType<JournalEntry> = z.object({
   event: eventSchema,
 });
 
-/** Checks a journal that an app passes to a wrapping journal. */
+/** Checks the journal that an app passes to a journal that wraps it. */
 export const journalSchema = z.looseObject({
   append: aFunction,
   read: aFunction,
@@ -44,7 +45,7 @@ export const journalSchema = z.looseObject({
 });
 
 /**
- * Checks an entry that was read. `source` names the entry's origin, such as a path or a database.
+ * Checks an entry that was read from storage. `source` names where the entry comes from, such as a path or a database.
  * @throws {JournalError} `JOURNAL_CORRUPT` (JOURNAL-ENTRY-1)
  */
 export function journalEntryOf(value: unknown, source: string): JournalEntry {
@@ -55,15 +56,15 @@ export function journalEntryOf(value: unknown, source: string): JournalEntry {
     if (success) return data;
     why = z.prettifyError(error);
   } catch (cause) {
-    // The value is a Proxy that is revoked or throws.
+    // The value is a Proxy that is revoked, or whose traps throw.
     why = messageOf(cause);
   }
   throw journalCorrupt(source, `${nameOf(value)} is none: ${why}`);
 }
 
-/** The maximum length of scope and unit together, in bytes: the size of a PostgreSQL index entry. */
+/** The maximum length of scope and unit together, in bytes, so that both fit into a PostgreSQL index entry. */
 const MAX_NAME_BYTES = 2600;
-/** The maximum of PostgreSQL's integer columns. */
+/** The largest value of PostgreSQL's integer columns. */
 const MAX_INTEGER = 2_147_483_647;
 
 /**
@@ -102,7 +103,7 @@ function invalid(entry: JournalEntry, what: string): JournalError {
   });
 }
 
-/** Returns a text such as `entry 3 of sub_1 in ses_1`, with the known parts. */
+/** Returns a text such as `entry 3 of sub_1 in ses_1`, which contains the parts that are known. */
 function nameOf(value: unknown): string {
   try {
     const { scope, unit, seq } = (value ?? {}) as Partial<Record<keyof JournalEntry, unknown>>;

@@ -1,11 +1,11 @@
-// The errors of a journal. A commit unit only reads whether a retry can help.
+// The errors of a journal. A commit unit only evaluates whether a retry can help.
 
 import { CapacityError, isError, RetryableError } from '../../values/errors.ts';
 import type { JournalEntry, JournalPosition } from './journal.ts';
 
 /**
- * The error of a journal. With `retryable: false`, a retry cannot help, and the unit that appended stops. Codes of the
- * journals that come with Offstage: `FENCED` (this process is not, or no longer, the scope's writer),
+ * The error of a journal. With `retryable: false`, a retry cannot help, and the unit whose append failed stops. Codes
+ * of the journals that come with Offstage: `FENCED` (this process is not, or no longer, the scope's writer),
  * `JOURNAL_CONFLICT` (another entry has this number), `JOURNAL_CORRUPT`, `JOURNAL_CUT`, `JOURNAL_CLOSED` and
  * `INVALID_ENTRY`, all permanent; `JOURNAL_IO` and `JOURNAL_UNREACHABLE` may be temporary.
  */
@@ -13,21 +13,26 @@ export class JournalError extends RetryableError {}
 
 /** The process that writes a scope, as far as the journal knows. */
 export interface ScopeHolder {
-  /** A name for people. */
+  /** A name that people recognise. */
   readonly name: string;
   /** The URL that the process gave its journal; null if it gave none. */
   readonly address: string | null;
 }
 
-/** The `SCOPE_IN_USE` error of `claim`: a live process has the scope. A request for the scope can be sent to that process. */
+/**
+ * The `SCOPE_IN_USE` error of `claim`: a live process has the scope. A request for the scope can be forwarded to that
+ * process.
+ */
 export interface ScopeInUse extends CapacityError {
-  /** The code, for an error handler. */
+  /** The error code. */
   readonly code: 'SCOPE_IN_USE';
   /** The process that has the scope. */
   readonly holder: ScopeHolder;
 }
 
-/** Creates the error for a claim on a scope that another process writes. `until`: when the scope becomes claimable. */
+/**
+ * Creates the error for a claim on a scope that belongs to another process. `until`: when the scope can be claimed.
+ */
 export function scopeInUse(scope: string, holder: ScopeHolder, until: string): ScopeInUse {
   const at = holder.address === null ? '' : ` at ${holder.address}`;
   const error = new CapacityError(
@@ -37,19 +42,19 @@ export function scopeInUse(scope: string, holder: ScopeHolder, until: string): S
   return Object.assign(error, { code: 'SCOPE_IN_USE' as const, holder });
 }
 
-/** Returns whether a journal's error is permanent. */
+/** Returns whether an error of a journal is permanent. */
 export function isForGood(error: unknown): boolean {
   return isError(error) && 'retryable' in error && error.retryable === false;
 }
 
-/** The error for an unreadable snapshot. */
+/** Creates the error for a snapshot that cannot be read. */
 interface UnreadableSnapshot extends JournalError {
   readonly entry: { readonly seq: number; readonly event: string; readonly reason: string };
 }
 
 /**
  * Creates the error for a scope or unit whose first entries are missing from the journal, so that its state cannot be
- * derived. `snapshot`: the error of the snapshot that would have replaced these entries; becomes the cause.
+ * derived. `snapshot`: the error of the snapshot that should have replaced these entries; it becomes the cause.
  */
 export function journalCut(
   { scope, unit, seq, event }: JournalEntry,
@@ -65,7 +70,7 @@ export function journalCut(
   );
 }
 
-/** Creates the error for damaged entries; the operator must decide how to proceed. */
+/** Creates the error for damaged entries; an operator must decide what happens to them. */
 export function journalCorrupt(source: string, what: string, cause?: unknown): JournalError {
   return new JournalError(
     'JOURNAL_CORRUPT',
@@ -74,7 +79,7 @@ export function journalCorrupt(source: string, what: string, cause?: unknown): J
   );
 }
 
-/** Creates the error for two writers of the same unit, one of which lacks the other's entries. */
+/** Creates the error for two writers of the same unit, one of which has not seen the other's entries. */
 export function journalConflict(
   source: string,
   { scope, unit, seq }: JournalPosition,

@@ -1,31 +1,34 @@
-// The port to storage that outlives a process. A commit unit appends each accepted event before it releases the
-// consequences; a process that starts with a journal folds a scope's entries in order, and continues from there.
+// The port for storage that outlives a process. A commit unit appends each accepted event before it releases the
+// event's effects. A process that starts with a journal folds a scope's entries in order and continues from there.
 
 import type { TraceContext } from '../../values/traceparent.ts';
 import type { WakeTimes } from './wake-times.ts';
 
-/** A commit unit's accepted input, completion, deadline or message. Plain JSON. */
+/** An input, a completion, a deadline or a message that a commit unit has accepted. Plain JSON. */
 export interface JournalEntry {
-  /** The scope, which is recovered as a whole: the id of the session, or of the program's service. */
+  /** The id of the session, or of the program's service; the entries of one scope are recovered together. */
   readonly scope: string;
   /** The session or subagent that accepted the event. */
   readonly unit: string;
-  /** The entry's number, which counts from 1 within the unit, without gaps. The first entry defines the unit. */
+  /**
+   * The entry's number, which counts from 1 within the unit, without gaps. The first entry contains the definition of
+   * the unit.
+   */
   readonly seq: number;
   /** When the event was accepted, in milliseconds since 1970. */
   readonly at: number;
-  /** The actor of the unit that receives the event. */
+  /** The actor within the unit to which the event was sent. */
   readonly actor: string;
-  /** The version of the machine that accepted the event; upcasters convert entries of older versions. */
+  /** The version of the machine that accepted the event; entries of older versions are converted by upcasters. */
   readonly definitionVersion: number;
   /** The event that the unit received. */
   readonly event: { readonly type: string };
 }
 
-/** The position of an entry; unique in the journal. */
+/** The position of an entry, which is unique in the journal. */
 export type JournalPosition = Pick<JournalEntry, 'scope' | 'unit' | 'seq'>;
 
-/** A selection of entries; absent properties select all. */
+/** Selects entries; absent properties do not restrict the selection. */
 export interface JournalQuery {
   /** Selects only entries of this scope. @defaultValue all scopes */
   readonly scope?: string;
@@ -43,7 +46,7 @@ export function isAskedFor(
   );
 }
 
-/** The types of events that contain the state of a whole scope. */
+/** The types of the events that contain the whole state of a scope. */
 const SNAPSHOT_TYPES: ReadonlySet<string> = new Set(['session.snapshot', 'service.snapshot']);
 
 /** Returns whether the entry is a snapshot, which replaces all earlier entries of its scope. */
@@ -51,7 +54,7 @@ export function standsForAll({ scope, unit, event }: JournalEntry): boolean {
   return unit === scope && SNAPSHOT_TYPES.has(event.type);
 }
 
-/** Returns whether no earlier entry is needed: the entry is a snapshot, or reopens the id of a closed session. */
+/** Returns whether recovery can start at this entry: it is a snapshot, or it reopens the id of a closed session. */
 export function canStandFirst(entry: JournalEntry): boolean {
   const { scope, unit, seq, actor, event } = entry;
   const beginsAnew =
@@ -63,11 +66,11 @@ export function canStandFirst(entry: JournalEntry): boolean {
 export interface ScopeSummary {
   /** The name of the scope. */
   readonly scope: string;
-  /** The number of kept entries. */
+  /** The number of stored entries. */
   readonly entries: number;
-  /** When the first and the latest entry were accepted, in milliseconds since 1970. */
+  /** When the first entry was accepted, in milliseconds since 1970. */
   readonly firstAt: number;
-  /** The time of its last entry, in milliseconds since 1970. */
+  /** When the latest entry was accepted, in milliseconds since 1970. */
   readonly lastAt: number;
 }
 
@@ -92,65 +95,70 @@ export interface ScopeSummary {
  */
 export interface Journal {
   /**
-   * Appends an entry. The entry is kept once this returns, or its promise resolves: no effect of the event is released
-   * earlier.
+   * Appends an entry. The entry is stored when this returns or its promise resolves; no effect of the event is released
+   * before that.
    */
   append(entry: JournalEntry): void | Promise<void>;
   /** Returns the stored entries, within each scope in the order in which they were appended. */
   read(query?: JournalQuery): readonly JournalEntry[] | Promise<readonly JournalEntry[]>;
   /**
-   * Returns the scope's entries that were appended after this one; null if this entry is not stored. If absent, a
-   * reader that follows the scope reads all entries again.
+   * Returns the scope's entries that were appended after this entry; null if this entry is not stored. If absent, a
+   * reader that follows the scope reads all of its entries again.
    */
   readAfter?(
     entry: JournalPosition,
   ): readonly JournalEntry[] | null | Promise<readonly JournalEntry[] | null>;
   /**
-   * Makes this process the scope's writer, before it reads and appends. A journal that several processes share keeps a lease:
-   * the previous writer's next append is refused (`FENCED`, not retryable). Absent if only one process can use the journal.
-   * @throws {CapacityError} `SCOPE_IN_USE`: another live process has the scope.
+   * Makes this process the scope's writer; must be called before it reads and appends. A journal that several processes
+   * share keeps a lease: the previous writer's next append is refused (`FENCED`, not retryable). Absent if only one
+   * process can use the journal.
+   * @throws {CapacityError} `SCOPE_IN_USE`: another live process is the scope's writer.
    */
   claim?(scope: string): void | Promise<void>;
   /**
-   * Deletes the entries of the scope, from all its units, that were appended before this one, which replaces them.
-   * Absent if entries are never deleted. An unknown position deletes nothing.
+   * Deletes all entries of the scope, in all its units, that were appended before this entry. This entry replaces the
+   * deleted ones. Absent if entries are never deleted. Deletes nothing if the position is unknown.
    */
   trim?(entry: JournalPosition): void | Promise<void>;
-  /** Ends this process's claim; another process may claim the scope at once. */
+  /** Ends this process's claim, so that another process can claim the scope at once. */
   release?(scope: string): void | Promise<void>;
-  /** Returns all scopes with stored entries, in the order of their first write. */
+  /** Returns all scopes that have stored entries, in the order of their first write. */
   scopes?(): readonly ScopeSummary[] | Promise<readonly ScopeSummary[]>;
   /**
    * Deletes the entries of a scope and its wake time. An unknown scope is not an error.
-   * @throws {CapacityError} `SCOPE_IN_USE`: another process writes the scope.
+   * @throws {CapacityError} `SCOPE_IN_USE`: another process is writing the scope.
    */
   forget?(scope: string): void | Promise<void>;
-  /** The times at which scopes that are not in memory must be loaded. If absent, a pool keeps its sessions in memory. */
+  /**
+   * The times at which scopes that are not in memory must be loaded again. If absent, pools keep all sessions in
+   * memory.
+   */
   readonly wakeTimes?: WakeTimes;
   /**
-   * Returns how far the common clock of this journal's processes is ahead of this process's clock, in milliseconds. The
-   * times of entries, deadlines and wakes use the common clock, because one process sets them and another reads them.
-   * Absent if there is only one process, or one clock.
+   * Returns by how many milliseconds the clock that this journal's processes share is ahead of this process's clock.
+   * The times of entries, deadlines and wakes are times of the shared clock, because one process sets them and another
+   * reads them. Absent if there is only one process, or if all processes have the same clock.
    */
   clockOffsetMs?(): number;
   /**
-   * Returns whether the journal currently writes OpenTelemetry spans for its scopes' model calls. AI SDK integrations
-   * that also write spans then do not receive these calls. Absent means false.
+   * Returns whether the journal currently writes OpenTelemetry spans for its scopes' model calls. If it does, AI SDK
+   * integrations that also write spans do not receive these calls. Absent means false.
    */
   tracesModelCalls?(): boolean;
   /**
-   * Returns the W3C trace context of the work's span, for agents and workers elsewhere that do a part of the work. Null
+   * Returns the W3C trace context of the work's span, for remote agents and workers that do a part of this work. Null
    * or absent if there is no span.
    */
   traceContextOf?(work: TracedWork): TraceContext | null;
   /**
-   * Calls a function of the app, such as a tool's `execute`, with the work's span active, so that spans started by the
-   * function become its children. Returns or throws the function's result. If absent, the function is called directly.
+   * Calls a function of the app, such as a tool's `execute`, while the work's span is active, so that spans that the
+   * function starts become its children. Returns or throws the function's result. If absent, the app's function is
+   * called directly.
    */
   inSpanOf?<T>(work: TracedWork, call: () => T): T;
 }
 
-/** Returns all members of a journal, for a journal that wraps it and replaces some of them. */
+/** Returns an object with all members of a journal, some of which a wrapping journal can then replace. */
 export function passedOn(journal: Journal): Journal {
   return {
     append: (entry) => journal.append(entry),
@@ -169,17 +177,17 @@ export function passedOn(journal: Journal): Journal {
   } satisfies { [Name in keyof Required<Journal>]: Journal[Name] };
 }
 
-/** A unit's work, or a part of it. */
+/** The work of a unit, or a part of that work. */
 export interface TracedWork {
   /** The name of the scope. */
   readonly scope: string;
   /** The unit of the work. */
   readonly unit: string;
-  /** The current model call, or a tool call by its id. @defaultValue the work as a whole */
+  /** The current model call, or the tool call with this id. @defaultValue the whole work of the unit */
   readonly part?: 'model' | { readonly callId: string };
 }
 
-/** Returns the entries by unit, in order; units are ordered by their first entries. */
+/** Groups entries by unit and keeps their order; units are ordered by their first entries. */
 export function byUnit(
   entries: Iterable<JournalEntry>,
 ): ReadonlyMap<string, readonly JournalEntry[]> {

@@ -1,5 +1,5 @@
-// Memory: facts about the user that outlive a conversation ("prefers window seats"). Defines the port, the form of a
-// fact, the ranking for memories without an index, and a memory that ends with the process.
+// Memory: facts about the user that outlive a conversation ("prefers window seats"). Contains the port, the form of a
+// fact, the ranking for memories without an index, and a memory that is lost when the process ends.
 
 import { check, type ChecksOf } from '../../values/checks.ts';
 import { shown } from '../../values/plain-checks.ts';
@@ -12,7 +12,7 @@ import { withoutUndefined } from '../../values/without-undefined.ts';
 export interface MemoryFact {
   /** The fact's id; unique in its scope. */
   readonly id: string;
-  /** The owner of the memory: a user, a tenant. One scope's facts never appear in another. */
+  /** The owner of the facts, such as a user or a tenant. Facts of one scope never appear in another. */
   readonly scope: string;
   /** One sentence. */
   readonly text: string;
@@ -20,7 +20,7 @@ export interface MemoryFact {
   readonly category?: string;
   /** When the fact was learned, in milliseconds since 1970. */
   readonly at: number;
-  /** The fact's origin, for example a session's id. */
+  /** The origin of the fact, such as the id of a session. */
   readonly source?: string;
 }
 
@@ -37,13 +37,14 @@ export interface FactQuery {
 /** Stores facts. */
 export interface MemoryStore {
   /**
-   * Returns at most `limit` facts of the scope, the most relevant first; of equally relevant facts, the newest first.
-   * If the scope has at most `limit` facts, all are returned. Reflects every `remember` and `forget` that has resolved.
+   * Returns at most `limit` facts of the scope, most relevant first; of equally relevant facts, the newest first. If
+   * the scope has at most `limit` facts, all are returned. Takes into account every `remember` and `forget` that has
+   * resolved.
    */
   facts(query: FactQuery): Promise<readonly MemoryFact[]>;
   /**
-   * Stores a fact; replaces a fact with the same id in the same scope. Once it resolves, the fact is as durable as the
-   * memory allows; if it rejects, nothing has changed.
+   * Stores a fact; replaces a fact with the same id in the same scope. Once it has resolved, the fact is stored as
+   * durably as the memory allows; if it rejects, nothing has changed.
    * @throws {CapacityError} `MEMORY_FULL` or `FACT_TOO_LONG`: no fact is deleted to make room.
    */
   remember(fact: MemoryFact): Promise<void>;
@@ -84,11 +85,11 @@ export function checkedMemoryLimits(partial: Partial<MemoryLimits>): MemoryLimit
   return { ...defaultMemoryLimits, ...given };
 }
 
-/** Facts by scope and id, for memories that keep them in the process. Immutable. */
+/** Stores facts by scope and id, for memories that hold them in the process. Immutable. */
 export type FactTable = ReadonlyMap<string, ReadonlyMap<string, MemoryFact>>;
 
 /**
- * Returns the table with this fact added.
+ * Returns the table with this fact added or replaced.
  * @throws {ConfigurationError} if the fact is invalid, {CapacityError} if it does not fit.
  */
 export function withFact(table: FactTable, fact: MemoryFact, limits: MemoryLimits): FactTable {
@@ -117,7 +118,7 @@ export function withFact(table: FactTable, fact: MemoryFact, limits: MemoryLimit
   return new Map(table).set(scope, new Map(facts).set(id, parsed.data));
 }
 
-/** Returns the table without this fact; the same table if it does not contain the fact. */
+/** Returns the table without this fact; returns the same table if it does not contain the fact. */
 export function withoutFact(table: FactTable, scope: string, id: string): FactTable {
   const facts = table.get(scope);
   if (!facts?.has(id)) return table;
@@ -130,7 +131,8 @@ export function withoutFact(table: FactTable, scope: string, id: string): FactTa
 }
 
 /**
- * Returns the most relevant facts, by Okapi BM25 over words (k1 = 1.2, b = 0.75). Categories count as words.
+ * Returns the most relevant facts, by Okapi BM25 over words (k1 = 1.2, b = 0.75). The words of the category are
+ * included.
  * @throws {ConfigurationError} if `limit` is not a whole number ≥ 0.
  */
 export function rankFacts(table: FactTable, { scope, query = '', limit }: FactQuery): MemoryFact[] {
@@ -156,7 +158,8 @@ function checkWhole(name: string, value: number, atLeast: number): void {
 }
 
 /**
- * Creates a memory that ends with the process: for tests, demos, and as the simplest example of the port.
+ * Creates a memory that is lost when the process ends. It is meant for tests and demos, and is the simplest example of
+ * the port.
  * @throws {ConfigurationError} if a limit is not a positive whole number.
  */
 export function memoryStore(limits: Partial<MemoryLimits> = {}): MemoryStore {

@@ -1,64 +1,67 @@
-// A relay: a third-party agent (a coding agent behind ACP, a hosted agent) that does a subagent's work in place of a
-// model. An adapter implements `Relay`; `test/suites/relays` tests an implementation.
+// A relay: an interface to a third-party agent (a coding agent behind ACP, a hosted agent) that does a subagent's work
+// instead of a model. An adapter implements `Relay`; `test/suites/relays` tests an implementation.
 //
-// A session has one turn at a time. `prompt` starts it, and the event `turn_ended` ends it. During a turn, the agent
-// speaks, reports its tools, and asks: each `permission` and `question` is answered once with `answer`, or taken back
-// with `withdrawn`. All of this arrives as events, in order.
+// A session has at most one turn at a time. `prompt` starts it, and the event `turn_ended` ends it. During a turn, the
+// agent speaks, reports its tools, and asks: each `permission` and `question` is either answered once, with `answer`,
+// or withdrawn by the agent, with `withdrawn`. The relay reports all of this as events, in order.
 //
 // Invariants
-//   RELAY-PORT-1. The agent receives nothing before its cause is in the journal: its session id before the first
-//       prompt, an answer before `answer` is called.
+//   RELAY-PORT-1. The agent receives nothing before its cause is in the journal: its session id is written before the
+//       first prompt, and an answer is written before `answer` is called.
 //   RELAY-PORT-2. After `closed`, and after the promise of `release` has settled, no event arrives.
-//   RELAY-PORT-3. A permission covers one request. A relay never permits by itself, and permits more than the request
-//       only if the answer says so: the user pressed the button of that offer.
+//   RELAY-PORT-3. A permission covers one request only. A relay never gives permission on its own, and it permits more
+//       than the request only if the answer says so, because the user pressed the button that offers this.
 
 import type { Ids, Scheduler } from './environment.ts';
 
-/** The abilities of an agent that determine how its work is recovered after a crash. */
+/** The capabilities of an agent that determine how its work is recovered after a crash. */
 export interface RelayCapabilities {
-  /** Whether an open question outlives the connection: `start` with `resume` asks it again with the same id. */
+  /**
+   * Whether an open question survives the loss of the connection: `start` with `resume` then asks it again with the
+   * same id.
+   */
   readonly openQuestionSurvives: boolean;
   /** Whether another process can resume the conversation by its id. */
   readonly resumes: boolean;
-  /** Whether the agent accepts words during a turn. Otherwise, they become the next prompt. */
+  /** Whether the agent accepts messages during a turn. If not, they become the next prompt. */
   readonly steers: boolean;
   /** Whether the agent reports when its tools start and end. */
   readonly reportsTools: boolean;
 }
 
-/** Runs a subagent's steps with a relay. The only implementation is `relayLoop` of `offstage/subagents`. */
+/** Runs a subagent's steps through a relay. The only implementation is `relayLoop` of `offstage/subagents`. */
 export interface RelayExecutor {
   readonly stepsBy: 'relay';
 }
 
-/** Starts sessions with an agent. One relay serves many subagents. */
+/** Starts sessions with an agent. One relay is used for many subagents. */
 export interface Relay {
   /** The agent's name in messages and errors. */
   readonly name: string;
   /** Runs the steps: `relayLoop` of `offstage/subagents`. */
   readonly loop: RelayExecutor;
-  /** The abilities of the agent behind the relay. */
+  /** The capabilities of the agent behind the relay. */
   readonly capabilities: RelayCapabilities;
   /**
    * Starts the agent, or resumes an earlier session by its id. Rejects soon after `signal` aborts, and leaves nothing running.
    */
   start(options: RelayStart): Promise<RelaySession>;
   /**
-   * Deletes local data, such as the folder, of a session that was released as `suspended` and will not resume. Called
-   * for a subagent that ended without a connection.
+   * Deletes local data, such as the folder, of a session that was released as `suspended` and will not be resumed.
+   * Called for a subagent that ended while it had no connection to its agent.
    */
   discard?(subagentId: string): void | Promise<void>;
 }
 
-/** A subagent's task, for a relay that distinguishes tasks. */
+/** A subagent's task, for a relay that handles different tasks differently. */
 export interface RelayTask {
   /** The tool whose call is the task. */
   readonly toolName: string;
   /** The tool call's arguments. */
   readonly args: Readonly<Record<string, unknown>>;
-  /** The task, in words. */
+  /** The task, as text. */
   readonly description: string;
-  /** An opaque object, the same for all subagents of one session. */
+  /** An opaque object that is the same for all subagents of one session. */
   readonly scope: object;
 }
 
@@ -70,11 +73,11 @@ export interface RelayStart {
   readonly resume?: string;
   /** The subagent's task. Absent if unknown. */
   readonly task?: RelayTask;
-  /** Aborts the agent's run. */
+  /** Ends the agent's run when it aborts. */
   readonly signal: AbortSignal;
   /**
-   * Returns the W3C `traceparent` of the subagent's current work; the relay sends it with each request, in the form of
-   * the agent's protocol. Undefined or absent if the work is not traced.
+   * Returns the W3C `traceparent` of the subagent's current work. The relay sends it with each request, in the form
+   * that the agent's protocol requires. Undefined or absent if the work is not traced.
    */
   traceparent?(): string | undefined;
   /** The source of time. */
@@ -89,27 +92,27 @@ export interface RelayStart {
 
 /** The prompt of one turn. */
 export interface RelayPrompt {
-  /** The same for every attempt to start this turn. */
+  /** The prompt's key, which is the same for every attempt to start this turn. */
   readonly key: string;
-  /** The words for the agent. */
+  /** The text for the agent. */
   readonly text: string;
 }
 
-/** The session with the agent. Its methods return immediately; failures arrive as `closed` or `turn_ended`. */
+/** A session with the agent. Its methods return immediately; failures arrive as `closed` or `turn_ended`. */
 export interface RelaySession {
   /** The id with which the session can be resumed. */
   readonly id: string;
-  /** Whether an earlier process's turn is still running; its open questions are asked again. */
+  /** Whether a turn that an earlier process started is still running; its open questions are asked again. */
   readonly isRunning: boolean;
-  /** Starts a turn. No turn may be running. */
+  /** Starts a turn. Must not be called while a turn is running. */
   prompt(prompt: RelayPrompt): void;
-  /** Passes words into the running turn; called only if the agent `steers`. */
+  /** Adds a message to the running turn; called only if the agent `steers`. */
   steer(text: string): void;
-  /** Answers a request. An unknown or answered id is ignored. */
+  /** Answers a request. Ignores an id that is unknown or already answered. */
   answer(requestId: string, answer: RelayAnswer): void;
   /**
-   * Cancels the running turn: settles its open requests as cancelled, and asks the agent to stop. `turn_ended` or
-   * `closed` follows. Does nothing between turns.
+   * Cancels the running turn: settles its open requests as cancelled, and asks the agent to stop. The event
+   * `turn_ended` or `closed` follows. Has no effect between turns.
    */
   interrupt(): void;
   /**
@@ -119,12 +122,12 @@ export interface RelaySession {
   release(why: 'ended' | 'suspended'): Promise<RelayRelease>;
 }
 
-/** How the agent ended: it was idle, it stopped when asked, or it was killed. */
+/** How the agent ended: it was idle, it stopped on request, or it was killed. */
 export type RelayRelease = 'idle' | 'cancelled' | 'killed';
 
 /** The answer to a request from an agent behind a relay. */
 export type RelayAnswer =
-  /** Permits this request once; with `lasting`, for as long as the request offered. */
+  /** Permits this request once; with `lasting`, for the period that the request offered. */
   | { readonly type: 'permitted'; readonly lasting?: true }
   | { readonly type: 'denied'; readonly words: string }
   | { readonly type: 'answered'; readonly text: string; readonly optionId?: string }
@@ -143,12 +146,12 @@ export interface RelayTool {
 
 /** An event of an agent behind a relay. */
 export type RelayEvent =
-  /** From now on, the session can be resumed with this id: some agents create an id only at the first prompt. */
+  /** From now on, the session can be resumed with this id; some agents create their id only at the first prompt. */
   | { readonly type: 'session_id'; readonly id: string }
   /** A part of the answer's text. */
   | { readonly type: 'words'; readonly text: string }
   | { readonly type: 'progress'; readonly text: string }
-  /** A tool starts to run: from now on, it may have had an effect. */
+  /** A tool starts to run. From this point on, it may have had an effect. */
   | ({ readonly type: 'tool_started'; readonly toolId: string } & RelayTool)
   | {
       readonly type: 'tool_ended';
@@ -157,8 +160,8 @@ export type RelayEvent =
       readonly output: unknown;
     }
   /**
-   * `toolId`: the id with which the tool is reported once it is permitted. `lasting`: the tool may also be permitted
-   * beyond this call; the text says for what, and until when.
+   * `toolId`: the id with which the tool is reported after it has been permitted. `lasting`: set if the tool can also
+   * be permitted for later calls; the text says what would be permitted, and for how long.
    */
   | ({
       readonly type: 'permission';
@@ -176,9 +179,9 @@ export type RelayEvent =
         readonly description?: string;
       }[];
     }
-  /** The agent no longer waits for the answer. */
+  /** The agent is no longer waiting for the answer. */
   | { readonly type: 'withdrawn'; readonly requestId: string }
-  /** A file; `mediaType` is for example `text/plain`. */
+  /** A file that the agent produced; `mediaType` is, for example, `text/plain`. */
   | {
       readonly type: 'artifact';
       readonly name: string;
@@ -186,8 +189,8 @@ export type RelayEvent =
       readonly content: string;
     }
   /**
-   * Tokens used since the last report, and their price, if the agent knows it. The breakdown of input and output is
-   * that of `Usage`.
+   * The tokens used since the last report, and their price if the agent knows it. The tokens are broken down into input
+   * and output as in `Usage`.
    */
   | {
       readonly type: 'usage';

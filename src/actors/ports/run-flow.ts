@@ -1,29 +1,30 @@
-// The flow of a run that an engine keeps: turns, with waits between them. It is pure and imports nothing at run time,
-// so that an engine that replays functions (Temporal, in its sandbox) bundles only this file, and changes to Offstage's
-// machines do not affect recorded histories.
+// The control flow of a run on an engine, which alternates between turns and waits. It is pure and imports nothing at
+// run time. An engine that replays functions (such as Temporal, in its sandbox) therefore bundles only this file, and
+// changes to Offstage's machines do not affect recorded histories.
 //
-// A turn receives the run's journal and one piece of news. It continues until the run ends, waits for people, or wants
-// steps that the engine must record first (`RunTurn.steps`), and returns the entries that it has added to the journal.
-// A step is therefore one entry of the engine's history: everything before the step is recorded, and the turn that
-// reads the step's end follows.
+// A turn receives the run's journal and one event since the last turn (`news`). It continues until the run ends, waits
+// for people, or needs steps that the engine must record first (`RunTurn.steps`), and returns the entries that it has
+// added to the journal. Each such step is therefore one entry in the engine's history: everything before it is recorded
+// first, and the next turn reads its outcome.
 //
 // Invariants
-//   RUN-FLOW-1. A turn starts with the journal of the last recorded turn, and with one piece of news.
+//   RUN-FLOW-1. A turn starts with the journal of the last recorded turn, and with one event (`news`).
 //   RUN-FLOW-2. People see a question only after the turn that asked it is recorded.
 //   RUN-FLOW-3. The calls to the engine depend only on the engine's earlier results.
-//   RUN-FLOW-4. A child run starts once, after the turn that wants it is recorded, and its outcome is news once. A
-//       child that is no longer wanted is cancelled, unless the run has ended and abandons its children.
-//   RUN-FLOW-5. A step that a turn leaves to the engine starts after that turn is recorded, once for each request, and
-//       its end is news once. A step that is no longer wanted is asked to stop.
-//   RUN-FLOW-6. Every turn receives a message until a turn has read it. An `interrupt` breaks off the running turn.
-//       Unless it is cancelled, a run does not end while a message from before its last turn's recording is unread:
-//       that turn, which has one model call, runs again.
+//   RUN-FLOW-4. A child run starts once, after the turn that requests it has been recorded. Its outcome is reported to
+//       the run once. A child that is no longer needed is cancelled, unless the run has ended and abandons its
+//       children.
+//   RUN-FLOW-5. A step that a turn leaves to the engine starts once for each request, after that turn has been
+//       recorded. Its end is reported to the run once. A step that is no longer needed receives a request to stop.
+//   RUN-FLOW-6. A message is passed to every turn until a turn has read it. An `interrupt` breaks off the running turn.
+//       Unless it is cancelled, a run does not end while it has an unread message that arrived before its last turn was
+//       recorded. Instead, that turn, which makes one model call, runs again.
 
 import type { Job, JobEnd, JobFailure } from './jobs.ts';
 import type { TraceContext } from '../../values/traceparent.ts';
 import type { JournalEntry } from './journal.ts';
 
-/** The order for a run, from a program. Plain JSON. */
+/** The order with which a program starts a run. Plain JSON. */
 export interface RunOrder {
   /** The id of the run. */
   readonly id: string;
@@ -36,15 +37,15 @@ export interface RunOrder {
     readonly args: Readonly<Record<string, unknown>>;
   };
   /**
-   * A digest of `config` and `task`, from which a program detects that the id belongs to another run. @defaultValue
-   * none: the program cannot detect that
+   * A digest of `config` and `task`, which lets a program detect that the id already belongs to a different run.
+   * @defaultValue none: the program cannot detect that
    */
   readonly digest?: string;
-  /** The user for whom the run works, as the program vouches. @defaultValue none */
+  /** The user on whose behalf the run works, as confirmed by the program. @defaultValue none */
   readonly by?: string;
-  /** The requesting program's span, the parent of the run's jobs and steps. @defaultValue none */
+  /** The requesting program's span, which becomes the parent of the run's jobs and steps. @defaultValue none */
   readonly trace?: TraceContext;
-  /** The limits of a run that works for another run. @defaultValue none: a program requested the run */
+  /** The limits of a child run. @defaultValue none: a program requested the run */
   readonly above?: RunBounds;
   /**
    * `task`, `by` and `above`, packed by `packedEngine` or `packedHandler`; the plain fields are then ignored.
@@ -67,17 +68,17 @@ export interface RunBounds {
 export interface RunChild {
   /** The order of the child run. */
   readonly order: RunOrder;
-  /** The treatment of the child when the waiting run ends. */
+  /** Whether the child is cancelled or abandoned when the run that waits for it ends. */
   readonly onParentClose: 'cancel' | 'abandon';
 }
 
-/** A program's answer to a question (`given`), or to a subagent's request (`content`); null for no answer. */
+/** A program's answer to a question (`given`), or to a subagent's request (`content`); null if there is no answer. */
 export interface RunAnswer {
   /** The question that it answers. */
   readonly requestId: string;
-  /** The answer, as an option or consent. */
+  /** The answer, as an option or an approval. */
   readonly given?: object | null;
-  /** The answer, in words. */
+  /** The answer, as text. */
   readonly content?: string | null;
   /** `given` and `content`, packed by `packedEngine`. @defaultValue none */
   readonly packed?: string;
@@ -85,35 +86,39 @@ export interface RunAnswer {
 
 /** A program's message to the run. */
 export interface RunMessage {
-  /** The id, unique in the run: a message that is sent again is read once. */
+  /** The id, unique in the run. A message that is sent again with the same id is read only once. */
   readonly id: string;
-  /** The words for the run. */
+  /** The text for the run. */
   readonly content: string;
   /**
    * When the run reads it: before its next step (`steer`), when it would otherwise end (`queue`), or immediately,
    * breaking off the running step (`interrupt`).
    */
   readonly mode: 'queue' | 'steer' | 'interrupt';
-  /** The user who sent the message, as the program vouches. @defaultValue none */
+  /** The user who sent the message, as confirmed by the program. @defaultValue none */
   readonly by?: string;
   /** `content` and `by`, packed by `packedEngine`; `content` is then empty. @defaultValue none */
   readonly packed?: string;
 }
 
-/** A message that the engine keeps for the run. */
+/** A message that the engine has accepted and stored for the run. */
 export interface TakenMessage extends RunMessage {
-  /** The message's number: ascending in the run, from 1, possibly with gaps. */
+  /** The message's number. Numbers ascend within the run, from 1, possibly with gaps. */
   readonly nth: number;
 }
 
 /** A step that a turn leaves to the engine. `once`: the engine must not start it again. */
 export interface RunStep extends Pick<Job, 'key' | 'name' | 'once' | 'trace'> {
   /**
-   * Whether the step is a job with `once` on another engine that keeps its end, so that the request may be repeated.
+   * Whether the step is a job with `once` on another engine that remembers how the job ended, so that repeating the
+   * request is safe.
    * @defaultValue false
    */
   readonly isKept?: boolean;
-  /** The content, as in a job. @defaultValue none: the step is running, or the next turn runs it */
+  /**
+   * The content of the step, in the same form as in a job. @defaultValue none: the step is running, or the next turn
+   * runs it
+   */
   readonly body?: string;
   /** The end of a step that the engine must not start. @defaultValue none: the step starts */
   readonly refused?: JobFailure;
@@ -125,28 +130,28 @@ export interface RunStepEnd {
   readonly end: JobEnd;
 }
 
-/** Entries of a run's journal; as text: packed by `packedHandler`. */
+/** The entries of a run's journal, or their text as packed by `packedHandler`. */
 export type RunEntries = readonly JournalEntry[] | string;
 
-/** The news with which a turn starts. */
+/** The event with which a turn starts. */
 export type RunNews =
   | { readonly type: 'begun' }
-  /** The turn must run the one step that the last turn left to it. */
+  /** The last turn left one step for this turn to run. */
   | { readonly type: 'next'; readonly step: RunStep }
   /** Steps that the engine ran have ended. */
   | { readonly type: 'ended'; readonly ends: readonly RunStepEnd[] }
   | { readonly type: 'answered'; readonly answer: RunAnswer }
-  /** A time has come for which the run waited. */
+  /** A time that the run was waiting for has come. */
   | { readonly type: 'due' }
   /** A child has ended. Null if the engine lost the child. */
   | { readonly type: 'child'; readonly id: string; readonly outcome: object | null }
-  /** The turn has messages that the previous turn did not have. */
+  /** Messages have arrived since the previous turn. */
   | { readonly type: 'messages' }
   | { readonly type: 'cancelled'; readonly reason: string };
 
-/** A question or request that people answer. */
+/** A question or request that is waiting for a person's answer. */
 export interface RunWait {
-  /** The id that the answer names. */
+  /** The id to use in the answer. */
   readonly requestId: string;
   /** The expected kind of answer. */
   readonly kind: 'question' | 'input';
@@ -156,7 +161,10 @@ export interface RunWait {
   readonly askedAt: number;
 }
 
-/** A turn that an engine gives to a worker: the run's order, its journal, and the news since the last turn. */
+/**
+ * A turn that an engine passes to a worker. It contains the run's order, its journal, and the event since the last
+ * turn.
+ */
 export interface RunTurn {
   /** The order of the run. */
   readonly order: RunOrder;
@@ -165,20 +173,26 @@ export interface RunTurn {
   readonly journal: RunEntries;
   /** The entries that later turns added to `journal`. @defaultValue none */
   readonly since?: readonly RunEntries[];
-  /** The questions that wait for an answer. */
+  /** The questions that are waiting for an answer. */
   readonly waiting: readonly RunWait[];
   readonly news: RunNews;
-  /** The messages that no model call has read yet, in order. @defaultValue none */
+  /** The messages that no model call has read yet, in the order of arrival. @defaultValue none */
   readonly messages?: readonly TakenMessage[];
-  /** The steps that the turn may run: at most one, or none; the engine records between two steps. */
+  /**
+   * The steps that the turn may run itself: at most one, because the engine records each step before the next one
+   * starts.
+   */
   readonly steps: 'one' | 'none';
   /** The keys of the steps that the engine is running. @defaultValue none */
   readonly underWay?: readonly string[];
-  /** The mark of the previous turn's end. @defaultValue none */
+  /** The id of the previous turn's end (`RunTurnEnd.mark`). @defaultValue none */
   readonly mark?: string;
 }
 
-/** The end of a turn, which the engine records: the journal's new entries, and what the run waits for. */
+/**
+ * The end of a turn, which the engine records. It contains the new journal entries and everything that the run is
+ * waiting for.
+ */
 export interface RunTurnEnd {
   /** When the turn ended, in milliseconds since 1970. */
   readonly at: number;
@@ -186,36 +200,36 @@ export interface RunTurnEnd {
   readonly journal: RunEntries;
   /** Whether `journal` contains only the entries that this turn added. @defaultValue false: all entries */
   readonly isMore?: boolean;
-  /** The mark of this end: another attempt at the turn has a different mark. @defaultValue none */
+  /** The id of this end, which is different for each attempt at the turn. @defaultValue none */
   readonly mark?: string;
-  /** The steps for which the run waits; the next turn runs a step without a body. @defaultValue none */
+  /** The steps that the run is waiting for. If a step has no body, the next turn runs it. @defaultValue none */
   readonly steps?: readonly RunStep[];
   /**
-   * Whether the worker cannot run this turn and has done nothing; the engine makes no second attempt. @defaultValue the
-   * turn has run
+   * Whether the worker was unable to run this turn and did nothing. The engine then does not try again. @defaultValue
+   * the turn has run
    */
   readonly missing?: 'another worker';
-  /** The questions that wait for an answer. */
+  /** The questions that are waiting for an answer. */
   readonly waiting: readonly RunWait[];
   /** The numbers of the messages that a model call has read. @defaultValue none */
   readonly read?: readonly number[];
-  /** The children for which the run waits. @defaultValue none */
+  /** The children that the run is waiting for. @defaultValue none */
   readonly children?: readonly RunChild[];
-  /** When the run continues without news, in milliseconds since 1970; null if it waits for news. */
+  /** When the run continues even without news, in milliseconds since 1970; null if it only waits for news. */
   readonly wakeAt: number | null;
   /** The outcome, or `{ packed }`. Null if the run has not ended. */
   readonly outcome: object | null;
 }
 
-/** A run as programs see it. */
+/** The state of a run, for programs. */
 export interface RunView {
-  /** The view's number: later views have greater numbers. */
+  /** The number of the view, which increases with each view. */
   readonly turn: number;
   /** The digest of the run's order. @defaultValue the order had none */
   readonly digest?: string;
-  /** The questions that wait for an answer. */
+  /** The questions that are waiting for an answer. */
   readonly waiting: readonly RunWait[];
-  /** The ids of the children for which the run waits; the children's own views contain their questions. @defaultValue none */
+  /** The ids of the children that the run is waiting for. Their questions are in their own views. @defaultValue none */
   readonly children?: readonly string[];
   /**
    * The run's messages: the number of the last one, the numbers of the unread ones, and the ids of the last 25 that were read.
@@ -226,22 +240,25 @@ export interface RunView {
     readonly unread: readonly number[];
     readonly read?: readonly string[];
   };
-  /** The end of the run; null if the run has not ended. */
+  /** How the run ended; null if the run has not ended. */
   readonly outcome: object | null;
 }
 
-/** The functions of an engine that the flow uses. Every call is durable: in a replay, it returns the recorded result. */
+/** The functions of an engine that the flow uses. Every call is durable, so a replay receives the recorded result. */
 export interface RunDriver {
   /** The steps that a turn runs itself. @defaultValue 'one' */
   readonly steps?: RunTurn['steps'];
-  /** Runs a turn. A cancellation during the turn reaches it. Null if an `interrupt` broke it off. */
+  /**
+   * Runs a turn. If the run is cancelled during the turn, the cancellation is passed on to the turn. Resolves with null
+   * if an `interrupt` broke the turn off.
+   */
   turn(turn: RunTurn): Promise<RunTurnEnd | null>;
   /** Returns the messages that arrived since the last call. @defaultValue the engine accepts none */
   messages?(): readonly TakenMessage[];
-  /** Shows the run to programs. */
+  /** Makes this view of the run available to programs. */
   show(view: RunView): void | Promise<void>;
   /**
-   * Waits for the first of: an answer to one of these requests, the end of one of these children, the ends of steps,
+   * Waits for the first of these: an answer to one of the requests, the end of one of the children, the ends of steps,
    * messages, a cancellation, or `due` after `dueInMs` (null for never).
    */
   news(
@@ -251,26 +268,29 @@ export interface RunDriver {
   ): Promise<RunNews>;
   /** Begins a child. */
   begin(child: RunChild): void | Promise<void>;
-  /** Cancels a running child whose outcome is no longer wanted. */
+  /** Cancels a running child whose outcome is no longer needed. */
   stop(childId: string, reason: string): void | Promise<void>;
   /** Starts a step that has a body or a refusal. */
   beginStep(step: RunStep): void;
-  /** Asks a step to stop. Its end is no longer news. */
+  /** Asks a step to stop. The end of the step is then no longer reported. */
   stopStep(key: string): void;
   /**
-   * Returns whether the engine's history has room for only a few more steps; then no step starts until none is running
-   * and the history can start anew. @defaultValue there is room
+   * Returns whether the engine's history has room for only a few more steps. If so, no step starts until all running
+   * steps have ended and the history can be restarted. @defaultValue there is room
    */
   isFull?(): boolean;
 }
 
-/** The start of the flow: before the first turn, or where a history that starts anew continues. */
+/** The point at which the flow starts: before the first turn, or where a restarted history continues. */
 export interface RunStart {
   readonly turn: RunTurn;
   readonly view: RunView | null;
 }
 
-/** The number of read messages whose ids are kept, for programs whose sending was interrupted. */
+/**
+ * The maximum number of ids of read messages in a view. A program that was interrupted while sending a message checks
+ * them.
+ */
 const MAX_READ = 25;
 const STOPPED = 'the run that it worked for no longer waits for it';
 
@@ -279,7 +299,10 @@ export function firstTurn(order: RunOrder, steps: RunTurn['steps'] = 'one'): Run
   return { order, number: 1, journal: [], waiting: [], news: { type: 'begun' }, steps };
 }
 
-/** Runs the flow on an engine, and returns the run's last view. `from`: where a history that starts anew continues. */
+/**
+ * Runs the flow on an engine, and returns the final view of the run. `from`: the point at which a restarted history
+ * continues.
+ */
 export async function playRun(
   order: RunOrder,
   driver: RunDriver,
@@ -314,7 +337,7 @@ export async function playRun(
     unread = unread.filter(({ nth }) => !read.includes(nth));
     await followChildren(driver, end, begun);
     const childIds = [...begun.keys()];
-    // A run from an earlier version has no digest: its replay must produce the same views as before.
+    // A run from an earlier version has no digest, so its replay must produce the same views as before.
     const known = order.digest === undefined || readIds.length === 0 ? {} : { read: readIds };
     const messages = { last, unread: unread.map(({ nth }) => nth), ...known };
     const hasRead: boolean = last > 0 && !isSame(messages, view?.messages);
@@ -369,7 +392,7 @@ function isRedone({ news }: RunTurn, { outcome }: RunTurnEnd): boolean {
   return !isFinal && outcome !== null;
 }
 
-/** Returns the turn that replaces a turn that was broken off: it starts no step. */
+/** Returns the turn to run after a turn was broken off. It starts no step. */
 function brokenOff(turn: RunTurn): RunTurn {
   const { news } = turn;
   if (news.type !== 'next') return { ...turn, steps: 'none' };
@@ -402,8 +425,8 @@ async function followChildren(
 }
 
 /**
- * Returns whether programs must see the run because its questions, requests or children changed. An accepted answer or
- * a child's end is shown in the next view.
+ * Returns whether the run's questions, requests or children have changed, so that programs need a new view. An accepted
+ * answer or a child's end is shown in the next view.
  */
 function isNews(
   { waiting, outcome }: RunTurnEnd,

@@ -1,6 +1,6 @@
 // The port for the times at which sessions that are not in memory must be loaded.
 
-/** The wake time of sessions in memory: another process must load them as soon as their process dies. */
+/** The wake time of a session that is in memory: if its process dies, another process must load it at once. */
 export const AT_ONCE = 0;
 
 /** The time at which a sleeping session must be loaded. */
@@ -16,9 +16,8 @@ export interface WakeTime {
  *
  * Duties of an implementation
  * - `set` returns (or resolves) only after the time is as durable as the sessions' entries.
- * - There may be as many times as sessions; the implementation decides how many of them to keep in memory.
- * - Any process may set a time, which only says that some process must load the session; that process claims the
- *   session first.
+ * - Every session may have a time, so the implementation decides how many times to hold in memory.
+ * - Any process may set a time. The process that later loads the session claims it first.
  * - Scopes with the same time have a fixed order: by bytes or by code units.
  */
 export interface WakeTimes {
@@ -26,8 +25,8 @@ export interface WakeTimes {
   set(scope: string, at: number | null): void | Promise<void>;
   /**
    * Returns the earliest times after `after`, ordered by time and then scope: `limit` of them, or all if there are
-   * fewer. With `exceptClaimed`, the journal may omit scopes that, as far as it knows, a live process is writing, so
-   * that a pool's search need not try them; it must not omit any other scope.
+   * fewer. With `exceptClaimed`, the journal may omit scopes that it believes a live process is writing, so that a pool
+   * does not try to load them. It must not omit any other scope.
    */
   earliest(query: {
     /** @defaultValue from the earliest */
@@ -37,9 +36,9 @@ export interface WakeTimes {
     readonly exceptClaimed?: boolean;
   }): readonly WakeTime[] | Promise<readonly WakeTime[]>;
   /**
-   * Claims up to `limit` scopes whose time has come at `now` and that no live process writes, like `Journal.claim`, and
-   * returns them: processes that call at the same time receive different scopes. The caller must release a scope that
-   * it does not load. If absent, a pool claims the scopes from `earliest` one by one.
+   * Claims, like `Journal.claim`, up to `limit` scopes whose time is not later than `now` and that no live process is
+   * writing. Returns the claimed scopes. Concurrent callers receive different scopes. The caller must release a scope
+   * that it does not load. Without this method, a pool claims the scopes from `earliest` one by one.
    */
   take?(query: {
     readonly now: number;
@@ -55,7 +54,7 @@ export function inOrder(one: WakeTime, other: WakeTime): number {
   return one.scope < other.scope ? -1 : Number(one.scope > other.scope);
 }
 
-/** Creates wake times that are lost when the process ends, like `memoryJournal`. Each time takes a few hundred bytes. */
+/** Creates wake times that are lost when the process ends, like `memoryJournal`. Each time uses a few hundred bytes. */
 export function memoryWakeTimes(): WakeTimes {
   const times = new Map<string, number>();
   return {
@@ -64,7 +63,7 @@ export function memoryWakeTimes(): WakeTimes {
       else times.set(scope, at);
     },
     earliest({ after, limit }) {
-      // Does not sort all times: the caller wants a few of perhaps a hundred thousand.
+      // Sorting all times would be wasteful: there may be a hundred thousand, and the caller needs only a few.
       let found: WakeTime[] = [];
       for (const [scope, at] of times) {
         const time = { scope, at };

@@ -1,12 +1,12 @@
 // Working memory: entries that a session's agents write for each other during the session (notes, large tool outputs,
 // results). Defines the port, the permissions, and the meaning of each answer.
 //
-// The lead agent writes in `session/<session id>/`, each subagent in `subagent/<its id>/`. In every operation, a key
-// that starts with `session/` or `subagent/` is absolute; any other key is relative to the caller's namespace.
+// The lead agent writes under `session/<session id>/`, each subagent under `subagent/<its id>/`. In every operation, a
+// key that starts with `session/` or `subagent/` is absolute; any other key is relative to the caller's namespace.
 
 import type { JSONValue } from 'ai';
 
-/** The calling agent. Its permissions follow from this value alone, which a model never writes. */
+/** The calling agent. Its permissions depend only on this value, which a model never writes. */
 export interface MemoryOwner {
   /** The session that contains the entries. */
   readonly sessionId: string;
@@ -31,11 +31,11 @@ export interface NewMemoryEntry {
   readonly tags?: readonly string[] | undefined;
 }
 
-/** The description of an entry without its content. */
+/** An entry's description, without its content. */
 export interface MemoryEntryInfo {
   /** The absolute key. */
   readonly key: string;
-  /** The size of the entry's text, in bytes of UTF-8. */
+  /** The size of the entry's text, in UTF-8 bytes. */
   readonly bytes: number;
   /** The entry's category; null if it has none. */
   readonly category: string | null;
@@ -59,7 +59,7 @@ export interface MemoryEntry extends MemoryEntryInfo {
 export interface MemoryFilter {
   /**
    * A prefix of the keys, in whole segments: `subagent/ab` does not match `subagent/abc`. Relative to the caller's
-   * namespace, or absolute; may also be a namespace (`subagent/ab`) or a kind of namespaces (`subagent`).
+   * namespace, or absolute; may also be a namespace (`subagent/ab`) or a kind of namespace (`subagent`).
    * @defaultValue all entries that the caller may read
    */
   readonly prefix?: string | undefined;
@@ -71,7 +71,7 @@ export interface MemoryFilter {
   readonly limit?: number | undefined;
 }
 
-/** A search in working memory. */
+/** A search of working memory. */
 export interface MemoryQuery extends MemoryFilter {
   /** The words to search for. */
   readonly query: string;
@@ -111,20 +111,20 @@ export interface MemoryRefusal {
   readonly error: { readonly code: MemoryRefusalCode; readonly message: string };
 }
 
-/** The answer of working memory: a result, or a refusal with a code. */
+/** The answer from working memory: a result, or a refusal with a code. */
 export type MemoryAnswer<T> = ({ readonly ok: true } & T) | MemoryRefusal;
 
 /**
- * Stores working memory. A refusal is an answer, never an error, and changes nothing; a rejection means that the store
- * failed. No operation shows, changes or counts entries of any session but `owner.sessionId`.
+ * Stores working memory. A refusal is an answer, not an error, and changes nothing. A rejection means that the store
+ * has failed. No operation shows, changes or counts entries of any session other than `owner.sessionId`.
  *
  * A caller may read the entries in its own namespace, in those of its ancestors (which include the lead agent) and of
  * its descendants, and single entries shared with it.
  */
 export interface WorkingMemory {
   /**
-   * Saves an entry, or replaces the entry with the same key, even if the namespace is full. Once it has resolved with
-   * `ok`, every reader sees the entry until `expiresAt`: the store does not evict entries.
+   * Saves an entry, or replaces the entry with the same key, even if the namespace is full. Once the call has resolved
+   * with `ok`, every reader sees the entry until `expiresAt`, because the store does not evict entries.
    */
   save(
     owner: MemoryOwner,
@@ -149,14 +149,14 @@ export interface WorkingMemory {
   ): Promise<
     MemoryAnswer<{ readonly entries: readonly MemoryEntryInfo[]; readonly total: number }>
   >;
-  /** Returns the matches, the best first; an entry matches if it contains any word of the query. */
+  /** Returns the matches, best first; an entry matches if it contains any word of the query. */
   search(
     owner: MemoryOwner,
     query: MemoryQuery,
   ): Promise<MemoryAnswer<{ readonly matches: readonly MemoryMatch[]; readonly total: number }>>;
   /**
-   * Lets another subagent of the session read this entry as long as it exists, even if the key gets a new value. Every
-   * reader of an entry can share it.
+   * Lets another subagent of the session read this entry for as long as the entry exists, even if its key gets a new
+   * value. Every subagent that can read an entry can share it.
    */
   share(
     owner: MemoryOwner,

@@ -1,6 +1,6 @@
-// Folds entries into a replayed unit one by one, like the process that wrote them.
+// Folds entries into a replayed unit one by one, as the process that wrote them did.
 //
-// Does not: know sessions or subagents.
+// Does not: depend on sessions or subagents.
 
 import type { JournalEntry } from '../ports/journal.ts';
 import type { AnyUnit, UnitBody } from '../runtime/commit-unit.ts';
@@ -20,7 +20,7 @@ export function replayHost(at: number): Host {
   });
 }
 
-/** The result for one entry. */
+/** The result of folding one entry. */
 export interface TakenEntry {
   /** Whether the unit would accept the entry in its current state. */
   readonly isAccepted: boolean;
@@ -30,7 +30,7 @@ export interface TakenEntry {
 
 /**
  * Folds an entry into a replayed unit.
- * @param reason Why a later entry quarantines it; null if none does.
+ * @param reason Why a later entry quarantines this entry; null if none does.
  */
 export function takenEntry(unit: AnyUnit, entry: JournalEntry, reason: string | null): TakenEntry {
   if (reason !== null) {
@@ -44,7 +44,7 @@ export function takenEntry(unit: AnyUnit, entry: JournalEntry, reason: string | 
     : { isAccepted, setAside: null };
 }
 
-/** Handlers of a replayed unit, which ignore every consequence. */
+/** Handlers that do nothing, so that a replayed unit executes no effects. */
 export const nothingFollows = {
   release() {},
   crashed() {},

@@ -1,8 +1,8 @@
-// Copies the beginning of a session under another id: the copy continues live, independently of the original.
+// Copies the beginning of a session under another id. The copy can then continue live, independently of the original.
 //
 // FORK-SESSION-1. The original session is not changed.
-//   FORK-SESSION-2. A prefix of a scope's entries is the state that a crash at that moment would have left: the copy
-//       continues as after a crash.
+//   FORK-SESSION-2. The first entries of a scope describe the state that a crash after them would have left, so the
+//       copy continues as it would after that crash.
 
 import { ConfigurationError } from '../../values/errors.ts';
 import { z } from 'zod';
@@ -13,7 +13,7 @@ import type { Journal, JournalEntry } from '../ports/journal.ts';
 export interface ForkOptions {
   /** The id of the original session. */
   readonly from: string;
-  /** The number of entries to copy: the `number` of the last copied entry's `ReplayStep`. */
+  /** The number of entries to copy, which is the `number` of the last copied entry's `ReplayStep`. */
   readonly after: number;
   /** The id of the copy; start a session with this `sessionId`. */
   readonly to: string;
@@ -29,8 +29,8 @@ const optionsSchema = z.strictObject({
 } satisfies ChecksOf<ForkOptions>);
 
 /**
- * Copies the beginning of a session under another id. Subagents keep their ids, and calls their idempotency keys: an
- * `idempotent` tool acts once for both sessions. Working memory is not in a journal, and therefore not copied.
+ * Copies the beginning of a session under another id. Subagents keep their ids, and calls keep their idempotency keys,
+ * so an `idempotent` tool acts once for both sessions. Working memory is not in a journal and is therefore not copied.
  *
  * @throws {ConfigurationError} `UNKNOWN_SESSION`, `SESSION_EXISTS`, or `INVALID_OPTION` if `after` is not the number of
  *   an entry.

@@ -1,5 +1,5 @@
-// A session as text: its accepted events, and the changes that each entry caused. Comparing it with a replay by another
-// version of the code shows the differences.
+// Exports a session as text, with its accepted events and the changes that each entry caused. Comparing it with a
+// replay by another version of the code shows the differences.
 //
 //   {"recording":1,"scope":"ses_1","entries":2}
 //   {"unit":"ses_1","seq":1,"at":1778587391000,"actor":"opening",…,"ledTo":{"connection":"created",…}}
@@ -10,7 +10,8 @@
 //
 // Invariants
 //   RECORDING-1. An exported recording can be imported again, and a check by the same code finds no difference.
-//   RECORDING-2. A text that is cut, changed or from a newer version causes an error that names the line.
+//   RECORDING-2. If the text of a recording was cut or changed, or comes from a newer version, reading it fails with an
+//       error that names the line.
 
 import { z } from 'zod';
 import { check } from '../../values/checks.ts';
@@ -27,7 +28,6 @@ import { writeScope } from './fork-session.ts';
 import { replaySession } from './replay-session.ts';
 import type { Changes } from './replay-view.ts';
 
-/** The version of the format. */
 const VERSION = 1;
 
 /** An entry, and the changes that it caused at the time of the export. */
@@ -36,11 +36,14 @@ export interface RecordedStep {
   readonly entry: JournalEntry;
   /** The changes that the entry caused. */
   readonly changes: Changes;
-  /** False if the exporting code would refuse the entry. */
+  /** False if the code that exported the recording would refuse the entry. */
   readonly isAccepted: boolean;
 }
 
-/** A recorded session: its journal entries, each with the changes that it caused at the time of the export. */
+/**
+ * A recorded session, which consists of its journal entries and the changes that each one caused at the time of the
+ * export.
+ */
 export interface Recording {
   /** The id of the session. */
   readonly scope: string;
@@ -60,7 +63,7 @@ const lineSchema = z.looseObject({
 });
 
 /**
- * Exports the journal's entries of a session as JSON Lines: for tests, or for inspection elsewhere.
+ * Exports a session's journal entries as JSON Lines, for tests or for inspection elsewhere.
  * @throws {ConfigurationError} `UNKNOWN_SESSION`; and the errors of `replaySession`.
  */
 export async function exportRecording(journal: Journal, scope: string): Promise<string> {
@@ -77,7 +80,7 @@ export async function exportRecording(journal: Journal, scope: string): Promise<
 }
 
 /**
- * Reads the output of `exportRecording`. Errors name the text by `source`.
+ * Reads the output of `exportRecording`. Errors refer to the text as `source`.
  * @throws {ProtocolError} `MALFORMED_RECORDING`.
  * @throws {ConfigurationError} `RECORDING_TOO_NEW`.
  */

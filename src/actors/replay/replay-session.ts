@@ -1,12 +1,12 @@
 // Replays a session entry by entry, and shows how its machines react to each one, without the app, models, tools, keys
-// or a network. The same units and records as in a live session fold the entries.
+// or a network. The entries are folded by the same units and records as in a live session.
 //
 // Owns:     the assignment of entries to units, the successive sessions of one scope, and the views of its units.
 // Does not: execute effects, call models or tools, print, or compare.
 //
 // Invariants
 //   REPLAY-SESSION-1. The same entries lead to the same steps, in any process.
-//   REPLAY-SESSION-2. The replay holds no more than the session would, plus the views of ended subagents.
+//   REPLAY-SESSION-2. The replay holds no more data than the session would, plus the views of ended subagents.
 //   REPLAY-SESSION-3. A replay that continues from a checkpoint takes the same steps as a replay from the first entry.
 //   REPLAYED-SESSION-1. The replay depends only on the entries, which contain the app's input.
 //   REPLAYED-SESSION-2. An actor that has ended is removed after the entry that ended it; a live session removes it
@@ -91,15 +91,15 @@ export interface ReplayStep {
   readonly entry: JournalEntry;
   /** Whether this version of Offstage would accept the entry. The version that wrote the entry accepted it. */
   readonly isAccepted: boolean;
-  /** Why the entry is not folded; null if it is. Every process skips a quarantined entry. */
+  /** Why the entry is not folded; null if it is folded. Every process skips a quarantined entry. */
   readonly setAside: string | null;
   /** The changed facts by name, such as `question sub_1:1` or `connection`, with their new values. */
   readonly changes: Changes;
-  /** The whole session after this entry. Computed on access; read it before the next step. */
+  /** The whole session after this entry. Computed on access, so read it before the next step. */
   readonly view: ReplayView;
   /**
-   * The machines' states after this entry, for `whyWaiting`; null before the session starts. Computed on access; read
-   * it before the next step.
+   * The machines' states after this entry, for `whyWaiting`; null before the session starts. Computed on access, so
+   * read it before the next step.
    */
   readonly machines: WaitingState | null;
 }
@@ -155,7 +155,7 @@ function isEntry(entry: JournalEntry | null | undefined): boolean {
 /** Returns whether a replay may start with this entry, without the earlier entries. */
 export const canBegin = (entry: JournalEntry): boolean => isOpening(entry) || standsForAll(entry);
 
-/** Returns why later entries quarantine others, by unit and number. */
+/** Returns the reason for each quarantine, by the unit and the number of the quarantined entry. */
 export function quarantineReasons(entries: readonly JournalEntry[]): ReadonlyMap<string, string> {
   const reasons = new Map<string, string>();
   for (const { unit, event } of entries)
@@ -178,7 +178,7 @@ export interface ReplayCheckpoint {
   /** JSON of `SessionCheckpoint`. */
   readonly session: string;
   readonly unknown: readonly string[];
-  /** Each subagent: a live one as JSON, an ended one as its view. */
+  /** Each subagent, stored as JSON if it is live and as a view if it has ended. */
   readonly subagents: readonly (readonly [id: string, kept: string | ReplaySubagent])[];
   readonly services: readonly (readonly [name: string, kept: KeptService])[];
 }
@@ -192,7 +192,7 @@ interface SessionCheckpoint {
 /** A replay that accepts entries one by one. */
 export class Replay {
   readonly #facts = new Facts();
-  /** The subagents; an ended subagent is only a view. */
+  /** The subagents. An ended one is stored only as a view. */
   readonly #subagents = new Map<string, ReplayedSubagent | ReplaySubagent>();
   readonly #services = new Map<string, ReplayedService>();
   #session: ReplayedSession | null = null;
@@ -202,7 +202,7 @@ export class Replay {
   #scope: string | null = null;
   #number = 0;
 
-  /** @param quarantined Why later entries quarantine others. */
+  /** @param quarantined The reasons for the quarantines. */
   constructor(quarantined: ReadonlyMap<string, string>) {
     this.#quarantined = quarantined;
   }
@@ -253,7 +253,7 @@ export class Replay {
     return this.#ofSubagent(entry);
   }
 
-  /** An entry that a service cannot fold, or that is quarantined, changes nothing. */
+  /** A service is not changed by an entry that it cannot fold or that is quarantined. */
   #takeOfService(entry: JournalEntry): boolean {
     const { unit, scope, event } = entry;
     const prefix = servicePath(scope, '');
@@ -298,7 +298,7 @@ export class Replay {
     return { isAccepted, setAside, changes: { ...changes, ...said } };
   }
 
-  /** Restores the subagents of a snapshot. Returns their facts. */
+  /** Restores the subagents in a snapshot. Returns their facts. */
   #know(scope: string, records: readonly RecordSnapshot[] = []): Changes {
     const changes: Record<string, string | null> = {};
     for (const record of records) {
@@ -379,8 +379,8 @@ export class Replay {
   }
 
   /**
-   * Returns the state before the next entry, from which `from` continues; null if there is no session. Unchanged
-   * subagents share their text with the previous checkpoint.
+   * Returns the state before the next entry, from which `from` continues; null if there is no session. The JSON of an
+   * unchanged subagent is reused from the previous checkpoint.
    */
   toCheckpoint(): ReplayCheckpoint | null {
     const session = this.#session;
@@ -441,8 +441,9 @@ export class Replay {
   }
 
   /**
-   * Returns the messages that a subagent's model will read next, or for an ended subagent those that the model had read and
-   * written; null if the subagent is unknown. `entries`: the entries so far, from which an ended subagent is folded again.
+   * Returns the messages that a subagent's model will read next or, for an ended subagent, the messages that the model
+   * had read and written; null if the subagent is unknown. `entries`: the entries so far, from which an ended subagent
+   * is folded again.
    */
   messagesOf(
     subagentId: string,
@@ -472,7 +473,7 @@ export class Replay {
 
 type GivenNow = Parameters<typeof fateOfAnswer>[2];
 
-/** The inputs of a session whose opening entry cannot be read, with the usual values. */
+/** The default inputs for a session whose opening entry cannot be read. */
 const NOTHING_KNOWN: SessionInputs = {
   session: { maxReconnects: 5, settleTimeoutMs: 5000, closeGraceMs: 5000, detachGraceMs: null },
   outbox: {
@@ -501,13 +502,13 @@ class ReplayedSession {
   #since: Since;
   #isAsleep = false;
   readonly #records: SessionRecords;
-  /** Cached: an entry leaves most items of a conversation unchanged. */
+  /** Cached, because an entry leaves most items of a conversation unchanged. */
   readonly #shown = new WeakMap<ConversationItem, ReplayItem>();
   #transcript: { of: readonly ConversationItem[]; items: readonly ReplayItem[] } = {
     of: [],
     items: [],
   };
-  /** The approvals that lasted until the latest entry. */
+  /** The approvals that the latest entry ended. */
   #ended: readonly AnsweredQuestion[] = [];
 
   /**
@@ -546,7 +547,7 @@ class ReplayedSession {
     this.#records.restore(snapshot.books);
   }
 
-  /** Folds the entry. `reason`: why a later entry quarantines it; null if none does. */
+  /** Folds the entry. `reason`: why a later entry quarantines this entry; null if none does. */
   take(entry: JournalEntry, reason: string | null): TakenEntry {
     const { lasting } = this.#records;
     const taken = takenEntry(this.#unit.unit, entry, reason);
@@ -586,7 +587,7 @@ class ReplayedSession {
     return JSON.stringify({ entry, since: this.#since } satisfies SessionCheckpoint);
   }
 
-  /** Records when each party entered its current state. */
+  /** Records when each participant (the user, the model, the playout, the client) entered its current state. */
   #noteSince(at: number): void {
     const { user, model, playout, client } = this.#unit.session.snapshot.value;
     const since = (party: keyof Since, isBusy: boolean): Since =>
@@ -656,7 +657,7 @@ class ReplayedSession {
     return [...ended, ...forgetWhatIsOver(this.#records, this.#unit)];
   }
 
-  /** The transcript; the same array as long as its items are unchanged. */
+  /** The transcript. The array stays the same object until an item changes. */
   get transcript(): ReplayView['transcript'] {
     const { items: of } = this.#records.conversation;
     if (this.#transcript.of !== of) {

@@ -65,13 +65,13 @@ export interface ReplaySubagent {
   readonly name: string;
   /** The id of its parent; null if the lead agent started it. */
   readonly parentId: string | null;
-  /** The call, by the lead agent or the parent, that spawned the subagent. */
+  /** The call with which the lead agent or the parent spawned the subagent. */
   readonly callId: string | null;
   /** The description of its task. */
   readonly task: string;
   /** Its state at this entry. */
   readonly state: SubagentState;
-  /** The current model step, from 1; 0 before the first. */
+  /** The current model step, counted from 1; 0 before the first. */
   readonly step: number;
   /** The number of messages in the model's conversation. */
   readonly messages: number;
@@ -79,9 +79,9 @@ export interface ReplaySubagent {
   readonly settledCalls: number;
   /** The usage of the subagent's own model calls, without its children's calls. */
   readonly usage: Usage;
-  /** The outcome; null while the subagent runs. */
+  /** The outcome; null while the subagent is running. */
   readonly outcome: Outcome | null;
-  /** The limits of the subagent's budget, including raises. Absent if it has no budget. */
+  /** The limits of the subagent's budget, including increases. Absent if it has no budget. */
   readonly budget?: BudgetLimits;
 }
 
@@ -93,11 +93,11 @@ export interface ReplayView {
   readonly connection: ConnectionState;
   /** Whether a client is attached. */
   readonly client: 'attached' | 'detached';
-  /** The party that is speaking. */
+  /** Which side is speaking. */
   readonly floor: 'user' | 'model' | 'nobody';
   /** The current lead agent; null if there is no session (a program's subagents). */
   readonly agent: string | null;
-  /** The question that receives the user's words; null if the lead agent receives them. */
+  /** The question to which the user's input is routed; null if it is routed to the lead agent. */
   readonly owner: string | null;
   /** The questions and approvals of the subagents. */
   readonly questions: readonly QuestionView[];
@@ -108,7 +108,7 @@ export interface ReplayView {
     readonly current: ReplayDelivery | null;
     /** The waiting deliveries, in order. */
     readonly pending: readonly ReplayDelivery[];
-    /** The number of places reserved for results. */
+    /** The number of outbox places that are reserved for results. */
     readonly reserved: number;
   };
   /** The items of the conversation, in order. */
@@ -116,8 +116,9 @@ export interface ReplayView {
   /** The usage of the lead agents' models. */
   readonly leadUsage: LeadUsage;
   /**
-   * The lead agent's model calls that have failed since its last answer: their number, the code of the last failure,
-   * and the time of the next call, up to `attempts` calls in total (null if no call follows). Null if none has failed.
+   * The calls of the lead agent's model that have failed since its last answer: their number, the code of the last
+   * failure, and the time of the next call (null if no call follows). At most `attempts` calls are made in total. Null
+   * if no call has failed.
    */
   readonly leadTrouble: {
     readonly failed: number;
@@ -125,7 +126,7 @@ export interface ReplayView {
     readonly attempts: number | null;
     readonly retryAt: number | null;
   } | null;
-  /** The limits of the session's budget, including raises. Absent if there are none, or they are unknown. */
+  /** The limits of the session's budget, including increases. Absent if there are none, or they are unknown. */
   readonly budget?: BudgetLimits;
   /** All subagents, including ended ones. */
   readonly subagents: readonly ReplaySubagent[];
@@ -155,10 +156,10 @@ const MAX_WORDS = 200;
 type Fact = readonly [name: string, value: string];
 
 export class Facts {
-  /** The facts by the unit that states them, so that an entry is compared only with its own unit's facts. */
+  /** The known facts, grouped by unit, so that an entry is compared only with its own unit's facts. */
   readonly #known = new Map<string, Map<string, string>>();
 
-  /** Replaces the facts that `whose` states. Returns the changes. */
+  /** Replaces the facts of the unit `whose`. Returns the changes. */
   become(whose: string, facts: readonly Fact[]): Changes {
     const before = this.#known.get(whose) ?? new Map<string, string>();
     const now = new Map(facts);
@@ -180,7 +181,6 @@ export class Facts {
   }
 }
 
-/** A call batch with its state. */
 interface BatchFact {
   readonly batchId: string;
   readonly state: string;
@@ -230,7 +230,6 @@ export function subagentFact(subagent: ReplaySubagent): Fact {
   return [`subagent ${id}`, `${name} ${state}, ${work}${end ? `: ${words(end)}` : ''}`];
 }
 
-/** A service with its sources. */
 interface ServiceFact {
   readonly snapshot: Pick<ServiceSnapshot, 'value' | 'context'> | null;
   readonly sources: ReadonlyMap<string, Pick<EventSourceSnapshot, 'value' | 'context'>>;
@@ -268,7 +267,7 @@ function deliveryFact({ deliveryId, kind, state, attempts, text }: ReplayDeliver
   return [`delivery ${deliveryId}`, `${kind} ${state}${times}: ${words(text)}`];
 }
 
-/** Cached: most items of a conversation stay unchanged. */
+/** Cached, because most items of a conversation stay unchanged. */
 const itemFacts = new WeakMap<ReplayItem, Fact>();
 
 export function itemFact(item: ReplayItem): Fact {

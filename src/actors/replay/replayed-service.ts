@@ -1,10 +1,11 @@
-// One service in a replay: its machine and its sources' machines, folded from the service's entries.
+// Replays one service: folds the service's entries into its machine and the machines of its sources.
 //
-// Does not: know the subagents that examine its events, or what the session reported to the user (replay-session.ts).
+// Does not: keep track of the subagents that examine its events, or of the session's reports to the user
+//           (replay-session.ts).
 //
 // Invariants
-//   REPLAYED-SERVICE-1. A service's state is known from the first entry or snapshot with its limits on; a service from
-//       an earlier version, whose entries lack the limits, has no state.
+//   REPLAYED-SERVICE-1. The state of a service is unknown until the first entry or snapshot that contains its limits.
+//       It stays unknown if the entries come from an earlier version and lack the limits.
 
 import {
   eventSourceMachine,
@@ -87,13 +88,13 @@ export class ReplayedService {
     return this.#machine.has('');
   }
 
-  /** Starts a source: an earlier process's sources ended with that process. */
+  /** Starts a source anew, because the sources of an earlier process ended with it. */
   #begin(name: string, { source: input }: ServiceLimits): void {
     this.#sources.create(name, input);
   }
 }
 
-/** A machine without known limits accepts everything. */
+/** Without known limits, every entry counts as accepted. */
 function send(
   machines: Pick<Population, 'has' | 'accepts' | 'apply'>,
   id: string,

@@ -1,6 +1,6 @@
-// One subagent of a replay: its machine and its log, folded from its entries.
+// Replays one subagent: folds its entries into its machine and its log.
 //
-// Does not: execute effects, or know its session (replay-session.ts).
+// Does not: execute effects, or depend on the session (replay-session.ts).
 
 import {
   requestIdOf,
@@ -39,12 +39,12 @@ import type { ReplaySubagent } from './replay-view.ts';
 
 /** The state from which a subagent continues. */
 interface Begun extends Pick<RecordSnapshot, 'id' | 'bornAt' | 'birth'> {
-  /** Null to start from its spawn. */
+  /** Null if the subagent starts with its spawn entry. */
   readonly rest: SubagentUnitSnapshot | null;
   readonly since?: number | null;
 }
 
-/** A subagent in a snapshot, or in a checkpoint, which adds `since`. */
+/** A subagent in a snapshot or in a checkpoint. Only a checkpoint contains `since`. */
 export type KnownSubagent = RecordSnapshot & Pick<Begun, 'since'>;
 
 export class ReplayedSubagent implements UnitBody {
@@ -61,7 +61,7 @@ export class ReplayedSubagent implements UnitBody {
   readonly #spawnedAt: number;
   /** When the subagent entered its current state and step; null if unknown. */
   #since: number | null;
-  /** The state as JSON, until the state changes. */
+  /** The cached JSON of the state. */
   #text: string | null = null;
 
   private constructor(
@@ -88,7 +88,7 @@ export class ReplayedSubagent implements UnitBody {
     return new ReplayedSubagent(scope, { id, bornAt, birth, rest: null }, seq - 1);
   }
 
-  /** Restores a subagent from a snapshot: a live subagent continues from the snapshot, an ended one is only a view. */
+  /** Restores a subagent from a snapshot: a live subagent continues from it, an ended one is stored only as a view. */
   static known(scope: string, record: KnownSubagent): ReplayedSubagent | ReplaySubagent {
     const { rest, ...begun } = record;
     if (!('outcome' in rest)) return new ReplayedSubagent(scope, { ...begun, rest }, rest.seq);
@@ -115,9 +115,8 @@ export class ReplayedSubagent implements UnitBody {
   }
 
   /**
-   * Returns the messages that the subagent's model had read and written by the last of these entries, even for an ended
-   * subagent. `record`: the subagent in the snapshot that precedes the entries. Null if the entries do not contain the
-   * messages.
+   * Returns the conversation of the subagent's model up to the last of these entries, even for an ended subagent.
+   * `record`: the subagent in the snapshot that precedes the entries. Null if the entries do not contain the messages.
    */
   static messagesIn(
     entries: readonly JournalEntry[],
@@ -134,7 +133,7 @@ export class ReplayedSubagent implements UnitBody {
     return subagent.messages;
   }
 
-  /** Folds the entry. `reason`: why a later entry quarantines it; null if none does. */
+  /** Folds the entry. `reason`: why a later entry quarantines this entry; null if none does. */
   fold(entry: JournalEntry, reason: string | null): TakenEntry {
     this.#text = null;
     return takenEntry(this.#unit, entry, reason);
@@ -184,7 +183,7 @@ export class ReplayedSubagent implements UnitBody {
     return this.#state.log.messages;
   }
 
-  /** The service event that the subagent examines; null if it has another task. */
+  /** The service event that the subagent is examining; null if it has another task. */
   get eventId(): string | null {
     const { idempotencyKey, parentId, callId } = this.#spawned;
     const prefix = `${this.#scope}:`;

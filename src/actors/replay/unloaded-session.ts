@@ -1,15 +1,16 @@
-// A session in a journal that no process runs: the actions of a user or an operator are written as entries, and the
-// process that continues the session executes them.
+// Acts on a session that no process has loaded. The actions of a user or an operator are written to its journal, and
+// the process that continues the session executes them.
 //
 //   journal ─▶ fold ─▶ is the entry accepted? ─▶ append       … later, elsewhere: fold ─▶ effects that are due
 //
 // Owns:     the claim while it acts, and the entries that it writes.
-// Does not: run anything: no entry's effects are released here.
+// Does not: execute the effects of the entries that it writes.
 //
 // Invariants
-//   UNLOADED-SESSION-1. It writes the entry that a process would have left if it had died directly after it: the same
-//       event, accepted by the same machines.
-//   UNLOADED-SESSION-2. A session that another process holds is refused (`SCOPE_IN_USE`) before anything is written.
+//   UNLOADED-SESSION-1. It writes the entry that a process running the session would have written, for the same event
+//       and after a check by the same machines.
+//   UNLOADED-SESSION-2. A session that another process has claimed is refused (`SCOPE_IN_USE`) before anything is
+//       written.
 //   UNLOADED-SESSION-3. An entry that the machines refuse, or that cannot be folded, is not written.
 //   UNLOADED-SESSION-4. After an entry, the wake time of a session that a pool has suspended is set to now, so that a
 //       process loads the session.
@@ -44,7 +45,7 @@ export type UnloadedCancellation =
   | { readonly accepted: true; readonly by?: string }
   | { readonly accepted: false; readonly reason: 'unknown' | 'over' };
 
-/** The result of a raise: the new totals of the limits. */
+/** The result of raising limits, which contains their new totals. */
 export type UnloadedRaise =
   | { readonly accepted: true; readonly limits: BudgetLimits; readonly by?: string }
   | { readonly accepted: false; readonly reason: 'unknown' | 'over' | 'no_such_limit' | 'lower' };
@@ -112,7 +113,7 @@ export class UnloadedSession {
   }
 
   /**
-   * Answers a question like `session.answer`; the question counts as shown.
+   * Answers a question like `session.answer`. The question counts as shown.
    * @throws {ConfigurationError} `INVALID_ANSWER`, `INVALID_ARGUMENT`, `INVALID_STATE` for changed arguments, which only
    *   a running session can check (rejects).
    */
@@ -123,7 +124,7 @@ export class UnloadedSession {
   ): Promise<AnswerReceipt> {
     const given = checkedAnswer('answer(requestId, answer)', answer);
     const by = checkedBy('answer(requestId, answer, options)', options);
-    // No process has the tool, whose schema decides.
+    // Only the tool's schema could check the arguments, but no process has the tool.
     if (given.input !== undefined)
       throw new ConfigurationError(
         'INVALID_STATE',
@@ -157,7 +158,7 @@ export class UnloadedSession {
   }
 
   /**
-   * Cancels a subagent and the subagents below it, which end when a process continues the session.
+   * Cancels a subagent and all subagents below it. They end when a process continues the session.
    * @throws {ConfigurationError} `INVALID_ARGUMENT` (rejects).
    */
   async cancel(
@@ -202,9 +203,9 @@ export class UnloadedSession {
   }
 
   /**
-   * Raises limits of a subagent's budget, or (null) of the session's own, to new totals, like
-   * `session.subagents.raiseBudget`. The process that continues the session takes the raise from the budget above; if
-   * too little is left there, the subagent shares the rest.
+   * Raises limits of a subagent's budget, or of the session's own for null, to new totals, like
+   * `session.subagents.raiseBudget`. The process that continues the session takes the difference from the budget above.
+   * If too little is left there, the subagent shares the rest.
    * @throws {ConfigurationError} `INVALID_ARGUMENT` (rejects).
    */
   async raiseBudget(
@@ -273,7 +274,8 @@ export class UnloadedSession {
     };
     const step = this.#replay.take(entry);
     if (!step.isAccepted || step.setAside !== null) {
-      // The entry was folded to see whether it is accepted; folding the other entries again removes it.
+      // The entry was folded only to see whether it would be accepted. Folding the other entries again removes it from
+      // the state.
       [this.#replay, this.#last] = folded(this.#entries);
       return false;
     }
@@ -294,8 +296,8 @@ const WAITING: ReadonlySet<QuestionView['state']> = new Set([
 ] as const);
 
 /**
- * Returns a session's questions that wait for an answer, according to its entries; none if the session has ended, or
- * the entries belong to no session.
+ * Returns a session's questions that are waiting for an answer, according to its entries; none if the session has
+ * ended, or if the entries do not belong to a session.
  * @throws {JournalError} `JOURNAL_CUT`, `JOURNAL_GAP`, `JOURNAL_VERSION`
  */
 export function waitingQuestions(

@@ -1,15 +1,15 @@
-// Real XState actors for a unit's machines, created on demand; only the unit changes their state. `useSelector`,
+// Real XState actors for a unit's machines, created on demand. Only the unit changes their state. `useSelector`,
 // `waitFor`, `toPromise`, RxJS, `system` and `inspect` work on them as in XState.
 //
-// Owns:     the actors, and the route of an outsider's event to the unit.
-// Does not: hold a machine's state, or keep a machine alive: an unobserved unit has no actors.
+// Owns:     the actors, and the path that an event from outside takes to the unit.
+// Does not: hold a machine's state, or keep a machine alive (an unobserved unit has no actors).
 //
 // Invariants
-//   ACTORS-1. Observers follow the unit: while the unit reads its journal they see no new state; afterwards they see
+//   ACTORS-1. Observers follow the unit. While the unit reads its journal, they see no new state; afterwards, they see
 //       the current state.
-//   ACTORS-2. An actor ends once: with its machine, or with its unit.
+//   ACTORS-2. An actor ends exactly once, when its machine or its unit ends.
 //   ACTORS-3. The actor of the path `a/b` is the child `b` of the actor `a`.
-//   ACTORS-4. The unit's door receives an outsider's event. The event by itself changes no snapshot.
+//   ACTORS-4. An event from outside goes to the unit's door. The event alone does not change any snapshot.
 
 import {
   Actor,
@@ -32,11 +32,11 @@ export interface ActorRefusal {
   readonly type: 'refused';
   /** The refused event. */
   readonly event: { readonly type: string };
-  /** Why, with a stable code. */
+  /** The reason, with a stable code. */
   readonly error: OffstageError;
 }
 
-/** The logic of an actor that only its unit changes. `Sent`: the events that outsiders may send. */
+/** The logic of an actor that only its unit changes. `Sent`: the events that code outside the unit may send. */
 export type HostedLogic<S extends AnyMachineSnapshot, Sent extends EventObject> = ActorLogic<
   S,
   Sent,
@@ -51,9 +51,9 @@ export type HostedActor<
   Sent extends EventObject = AnyEventObject,
 > = Actor<HostedLogic<S, Sent>>;
 
-/** Receives outsiders' events for a unit's actors. */
+/** Receives events from outside for a unit's actors. */
 export interface Door {
-  /** Handles an event for the actor at this path. Returns why the event has no effect; null if it has one. */
+  /** Handles an event for the actor at this path. Returns why the event has no effect; null if it has an effect. */
   take(path: string, event: AnyEventObject): OffstageError | null | Promise<OffstageError | null>;
   /** Called when the owner of the unit's actor stops the actor. */
   stopped(): void;
@@ -81,8 +81,8 @@ export function isOfXState({ type }: { readonly type: unknown }): boolean {
 }
 
 /**
- * Passes an outsider's event to the door, and emits a refusal if the event has no effect. Returns whether the door
- * answers later; `settled` is then called before the refusal is emitted.
+ * Passes an event from outside to the door, and emits a refusal if the event has no effect. Returns whether the door
+ * answers asynchronously. If so, `settled` is called before the refusal is emitted.
  */
 export function knock(
   door: Door,
@@ -103,7 +103,7 @@ export function knock(
 
 let parentOfNext: AnyActorRef | undefined;
 
-/** Creates the actors of every unit that `make` creates as children of `parent`. */
+/** Creates the actors of every unit that `make` creates, as children of `parent`. */
 export function below<T>(parent: AnyActorRef | undefined, make: () => T): T {
   const before = parentOfNext;
   parentOfNext = parent;
@@ -121,12 +121,15 @@ export class ActorTree {
   readonly inspect: ((event: InspectionEvent) => void) | undefined;
   /** Returns all machines of the unit, for an app that starts to observe when they already exist. */
   machines: () => Iterable<Shown> = () => [];
-  /** The path of the top actor; null if there is none. A machine that starts before the top actor is shown after it. */
+  /**
+   * The path of the top actor; null if there is none. A machine that starts before the top actor becomes visible after
+   * it.
+   */
   root: string | null = null;
   door: Door = closed;
-  /** The app's actor to which the unit belongs. */
+  /** The app's actor that the unit belongs to. */
   readonly #parent = parentOfNext;
-  /** The logics of this tree's actors, which distinguish them from the system's other actors. */
+  /** The actor logic objects of this tree, which distinguish its actors from the system's other actors. */
   readonly logics = new WeakSet<object>();
   readonly #views = new Map<string, View>();
   readonly #early: Shown[] = [];
@@ -151,7 +154,7 @@ export class ActorTree {
     return this.inspect !== undefined || this.#parent !== undefined;
   }
 
-  /** Shows a machine that starts or resumes. */
+  /** Makes a machine that starts or resumes visible to observers. */
   began(shown: Shown): void {
     const known = this.#views.get(shown.id);
     if (known) return known.follow(shown);
@@ -169,7 +172,7 @@ export class ActorTree {
     this.#views.get(id)?.end();
   }
 
-  /** Keeps the actor's last shown state while the unit reads its journal. */
+  /** Stops updating the actor's visible state while the unit reads its journal. */
   pause(id: string): void {
     this.#views.get(id)?.pause();
   }
@@ -214,7 +217,7 @@ export class ActorTree {
   }
 }
 
-/** An actor as apps receive it: an observer that throws affects neither other observers nor the process. */
+/** An actor as apps receive it. If an observer throws, neither the other observers nor the process are affected. */
 class Guarded extends Actor<HostedLogic<AnyMachineSnapshot, AnyEventObject>> {
   /** Called with each observer's error. */
   threw: (error: unknown) => void = () => {};
@@ -258,7 +261,7 @@ class View {
   readonly #tree: ActorTree;
   readonly #above: View | undefined;
   #shown: Shown;
-  /** The snapshots, by the events with which the unit changes the actor's state. Outsiders' events are not included. */
+  /** The snapshots to show, by the internal events that lead to them. Events from outside lead to no snapshot. */
   readonly #moves = new WeakMap<AnyEventObject, AnyMachineSnapshot>();
   readonly #children: Record<string, AnyActorRef> = {};
   /** The machine's last shown snapshot. */
@@ -332,7 +335,7 @@ class View {
     this.actor.send(own);
   }
 
-  /** Replaces the shown machine with another. */
+  /** Shows another machine through the same actor. */
   follow(shown: Shown): void {
     if (this.#shown === shown) return;
     this.#shown = shown;

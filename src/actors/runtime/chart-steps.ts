@@ -1,12 +1,12 @@
-// Computes a statechart's steps: state and event in, state and effects out. XState computes the steps; this file lists
-// their actions instead of executing them.
+// Computes a statechart's steps: takes the state and an event, and returns the next state and the effects. XState
+// computes the steps; this file lists their actions instead of executing them.
 //
 // Owns:     the scope in which all machines of the process take their steps.
-// Does not: execute an effect.
+// Does not: execute effects.
 //
 // Invariants
-//   CHART-1. A chart neither invokes nor spawns actors, and has no delays or emitted events: its effects are named
-//       actions (machines/effect.ts).
+//   CHART-1. A chart neither invokes nor spawns actors, and has no delays or emitted events, because its effects are
+//       named actions (machines/effect.ts).
 //   CHART-2. A restored snapshot takes the same steps, with the same effects, as the original.
 
 import {
@@ -27,7 +27,7 @@ import { isEffect, type Activity, type ActivityStop } from '../../machines/effec
 export type Effect =
   /** A named action. */
   | { readonly kind: 'do'; readonly name: string; readonly params: unknown }
-  /** Starts an activity, which lasts until it is stopped. */
+  /** Starts an activity, which runs until it is stopped. */
   | ({ readonly kind: 'start' } & Activity)
   | ({ readonly kind: 'stop' } & ActivityStop);
 
@@ -77,7 +77,7 @@ export function begun<M extends AnyStateMachine>(
   return listing(() => machine.getInitialSnapshot(scope, input) as SnapshotFrom<M>);
 }
 
-/** Returns the step that an event causes. Throws the error of an action or a guard. */
+/** Returns the step that an event causes. Throws any error from an action or a guard. */
 export function moved<M extends AnyStateMachine>(
   machine: M,
   snapshot: SnapshotFrom<M>,
@@ -93,10 +93,13 @@ export function accepts(snapshot: AnyMachineSnapshot, event: EventObject): boole
   return snapshot.status === 'active' && snapshot.can(event);
 }
 
-/** Each machine's snapshots by state value. A machine has few state values, and resolving one searches its nodes. */
+/**
+ * Each machine's snapshots by state value. Cached, because a machine has few state values and resolving one searches
+ * its nodes.
+ */
 const resolved = new WeakMap<AnyStateMachine, Map<string, AnyMachineSnapshot>>();
 
-/** Returns the snapshot from which `plain` made `from`. */
+/** Restores a snapshot from the JSON that `plain` returned. */
 export function restored<M extends AnyStateMachine>(
   machine: M,
   from: Snapshot<unknown>,

@@ -2,28 +2,29 @@
 // unit; each subagent is another. Units communicate only by messages.
 //
 // Owns:     the mailbox, the order *step, commit, install, release*, and the unit's deadlines.
-// Does not: know the machines inside (the unit's body does), or the meaning of an effect.
+// Does not: interpret effects, or depend on particular machines (the unit's body does).
 //
 // Invariants
 //   COMMIT-UNIT-1. The unit handles one event at a time. An event that the body refuses leaves no entry.
 //   COMMIT-UNIT-2. An event and its messages inside the unit form one step, which is taken on a draft (draft.ts) before
-//       the append. No consequence precedes the commit: the draft is installed after the commit, and the effects are
-//       then released in order, through the router. If the step throws, the event is refused and has no entry.
-//   COMMIT-UNIT-3. A failing journal loses no event: the event stays at the head of the queue and is retried.
-//   COMMIT-UNIT-4. Events named `xstate.*` or `entry.*` belong to the runtime, and are refused from outside.
+//       the append. Nothing is executed before the commit. The draft is installed after the commit, and the effects are
+//       then released in order, through the router. If the step throws, the event is refused and leaves no entry.
+//   COMMIT-UNIT-3. No event is lost when the journal fails: the event stays at the head of the queue and is retried.
+//   COMMIT-UNIT-4. Events named `xstate.*` or `entry.*` belong to the runtime and are refused from outside.
 //   COMMIT-UNIT-5. After `dispose`, no event is accepted, no deadline fires, and the journal is not retried.
-//   COMMIT-UNIT-6. A refold restores the state: the same entries lead to the same state, and none of their effects is
-//       executed again. The state determines which effects and deadlines are still due.
-//   COMMIT-UNIT-7. If the journal refuses permanently (`retryable: false`), the unit stops in this process: an event
-//       that was not written has not happened, and another process may have taken over.
+//   COMMIT-UNIT-6. A refold restores the state, because the same entries lead to the same state. None of their effects
+//       is executed again. The state determines which effects and deadlines are still due.
+//   COMMIT-UNIT-7. If the journal refuses permanently (`retryable: false`), the unit stops in this process, because an
+//       event that was not written has not happened and another process may have taken over.
 //   COMMIT-UNIT-8. The consequences of an accepted event are never refused, however many events are queued. A full
-//       mailbox refuses a new request before any part of it has happened.
-//   COMMIT-UNIT-9. An event whose shape does not match its type is refused, and has no entry. The unit makes an event's
-//       texts storable before any component reads the event, so that the machines and the journal receive the same event.
+//       mailbox refuses a new request before any part of it is executed.
+//   COMMIT-UNIT-9. An event whose shape does not match its type is refused and leaves no entry. The unit makes an
+//       event's texts storable before any component reads the event, so that the machines and the journal receive the
+//       same event.
 //   COMMIT-UNIT-10. An entry that cannot be refolded, because its shape is wrong or its step now throws, is quarantined
-//       by a further entry; the unit continues as if the quarantined entry had not been written.
-//   COMMIT-UNIT-11. `whenHandled` resolves when each event that was queued at the time of the call is committed or
-//       refused; it rejects if the unit is or becomes disposed.
+//       by a further entry. The unit continues as if the quarantined entry had not been written.
+//   COMMIT-UNIT-11. `whenHandled` resolves when every event that was queued at the time of the call is committed or
+//       refused. It rejects if the unit is disposed before then.
 
 import type { DeadlineInput, MessageIn, Stamped } from '../../machines/index.ts';
 import {
@@ -66,7 +67,7 @@ export type { Message, Posted, UnitBody, UnitEvent, UnitIdentity } from './unit-
 const MAX_MAILBOX = 10_000;
 const FIRST_RETRY_MS = 100;
 const LAST_RETRY_MS = 10_000;
-/** How often a deadline that follows the clock reads it. */
+/** The interval at which a deadline that follows the clock checks the time, in milliseconds. */
 const CLOCK_LOOK_MS = 30_000;
 
 /** A unit with any protocol, for components that send it no events. */
@@ -84,14 +85,14 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
   readonly #version: number;
   #seq = 0;
   #paused = false;
-  /** The queue; null if empty, so that thousands of idle units need neither an array nor the capacity of a filled one. */
+  /** The queue; null if empty, so that thousands of idle units need neither an array nor its capacity. */
   #mailbox: Message[] | null = null;
   /** Whether the full mailbox was reported and has not been empty since. */
   #isBehind = false;
   #committing = false;
-  /** Whether an event has left the mailbox, but is neither committed nor refused yet. */
+  /** Whether the unit is handling an event that has left the mailbox. */
   #isHandling = false;
-  /** Callers of `whenHandled` whose events are not all handled; null if there are none. */
+  /** The callers of `whenHandled` that are still waiting; null if there are none. */
   #waiting: Waiting[] | null = null;
   #scheduled = false;
   #disposed = false;
@@ -99,7 +100,7 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
   #cancelRetry: (() => void) | null = null;
   /** The armed deadlines, by activity name; null if there are none. */
   #deadlines: Map<string, Deadline> | null = null;
-  /** Entries that a refold has quarantined, but whose quarantine is not in the journal yet. */
+  /** The entries that a refold has quarantined, until the journal records the quarantines. */
   #toQuarantine: readonly Quarantine[] = [];
 
   constructor(
@@ -121,17 +122,17 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
     return this.#disposed;
   }
 
-  /** Whether an event waits in the mailbox or for the journal. */
+  /** Whether an event is waiting in the mailbox or for the journal. */
   get isBusy(): boolean {
     return this.#committing || this.#mailbox !== null;
   }
 
-  /** Whether events wait until the journal has been read. */
+  /** Whether events are waiting until the journal has been read. */
   get isPaused(): boolean {
     return this.#paused;
   }
 
-  /** The time of the first deadline, in milliseconds since 1970; `Infinity` if there is none. */
+  /** The time of the earliest deadline, in milliseconds since 1970; `Infinity` if there is none. */
   get nextDueAt(): number {
     let next = Infinity;
     for (const { dueAt } of this.#deadlines?.values() ?? []) next = Math.min(next, dueAt);
@@ -159,7 +160,7 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
     try {
       kept = storable(event);
     } catch (error) {
-      // A getter or a Proxy threw: the event cannot be stored.
+      // A getter or a Proxy threw an error, so the event cannot be stored.
       this.#body.ignored?.(event, this.#refused(actor, event, error));
       return;
     }
@@ -185,13 +186,13 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
     });
   }
 
-  /** Collects an effect of the event that is being applied. */
+  /** Adds an effect to the step of the current event. */
   post(actor: string, effect: Effect): void {
     // Outside a transaction, only a disposed unit's machines post effects.
     this.#posted?.push(new Release(this, actor, effect));
   }
 
-  /** Runs `begin` as the unit's first transaction. It has no entry, because its input is known without one. */
+  /** Runs `begin` as the unit's first transaction. It writes no entry, because its input is known without one. */
   start(begin: () => void): void {
     const at = this.#host.environment.clock.now();
     try {
@@ -211,7 +212,7 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
     return this.#mailbox?.some(({ event }) => isMeant(event)) ?? false;
   }
 
-  /** Handles the queued events, after `first`. */
+  /** Handles `first`, and then the queued events. */
   resume(first?: MessageIn<Protocol> & Message): void {
     if (this.#disposed) return;
     this.#paused = false;
@@ -227,7 +228,7 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
     this.#seq = seq;
   }
 
-  /** Quarantines a snapshot that cannot be restored, as a refold quarantines entries. */
+  /** Quarantines a snapshot that cannot be restored, in the same way as a refold quarantines entries. */
   quarantine(failure: UnfoldableEntry): void {
     this.#host.report(failure, `journal of ${this.id}`);
     const { seq, event, reason } = failure.entry;
@@ -270,7 +271,7 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
     return found;
   }
 
-  /** Folds an entry. Returns the error if the entry cannot be folded; null after a fold. */
+  /** Folds an entry. Returns the error if the entry cannot be folded; null if the entry has been folded. */
   #refolded(entry: JournalEntry): UnfoldableEntry | null {
     if (isQuarantine(entry.event)) {
       if (entry.event.ends) this.#body.endedBy?.(entry.event.reason);
@@ -308,7 +309,7 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
     return new UnfoldableEntry(entry, cause);
   }
 
-  /** Returns whether the unit would accept the journal's next entry; for replays. */
+  /** For replays: returns whether the unit would accept the journal's next entry. */
   wouldAccept(entry: JournalEntry): boolean {
     const { at, actor, event, reason } = this.#readable(entry);
     return reason === null && this.#body.take(actor, { ...event, at }) !== null;
@@ -352,7 +353,7 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
     else this.#disarm(`${actor}/${effect.id}`);
   }
 
-  /** Cancels everything that the unit waits for. */
+  /** Drops the queued events, cancels the deadlines, and rejects everything that waits for the unit. */
   dispose(): void {
     this.#disposed = true;
     this.#mailbox = null;
@@ -400,11 +401,11 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
   }
 
   /**
-   * Returns the event's step, or a refusal: with null if the event means nothing in this state, with the error if the
-   * event cannot be judged or its step throws. Such an error is reported, and does not block later events.
+   * Returns the event's step, or a refusal. The refusal contains null if the event has no meaning in this state, or the
+   * error if the event cannot be checked or its step throws. Such an error is reported and does not block later events.
    */
   #judged(actor: string, event: UnitEvent & Stamped): Step | Refused {
-    // `resume` queued it: no other component may send such an event (COMMIT-UNIT-4).
+    // `resume` queued this event. No other component may send such an event (COMMIT-UNIT-4).
     if (event.type === QUARANTINED) return { entry: event, posted: [] };
     try {
       const reason = misshapen(event, this.#body.shapes);
@@ -500,7 +501,7 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
     if (posted.length > 0) this.#host.router.enqueueAll(posted);
   }
 
-  /** Runs one transaction: routes the effects that `begin` posts within the unit until no message is left. */
+  /** Runs one transaction. Effects that are messages within the unit are handled until none are left. */
   #gather(begin: () => void, at: number): readonly Release[] {
     const posted: Release[] = [];
     this.#posted = posted;
@@ -577,7 +578,7 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
-/** The step of an event: its entry, and the effects to release once the entry is written. */
+/** The step of an event, with its entry and the effects to release once the entry is written. */
 interface Step {
   readonly entry: UnitEvent & Stamped;
   readonly posted: readonly Release[];
@@ -597,7 +598,7 @@ interface Due extends UnitEvent {
   readonly dueAt: number;
 }
 
-/** An effect that waits for release. */
+/** An effect that is waiting for release. */
 class Release implements Posted, Task {
   readonly actor: string;
   readonly effect: Effect;

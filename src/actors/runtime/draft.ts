@@ -1,27 +1,30 @@
-// The changes of one step of a unit, until its entry is in the journal. The step reads its own changes; all other
-// readers see the earlier state until the changes are installed. A step that throws changes nothing.
+// Holds the changes of one step of a unit until the step's entry is in the journal. The step reads its own changes. All
+// other readers see the earlier state until the changes are installed. A step that throws changes nothing.
 //
 // Owns:     the changes of the current step, or of the step whose entry is being written.
-// Does not: know what a step means (its unit does).
+// Does not: interpret the steps (their unit does).
 //
 // Invariants
 //   DRAFT-1. A step's cost depends on its changes, not on the size of the state.
-//   DRAFT-2. A change outside a step takes effect at once, even for a step that waits for its entry.
+//   DRAFT-2. A change outside a step takes effect at once, even for a step that is waiting for its entry.
 
-/** A part of the state that steps change. */
+/** A part of the state that is changed in steps. */
 interface Part {
   install(): void;
   drop(): void;
 }
 
 export class Draft {
-  /** True while a step runs. */
+  /** True while a step is running. */
   isStepping = false;
   /** The parts with changes; null if there are none, so that thousands of idle units need no array. */
   #parts: Part[] | null = null;
   #later: (() => void)[] | null = null;
 
-  /** Runs a step, whose changes wait for `install`. If the step throws, its changes are dropped and the error is rethrown. */
+  /**
+   * Runs a step, whose changes take effect only with `install`. If the step throws, its changes are dropped and the
+   * error is rethrown.
+   */
   step<T>(run: () => T): T {
     this.isStepping = true;
     try {
@@ -34,7 +37,7 @@ export class Draft {
     }
   }
 
-  /** Runs `act` when the current step is installed; immediately outside a step. */
+  /** Runs `act` when the changes of the current step are installed, or immediately if no step is running. */
   later(act: () => void): void {
     if (this.isStepping) (this.#later ??= []).push(act);
     else act();
@@ -109,7 +112,7 @@ export class Table<V> implements Part {
     this.#draft = draft;
   }
 
-  /** The changes that the reader sees; null outside a step. */
+  /** The pending changes, which only the step itself can read; null outside a step. */
   get #own(): ReadonlyMap<string, V | undefined> | null {
     return this.#draft.isStepping ? this.#next : null;
   }
@@ -128,7 +131,7 @@ export class Table<V> implements Part {
     else this.#values.set(id, value);
   }
 
-  /** Changes a value's fields; does nothing if the id is unknown. */
+  /** Changes fields of a value, or does nothing if the id is unknown. */
   change(id: string, fields: Partial<V>): void {
     const value = this.get(id);
     if (value !== undefined) this.set(id, { ...value, ...fields });

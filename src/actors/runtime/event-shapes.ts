@@ -1,7 +1,9 @@
-// The shapes of a unit's events: the properties that folds and machines read, with their types. Each event that enters
-// a mailbox, and each entry read from a journal, is checked against its shape. Other properties are ignored.
+// The shapes of a unit's events, which are the properties that folds and machines read, with their types. Each event
+// that enters a mailbox, and each entry read from a journal, is checked against its shape. Other properties are
+// ignored.
 //
-//   SHAPE-1. Earlier versions' events match the shapes: a new property is optional, and a type may only be widened.
+//   SHAPE-1. The shapes must also match events from earlier versions, so a new property is optional and a type may only
+//       be widened.
 
 import { z } from 'zod';
 import { messageOf } from '../../values/errors.ts';
@@ -18,7 +20,7 @@ export const amount = z.custom<number | null>(
   'expected a number',
 );
 
-/** Makes a shape optional: the property may be missing, `null` or `undefined`. */
+/** Makes a shape optional, so that the property may be missing, `null` or `undefined`. */
 export const maybe = <Shape extends z.ZodType>(shape: Shape) => shape.nullish();
 
 /** A record with arbitrary values, by name. */

@@ -1,9 +1,10 @@
 // Deletes all stored data of one session or run, or of every session that a retention policy does not keep.
 //
 // Owns:     the order of the deletions.
-// Does not: know what each store leaves behind (see docs/privacy.md).
+// Does not: document what each store leaves behind (see docs/privacy.md).
 //
-//   FORGETTING-1. The journal is deleted last: as long as it lists a session, the next call repeats a failed deletion.
+//   FORGETTING-1. The journal is deleted last, so that a failed deletion can be repeated for as long as the journal
+//       lists the session.
 //   FORGETTING-2. A session that is in another process's memory is not deleted.
 
 import { z } from 'zod';
@@ -18,10 +19,10 @@ import type { WorkingMemory } from '../ports/working-memory.ts';
 
 /** The stores from which `forgetSession` deletes a session. */
 export interface ForgetStores {
-  /** A journal with `forget`, which all journals of Offstage have. */
+  /** A journal with `forget`, which all of Offstage's journals have. */
   readonly journal: Journal;
   readonly workingMemory?: WorkingMemory;
-  /** The memory from whose scope the facts of the session (`source`) are deleted. */
+  /** The memory, and the scope in it, from which the session's facts (`source`) are deleted. */
   readonly memory?: { readonly store: MemoryStore; readonly scope: string };
   /** The engine that ran the session's steps; its `forget` also deletes their claims. @defaultValue none */
   readonly jobs?: Jobs;
@@ -29,11 +30,11 @@ export interface ForgetStores {
   readonly also?: (sessionId: string) => void | Promise<void>;
 }
 
-/** The sessions that `applyRetention` keeps, by age and number; it forgets all others. */
+/** A policy that determines, by age and number, which sessions `applyRetention` keeps. It forgets all others. */
 export interface RetentionPolicy {
   /** A session is forgotten when its last entry reaches this age, in milliseconds. @defaultValue Infinity */
   readonly maxAgeMs?: number;
-  /** The number of sessions to keep: those with the latest entries. @defaultValue Infinity */
+  /** The maximum number of sessions to keep; those with the latest entries are kept. @defaultValue Infinity */
   readonly maxSessions?: number;
   /** Returns whether a session is kept regardless of its age, for example because a pool has it in memory. */
   readonly keep?: (session: ScopeSummary) => boolean;
@@ -82,11 +83,11 @@ const sessionSchema = z.string().min(1);
 
 /**
  * Permanently deletes a session: its working memory, the facts learned in it, its jobs on an engine, the data that
- * `also` deletes, its journal and its wake time. An unknown session is not an error. First suspend a session that runs
- * in this process.
+ * `also` deletes, its journal and its wake time. An unknown session is not an error. If the session is running in this
+ * process, suspend it first.
  * @throws {ConfigurationError} `INVALID_ARGUMENT`.
  * @throws {CapacityError} `SCOPE_IN_USE`: another process has the session.
- * @throws {JobError} The engine is unreachable or refuses; then neither `also` nor the journal is called.
+ * @throws {JobError} if the engine is unreachable or refuses; neither `also` nor the journal is called then.
  */
 export async function forgetSession(sessionId: string, stores: ForgetStores): Promise<void> {
   check('forgetSession(sessionId, stores)', sessionSchema, sessionId, 'INVALID_ARGUMENT');
@@ -109,7 +110,7 @@ export async function forgetSession(sessionId: string, stores: ForgetStores): Pr
 export interface ForgetRunStores {
   /** The engine that keeps the run and has `forget`: `restateRuns({ admin, … })`, `temporalRuns(…)`. */
   readonly engine: RunEngine;
-  /** The engine that ran the steps of the run's turns and has `forget`. @defaultValue none: the steps stay */
+  /** The engine that ran the steps of the run's turns and has `forget`. @defaultValue none: the steps are kept */
   readonly jobs?: Jobs;
 }
 
@@ -124,7 +125,7 @@ const runStoresSchema = z.strictObject({
 
 /**
  * Permanently deletes a run on an engine, including the subagents that were separate runs, their steps and their
- * claims. An unknown run is not an error. First cancel a run that has not ended. A failed call may be repeated.
+ * claims. An unknown run is not an error. If the run has not ended, cancel it first. A failed call may be repeated.
  * @throws {ConfigurationError} `INVALID_ARGUMENT`.
  * @throws {JobError} `RUN_UNDER_WAY`: the run, or a subagent that it abandoned, has not ended; or the engine is
  *   unreachable or refuses.
@@ -140,8 +141,8 @@ export async function forgetRun(id: string, stores: ForgetRunStores): Promise<vo
 
 /**
  * Forgets the sessions that the policy does not keep, and returns their ids. Call it periodically, from one process. A
- * session in another process's memory is left for the next call.
- * @throws {ConfigurationError} `INVALID_ARGUMENT`, also if the journal cannot list its scopes.
+ * session that another process has in memory is skipped until a later call.
+ * @throws {ConfigurationError} `INVALID_ARGUMENT`, including when the journal cannot list its scopes.
  */
 export async function applyRetention(
   stores: RetentionStores,
@@ -174,7 +175,7 @@ export async function applyRetention(
   return forgotten;
 }
 
-/** Returns the runs whose keys do not start with this run's id. */
+/** Returns the ids of runs that are neither this run nor below it. */
 function beside(id: string, ids: readonly string[]): readonly string[] {
   return ids.filter((one) => one !== id && !one.startsWith(`${id}/`));
 }

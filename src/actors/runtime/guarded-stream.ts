@@ -1,6 +1,6 @@
-// A stream with subscribers from the app's code. A subscriber that throws is reported and stays subscribed: like a
-// hook's error, its error does not reach the session. (RxJS would rethrow the error in a separate task, which ends the
-// process with all its sessions.)
+// A stream with subscribers from the app's code. If a subscriber throws, the error is reported and the subscriber stays
+// subscribed. As with a hook, the error does not reach the session. (RxJS would rethrow the error in a separate task,
+// which ends the process with all its sessions.)
 //
 // Invariants
 //   GUARDED-STREAM-1. A subscriber that throws, or whose promise rejects, is reported, stays subscribed and does not

@@ -1,12 +1,13 @@
-// Shared by the units of one process: time and randomness, the journal, error hooks, and the run loop (`Router`), in
-// which one unit at a time handles one event; the loop releases the consequences in order, never inside another task.
+// Shared by the units of one process: time and randomness, the journal, error hooks, and the run loop (`Router`). In
+// the run loop, one unit at a time handles one event. The loop then releases the consequences in order, never inside
+// another task.
 //
 // Owns:     the order of all queued tasks.
-// Does not: know the meaning of an event or an effect.
+// Does not: interpret events or effects.
 //
 // Invariants
 //   ROUTER-1. The router is never re-entrant: tasks enqueued by a task run after those that are already queued.
-//   ROUTER-2. A task's failure is reported, and affects no other task.
+//   ROUTER-2. A task's failure is reported and affects no other task.
 
 import type { InspectionEvent } from 'xstate';
 import { handleRejection, quietly } from '../../values/errors.ts';
@@ -26,12 +27,15 @@ export interface HostOptions {
   readonly jobs?: Jobs | undefined;
   /** The cost of a model call. @defaultValue costs are unknown */
   readonly price?: Price | undefined;
-  /** Called with errors that changed no result: a hook that threw, a journal append that is retried. */
+  /**
+   * Called with errors that did not change a result, such as an error from a hook or a journal append that is being
+   * retried.
+   */
   readonly onError?: ((error: unknown, where: string) => void) | undefined;
-  /** Called with events that no actor could accept at that time: late, duplicate, or meant for another state. */
+  /** Called with events that no actor could accept, because they were late, duplicates, or meant for another state. */
   readonly onIgnored?: ((unit: string, actor: string, event: { type: string }) => void) | undefined;
   readonly inspect?: ((event: InspectionEvent) => void) | undefined;
-  /** The treatment of an entry that cannot be folded. @defaultValue 'set_aside' */
+  /** How an entry that cannot be folded is handled. @defaultValue 'set_aside' */
   readonly onUnfoldable?: OnUnfoldable | undefined;
 }
 
@@ -40,13 +44,13 @@ export interface Host {
   readonly journal: Journal;
   /** Null if this process runs every step. */
   readonly jobs: Jobs | null;
-  /** Null if only relays report costs. */
+  /** Null if no price is configured, so that only relays report costs. */
   readonly price: Price | null;
   readonly router: Router;
   /** The actors that apps and inspectors observe. */
   readonly actors: ActorTree;
   readonly onUnfoldable: OnUnfoldable;
-  /** The clients of the session's user, which execute tool calls. Absent without a session. */
+  /** The clients of the session's user, which execute tool calls. Absent if there is no session. */
   clientCalls?: {
     run(call: ClientCallRequest): Promise<unknown>;
     /** Returns whether a client may have executed the call. */
@@ -77,7 +81,10 @@ export function createHost(options: HostOptions): Host {
   return host;
 }
 
-/** Catches errors of inspectors, which XState calls in the middle of a transition and which must not end the actor. */
+/**
+ * Catches inspectors' errors: XState calls inspectors in the middle of a transition, where an error would end the
+ * actor.
+ */
 function guarded(
   inspect: NonNullable<HostOptions['inspect']>,
   report: Host['report'],
@@ -91,7 +98,7 @@ function guarded(
   };
 }
 
-/** If the journal writes spans, calls the app's function inside the span of its work. */
+/** Calls the app's function, inside the span of its work if the journal writes spans. */
 export function inSpanOf<T>(
   { journal }: { readonly journal: Pick<Journal, 'inSpanOf'> },
   work: TracedWork,
@@ -100,7 +107,7 @@ export function inSpanOf<T>(
   return journal.inSpanOf ? journal.inSpanOf(work, call) : call();
 }
 
-/** Calls the app's code; an error or a rejection is reported, and has no other effect. */
+/** Calls the app's code; an error or a rejection is reported and has no other effect. */
 export function callSafely(host: Pick<Host, 'report'>, where: string, call: () => unknown): void {
   try {
     handleRejection(call(), (error) => host.report(error, where));
@@ -125,13 +132,13 @@ export class Router {
     this.#report = report;
   }
 
-  /** Runs the task after all queued tasks; immediately if there are none. */
+  /** Runs the task after all queued tasks, or immediately if there are none. */
   enqueue(task: Task): void {
     this.#queue.push(task);
     if (!this.#running) this.#drain();
   }
 
-  /** Runs these tasks in order; tasks that they enqueue run after the last one. */
+  /** Runs these tasks in order. Tasks that they enqueue run after the last of them. */
   enqueueAll(tasks: readonly Task[]): void {
     for (const task of tasks) this.#queue.push(task);
     if (!this.#running) this.#drain();
@@ -141,7 +148,7 @@ export class Router {
     this.#running = true;
     while (this.#next < this.#queue.length) {
       const task = this.#queue[this.#next++] as Task;
-      // Removes finished tasks in bulk: shifting them one by one is quadratic for a long queue.
+      // Removes finished tasks in bulk, because shifting them one by one takes quadratic time for a long queue.
       if (this.#next > 1024) {
         this.#queue = this.#queue.slice(this.#next);
         this.#next = 0;

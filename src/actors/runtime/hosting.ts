@@ -1,16 +1,16 @@
-// The machines of a unit: each machine is a snapshot, and a step (chart-steps.ts) returns the next snapshot. A machine
-// posts its named effects, and the starts and stops of its activities, to the unit; the router releases them after the
+// The machines of a unit. Each machine is a snapshot, and a step (chart-steps.ts) returns the next snapshot. A machine
+// posts its named effects, and the starts and stops of its activities, to the unit. The router releases them after the
 // commit of the entry that caused them.
 //
-// Owns:     the machines' snapshots, their form as plain JSON, and the activities of each state.
+// Owns:     the machines' snapshots, their plain JSON form, and the activities of each state.
 // Does not: show a machine to apps and inspectors (actor-tree.ts), or decide when it takes a step (its unit does).
 //
 // Invariants
-//   HOST-1. Only a unit changes its machines, and only by events that are in the journal: an outsider's event goes to
-//       the unit first. `transient-machine.ts` has the machines that are not in a journal.
-//   HOST-2. A step posts its effects in the order in which the machine names them, and executes none.
+//   HOST-1. Only a unit changes its machines, and only with events that are in the journal; an event from outside goes
+//       to the unit first. Machines that are not in a journal are in `transient-machine.ts`.
+//   HOST-2. A step posts its effects in the order in which the machine names them, and executes none of them.
 //   HOST-3. Restoring a snapshot posts nothing; `underWay` returns the activities of the restored states.
-//   HOST-4. A waiting member is a small record, so ten thousand waiting questions are ten thousand small records.
+//   HOST-4. A waiting member is only a small record, so that ten thousand questions can wait.
 
 import type {
   AnyEventObject,
@@ -28,7 +28,7 @@ import { Table, type Draft } from './draft.ts';
 
 export type { Effect } from './chart-steps.ts';
 
-/** A machine as its actor shows it. */
+/** A machine, as exposed through its actor. */
 export interface Shown {
   /** The actor's path in the tree. */
   readonly id: string;
@@ -36,15 +36,15 @@ export interface Shown {
   readonly snapshot: AnyMachineSnapshot;
 }
 
-/** The unit to which machines belong. */
+/** The unit that machines belong to. */
 export interface HostUnit {
   readonly id: string;
   readonly draft: Draft;
-  /** Collects an effect of the event that is being applied. */
+  /** Adds an effect to the step of the current event. */
   post(actor: string, effect: Effect): void;
 }
 
-/** The tree of actors, as seen by machines. */
+/** The part of the actor tree that machines notify. */
 export interface Observers {
   /** Whether any machine is observed. */
   readonly isWatched: boolean;
@@ -59,7 +59,7 @@ export interface MemberSnapshot {
   readonly state: Snapshot<unknown>;
 }
 
-/** The id of the only machine of its kind, called a single. */
+/** The id of a single: a machine that is the only one of its kind. */
 const ONLY = '';
 
 /** Machines of one kind within one unit, by id: any number, or a single. */
@@ -70,12 +70,12 @@ export class Population<M extends AnyStateMachine = AnyStateMachine> {
   readonly #actors: Observers;
   /** The path of the single machine's actor. */
   readonly #own: string;
-  /** The machines. A member is plain JSON; the single machine is a snapshot. */
+  /** The machines. Members are stored as plain JSON; the single machine is stored as a snapshot. */
   readonly #members: Table<Snapshot<unknown>>;
 
   /**
    * @param prefix The address of a member is `<prefix>:<id>`, that of the single machine `<prefix>`.
-   * @param path The path of the single machine's actor. @defaultValue its address below the unit
+   * @param path The path of the single machine's actor. @defaultValue its address under the unit
    */
   constructor(
     machine: M,
@@ -143,7 +143,7 @@ export class Population<M extends AnyStateMachine = AnyStateMachine> {
       throw new OffstageError('INTERNAL', `${this.machine.id} has no event \`${type}\``);
   }
 
-  /** Takes the step of an event. Throws the error of `check` or of the machine; its state is then unchanged. */
+  /** Takes the step of an event. If `check` or the machine throws, throws the error and leaves the state unchanged. */
   apply(id: string, event: EventObject): void {
     this.check(event);
     const snapshot = this.of(id);
@@ -161,7 +161,7 @@ export class Population<M extends AnyStateMachine = AnyStateMachine> {
     return { value, context, done: status === 'done' };
   }
 
-  /** All members' running activities, as effects that start them. */
+  /** The running activities of all members, in the form of the effects that start them. */
   get underWay(): readonly { readonly actor: string; readonly effect: Effect }[] {
     return [...this.#members].flatMap(([id, snapshot]) =>
       underWay(this.#address(id), this.machine, snapshot),
@@ -180,12 +180,12 @@ export class Population<M extends AnyStateMachine = AnyStateMachine> {
       else if (this.#actors.isWatched) this.#actors.ended(this.#path(id));
   }
 
-  /** The members as their actors show them. */
+  /** The members, as exposed through their actors. */
   *machines(): Iterable<Shown> {
     for (const id of this.#members.keys()) yield this.shown(id);
   }
 
-  /** A member as its actor shows it. */
+  /** A member, as exposed through its actor. */
   shown(id = ONLY): Shown {
     // The last snapshot remains readable after the member is removed.
     let last = this.of(id) as AnyMachineSnapshot;
@@ -221,7 +221,7 @@ export class Population<M extends AnyStateMachine = AnyStateMachine> {
 export function plain<S extends AnyMachineSnapshot>(snapshot: S): Plain<S> {
   const { value, context, status, output } = snapshot;
   const end = status === 'active' ? {} : { status, output };
-  // XState declares an `error` in each snapshot; machines here throw instead.
+  // XState declares an `error` in each snapshot, but the machines here throw errors instead.
   return { value, context, ...end } as unknown as Plain<S>;
 }
 
@@ -229,8 +229,8 @@ export function plain<S extends AnyMachineSnapshot>(snapshot: S): Plain<S> {
 export type Plain<S extends AnyMachineSnapshot> = Snapshot<unknown> & Pick<S, 'value' | 'context'>;
 
 /**
- * Restores infinite limits from the machine's `input`: JSON has no number for "no limit", so a snapshot read from JSON
- * has lost them.
+ * Restores infinite limits from the machine's `input`: JSON has no number for "no limit", so they are missing from a
+ * snapshot that was read from JSON.
  */
 export function withNoLimits<M extends AnyStateMachine>(
   rest: Snapshot<unknown>,
@@ -266,7 +266,7 @@ export function activitiesOf(machine: AnyStateMachine, snapshot: Snapshot<unknow
   return found;
 }
 
-/** A state value: the state, or the value of each region. */
+/** A state value, which is the name of the state or an object with the value of each region. */
 type Value = string | { readonly [state: string]: Value | undefined };
 
 interface Args {
@@ -283,7 +283,7 @@ interface Plan {
   readonly states: readonly (readonly [name: string, plan: Plan])[];
 }
 
-// Cached because each wake of a unit needs them: XState would search the nodes of the whole machine.
+// Cached, because each wake of a unit needs them and XState would search all nodes of the machine.
 const plans = new WeakMap<AnyStateMachine, Plan>();
 
 function planOf(machine: AnyStateMachine): Plan {

@@ -1,8 +1,8 @@
-// A journal that ends with the process. It supports the order *accept, commit, release*, and keeps the latest entries
-// for inspection.
+// A journal that is lost when the process ends. It supports the order *accept, commit, release*, and keeps the latest
+// entries for inspection.
 //
 // Invariants
-//   MEMORY-JOURNAL-1. Memory use depends only on the kept entries: a scope without kept entries uses none.
+//   MEMORY-JOURNAL-1. Memory use depends only on the kept entries, so a scope without kept entries uses none.
 //   MEMORY-JOURNAL-2. A scope is read completely or not at all: from its first entry, or from the entry to which it was
 //       trimmed.
 //   MEMORY-JOURNAL-3. A scope that loses its beginning is trimmed to its first kept snapshot, or to the reopening of a
@@ -26,9 +26,9 @@ import { memoryWakeTimes, type WakeTimes } from '../ports/wake-times.ts';
 /** The options of `memoryJournal`. */
 export interface MemoryJournalOptions {
   /**
-   * The number of latest entries to keep, across all scopes. A scope that lost entries starts at its first kept
-   * snapshot, or at the first reopening of a closed session; without either, it cannot be recovered until it is
-   * trimmed. `Infinity` keeps all entries, and the memory grows until scopes are trimmed or forgotten.
+   * The number of latest entries to keep, across all scopes. A scope that has lost entries starts at its first kept
+   * snapshot, or at the first reopening of a closed session. Without either, it cannot be recovered until it is
+   * trimmed. With `Infinity`, all entries are kept, and memory use grows until scopes are trimmed or forgotten.
    * @defaultValue 1000
    */
   readonly keep?: number;
@@ -43,7 +43,10 @@ const optionsSchema = z.strictObject({
     .optional(),
 } satisfies ChecksOf<MemoryJournalOptions>);
 
-/** A journal in memory, as returned by `memoryJournal`: it ends with the process, and its methods return synchronously. */
+/**
+ * An in-memory journal, as returned by `memoryJournal`. Its methods are synchronous, and its entries are lost when the
+ * process ends.
+ */
 export interface MemoryJournal extends Journal {
   /** Keeps the entry in memory. */
   append(entry: JournalEntry): void;
@@ -51,8 +54,8 @@ export interface MemoryJournal extends Journal {
   read(query?: JournalQuery): readonly JournalEntry[];
   readAfter(entry: JournalPosition): readonly JournalEntry[] | null;
   /**
-   * Deletes the scope's entries before this one. If the entry is not kept, nothing is deleted. Dropped entries before
-   * it no longer count as missing.
+   * Deletes the scope's entries before this one. If the journal no longer has the entry, it deletes nothing. Dropped
+   * entries before it no longer count as missing.
    */
   trim(entry: JournalPosition): void;
   scopes(): readonly ScopeSummary[];
@@ -69,7 +72,7 @@ interface Known {
 }
 
 /**
- * Creates a journal in memory. It ends with the process; entries beyond `keep` are lost.
+ * Creates an in-memory journal. It is lost when the process ends; entries beyond `keep` are dropped.
  * @throws {ConfigurationError} if `keep` is negative or not a number.
  */
 export function memoryJournal(options: MemoryJournalOptions = {}): MemoryJournal {
@@ -88,7 +91,7 @@ export function memoryJournal(options: MemoryJournalOptions = {}): MemoryJournal
     }
     const latest = of.units.get(unit) ?? 0;
     if (seq <= latest) return false;
-    // The unit continues after entries that this journal never had.
+    // The unit continues after entries that this journal has never received.
     if (latest === 0 && seq > 1 && of.beginning === 'there') of.beginning = 'cut';
     of.units.set(unit, seq);
     return true;
@@ -132,7 +135,7 @@ export function memoryJournal(options: MemoryJournalOptions = {}): MemoryJournal
       return entries.filter((entry) => isAskedFor(query, entry));
     },
     readAfter(entry) {
-      // The search starts at the end, because a reader that follows a scope knows one of its latest entries.
+      // Searches from the end, because a reader that follows a scope usually continues from one of its latest entries.
       const at = entries.findLastIndex((one) => isAt(one, entry));
       return at === -1 ? null : entries.slice(at + 1).filter(({ scope }) => scope === entry.scope);
     },
@@ -172,12 +175,14 @@ export function memoryJournal(options: MemoryJournalOptions = {}): MemoryJournal
 
 const made = new WeakSet<Journal>();
 
-/** Returns whether the journal ends with the process. */
+/** Returns whether the journal is lost when the process ends. */
 export function isMemoryJournal(journal: Journal): boolean {
   return made.has(journal);
 }
 
-/** Throws if the kept entry at this position differs. Positions before the kept entries are not compared. */
+/**
+ * Throws if the stored entry at this position is different. Entries that have already been dropped are not compared.
+ */
 function checkSame(entry: JournalEntry, entries: readonly JournalEntry[]): void {
   const first = entries.find((one) => isAt(one, entry));
   if (first && JSON.stringify(first) !== JSON.stringify(entry))

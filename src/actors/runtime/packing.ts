@@ -1,15 +1,18 @@
 // Packs the texts of jobs and runs that an engine stores: removes secrets, seals the text with the app's key, and moves
 // a large text to the claims. Both ends need the same packing.
 //
-// Owns:     the order: redaction, then sealing, then claiming.
-// Does not: encrypt (the app's codec does), or store large texts (the claims do).
+// Owns:     the order of the operations (redaction, then sealing, then claiming).
+// Does not: encrypt texts, or store large texts (the app's codec and the claims do).
 //
 // Invariants
 //   PACKING-1. With a codec, no packed text reaches the engine or the claims unsealed.
 //   PACKING-2. The claims store a text of more than `claimAboveBytes` before the engine receives its reference.
-//   PACKING-3. A text that cannot be unpacked causes a failure (`JOB_UNREADABLE`); it is never replaced by another text.
-//   PACKING-4. A reference always names the same text: a later attempt does not replace a text that an engine has recorded.
-//   PACKING-5. Both ends tell the codec the text's place: a text that was moved to another place cannot be opened.
+//   PACKING-3. A text that cannot be unpacked results in a failure (`JOB_UNREADABLE`); it is never replaced by another
+//       text.
+//   PACKING-4. A reference always names the same text, because a later attempt does not replace a text that an engine
+//       has recorded.
+//   PACKING-5. Both ends pass the text's place to the codec, so a text that was moved to another place cannot be
+//       opened.
 
 import { z } from 'zod';
 import { anObject, check, type ChecksOf } from '../../values/checks.ts';
@@ -38,7 +41,7 @@ export interface JobCodec {
  * reused.
  */
 export interface JobClaims {
-  /** Stores a text. Repeated calls with one reference have the same text. */
+  /** Stores a text. Calls with the same reference always pass the same text. */
   keep(reference: string, text: string): void | Promise<void>;
   /** Returns the text; null if there is none. */
   read(reference: string): string | null | Promise<string | null>;
@@ -46,10 +49,10 @@ export interface JobClaims {
   forget?(prefix: string): void | Promise<void>;
 }
 
-/** How both ends pack the texts of jobs before an engine stores them; both ends need the same packing. */
+/** How both ends pack the texts of jobs before an engine stores them. Both ends need the same settings. */
 export interface JobPacking {
   /**
-   * Removes secrets from bodies and results, as `redactingJournal` does; the worker's model and tools do not see the
+   * Removes secrets from bodies and results, as `redactingJournal` does. The worker's model and tools do not see the
    * secrets either.
    * @defaultValue none
    */
@@ -58,7 +61,7 @@ export interface JobPacking {
   readonly codec?: JobCodec;
   /** @defaultValue none: a body above `maxBytes` of the engine is refused */
   readonly claims?: JobClaims;
-  /** The size above which a text is stored in the claims, in bytes. @defaultValue 100000 */
+  /** The size, in bytes, above which a text is stored in the claims. @defaultValue 100000 */
   readonly claimAboveBytes?: number;
 }
 
@@ -79,7 +82,7 @@ const packed = z.strictObject({
   claim: z.string().optional(),
 });
 
-/** Packs texts at one end, and unpacks them at the other. */
+/** Packs texts at one end and unpacks them at the other. */
 export class Packer {
   readonly #packing: JobPacking;
   readonly #redact: ((json: unknown) => unknown) | null;
@@ -97,7 +100,7 @@ export class Packer {
     return this.#packing.codec !== undefined;
   }
 
-  /** Whether some of the texts must not reach the engine. */
+  /** Whether any of the texts must be hidden from the engine. */
   get isHiding(): boolean {
     return this.isSealing || this.#redact !== null;
   }
@@ -107,7 +110,7 @@ export class Packer {
     return this.#pack(place, JSON.stringify(this.#redact(parsedOrText(text))), place);
   }
 
-  /** Packs a JSON value. `reference`: the start of its reference in the claims. */
+  /** Packs a JSON value. `reference`: the prefix of the text's reference in the claims. */
   packJson(place: string, json: unknown, reference = place): Promise<string> {
     return this.#pack(place, JSON.stringify(this.#redact ? this.#redact(json) : json), reference);
   }

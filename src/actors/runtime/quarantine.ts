@@ -1,5 +1,5 @@
-// Entries that a unit cannot fold: the event does not match its type's shape, its address takes no event of its type, or
-// its step throws. The unit continues without these entries and records that in another entry, so that every later
+// Entries that a unit cannot fold: the event does not match its type's shape, its address accepts no event of its type,
+// or its step throws. The unit continues without these entries and records that in another entry, so that every later
 // process and version skips the same entries.
 //
 //   … 17 answer.given {text: 42}   18 entry.set_aside {seq: 17, event: 'answer.given', reason: …} …
@@ -7,10 +7,10 @@
 // Does not: decide when an entry is quarantined (commit-unit.ts).
 //
 // Invariants
-//   QUARANTINE-1. A refolded unit has the state that it would have if the quarantined entries had never been written;
-//       only their numbers remain used.
+//   QUARANTINE-1. The state of a refolded unit is the same as if the quarantined entries had never been written, except
+//       that their numbers remain in use.
 //   QUARANTINE-2. An `entry.set_aside` applies even if this version could fold the entry that it names.
-//   QUARANTINE-3. Nothing else is quarantined: an entry of another version, a gap or a damaged journal is an error.
+//   QUARANTINE-3. Nothing else is quarantined. An entry of another version, a gap or a damaged journal is an error.
 
 import { JournalError } from '../ports/journal-error.ts';
 import type { JournalEntry } from '../ports/journal.ts';
@@ -30,14 +30,14 @@ export interface Quarantine extends UnitEvent {
   /** The type of that entry's event. */
   readonly event: string;
   readonly reason: string;
-  /** True if the unit ended with that entry, as in earlier versions. @defaultValue false */
+  /** True if the quarantine ended the unit, as it did in earlier versions. @defaultValue false */
   readonly ends?: true;
 }
 
-/** The treatment of an entry that cannot be folded; see `RuntimeOptions.onUnfoldable`. */
+/** How an entry that cannot be folded is handled; see `RuntimeOptions.onUnfoldable`. */
 export type OnUnfoldable = 'set_aside' | 'lose';
 
-/** The error for an entry that cannot be folded: reported if the entry is quarantined, otherwise thrown. */
+/** The error for an entry that cannot be folded. It is reported if the entry is quarantined, and thrown otherwise. */
 export class UnfoldableEntry extends JournalError {
   readonly entry: QuarantinedEntry;
   constructor(entry: QuarantinedEntry, cause: unknown, what = 'It is quarantined') {
@@ -51,7 +51,7 @@ export class UnfoldableEntry extends JournalError {
   }
 }
 
-/** Returns the error for an entry that another process quarantined; undefined if none did. */
+/** Returns the error for an entry that another process quarantined; undefined if no process did. */
 export function quarantineErrorOf(
   { scope, unit, seq, event }: JournalEntry,
   entries: readonly JournalEntry[],

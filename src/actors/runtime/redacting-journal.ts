@@ -2,9 +2,10 @@
 //
 // Invariants
 //   REDACTING-JOURNAL-1. An entry without secrets is passed on as the same object.
-//   REDACTING-JOURNAL-2. The same entry is always redacted the same way, so that a retried entry equals the
-//       first attempt.
-//   REDACTING-JOURNAL-3. Event types, and property names that are not secrets, stay; only strings and numbers are replaced.
+//   REDACTING-JOURNAL-2. The same entry is always redacted in the same way, so that a retried entry equals the first
+//       attempt.
+//   REDACTING-JOURNAL-3. Only strings and numbers are replaced. Event types, and property names that are not secrets,
+//       stay unchanged.
 //   REDACTING-JOURNAL-4. If a request contained secrets, its digest is removed too, since a reader could use it to
 //       confirm a guess.
 
@@ -25,9 +26,9 @@ import {
 /** The secrets that `redactingJournal` replaces, and their replacement. */
 export interface RedactionOptions {
   /**
-   * The names of properties whose strings and numbers are replaced, including everything inside, at any depth. Case,
-   * `_` and `-` are ignored: `apiKey` is also `API_KEY` and `api-key`. A value next to its name counts too:
-   * `{ name: 'password', value: '…' }`.
+   * The names of properties whose strings and numbers are replaced, including everything nested inside them at any
+   * depth. Case, `_` and `-` are ignored: `apiKey` also matches `API_KEY` and `api-key`. A value next to its name is
+   * replaced too: `{ name: 'password', value: '…' }`.
    * @defaultValue `SECRET_NAMES`, and names that end like one of them: `openaiApiKey`, `x-api-key`, `DB_PASSWORD`
    */
   readonly names?: readonly string[];
@@ -146,7 +147,7 @@ function cleanObject(object: object, redaction: Redaction, isSecret: boolean): o
     isChanged ||= as !== name || !Object.is(to, value);
     return [as, to] as const;
   });
-  // Not by assignment, because a property may have the name `__proto__`.
+  // Does not assign the property, because its name may be `__proto__`.
   if (!isChanged) return object;
   const kept = (name: string, value: unknown) =>
     [name, name === 'requestDigest' ? redaction.replace : value] as const;

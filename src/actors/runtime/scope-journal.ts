@@ -1,19 +1,20 @@
-// The journal of one scope (a session, or a service of the program), and the scope's snapshots: a snapshot is one entry
-// that replaces all earlier entries. A process that continues the scope folds only the snapshot and the later entries.
+// The journal of one scope (a session, or a service of the program), including the scope's snapshots. A snapshot is one
+// entry that replaces all earlier entries. A process that continues the scope folds only the snapshot and the later
+// entries.
 //
-// Owns:     the scope's claim, the number of entries since the last snapshot, the time of the next snapshot, the order
-//           around its entry, and which entries it replaces.
-// Does not: know the content of an entry or a snapshot (session/lifecycle/session-journal.ts, subagents/service-ledger.ts).
+// Owns:     the scope's claim, the number of entries since the last snapshot, when the next snapshot is written, the
+//           order of the entries around it, and the entries that it replaces.
+// Does not: interpret an entry or a snapshot (session/lifecycle/session-journal.ts, subagents/service-ledger.ts).
 //
 // Invariants
-//   SCOPE-JOURNAL-1. While a snapshot entry is being written, no other entry of the scope is written: later entries
-//       wait even while the snapshot entry is retried.
+//   SCOPE-JOURNAL-1. While a snapshot entry is being written, no other entry of the scope is written. Later entries
+//       wait, even if the snapshot entry has to be retried.
 //   SCOPE-JOURNAL-2. Entries stop waiting when the journal permanently refuses the snapshot entry.
-//   SCOPE-SNAPSHOTS-1. A snapshot is made only while no unit of the scope has an event in its mailbox or at the
-//       journal, so that nothing is in transit between two parts.
-//   SCOPE-SNAPSHOTS-2. No entry is written between the time of a snapshot and its place in the journal.
-//   SCOPE-SNAPSHOTS-3. A scope that continues from a snapshot equals one that continues from all earlier entries; the
-//       snapshot contains nothing else.
+//   SCOPE-SNAPSHOTS-1. A snapshot is made only while no unit of the scope has an event in its mailbox or on its way to
+//       the journal, so that no message between two units is missing from it.
+//   SCOPE-SNAPSHOTS-2. No entry is written between the moment at which a snapshot is made and the snapshot's own entry.
+//   SCOPE-SNAPSHOTS-3. A scope that continues from a snapshot has the same state as one that continues from all earlier
+//       entries. The snapshot contains nothing else.
 //   SCOPE-SNAPSHOTS-4. Entries before a snapshot are deleted only after the snapshot itself is stored, only if the policy
 //       requests it, and never if there is a snapshot that this version cannot read (upcasters.ts, SNAPSHOT-FORMS-2).
 
@@ -33,7 +34,7 @@ import { callSafely, inSpanOf, type Host } from './host.ts';
 import { UNIT, type UnfoldableEntry } from './quarantine.ts';
 
 interface ScopeJournalOptions {
-  /** Called when an entry was stored and no other entry is being written. */
+  /** Called when an entry has been stored and no other entry is being written. */
   rested(): void;
   /** Returns whether another object in this process has taken over the scope under the same claim. */
   isTakenOver(): boolean;
@@ -62,7 +63,7 @@ export class ScopeJournal implements Journal {
     return this.#underWay === 0 && this.#barrier === null;
   }
 
-  /** Sets the number of entries from before this process. */
+  /** Sets the number of entries that earlier processes have written since the last snapshot. */
   found(entries: number): void {
     this.#sinceAll = entries;
   }
@@ -142,8 +143,8 @@ export class ScopeJournal implements Journal {
   }
 
   /**
-   * Ends a scope that contains an entry which cannot be folded: appends `event` as its last entry and releases the
-   * claim, so that a new scope may use the id.
+   * Ends a scope because an entry cannot be folded. Appends `event` as its last entry and releases the claim, so that a
+   * new scope may use the id.
    * @returns the error for the caller.
    */
   async lose(
@@ -217,10 +218,12 @@ function barrier(): { readonly lifted: Promise<void>; readonly lift: () => void 
   return { lifted, lift };
 }
 
-/** How many turns of the event loop a scope waits for its journal before the process leaves it. */
+/**
+ * The maximum number of event-loop turns for which a scope waits for its journal before the process leaves the scope.
+ */
 const MAX_TURNS = 10_000;
 
-/** The scope that snapshots are made of. */
+/** The scope whose snapshots are written. */
 interface SnapshotScope {
   readonly id: string;
   readonly host: Host;
@@ -241,7 +244,9 @@ export class ScopeSnapshots {
   readonly #scope: SnapshotScope;
   readonly #journal: ScopeJournal;
   readonly #policy: SnapshotPolicy;
-  /** The number of members in the latest snapshot: writing a snapshot costs about as much as writing that many entries. */
+  /**
+   * The number of members in the latest snapshot. Writing a snapshot costs about as much as writing that many entries.
+   */
   #lives = 0;
   #isScheduled = false;
   #trimmed: Promise<void> | null = null;
@@ -278,9 +283,9 @@ export class ScopeSnapshots {
   }
 
   /**
-   * Waits until the journal has written the received events, as far as it can; then writes the final snapshot before
+   * Waits until the journal has written the received events, as far as it can. Then writes the final snapshot before
    * the process leaves the scope, unless snapshots are disabled. Returns whether the scope was idle and the snapshot
-   * records that. `isIdle` is called after the wait, because an event may have arrived meanwhile.
+   * records that. `isIdle` is called after the wait, because an event may have arrived in the meantime.
    */
   async takeLast(isBusy: () => boolean, isIdle: () => boolean = () => false): Promise<boolean> {
     await this.#rested(isBusy);
@@ -302,7 +307,7 @@ export class ScopeSnapshots {
     this.#keepsAll = true;
   }
 
-  /** Handles a stored snapshot, which is the entry `seq` of its unit: deletes the entries before it, if requested. */
+  /** Handles a stored snapshot, which is the entry `seq` of its unit. Deletes the entries before it, if requested. */
   written(seq: number): void {
     const { host, id: scope, unit } = this.#scope;
     if (!this.#policy.trim || this.#keepsAll) return;
@@ -323,24 +328,24 @@ export class ScopeSnapshots {
   }
 }
 
-/** When a session writes snapshots of itself, which make its recovery faster. */
+/** The settings for the snapshots that a session writes of itself to speed up its recovery. */
 export interface SnapshotPolicy {
   /**
-   * The number of entries after which a session writes a snapshot, as soon as no entry is being written; if the session
-   * has more members (calls, questions, subagents) than that, their number counts instead. A session also writes a
-   * snapshot when it is suspended. `Infinity`: never. @defaultValue 1000; `Infinity` if no `journal` is given
+   * The number of entries after which a session writes a snapshot, as soon as no entry is being written. If the session
+   * has more members (calls, questions, subagents) than that, the number of members is used instead. A session also
+   * writes a snapshot when it is suspended. `Infinity`: never. @defaultValue 1000; `Infinity` if no `journal` is given
    */
   readonly afterEntries: number;
   /**
-   * Whether to delete the entries before a snapshot, if the journal can: the session takes less space, but cannot be
-   * replayed, recorded or forked from an earlier point. @defaultValue false
+   * Whether to delete the entries before a snapshot, if the journal can. The session then needs less space, but cannot
+   * be replayed, recorded or forked from an earlier point. @defaultValue false
    */
   readonly trim: boolean;
 }
 
 /**
- * Returns the milliseconds from the first of these entries to the last, without the gap before each entry with which a
- * process resumed (`goesOn`). The time after a process's last entry is unknown, and not counted.
+ * Returns the milliseconds from the first of these entries to the last, excluding the gap before each entry with which
+ * a process resumed (`goesOn`). The time after a process's last entry is unknown and is not counted.
  */
 export function timeAwake(
   entries: readonly JournalEntry[],

@@ -1,8 +1,8 @@
-// A machine that is not in a journal: its effects are executed before `send` returns, effects of effects first, and its
-// deadlines are timers of this process.
+// A machine that is not in a journal. Its effects are executed depth-first before `send` returns, and its deadlines are
+// timers of this process.
 //
 // Owns:     the machine, and its timers.
-// Does not: know the meaning of an effect (its owner does).
+// Does not: interpret effects (its owner does).
 
 import type { AnyStateMachine, EventObject, InputFrom, SnapshotFrom } from 'xstate';
 import type { DeadlineInput } from '../../machines/index.ts';
@@ -14,11 +14,11 @@ export interface TransientOptions<M extends AnyStateMachine, Fact, Effects> {
   readonly input: InputFrom<M>;
   /** Whether an otherwise idle process may end while a deadline is pending. */
   readonly isBackground: boolean;
-  /** Returns the current facts that each event contains in addition to its time. @defaultValue none */
+  /** Returns the current facts that are added to each event. @defaultValue none */
   now?(): object;
-  /** Receives the fact of a passed deadline. @defaultValue the machine receives it */
+  /** Receives the event of a deadline that has passed. @defaultValue the machine receives it */
   due?(fact: Fact): void;
-  /** The handlers of the effects; the owner omits effects that never concern it. */
+  /** The handlers of the effects. An owner may omit effects that do not concern it. */
   readonly handlers: { readonly [Name in keyof Effects]?: (params: Effects[Name]) => void };
 }
 
@@ -30,7 +30,7 @@ export class TransientMachine<M extends AnyStateMachine, Fact extends EventObjec
   readonly #effects: Effect[] = [];
   isOver = false;
 
-  /** @param id The path of its actor. */
+  /** @param id The path of the machine's actor. */
   constructor(
     machine: M,
     id: string,
@@ -44,7 +44,7 @@ export class TransientMachine<M extends AnyStateMachine, Fact extends EventObjec
     this.#machine.create('', options.input);
   }
 
-  /** The machine, as its actor shows it. */
+  /** The machine, as exposed through its actor. */
   get shown(): Shown {
     return this.#machine.shown();
   }

@@ -20,46 +20,52 @@ export interface Message {
   readonly event: UnitEvent;
 }
 
-/** The content of a unit. */
+/** The part of a unit that defines its events, steps and effects. */
 export interface UnitBody {
-  /** The shapes of the events: a mailbox refuses an event that does not match, and a refold quarantines its entry. */
+  /**
+   * The shapes of the events. A mailbox refuses an event that does not match its shape, and a refold quarantines the
+   * entry of such an event.
+   */
   readonly shapes?: EventShapes;
   /**
-   * Returns the event as its entry stores it: with the current facts, which later code could not derive in the same
-   * way. Null if the event means nothing in this state.
+   * Returns the event in the form in which its entry stores it. The entry includes the current facts, because later
+   * code might derive them differently. Null if the event means nothing in this state.
    */
   take(actor: string, event: UnitEvent & Stamped): (UnitEvent & Stamped) | null;
   /**
-   * Called with an event that has no effect. `error`: the unit could not judge or store the event, or its step threw;
-   * null if the event belongs to a state that is over.
+   * Called with an event that has no effect. `error`: why the unit could not check or store the event, or the error of
+   * its step; null if the event comes too late for the current state.
    */
   readonly ignored?: ((event: UnitEvent, error: OffstageError | null) => void) | undefined;
   /**
-   * Takes an event's step, without checking whether `take` would accept the event now: changes the unit's draft, and
+   * Takes an event's step, without checking whether `take` would accept the event now. Changes the unit's draft and
    * posts the effects. May throw.
    */
   apply(actor: string, event: UnitEvent & Stamped): void;
   /** Returns the messages that an effect causes within the unit; they belong to the same step. */
   route?(posted: Posted): readonly Message[];
-  /** Called when the step has no more messages: returns the messages that follow from the new state as a whole. */
+  /**
+   * Called when the step has no more messages. Returns further messages that depend on the state after all of the
+   * step's changes.
+   */
   settle?(at: number): readonly Message[];
   /** Executes an effect, after the commit. */
   release(posted: Posted): void;
   /** Called when the unit cannot continue in this process. */
   crashed(error: unknown): void;
   /**
-   * Called in a refold if an earlier version ended the unit by quarantining an entry. If absent, the next process
-   * continues the unit.
+   * Called in a refold if an earlier version ended the unit by quarantining an entry. Without this function, the next
+   * process continues the unit.
    */
   endedBy?(reason: string): void;
-  /** Called when the journal refuses permanently (COMMIT-UNIT-7): another writer continues the unit. */
+  /** Called when the journal refuses permanently (COMMIT-UNIT-7) because another writer continues the unit. */
   journalRefused(error: unknown): void;
 }
 
 /** A unit's identity in the journal. */
 export interface UnitIdentity {
   readonly id: string;
-  /** The id of the scope with which the unit is recovered. */
+  /** The id of the scope as part of which the unit is recovered. */
   readonly scope: string;
   /** The kind of definition: `session`, `subagent`, `service`. */
   readonly kind: string;

@@ -1,19 +1,19 @@
 // Converts entries and snapshots of older versions to the version that this code reads.
 //
-// A machine's definition has a version, which each entry contains. After a change to the machine's reaction to an
-// event, increase the version, add an upcaster here that converts an event of the previous version, and add a journal
-// of the previous version to test/corpus.
+// A machine's definition has a version, which each entry contains. After changing how the machine reacts to an event,
+// increase the version, add an upcaster here that converts an event of the previous version, and add a journal of the
+// previous version to test/corpus.
 //
 // A snapshot contains the versions of its machines, and a `form`. After a change that makes an older snapshot unreadable, or
 // that increases the version of one of its machines, increase the form, add an upcaster of the previous form to the
 // `SnapshotForms`, and add a snapshot from just before the change to test/corpus. A new optional property needs none of this.
 //
 // Invariants
-//   UPCASTERS-1. An entry is converted one version at a time, and only `actor` and `event` change: its unit, time and
-//       place in the journal do not.
+//   UPCASTERS-1. An entry is converted one version at a time. Only its `actor` and `event` change, not its unit, its
+//       time or its place in the journal.
 //   SNAPSHOT-FORMS-1. A snapshot is converted one form at a time. It is readable if all its versions are then current.
-//   SNAPSHOT-FORMS-2. An unreadable snapshot is not partly read, and no entry before it is deleted: a later version may
-//       be able to read it, and a trimmed journal may have nothing else.
+//   SNAPSHOT-FORMS-2. An unreadable snapshot is not read in part, and no entry before it is deleted: a later version
+//       may be able to read it, and a trimmed journal may have nothing else.
 
 import { JournalError } from '../ports/journal-error.ts';
 import type { JournalEntry } from '../ports/journal.ts';
@@ -28,7 +28,7 @@ export type Upcasters = Readonly<Record<string, Readonly<Record<number, Upcaster
 /** Empty if no older version wrote journals that this version must recover. */
 export const upcasters: Upcasters = {};
 
-/** The definition to which the entry is converted. */
+/** The definition that the entry is converted to. */
 interface CurrentDefinition {
   readonly kind: string;
   readonly version: number;
@@ -57,10 +57,10 @@ export function upcast(
   return upcast({ ...entry, actor, event, definitionVersion: from + 1 }, definition, table);
 }
 
-/** The versions in a snapshot; `form` is the version of the snapshot itself. A snapshot without `form` has form 1. */
+/** The versions in a snapshot; `form` is the version of the snapshot itself. If `form` is missing, it is 1. */
 type SnapshotVersions = Readonly<Record<string, number>>;
 
-/** A snapshot in the journal's form. */
+/** A snapshot as the journal stores it. */
 export interface WrittenSnapshot extends UnitEvent {
   readonly versions: SnapshotVersions;
 }
@@ -78,8 +78,8 @@ export interface SnapshotForms {
 }
 
 /**
- * Returns the snapshot as this version would have written it (SNAPSHOT-FORMS-1); null if the entry is not a snapshot,
- * or cannot be converted.
+ * Returns the snapshot as this version would have written it (SNAPSHOT-FORMS-1); null if the entry is not a snapshot or
+ * cannot be converted.
  */
 export function readSnapshot(
   { event }: JournalEntry,

@@ -1,14 +1,14 @@
-// An event source that polls. The service controls restarts: a failed poll ends the attempt, and after the backoff the
-// next attempt starts with a poll.
+// An event source that polls. The service controls restarts. A failed poll ends the attempt, and the next attempt
+// starts with a poll after the backoff.
 //
 // Owns:     the cursor, the keys of emitted events, and the events still to be emitted; all of them outlive an attempt.
-// Does not: keep state when the process restarts (pass a stored value as `cursor`).
+// Does not: preserve state across restarts of the process (pass a stored value as `cursor`).
 //
 // Invariants
-//   POLLING-SOURCE-1. One poll runs at a time, even across attempts: if a poll ignores its signal, the next attempts
+//   POLLING-SOURCE-1. One poll runs at a time, even across attempts. If a poll ignores its signal, the next attempts
 //       fail until it ends.
-//   POLLING-SOURCE-2. Each event of a poll is emitted once, in order: an event for which the service has no room is
-//       offered again before the next poll, and an event with a known key is omitted.
+//   POLLING-SOURCE-2. Each event of a poll is emitted once, in order. An event for which the service has no room is
+//       offered again before the next poll, and an event whose key was already seen is omitted.
 //   POLLING-SOURCE-3. The cursor advances only after a successful poll.
 
 import { z } from 'zod';
@@ -36,8 +36,8 @@ export interface PollingSourceOptions<Cursor = unknown> {
   /** The time from the end of a poll to the next one, in milliseconds. */
   readonly intervalMs: number;
   /**
-   * Polls once. The signal aborts after `timeoutMs`, or when the service stops. `cursor` is the last poll's returned
-   * cursor; initially the option `cursor`.
+   * Polls once. The signal aborts after `timeoutMs`, or when the service stops. `cursor` is the cursor that the last
+   * poll returned or, initially, the option `cursor`.
    */
   readonly poll: (
     signal: AbortSignal,
@@ -45,9 +45,9 @@ export interface PollingSourceOptions<Cursor = unknown> {
   ) => Promise<Polled<Cursor> | readonly ExternalEvent[]>;
   /** The cursor of the first poll. */
   readonly cursor?: Cursor;
-  /** Returns an event's key; events with the same key are the same event. @defaultValue no event is omitted */
+  /** Returns an event's key. Events with the same key count as the same event. @defaultValue no event is omitted */
   readonly keyOf?: (event: ExternalEvent) => string;
-  /** The number of remembered keys; the oldest are forgotten. @defaultValue 10000 */
+  /** The maximum number of keys to remember; the oldest are forgotten. @defaultValue 10000 */
   readonly maxKeys?: number;
   /** The maximum fraction by which the interval randomly varies. @defaultValue 0.1 */
   readonly jitter?: number;
@@ -171,7 +171,9 @@ class Polling<Cursor> {
     return true;
   }
 
-  /** Emits events in order; an event that finds no room, or comes after the end, is emitted again later. */
+  /**
+   * Emits events in order. An event for which there is no room, or that comes after the end, is emitted again later.
+   */
   async #handOver(emit: EmitEvent, signal: AbortSignal): Promise<void> {
     for (let [event] = this.#found; event && !signal.aborted; [event] = this.#found) {
       const receipt = await emit(event);

@@ -1,4 +1,4 @@
-// A service's configuration as its author writes it, and its checked form.
+// A service's configuration as its author writes it, and its validated form.
 
 import { check } from '../../values/checks.ts';
 import { readable } from '../../values/plain-checks.ts';
@@ -23,23 +23,23 @@ export interface ServiceSubagentConfig {
   readonly shouldInvoke?: (event: ExternalEvent) => boolean;
   /** The heading of its messages to the user. @defaultValue the agent's name */
   readonly label?: string;
-  /** The maximum number of events that wait while another is examined. @defaultValue 100 */
+  /** The maximum number of events that wait while another is being examined. @defaultValue 100 */
   readonly maxWaiting?: number;
   /** The maximum size of one event's data, as JSON. @defaultValue 65536 bytes */
   readonly maxEventBytes?: number;
-  /** How often the service tries to start the agent while a limit refuses it. @defaultValue 10 */
+  /** The maximum number of attempts to start the agent while a limit prevents it. @defaultValue 10 */
   readonly maxInvocations?: number;
-  /** The delays between such attempts. @defaultValue 1 to 60 seconds */
+  /** The delays between the attempts to start the agent. @defaultValue 1 to 60 seconds */
   readonly invocationBackoff?: Partial<BackoffInput>;
   /** The delays between attempts of a failing source. @defaultValue 1 to 60 seconds */
   readonly sourceBackoff?: Partial<BackoffInput>;
   /** A source's backoff is reset after it has run for this time, in milliseconds. @defaultValue 60000 */
   readonly stableMs?: number;
-  /** How long a source may take to stop, in milliseconds. @defaultValue 5000 */
+  /** The time limit for stopping a source, in milliseconds. @defaultValue 5000 */
   readonly stopTimeoutMs?: number;
 }
 
-/** A checked configuration, including defaults. */
+/** A validated configuration, including defaults. */
 export interface ServiceDefinition extends Required<
   Omit<ServiceSubagentConfig, 'agent' | 'shouldInvoke' | 'invocationBackoff' | 'sourceBackoff'>
 > {
@@ -71,7 +71,7 @@ const backoff = z
     error: 'expected baseDelayMs to be at most maxDelayMs',
   });
 
-/** Other properties are allowed: a source may be a class instance. */
+/** Other properties are allowed, because a source may be a class instance. */
 const source = z.looseObject({
   name: z.string().min(1).max(100),
   start: anyFunction,
@@ -96,7 +96,7 @@ const schema = z.strictObject({
 const definitions = new WeakMap<ServiceSubagentConfig, ServiceDefinition>();
 
 /**
- * Checks a configuration and adds its defaults. The same configuration returns the same definition.
+ * Checks a configuration and adds its defaults. Repeated calls with the same configuration return the same definition.
  * @throws {ConfigurationError} with the option, its value and what was expected.
  */
 export function checkServiceConfig(
@@ -129,8 +129,8 @@ export function checkServiceConfig(
 }
 
 /**
- * Returns a definition for a service that is in the journal but not in the code: the service keeps its state, and does
- * not start. Its limits drop no event; the real limits apply when the code contains the service again.
+ * Returns a definition for a service that is in the journal but not in the code. The service keeps its state and does
+ * not start. Its limits never drop an event. The real limits apply once the code contains the service again.
  */
 export function absentService(name: string): ServiceDefinition {
   return {
@@ -164,7 +164,7 @@ export function checkServiceConfigs(
 }
 
 /**
- * Checks a service's configuration when it is defined, instead of at its first use.
+ * Checks a service's configuration when it is defined, not when it is first used.
  * @throws {ConfigurationError} if an option is unknown or out of range.
  */
 export function defineService<C extends ServiceSubagentConfig>(config: C): C {

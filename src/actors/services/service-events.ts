@@ -1,5 +1,5 @@
-// The events that a service examines: the check of an emitted event, the agent's task for it, and the message for the
-// user in the agent's answer.
+// Checks the events that a source emits, describes the agent's task for each event, and reads the message for the user
+// from the agent's answer.
 
 import type { JSONValue } from 'ai';
 import { z } from 'zod';
@@ -9,7 +9,7 @@ import type { Outcome } from '../contracts/outcome.ts';
 import type { SubagentTask } from '../contracts/task.ts';
 import type { EventRefusal } from '../ports/event-source.ts';
 
-/** A valid event: plain JSON, and not too large. */
+/** An event that has passed the check: it is plain JSON, and not too large. */
 export interface CheckedEvent {
   readonly source: string;
   readonly type: string;
@@ -25,7 +25,7 @@ type EventCheck =
       readonly message: string;
     };
 
-/** A name without spaces, which models and people receive unchanged. */
+/** A name that models and people can be shown unchanged, because it has no spaces, quotes or brackets. */
 const name = z
   .string()
   .min(1)
@@ -57,8 +57,8 @@ export function checkEvent(emitted: unknown, maxBytes: number): EventCheck {
 }
 
 /**
- * Returns the task of examining one event. The event is part of the user message, not of the system prompt, as one line
- * of JSON between two lines of the runtime: its content cannot end the quotation.
+ * Returns the agent's task for examining one event. The event is part of the user message, not of the system prompt. It
+ * is one line of JSON between two lines that the runtime adds, so that its content cannot end the quotation.
  */
 export function taskOf(agentName: string, event: CheckedEvent): SubagentTask {
   return {

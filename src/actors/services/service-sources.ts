@@ -19,7 +19,7 @@ import { callSafely, type Host } from '../runtime/host.ts';
 import { Population, type Effect } from '../runtime/hosting.ts';
 import type { ServiceDefinition } from './service-config.ts';
 
-/** The service's unit, as its sources use it. */
+/** The parts of a service's unit that its sources use. */
 type SourceUnit = AnyUnit & {
   receive(actor: `source:${string}`, event: Unstamped<EventSourceEvent>): void;
 };
@@ -53,7 +53,7 @@ export class ServiceSources {
     return { ...sourceBackoff, stableMs, stopTimeoutMs };
   }
 
-  /** Whether every source has been released or given up, and none will restart. */
+  /** Whether every source has been released or given up and will not restart. */
   get areStopped(): boolean {
     return this.lives.ids.every((name) => this.lives.stateOf(name)?.done);
   }
@@ -138,7 +138,7 @@ export class ServiceSources {
   }
 }
 
-/** Returns a source's public state; a removed source is stopped. */
+/** Returns a source's public state. A removed source counts as stopped. */
 function shownState(value: unknown): EventSourceView['state'] {
   if (value === undefined) return 'stopped';
   if (typeof value === 'string') return value as EventSourceView['state'];
@@ -152,7 +152,6 @@ interface AttemptEvents {
   emitted(event: ExternalEvent): Promise<EventReceipt>;
 }
 
-/** One attempt of a source. */
 class Attempt {
   readonly #source: EventSourceConfig;
   readonly #host: Host;
@@ -190,7 +189,7 @@ class Attempt {
     this.#controller.abort(new CancelledError('the event source is stopped'));
   }
 
-  /** Releases the attempt. Resolves when that is done; never rejects. */
+  /** Releases the attempt. Resolves when the attempt has been released; never rejects. */
   release(): Promise<void> {
     this.abort();
     this.#releasing ??= this.#free();

@@ -4,14 +4,13 @@
 //      └─ invalid, ignored, full                                └─▶ dropped
 //
 // Owns:     the machine, the outstanding receipts, each event's content and end, and the counts.
-// Does not: decide the next step (machines), run sources (service-sources.ts), run agents or reach the user
-//           (ports).
+// Does not: decide the next step (machines), run sources (service-sources.ts), run agents, or notify the user (ports).
 //
 // Invariants
 //   SERVICE-1. Every emission receives one receipt; an accepted event is in the journal before its receipt is sent.
 //   SERVICE-2. Every accepted event ends as told, silent, failed or dropped, and is counted accordingly.
-//   SERVICE-3. An error from a source or from `shouldInvoke` is reported, and has no other effect. An event whose
-//       filter failed is accepted: a broken filter must not hide events.
+//   SERVICE-3. An error from a source or from `shouldInvoke` is reported and has no other effect. An event whose filter
+//       failed is accepted, because a broken filter must not hide events.
 //   SERVICE-4. After `stop`, no event is emitted or examined; `whenStopped` calls back once every source has been
 //       released or given up.
 
@@ -70,7 +69,10 @@ export const SERVICE_SHAPES: EventShapes = {
   'deadline.retry': z.looseObject({ dueAt: amount }),
 };
 
-/** The limits of a service and its sources, for readers of the journal; a running process takes them from its code. */
+/**
+ * The limits of a service and its sources, recorded for readers of the journal. A running process takes the limits from
+ * its code.
+ */
 export interface ServiceLimits {
   readonly service: InputFrom<typeof serviceMachine>;
   readonly source: InputFrom<typeof eventSourceMachine>;
@@ -101,20 +103,20 @@ type SourceEvent = Carrying<
 
 type ServiceUnit = CommitUnit<ServiceProtocol>;
 
-/** The maximum number of a service's events that wait for the journal; more are refused. */
+/** The maximum number of a service's events that are waiting for the journal; further events are refused. */
 const MAX_UNDECIDED = 1_000;
 
-/** The session's functions that a service needs. They must not throw. */
+/** The session functions that a service needs. They must not throw. */
 export interface ServicePorts {
-  /** Has the agent examine the event; `ended` or `refused` is called once, later. */
+  /** Starts the agent's examination of the event. Later, `ended` or `refused` is called once. */
   invoke(service: Service, eventId: string, event: CheckedEvent): void;
   /** Cancels the invocation. Has no effect if the invocation has ended. */
   leave(eventId: string): void;
-  /** Forwards the message for the user; null if there is none. Called once for each `ended`. */
+  /** Forwards the message for the user, or null if there is none. Called once for each `ended`. */
   tell(service: Service, eventId: string, event: CheckedEvent, text: string | null): void;
   /**
-   * After a crash: returns whether the session has received neither the message about the event nor the fact that there
-   * is none.
+   * After a crash: returns whether the session still needs to receive the message about the event, or the information
+   * that there is none.
    */
   isOwed(eventId: string): boolean;
   dropped(dropped: DroppedEvent): void;
@@ -140,7 +142,10 @@ export interface ServiceSnapshot {
   readonly seq: number;
   readonly machine: Snapshot<unknown>;
   readonly events: readonly EventSnapshot[];
-  /** The machines of its sources, for readers of the journal; a process starts sources anew. */
+  /**
+   * The machines of the service's sources, recorded for readers of the journal. A process that resumes the service
+   * starts its sources anew.
+   */
   readonly sources?: readonly MemberSnapshot[];
 }
 
@@ -153,7 +158,7 @@ export class Service implements UnitBody {
   readonly #sources: ServiceSources;
   /** The events whose handling is not complete. */
   readonly #events: Table<EventRecord>;
-  /** The callers of emissions that are not decided yet. */
+  /** The callers that are waiting for the receipts of their emissions. */
   readonly #receipts = new Map<string, (receipt: EventReceipt) => void>();
   readonly #counts = {
     accepted: 0,
@@ -217,7 +222,7 @@ export class Service implements UnitBody {
   }
 
   start(): void {
-    // A service that the code lacked was only kept, and has never started.
+    // A service that was missing from the code may never have been started.
     if (this.#isRefolded && this.#machine.snapshot.value !== 'created') this.#resume();
     else this.unit.receive('service', { type: 'service.start', limits: this.#recorded });
   }
@@ -245,7 +250,7 @@ export class Service implements UnitBody {
   }
 
   /**
-   * Folds the service's journal entries. Its sources start anew: the earlier ones belonged to another process.
+   * Folds the service's journal entries. Its sources start anew, because the earlier ones belonged to another process.
    * Quarantined entries are recorded at once.
    */
   refold(entries: readonly JournalEntry[]): void {
@@ -294,7 +299,7 @@ export class Service implements UnitBody {
     this.#finish();
   }
 
-  /** Calls back once the service has stopped completely; immediately if it already has. */
+  /** Calls back once the service has stopped completely, or immediately if it already has. */
   whenStopped(callback: () => void): void {
     this.#whenStopped.push(callback);
     if (this.unit.disposed) this.#finish();
@@ -305,7 +310,7 @@ export class Service implements UnitBody {
     this.unit.receive('service', { type: 'invocation.ended', eventId, outcome });
   }
 
-  /** Handles a refusal: a limit prevented the agent's start. */
+  /** Called when a limit prevented the agent from starting. */
   refused(eventId: string, { retryable, message }: Failure): void {
     this.#host.report(
       new CapacityError('INVOCATION_REFUSED', `${this.name}: ${eventId} waits: ${message}`),
@@ -350,7 +355,7 @@ export class Service implements UnitBody {
     if (this.#sources.areStopped) this.#finish();
   }
 
-  /** Answers an emission that was not accepted. If another event fails, the service ends. */
+  /** Answers an emission that was not accepted. If any other event fails, the service ends. */
   ignored({ type, ...event }: UnitEvent, error: OffstageError | null): void {
     if (!error) return;
     if (type !== 'event.arrived') this.crashed(error);
@@ -372,7 +377,7 @@ export class Service implements UnitBody {
     this.suspend();
   }
 
-  /** Stops the service in this process; another process, or a later one, continues it. */
+  /** Stops the service in this process, so that another or a later process can continue it. */
   suspend(): void {
     this.unit.dispose();
     this.#machine.stop();
@@ -409,7 +414,7 @@ export class Service implements UnitBody {
     if (eventId !== null) this.#ports.leave(eventId);
   }
 
-  /** Decides on a source's emission, immediately or when the journal has the event. */
+  /** Accepts or refuses a source's emission, immediately or as soon as the event is in the journal. */
   #emitted(source: string, emitted: ExternalEvent): Promise<EventReceipt> {
     if (this.#isStopped) return Promise.resolve(this.#stoppedReceipt);
     const checked = checkEvent(emitted, this.definition.maxEventBytes);
@@ -533,7 +538,7 @@ export class Service implements UnitBody {
     return this.unit.disposed || this.#machine.snapshot.status === 'done';
   }
 
-  /** The machine, as its actor shows it. */
+  /** The machine, as exposed through its actor. */
   get shown(): Shown {
     return this.#machine.shown();
   }

@@ -1,11 +1,11 @@
 // One session's services, which start and stop with it. An invocation first reserves a place in the outbox, so that its
-// message is not dropped; then the agent works as a subagent, under the same limits as all others.
+// message is not dropped. The agent then works as a subagent, under the same limits as all others.
 //
 // Owns:     the services, and each invocation's place and subagent.
-// Does not: order events (the service does), decide limits (the supervisor does), or speak (the outbox does).
+// Does not: order events, decide limits, or speak (the service, the supervisor and the outbox do).
 //
 // Invariants
-//   SESSION-SERVICES-1. A granted place is either filled by a notice or freed, once.
+//   SESSION-SERVICES-1. Each granted place is filled by a notice or freed, exactly once.
 //   SESSION-SERVICES-2. An abandoned invocation cancels its subagent; the subagent's later result is not reported.
 //   SESSION-SERVICES-3. `stop` stops every service, and `whenStopped` calls back when all have stopped
 //       completely.
@@ -27,7 +27,7 @@ import { absentService, type ServiceDefinition } from './service-config.ts';
 import { taskOf, type CheckedEvent } from './service-events.ts';
 import { Service, servicePath, type ServicePorts, type ServiceSnapshot } from './service.ts';
 
-/** A service's message to the user, in the place reserved for it. */
+/** A service's message to the user, for which a place in the outbox is reserved. */
 interface ServiceNotice {
   readonly deliveryId: string;
   readonly priority: DeliveryPriority;
@@ -35,13 +35,13 @@ interface ServiceNotice {
   readonly text: string;
 }
 
-/** The session's functions that the services need. */
+/** The session functions that the services need. */
 interface SessionServicesPorts {
   /** Requests a place in the outbox; `placed` is called once with the answer. */
   reserve(eventId: string): void;
   /** Frees the place granted for this event. */
   unreserve(eventId: string): void;
-  /** Returns whether a place was granted for this event, and is neither filled nor freed. */
+  /** Returns whether a place was granted for this event and is neither filled nor freed yet. */
   hasPlace(eventId: string): boolean;
   /** Delegates an event to the agent; the same event always has the same subagent. */
   delegate(
@@ -51,7 +51,7 @@ interface SessionServicesPorts {
   ):
     | { readonly status: 'accepted'; readonly subagentId: string }
     | { readonly status: 'rejected'; readonly error: Failure };
-  /** Returns a subagent's outcome; null while it runs. */
+  /** Returns a subagent's outcome; null while it is running. */
   outcomeOf(subagentId: string): Outcome | null;
   cancel(subagentId: string, reason: string): void;
   notify(notice: ServiceNotice): void;
@@ -71,7 +71,7 @@ interface UnitHistory {
 interface Invocation {
   readonly service: Service;
   readonly event: CheckedEvent;
-  /** The subagent that examines the event; null until the place is granted. */
+  /** The subagent that is examining the event; null until the place is granted. */
   subagentId: string | null;
   /** Whether its service no longer needs the result. */
   isLeft: boolean;
@@ -86,7 +86,7 @@ export class SessionServices {
   readonly #absentOf: (name: string) => Service;
   readonly #path: string;
   readonly #invocations = new Map<string, Invocation>();
-  /** The event that each running subagent examines. */
+  /** The event that each running subagent is examining. */
   readonly #working = new Map<string, string>();
 
   constructor(
@@ -126,7 +126,7 @@ export class SessionServices {
     return this.#services.map(({ view }) => view);
   }
 
-  /** The services' machines, as their actors show them. */
+  /** The services' machines, as exposed through their actors. */
   *machines(): Iterable<Shown> {
     for (const { shown } of this.#services) yield shown;
   }
@@ -155,7 +155,7 @@ export class SessionServices {
     for (const service of this.#absent) if (service.owed.length > 0) this.#missed(service);
   }
 
-  /** Reports a service that is not in the code: its events wait until the code contains it. */
+  /** Reports a service that is not in the code, and whose events therefore wait until the code contains it. */
   #missed({ name, owed }: Service): void {
     const names = this.#services.map((service) => `"${service.name}"`).join(', ');
     const message = `The journal has ${owed.length} event(s) that the service "${name}" has not looked at: expected it among the services, got ${names || 'none'}. They wait until it is there`;
@@ -182,12 +182,12 @@ export class SessionServices {
     this.#abandonAbsent();
   }
 
-  /** Ends the services that wait for their code, because the session has ended. */
+  /** Ends the services that are missing from the code, because the session has ended. */
   #abandonAbsent(): void {
     for (const service of this.#absent) service.abandon();
   }
 
-  /** Suspends all services; they resume from the journal. */
+  /** Suspends all services, which later resume from the journal. */
   suspend(): void {
     for (const service of this.#services) service.suspend();
   }
@@ -196,7 +196,7 @@ export class SessionServices {
     return this.#services.some(({ unit }) => unit.isBusy);
   }
 
-  /** Calls back once every service has stopped; immediately if there is none. */
+  /** Calls back once every service has stopped, or immediately if there are no services. */
   whenStopped(callback: () => void): void {
     let left = this.#services.length;
     if (left === 0) callback();
@@ -207,7 +207,7 @@ export class SessionServices {
       });
   }
 
-  /** Handles the answer to `reserve`: the outbox has a place for the message, or is full. */
+  /** Handles the outbox's answer to `reserve`, which grants a place for the message or refuses it. */
   placed(eventId: string, full: Failure | null): void {
     const invocation = this.#invocations.get(eventId);
     if (!invocation || invocation.isLeft) {

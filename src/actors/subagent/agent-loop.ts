@@ -1,17 +1,19 @@
 // Runs an AI SDK agent as a subagent: a `ToolLoopAgent`'s settings become a configuration, and its loop (`prepareStep`,
 // `stopWhen`) becomes the executor of the steps.
 //
-// Owns:     which settings are kept, and what replaces the others; the arguments and results of the agent's functions;
-//           the changes that these functions make for later steps, in memory.
+// Owns:     which settings are supported and what replaces the others; the arguments and results of the agent's
+//           functions; the changes that these functions make for later steps, in memory.
 // Does not: call a model or a tool, or ask the user (the subagent does).
 //
 // Invariants
-//   AGENT-SETTINGS-1. Each setting is kept or refused by its name; none is dropped.
-//   AGENT-LOOP-1. The agent's functions receive the steps of this run in the AI SDK's form, including another process's
-//       steps. The sum of their usage is exact; after a restart, the first step contains the usage of all earlier steps.
-//   AGENT-LOOP-2. Once a stop condition is met, a step has only the tools that submit the result: the next answer is
-//       the result. The SDK's loop would end without this answer, and leave the user without a result.
-//   AGENT-LOOP-3. A function that throws, or returns a value that the SDK does not document, fails the run.
+//   AGENT-SETTINGS-1. Every setting is either supported or refused with an error that contains its name.
+//   AGENT-LOOP-1. The agent's functions receive the steps of this run in the AI SDK's form, including steps from
+//       another process. The sum of their usage is exact, even after a restart: the first step then contains the usage
+//       of all earlier steps.
+//   AGENT-LOOP-2. Once a stop condition is met, a step offers only the tools that submit the result, so the model's
+//       next answer is the result. The SDK's own loop would stop without that answer and leave the user without a
+//       result.
+//   AGENT-LOOP-3. If a function throws, or returns a value that the SDK does not document, the run fails.
 
 import {
   isStepCount,
@@ -58,7 +60,7 @@ import type {
 import type { Instance } from './instance.ts';
 import type { SubagentLog } from './subagent-log.ts';
 
-/** Subagent options that an agent's settings provide. */
+/** Subagent options that are derived from an agent's settings. */
 const FROM_AGENT = ['instructions', 'tools', 'model', 'toolApproval', 'toolsContext'] as const;
 type FromAgent = (typeof FROM_AGENT)[number];
 
@@ -67,13 +69,13 @@ export type AgentSubagentConfig<
   TOOLS extends ToolSet = ToolSet,
   RUNTIME_CONTEXT extends Record<string, unknown> = Record<string, unknown>,
 > = Omit<SubagentConfig, FromAgent | 'name' | 'agent' | 'relay' | 'runs'> & {
-  /** The subagent's name in events, in the inspector and in texts for the user. @defaultValue the agent's id */
+  /** The subagent's name in events, in the inspector and in messages to the user. @defaultValue the agent's id */
   readonly name?: string;
   /** The settings, as passed to `new ToolLoopAgent(settings)`. */
   readonly agent: AgentSettings<TOOLS, RUNTIME_CONTEXT>;
 };
 
-/** The step limit, in case a stop condition is never met; normally, the agent's conditions end the loop. */
+/** The step limit, in case a stop condition is never met. Normally, the agent's own conditions end the loop. */
 const MAX_STEPS = 1000;
 /** The default of a `ToolLoopAgent`. */
 const DEFAULT_STEPS = 20;
@@ -82,7 +84,7 @@ type Hook = (options: object) => unknown;
 const aHook = z.custom<Hook>((value) => typeof value === 'function', {
   error: 'expected a function',
 });
-/** Settings of a call that a step may override. */
+/** Call settings that a step may override. */
 const callChecks = {
   maxOutputTokens: z.number().int().min(1).optional(),
   temperature: z.number().optional(),
@@ -111,7 +113,7 @@ const systemMessage = z.strictObject(
   { error: 'expected text, or a system message without options of a provider' },
 );
 const aRecord = z.record(z.string(), z.unknown());
-/** Settings that a step may change for itself and for later steps. */
+/** Settings that `prepareStep` may change for its step and for later ones. */
 const loopChecks = {
   instructions: z
     .union([z.string(), systemMessage], {
@@ -149,7 +151,7 @@ const settingsSchema = z.strictObject({
   experimental_repairToolCall: repair.optional(),
 });
 
-/** The error of a model that calls tools where only a result is expected. */
+/** The error for a model that calls tools when only a result is expected. */
 const NOT_STOPPED = {
   code: 'TOOL_CHOICE_VIOLATION',
   message:
@@ -184,9 +186,9 @@ const agentSteps: AgentLoop['steps'] & Maker<AgentLoop> = {
 
 /**
  * Returns the configuration of a subagent that works like `new ToolLoopAgent(settings)`: `{ agent: settings }`,
- * together with any subagent options. Its steps, tool calls and approvals are those of a subagent: they are in the
- * journal, within limits, and continue after a crash. `maxSteps` is 1000, because the agent's `stopWhen` ends the loop
- * (default: after 20 steps); the model is then called once more, without tools, for its result.
+ * together with any subagent options. Its steps, tool calls and approvals are those of a subagent: they are recorded in
+ * the journal, subject to limits, and continue after a crash. `maxSteps` is 1000, because the agent's `stopWhen` ends
+ * the loop (default: after 20 steps). The model is then called once more, without tools, for its result.
  * @throws {ConfigurationError} if a subagent refuses a setting; the message names the setting and its replacement.
  */
 export function agentSubagent<
@@ -209,14 +211,14 @@ class AgentRun implements Executor, StepLoop {
   #instructions: string | undefined;
   #runtimeContext: Context;
   #toolsContext: Readonly<Record<string, Context>> | undefined;
-  /** The messages with which a step has replaced the first messages of the log. */
+  /** The messages with which a step has replaced the first messages in the log. */
   #instead: { readonly messages: readonly ModelMessage[]; readonly of: number } | null = null;
-  /** Data about the steps that this process knows, by step number. */
+  /** Data about the steps that only this process has, by step number. */
   readonly #known: Known[] = [];
-  /** The number of steps that the stop conditions have received. */
+  /** The number of steps that have been passed to the stop conditions. */
   #judged = 0;
   #isStopped = false;
-  /** The number of the current step, and its model. */
+  /** The current step's number and model. */
   #step = 0;
   #model: ModelNames = namesOfModel(null);
 
@@ -246,14 +248,16 @@ class AgentRun implements Executor, StepLoop {
     return this.#runtimeContext;
   }
 
-  /** Returns the contexts of the agent's tools; those returned by `prepareStep` take precedence. */
+  /**
+   * Returns the contexts of the agent's tools; those returned by `prepareStep` take precedence.
+   */
   toolsContext(own: Instance['definition']['toolsContext']): typeof own {
     return this.#toolsContext ? { ...own, ...this.#toolsContext } : own;
   }
 
   /**
    * Prepares a step.
-   * @throws {OffstageError} `PREPARATION_FAILED` (AGENT-LOOP-3), or the reason of the signal.
+   * @throws {OffstageError} `PREPARATION_FAILED` (AGENT-LOOP-3), or the signal's reason.
    */
   async prepare(instance: Instance, log: SubagentLog, signal: AbortSignal): Promise<PreparedStep> {
     const { definition } = instance;
@@ -300,7 +304,7 @@ class AgentRun implements Executor, StepLoop {
     };
   }
 
-  /** Remembers a step's data that is not in the journal. */
+  /** Stores a step's data that the journal does not contain. */
   #responded({ usage, finish, providerMetadata }: ModelResponse): void {
     const model = this.#model;
     this.#known[this.#step] = { usage, finishReason: finish, model, providerMetadata };
@@ -343,7 +347,7 @@ class AgentRun implements Executor, StepLoop {
     }
   }
 
-  /** Returns the tools that the model receives, which always include the runtime's tools and granted tools. */
+  /** Returns the tools that the model receives. They always include the runtime's tools and the granted tools. */
   #offered(tools: PreparedTools, changed: z.output<typeof preparedSchema>): PreparedTools {
     const { toolNames } = this.#loop;
     const { activeTools = this.#loop.activeTools, toolOrder = this.#loop.toolOrder } = changed;
@@ -435,7 +439,7 @@ interface Part {
   readonly text?: string;
 }
 
-/** Returns the model's answer with the results of its calls, and removes these from the ledger. */
+/** Returns the model's answer with the results of its calls, which are taken from the ledger. */
 function contentOf({ content }: ModelMessage, ledger: LedgerEntry[]): Part[] {
   if (typeof content === 'string') return [{ type: 'text', text: content }];
   const results: Part[] = [];
@@ -486,7 +490,7 @@ function namesOfModel(model: LanguageModel | null): ModelNames {
 
 type ProviderOptions = CallSettings['providerOptions'];
 
-/** Merges a step's provider options into those of every call, by provider. */
+/** Merges the provider options of a step with those that apply to every call, separately for each provider. */
 function merged(all: ProviderOptions, step: ProviderOptions): ProviderOptions {
   if (!all || !step) return step ?? all;
   const providers: Record<string, Record<string, JSONValue | undefined>> = { ...all };
@@ -514,7 +518,7 @@ function failed(name: string, why: string, cause: unknown): OffstageError {
 
 /**
  * Returns the configuration of a subagent that runs an agent's loop with these settings.
- * @throws {ConfigurationError} with the setting, its value and its replacement.
+ * @throws {ConfigurationError} that contains the setting, its value and its replacement.
  */
 function configOfAgent(
   { agent, ...config }: { readonly agent: object } & Readonly<Record<string, unknown>>,
@@ -578,7 +582,10 @@ function callOf(settings: z.output<typeof settingsSchema>): AgentLoop['call'] {
   return { ...call, headers, repairToolCall };
 }
 
-/** Returns whether the runtime can run the tool: with its `execute`, by its role, or at its provider. */
+/**
+ * Returns whether the runtime can run the tool: because it has an `execute` function, because of its role, or because
+ * its provider runs it.
+ */
 function isRunnable(tool: unknown): boolean {
   if (typeof tool !== 'object' || tool === null) return true;
   const { execute, type } = propertiesOf(tool);

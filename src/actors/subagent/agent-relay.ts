@@ -1,14 +1,14 @@
 // A relay to an AI SDK agent: any object with the `Agent` interface, such as a `ToolLoopAgent`. The agent runs its loop
 // in this process, with its own model, tools, instructions, stop conditions and approvals.
 //
-// Does not: keep the conversation when the process ends, steer the agent within a turn, read its structured output, or
+// Does not: store the conversation beyond the process, steer the agent within a turn, read its structured output, or
 //           pass call options to it.
 //
 // Invariants
-//   AGENT-RELAY-1. A tool is reported before its `execute` is called, and after the preceding words. After a turn is
-//       cut, no tool of that turn is called.
-//   AGENT-RELAY-2. Each call in the conversation has a result. If a cut turn left a call open, its result says so, and
-//       the call does not run again.
+//   AGENT-RELAY-1. A tool is reported after the text that precedes it and before its `execute` is called. After a turn
+//       has been cut short, none of its tools is called.
+//   AGENT-RELAY-2. Every call in the conversation has a result. If a call was open when its turn was cut short, its
+//       result says so, and the call does not run again.
 
 import type { Agent, ModelMessage, ToolModelMessage, ToolSet } from 'ai';
 import { z } from 'zod';
@@ -27,7 +27,7 @@ import type {
 } from '../ports/relay.ts';
 import { relayLoop } from './relay-loop.ts';
 
-/** The part of an AI SDK `Agent` that a relay uses, with any tools. */
+/** The part of an AI SDK `Agent` that a relay uses; the agent may have any tools. */
 export interface RelayedAgent {
   readonly id?: string | undefined;
   stream(options: never): PromiseLike<{
@@ -36,7 +36,7 @@ export interface RelayedAgent {
   }>;
 }
 
-/** A question to the user that an AI SDK agent asks with a tool call. */
+/** A question for the user that an AI SDK agent asks by calling a tool. */
 export interface AgentQuestion {
   readonly text: string;
   readonly options?: readonly {
@@ -51,13 +51,13 @@ export interface AgentRelayOptions {
   /** The agent's name in messages. @defaultValue the agent's id, or `an agent` */
   readonly name?: string;
   /**
-   * The agent's tools without `execute` that ask the user, by name: each function returns the question for the call's
-   * input. The agent receives `{ answer, optionId? }` as the result. @defaultValue {}
+   * The agent's tools that ask the user and have no `execute`, by name. Each function derives the question from the
+   * call's input. The agent receives `{ answer, optionId? }` as the result. @defaultValue {}
    */
   readonly questions?: Readonly<Record<string, (input: unknown) => AgentQuestion>>;
 }
 
-/** An agent with any tools. */
+/** An agent whose tools may have any types. */
 type AnyAgent = Agent<never, ToolSet>;
 type StreamOptions = Parameters<AnyAgent['stream']>[0];
 type TurnEnd = Extract<RelayEvent, { readonly type: 'turn_ended' }>;
@@ -70,12 +70,12 @@ interface Call {
 
 interface Turn {
   readonly stop: AbortController;
-  /** Calls that the stream has shown; the words before them have been passed on. */
+  /** The calls that have appeared in the stream. All text before them has been passed on. */
   readonly seen: Map<string, PromiseWithResolvers<void>>;
   readonly started: Set<string>;
 }
 
-/** The calls that one run of the agent's stream has left open. */
+/** The calls that one run of the agent's stream has not answered. */
 interface Segment {
   readonly finishReason: string;
   readonly hasText: boolean;
@@ -111,7 +111,7 @@ const ENDS: Readonly<Record<string, TurnEnd['reason']>> = {
 };
 
 /**
- * Creates a relay to an AI SDK agent, for `defineSubagent({ relay })`. The agent runs only while a subagent runs.
+ * Creates a relay to an AI SDK agent, for `defineSubagent({ relay })`. The agent runs only while a subagent uses it.
  * @throws {ConfigurationError} `INVALID_OPTION`
  */
 export function agentRelay(agent: RelayedAgent, options: AgentRelayOptions = {}): Relay {
@@ -121,7 +121,7 @@ export function agentRelay(agent: RelayedAgent, options: AgentRelayOptions = {})
   return {
     name,
     loop: relayLoop,
-    // The conversation is only in this process's memory.
+    // The conversation exists only in this process's memory.
     capabilities: {
       openQuestionSurvives: false,
       resumes: false,
@@ -148,7 +148,7 @@ class AgentSession implements RelaySession {
   #turn: Turn | null = null;
   #requests = 0;
   #isOver = false;
-  /** Tools whose results were lost in a cut turn. */
+  /** Tools whose results were lost because a turn was cut short. */
   #lost: string[] = [];
 
   constructor(
@@ -175,7 +175,7 @@ class AgentSession implements RelaySession {
     void this.#run(turn);
   }
 
-  /** The capabilities exclude steering. */
+  /** Never called, because the capabilities do not include steering. */
   steer(): void {}
 
   answer(requestId: string, answer: RelayAnswer): void {
@@ -204,7 +204,7 @@ class AgentSession implements RelaySession {
     if (this.#turn !== turn) return;
     this.#closeCalls();
     this.#turn = null;
-    // Later actions of the agent belong to no turn.
+    // Output that the agent produces later belongs to no turn.
     const isCut = turn.stop.signal.aborted;
     turn.stop.abort();
     this.#start.receive(isCut ? { type: 'turn_ended', reason: 'cancelled' } : end);
@@ -222,7 +222,7 @@ class AgentSession implements RelaySession {
         this.#messages.push({ role: 'tool', content });
         continue;
       }
-      // A stop condition has ended the run; its words, if any, are the answer.
+      // The run was ended by a stop condition. If the agent wrote any text, the text is the answer.
       if (finishReason === 'tool-calls')
         return hasText
           ? { type: 'turn_ended', reason: 'completed' }
@@ -231,7 +231,7 @@ class AgentSession implements RelaySession {
     }
   }
 
-  /** Runs the agent until it ends, or has calls that need an answer. */
+  /** Runs the agent until it finishes or has calls that need an answer. */
   async #segment(turn: Turn): Promise<Segment> {
     const { signal } = turn.stop;
     const finished: ModelMessage[] = [];
@@ -261,7 +261,7 @@ class AgentSession implements RelaySession {
       messages: [...this.#messages],
       abortSignal: signal,
       onToolExecutionStart: async ({ toolCall }) => {
-        //   AGENT-RELAY-1. The tool is called after this promise settles, and never in a cut turn.
+        //   AGENT-RELAY-1. The tool is called after this promise settles, but never after its turn has been cut short.
         await seenIn(turn, toolCall.toolCallId).promise;
         if (signal.aborted) await new Promise<never>(() => {});
         started(toolCall);
@@ -309,7 +309,7 @@ class AgentSession implements RelaySession {
         } else if (part.type === 'tool-result') {
           if (part.preliminary !== true) ended(part, true, part.output);
         } else if (part.type === 'tool-error') {
-          // An invalid call is not run.
+          // An invalid call is never run.
           if (calls.get(part.toolCallId) === undefined || turn.started.has(part.toolCallId))
             ended(part, false, messageOf(part.error));
           unanswered.delete(part.toolCallId);
@@ -334,7 +334,7 @@ class AgentSession implements RelaySession {
     return { finishReason, hasText, approvals, unanswered };
   }
 
-  /** Asks for all answers that a segment needs, at the same time. */
+  /** Asks at once for all the answers that a segment of the agent's run needs. */
   async #settle(
     turn: Turn,
     { approvals, unanswered }: Segment,

@@ -1,6 +1,6 @@
-// `ask_user`: the tool with which an interactive subagent asks the user. The runtime adds it and handles its calls, so
-// it has no `execute`, and authors cannot define it. `not_for_me`: the tool that returns words which were wrongly taken
-// for an answer.
+// `ask_user`, the tool that an interactive subagent uses to ask the user. The runtime adds it and handles its calls, so
+// it has no `execute` and authors cannot define it. `not_for_me`, the tool that returns an utterance that was wrongly
+// taken for an answer.
 
 import { jsonSchema, tool, type JSONSchema7, type Tool } from 'ai';
 import { z } from 'zod';
@@ -52,7 +52,7 @@ export const askUserTool: Tool = tool({
   outputSchema: output,
 });
 
-/** Reads the question and its options from the call's arguments. */
+/** Parses the question and its options from the call's arguments. */
 export function askedQuestion(call: unknown): { question: string; options: QuestionOption[] } {
   const { question, options = [] } = call as z.infer<typeof input>;
   return {
@@ -65,16 +65,16 @@ export function askedQuestion(call: unknown): { question: string; options: Quest
   };
 }
 
-/** The tool with which a subagent returns words that it received as an answer. */
+/** The tool that a subagent uses to return an utterance that it received as an answer. */
 export const NOT_FOR_ME = 'not_for_me';
 
 const returnedInput = z.object({ reason: z.string().min(1) });
 const returnedJson = objectJson({ reason: aText }, ['reason']);
 
 /**
- * The AI SDK tool. If words answered the question, the runtime asks the question again and answers the call with the
- * new answer; otherwise the call fails. The tool is offered from the first step on, because a changed toolset would
- * invalidate the provider's prompt cache.
+ * The AI SDK tool. If the last question was answered by an utterance, the runtime asks it again and answers this call
+ * with the new answer. Otherwise the call fails. The tool is offered from the first step on, because adding it later
+ * would invalidate the provider's prompt cache.
  */
 export const notForMeTool: Tool = tool({
   description:
@@ -88,7 +88,7 @@ export const notForMeTool: Tool = tool({
   },
 });
 
-/** Returns the ledger's last question and the words that answered it; null if no words did. */
+/** Returns the last question in the ledger and the utterance that answered it, or null if no utterance did. */
 function lastAnswered(ledger: readonly LedgerEntry[]): { asked: unknown; words: string } | null {
   const answered = ledger.findLast(
     ({ toolName }) => toolName === ASK_USER || toolName === NOT_FOR_ME,
@@ -101,24 +101,27 @@ function lastAnswered(ledger: readonly LedgerEntry[]): { asked: unknown; words: 
     : { asked: asked.input, words: userResponse };
 }
 
-/** Returns whether the subagent's latest answer consisted of words, which it may return. */
+/** Returns whether the subagent's latest answer was an utterance, so that the subagent may return it. */
 export function mayGiveBack(ledger: readonly LedgerEntry[]): boolean {
   const last = ledger.at(-1)?.toolName;
   return (last === ASK_USER || last === NOT_FOR_ME) && lastAnswered(ledger) !== null;
 }
 
-/** Builds the question that is asked again because the subagent returned the words. */
+/** Builds the question that is asked again after the subagent returned an utterance. */
 export function returnedQuestion(call: unknown, ledger: readonly LedgerEntry[]) {
   const { asked, words } = lastAnswered(ledger) ?? { asked: { question: '' }, words: '' };
   const { reason } = call as z.infer<typeof returnedInput>;
   return { ...askedQuestion(asked), returned: { words, reason } };
 }
 
-/** The ids of an approval's buttons. `APPROVE_LASTING` is the third, if a third-party agent offers a lasting permission. */
+/**
+ * The ids of an approval's buttons. `APPROVE_LASTING` is a third button, for third-party agents that offer a lasting
+ * permission.
+ */
 export const APPROVE = 'approve';
 export const DENY = 'deny';
 
-/** The maximum length of a spoken approval, in characters. */
+/** The maximum length of an approval that is spoken, in characters. */
 const MAX_SAID_CHARS = 2_000;
 const MAX_SHORT_CHARS = 300;
 
@@ -133,9 +136,9 @@ interface ApprovalQuestion {
 }
 
 /**
- * Builds an approval's question. In addition to the author's words, it contains the tool and its exact arguments: the
- * user consents to nothing else. Characters that a screen would hide or reorder are written as codes. `byButton`: the
- * question is too long for speech, and only a button consents to it.
+ * Builds the question for an approval. In addition to the author's text, it states the tool and its exact arguments,
+ * because these are all that the user approves. Characters that a screen would hide or reorder are replaced by their
+ * codes. `byButton`: the question is too long to be spoken, so only a button can approve it.
  */
 export function approvalQuestion(call: ModelCall | undefined): ApprovalQuestion {
   const toolName = call?.toolName ?? 'unknown';
@@ -159,7 +162,7 @@ export function approvalQuestion(call: ModelCall | undefined): ApprovalQuestion 
   };
 }
 
-/** Returns an approval's call, as it is put now, as an approval that lasts; null if it cannot last. */
+/** Returns an approval of the call as one that also covers later calls, or null if the call does not permit this. */
 export function lastingCall(
   question: Pick<AskedQuestion, 'kind' | 'question' | 'action' | 'byButton' | 'mayDiffer'> & {
     readonly proposed?: ProposedCall;
@@ -178,21 +181,21 @@ export function lastingCall(
   };
 }
 
-/** The name that represents all tools of a relayed agent. */
+/** The name that stands for all tools of a relayed agent. */
 export const AGENT_TOOL = 'agent_tool';
 
-/** Returns the button for a lasting permission, which words cannot choose; none if the agent offers none. */
+/** Returns the button for a lasting permission, or none if there is no such offer; spoken words cannot choose it. */
 function lastingOption(args: unknown): QuestionOption[] {
   const { lasting } = propertiesOf(args);
-  // An offer that would have to be cut is omitted.
+  // An offer that is too long to be shown in full is omitted.
   if (typeof lasting !== 'string' || lasting.length > MAX_SHORT_CHARS) return [];
   const description = `The agent offers: ${visible(JSON.stringify(lasting))}`;
   return [{ id: APPROVE_LASTING, label: 'Yes, and from now on', description }];
 }
 
 /**
- * Returns the runtime's question, without and with the arguments. A relayed agent's text is quoted, to separate it from
- * the runtime's words.
+ * Returns the runtime's question twice: without and with the arguments. A relayed agent's text is quoted, to separate
+ * it from the runtime's text.
  */
 function runtimeWords(toolName: string, args: unknown, about: string | undefined) {
   if (toolName !== AGENT_TOOL) {
@@ -209,22 +212,22 @@ function runtimeWords(toolName: string, args: unknown, about: string | undefined
   };
 }
 
-/** An answer from a person or a program: a button, words, or consent. */
+/** An answer from a person or a program: a button, text, or an approval decision. */
 export interface GivenAnswer {
   /** The `id` of an option. */
   readonly optionId?: string;
-  /** The answer, in words. */
+  /** The answer as text. */
   readonly text?: string;
-  /** Consent to an approval, or its denial. */
+  /** Whether the call is approved or denied. */
   readonly approved?: boolean;
   /**
-   * With `approved: true`: the arguments with which the call runs instead of those of the question. They must fit the
-   * schema of the tool. @defaultValue those of the question
+   * With `approved: true`: the arguments that the call runs with, instead of those in the question. They must match the
+   * tool's schema. @defaultValue those of the question
    */
   readonly input?: unknown;
   /**
-   * With `approved: true`: the approval also covers later calls of the same kind, until the subagent that asks has ended
-   * (`task`), or the session. @defaultValue this call only
+   * With `approved: true`: the approval also covers later calls of the same kind, until the subagent that asks has
+   * ended (`task`) or until the session has ended. @defaultValue this call only
    */
   readonly lasts?: 'task' | 'session';
 }
@@ -252,7 +255,7 @@ const answerSchema = z
   );
 
 /**
- * Copies the properties of an answer, and no other property of the caller's object.
+ * Copies the properties that an answer may have, and drops all others.
  * @throws {ConfigurationError} `INVALID_ANSWER` for a value of the wrong type, an unknown property, or anything but
  *   exactly one of `optionId`, `text` and `approved`, or an `input` that is not JSON.
  * @throws {CapacityError} `TEXT_TOO_LONG`
@@ -275,7 +278,7 @@ export function checkedAnswer(where: string, answer: unknown): GivenAnswer {
   return { ...given, input: json.value };
 }
 
-/** Converts an answer to the form that the subagent receives; null if it does not answer this question. */
+/** Converts an answer to the form that the subagent receives. Returns null if it does not answer this question. */
 export function givenAnswer(
   question: Pick<AskedQuestion, 'kind' | 'options' | 'mayDiffer'>,
   { optionId, text = '', approved = consentOf(optionId), lasts }: GivenAnswer,
@@ -297,7 +300,7 @@ export function givenAnswer(
   return words === '' ? null : { userResponse: words };
 }
 
-/** Returns consent to the call with these arguments, after the schema of its tool; unchanged if they are those it asked for. */
+/** Returns an approval of the call with the validated arguments, or `answer` itself if the arguments are unchanged. */
 export function withInput(
   { action }: Pick<AskedQuestion, 'action'>,
   answer: Answer,

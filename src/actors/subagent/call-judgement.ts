@@ -1,14 +1,15 @@
-// Judges a call of the subagent's model: what the machine does with it, and which approval it has or needs. After a
-// restart, judges waiting calls and questions again, with the current code.
+// Judges a call by the subagent's model: decides what the machine does with it, and which approval it has or needs.
+// After a restart, judges pending calls and questions again with the current code.
 //
-// Owns:     what happens to a call; the comparison of an earlier judgement with the current one.
+// Owns:     the decision on what happens to a call, and the comparison of an earlier judgement with the current one.
 // Does not: run the call, ask the user, or decide the order of the calls (the machine does).
 //
 // Invariants
 //   CALL-JUDGEMENT-1. A call that another process judged runs only if this process judges it in the same way: its tool
-//       exists, the tool's schema yields the same input, its approver may still approve it, and no approval is missing.
-//   CALL-JUDGEMENT-2. A question that waited across a restart is withdrawn, with the reason, if its call would not run
-//       (CALL-JUDGEMENT-1), or if different identities may answer it now. The model may ask again.
+//       exists, the tool's schema produces the same input, the identity that approved it may still do so, and no
+//       approval is missing.
+//   CALL-JUDGEMENT-2. A question that waited across a restart is withdrawn with a reason if its call would not run
+//       (CALL-JUDGEMENT-1) or if different identities may answer it now. The model may ask again.
 
 import type { ModelMessage } from 'ai';
 import { callKey } from '../../values/json.ts';
@@ -42,12 +43,12 @@ export interface Judging {
   readonly host: Host;
   readonly ports: SubagentPorts;
   readonly worker: SubagentHandle & { readonly log: SubagentLog };
-  /** The loop of an AI SDK agent, whose contexts `toolApproval` receives; null if there is none. */
+  /** The loop of an AI SDK agent, which provides the contexts for `toolApproval`; null if there is none. */
   readonly loop: StepLoop | null;
   readonly definition: SubagentDefinition;
-  /** The tools; null before the instance exists. */
+  /** The tools, or null before the instance exists. */
   readonly tools: PreparedTools | null;
-  /** The messages that the model had read at the time of the call. */
+  /** The messages that the model had read before it made the call. */
   readonly messages: readonly ModelMessage[];
   readonly signal: AbortSignal;
   contextOf(toolName: string, callId: string): unknown;
@@ -56,12 +57,12 @@ export interface Judging {
 type Kind = Omit<StepCall, 'callId'>;
 const asTool: Kind = { kind: 'tool' };
 
-/** Returns what the machine does with a call, and the call with its consent and its checked arguments. */
+/** Returns what the machine does with a call, together with the call's approval and its validated arguments. */
 export async function judgedCall(
   judging: Judging,
   call: ModelCall,
 ): Promise<readonly [Kind, ModelCall]> {
-  // An invalid call results in its error; the user is not asked.
+  // An invalid call is answered with its error, and the user is not asked.
   if (call.invalid) return [asTool, call];
   const { definition, host, tools, worker } = judging;
   const { toolName, input } = call;
@@ -108,14 +109,14 @@ export async function judgedCall(
   return [delegates ? { kind: 'delegation' } : asTool, judged];
 }
 
-/** Arguments with which a call may run instead of its own, and the author's question about them. */
+/** Arguments that replace those of a call, and the author's question about them. */
 export interface ChangedCall {
   readonly changed: CallInput;
   readonly question: string | undefined;
 }
 
 /**
- * Returns a call with other arguments, if the user may approve it.
+ * Returns the call with these arguments, if the user may approve it.
  * @throws {ConfigurationError} `INVALID_INPUT` (rejects).
  */
 export async function changedCall(
@@ -142,7 +143,10 @@ export async function changedCall(
   return { changed, question };
 }
 
-/** Returns the consent that the call has or needs, the author's reason, and the question that gave a lasting consent. */
+/**
+ * Returns the approval that the call has or needs, the author's reason, and the question in which a lasting approval
+ * was given.
+ */
 async function consentOf(
   judging: Judging,
   entry: ToolEntry,
@@ -195,7 +199,9 @@ function circumstances(
   return { callId, messages, raw, context: contextOf(toolName, callId), signal, report };
 }
 
-/** Returns the identities that may answer: those of the tool, or of the nearest configuration that names any. */
+/**
+ * Returns the identities that may answer: those set by the tool, or else by the nearest configuration that sets any.
+ */
 function answerersOf({ ports, worker }: Judging, entry: ToolEntry | null) {
   return entry?.answerableBy ?? ports.standingOf(worker).answerableBy;
 }
@@ -205,13 +211,16 @@ function whoMay(judging: Judging, entry: ToolEntry | null) {
   return answerableBy ? { answerableBy } : {};
 }
 
-/** Returns a digest of the input schema, as a model reads it; null while the schema is unknown. */
+/** Returns a digest of the input schema as a model reads it, or null while the schema is unknown. */
 function formOf({ jsonSchema }: ToolEntry): string | null {
   const json = jsonSchema();
   return json && hashOf(JSON.stringify(json));
 }
 
-/** Returns how the current code judges a call differently; null if the judgement is the same (CALL-JUDGEMENT-1). */
+/**
+ * Returns how the current code's judgement of a call differs from the earlier one, or null if it is the same
+ * (CALL-JUDGEMENT-1).
+ */
 export async function changeSince(judging: Judging, call: ModelCall): Promise<string | null> {
   const { consent, invalid, toolName } = call;
   if (invalid || consent === 'inherited_denial' || consent === 'author_denied') return null;
@@ -220,7 +229,7 @@ export async function changeSince(judging: Judging, call: ModelCall): Promise<st
   const approval = worker.log.approvalOf(call.callId);
   if (approval && !mayAnswer({ answerableBy: answerersOf(judging, entry) }, approval.by))
     return 'who may approve it has changed, so it has to be asked for again';
-  // A relay's tools belong to the relayed agent, which asks again by itself.
+  // A relay's tools belong to the relayed agent, which asks again on its own.
   if (!tools || definition.relay) return null;
   if (!entry) return `there is no tool "${toolName}" any more`;
   const form = formOf(entry);
@@ -233,11 +242,11 @@ export async function changeSince(judging: Judging, call: ModelCall): Promise<st
   return now === 'ask' && consent !== 'ask' ? 'it needs the approval of the user now' : null;
 }
 
-/** Returns why a question that waited across a restart is withdrawn; null if it stays (CALL-JUDGEMENT-2). */
+/** Returns why a question that waited across a restart is withdrawn, or null if it stays open (CALL-JUDGEMENT-2). */
 export async function questionChange(judging: Judging, call: ModelCall): Promise<string | null> {
   const { definition, tools } = judging;
   const isApproval = call.consent === 'ask';
-  // The tools are unknown before the instance exists: the call is checked when it runs.
+  // The tools are not known until the instance exists, so the call is checked when it runs.
   if (isApproval && !tools && !definition.relay) return null;
   const change = isApproval ? await changeSince(judging, call) : null;
   if (change !== null) return change;
@@ -268,7 +277,7 @@ export async function yieldsTheSame(
   return anew.ok && isSame(anew.value);
 }
 
-/** Returns the result of a call that does not run because of this difference (CALL-JUDGEMENT-1). */
+/** Returns the result of a call that is not run because of this difference (CALL-JUDGEMENT-1). */
 export function withdrawnCall({ consent, toolName }: ModelCall, change: string): ToolOutcome {
   const approval =
     consent === 'ask' || consent === 'lasting'
@@ -277,7 +286,10 @@ export function withdrawnCall({ consent, toolName }: ModelCall, change: string):
   return toolError(`"${toolName}" was not run. ${approval}: ${change}.`, 'OUTDATED');
 }
 
-/** Returns whether a call that was running when its process ended may have had an effect, and must not be repeated. */
+/**
+ * Returns whether a call was running when its process ended and must not be repeated, because it may have had an
+ * effect.
+ */
 export function mayHaveBegun(call: ModelCall, tool?: { idempotent: boolean }): boolean {
   const isDenied = call.consent === 'inherited_denial' || call.consent === 'author_denied';
   return !call.invalid && !isDenied && tool?.idempotent !== true;

@@ -1,9 +1,10 @@
-// The tools with which a subagent talks to its parent: they report progress, ask, and submit the result.
+// The tools with which a subagent reports progress to its parent, asks it questions, and submits the result.
 //
-// Owns:     the schemas of these tools, their descriptions for the model, and how their arguments are read.
-//           `complete_task` is added if a result must be submitted and no tool has that role.
-// Does not: handle `request_input` and `complete_task`: in a subagent, the runtime recognises them by their role, under
-//           any name, and handles them. Their `execute` is called only outside a subagent, and returns an error.
+// Owns:     the schemas of these tools, their descriptions for the model, and the parsing of their arguments.
+//           `complete_task` is added if a result must be submitted and no tool has the role of submitting it.
+// Does not: handle `request_input` and `complete_task`. In a subagent, the runtime recognises these tools by their
+//           role, whatever their names are, and handles them. Their `execute` is only called outside a subagent, and
+//           returns an error.
 
 import { propertiesOf } from '../../values/json.ts';
 import { withoutUndefined } from '../../values/without-undefined.ts';
@@ -139,7 +140,7 @@ const requestRead = z.object({
   timeoutMs: z.number().positive().optional().catch(undefined),
 });
 
-/** Reads the request from the arguments of a `request_input`, for any schema of an app's tool. */
+/** Reads the request from the arguments of a `request_input` call, even if the app's tool has a different schema. */
 export function requestedInput(call: ModelCall | undefined): {
   question: string;
   context?: string;
@@ -148,7 +149,7 @@ export function requestedInput(call: ModelCall | undefined): {
   return withoutUndefined(requestRead.parse(call?.input ?? {}));
 }
 
-/** Returns the name of the tool that submits a result; null if there is none. */
+/** Returns the name of the tool that submits a result, or null if there is none. */
 export function completionToolOf(tools: Readonly<Record<string, unknown>>): string | null {
   return Object.keys(tools).find((name) => roleOf(tools[name]) === 'complete_task') ?? null;
 }
@@ -159,7 +160,7 @@ export function completionToolIn({ execution }: PreparedTools): string {
   return 'complete_task';
 }
 
-/** Returns the tools that the runtime adds so that the work can complete. */
+/** Returns the tools that the runtime adds so that the work can be completed. */
 export function completionTools({
   completion,
   tools,
@@ -170,7 +171,10 @@ export function completionTools({
   return { complete_task };
 }
 
-/** Returns the call with its result as converted by the output schema; a result that does not match makes the call invalid. */
+/**
+ * Returns the call with its result as converted by the output schema. A result that does not match the schema makes the
+ * call invalid.
+ */
 export async function checkHandIn(call: ModelCall, outputSchema: unknown): Promise<ModelCall> {
   if (outputSchema === undefined) return call;
   const { result, ...rest } = propertiesOf(call.input);
@@ -183,14 +187,15 @@ export async function checkHandIn(call: ModelCall, outputSchema: unknown): Promi
 const LEFT_AT_WORK = sentence`Your answer would end your subagents that are still at work. Await their results or cancel them, then answer again. If you answer now, they are cancelled.`;
 
 /**
- * Returns the note to a model whose answer would end its running `children`; null if it has none, or has just read this note.
+ * Returns the note for a model whose answer would end the run while its `children` are still running. Returns null if
+ * there are none, or if the model has just read this note.
  */
 export function leftAtWork(children: readonly string[] = [], last: unknown = null): Note | null {
   if (children.length === 0 || JSON.stringify(last).includes(LEFT_AT_WORK)) return null;
   return note(LEFT_AT_WORK, { subagents: [...children] });
 }
 
-/** Returns the note to a model that answers without submitting its result. */
+/** Returns the note for a model that answers without submitting its result. */
 export function notHandedInNote(toolName: string): Note {
   return note(
     sentence`The task is not done before you call the quoted tool with its result. Go on, or call it now: other answers reach no reader.`,

@@ -42,11 +42,11 @@ export const defaultSubagentOptions = {
 } as const satisfies Partial<SubagentConfig>;
 const defaultRetry: RetryOptions = { maxAttempts: 3, baseDelayMs: 1000 };
 /**
- * The defaults for a relayed agent. It works for longer: each of its tools and questions is a step. It is a third
- * party, so by default it receives the task, but no conversation, facts or sibling tasks.
+ * The defaults for a relayed agent. It works longer than a model, because each of its tools and questions is a step. It
+ * is a third party, so by default it receives the task without the conversation, facts or sibling tasks.
  */
 const relayDefaults = { maxSteps: 1000, interactive: true, context: 'none' } as const;
-/** Options that only apply to a model. */
+/** Options that apply only if a model does the work. */
 const NOT_WITH_RELAY = [
   'tools',
   'model',
@@ -67,7 +67,7 @@ const capabilities = z.strictObject({
   steers: z.boolean(),
   reportsTools: z.boolean(),
 } satisfies ChecksOf<RelayCapabilities>);
-/** Checks a relay without copying it: an adapter may be a class instance. */
+/** Validates a relay without copying it, because it may be a class instance. */
 const aRelay = z.custom<Relay>(
   (value) => {
     if (notAnObject(value) !== null) return false;
@@ -137,7 +137,7 @@ const schema = z.strictObject(checks);
 const definitions = new WeakMap<SubagentConfig, SubagentDefinition>();
 
 /**
- * Checks that a cost limit has known costs: from a `price`, or from a relay, which reports its costs.
+ * Checks that the costs for a cost limit can be determined: from a `price`, or from a relay, which reports its costs.
  * @throws {ConfigurationError} `INVALID_OPTION`
  */
 export function checkPriced(
@@ -153,11 +153,11 @@ export function checkPriced(
 }
 
 /**
- * Checks a configuration and adds its defaults. The same configuration yields the same definition.
- * @throws {ConfigurationError} with the option, its value and what was expected.
+ * Validates a configuration and fills in its defaults. The same configuration always produces the same definition.
+ * @throws {ConfigurationError} that contains the option, its value and what was expected.
  */
 export function checkSubagentConfig(config: SubagentConfig, given?: unknown): SubagentDefinition {
-  // Most callers pass a configuration's path, which may still be any value.
+  // Most callers pass the path of a configuration, whose value has not been validated yet.
   const path = typeof given === 'string' ? given : 'subagent';
   checkIsObject(path, config, "{ name: 'reporter', instructions: 'You write reports.' }");
   const known = definitions.get(config);
@@ -188,8 +188,8 @@ function checkBesideRelay(path: string, config: SubagentConfig): void {
 }
 
 /**
- * Checks that a configuration for jobs has no options that concern a single run: a worker has one instance of the
- * configuration for all runs.
+ * Checks that a configuration for jobs has no options that apply to a single run, because a worker uses one instance of
+ * the configuration for all runs.
  */
 function checkBesideJobs(path: string, config: SubagentConfig): void {
   if (config.runs !== 'jobs') return;
@@ -201,7 +201,7 @@ function checkBesideJobs(path: string, config: SubagentConfig): void {
       );
 }
 
-/** Returns a configuration's name for errors, whatever value was passed. */
+/** Returns a configuration's name for error messages, whatever value was passed. */
 export function nameOf(config: unknown, otherwise: string): string {
   if (notAnObject(config) !== null) return otherwise;
   const { name } = propertiesOf(config);

@@ -1,4 +1,5 @@
-// Checks a whole configuration: the parts that `checkSubagentConfig` leaves to the first run, and the resources that it needs.
+// Validates a whole configuration, with the parts that `checkSubagentConfig` leaves to the first run and the resources
+// that it needs.
 
 import type { LanguageModel } from 'ai';
 import { ConfigurationError } from '../../values/errors.ts';
@@ -10,15 +11,18 @@ import { checkPriced, checkSubagentConfig, nameOf } from './config.ts';
 import { noModel, toolsOf } from './instance.ts';
 
 /**
- * Checks a configuration when it is defined, instead of at its first use.
- * @throws {ConfigurationError} if an option is unknown, out of range, or does not fit another option.
+ * Validates a configuration when it is defined, and not only at its first use.
+ * @throws {ConfigurationError} if an option is unknown, out of range, or incompatible with another option.
  */
 export function defineSubagent<C extends SubagentConfig>(config: C): C {
   checkParts(nameOf(config, 'defineSubagent(config)'), config);
   return config;
 }
 
-/** Refuses supervision that can never act. A long `toolTimeout` is allowed, because several subagents may share one value. */
+/**
+ * Refuses useless supervision. `toolTimeout` may exceed the other limits, because several subagents may share one
+ * value.
+ */
 function checkTimes(
   path: string,
   { timeout, inactivityTimeoutMs, onHung }: SubagentDefinition,
@@ -33,8 +37,8 @@ function checkTimes(
 }
 
 /**
- * @throws {ConfigurationError} like `checkSubagentConfig`, if options do not fit each other, and for tools or schemas
- *   that cannot be described to a model.
+ * @throws {ConfigurationError} like `checkSubagentConfig`, if options are incompatible, and for tools or schemas that
+ *   cannot be described to a model.
  */
 export function checkParts(path: string, config: SubagentConfig): SubagentDefinition {
   const definition = checkSubagentConfig(config, path);
@@ -47,7 +51,7 @@ export function checkParts(path: string, config: SubagentConfig): SubagentDefini
 }
 
 /**
- * Checks a configuration together with the resources of its run.
+ * Validates a configuration and the resources of its run.
  * @throws {ConfigurationError} like `checkParts`; `NO_MODEL`; `INVALID_OPTION` for a cost limit without a `price`.
  */
 export function checkNeeds(
@@ -68,7 +72,7 @@ export function checkNeeds(
 
 /**
  * Checks the tool names in a configuration to which no tools are granted.
- * @throws {ConfigurationError} `INVALID_OPTION` for a tool that the configuration lacks.
+ * @throws {ConfigurationError} `INVALID_OPTION` for the name of a tool that the configuration does not have.
  */
 export function checkToolNames(
   path: string,

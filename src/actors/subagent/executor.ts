@@ -1,8 +1,9 @@
-// Executes a subagent's steps: a model (here), an AI SDK agent (agent-loop.ts), a third-party agent (relay-loop.ts), or an
-// engine (step-jobs.ts). A run has one executor; the definition, or the engine, supplies any executor that is not a model.
+// Executes a subagent's steps: a model (here), an AI SDK agent (agent-loop.ts), a third-party agent (relay-loop.ts), or
+// an engine (step-jobs.ts). Each run has one executor. The definition or the engine supplies it, unless it is the
+// model's.
 //
-// Owns:     the port, and the executor that asks a model and runs tools in this process.
-// Does not: retry, charge budgets, judge calls, or report the events of a step (subagent-work.ts).
+// Owns:     the executor's interface, and the executor that calls a model and runs tools in this process.
+// Does not: retry, charge budgets, judge calls, or report a step's events (subagent-work.ts).
 
 import type { JSONValue, ModelMessage } from 'ai';
 import { OffstageError } from '../../values/errors.ts';
@@ -32,7 +33,7 @@ import type { SubagentHandle } from './subagent-ports.ts';
 /** The subagent that the executor works for. */
 export interface Worker extends SubagentHandle {
   readonly log: SubagentLog;
-  /** The open question, and the call that asks it; null if the subagent does not wait for one. */
+  /** The open question and the call that asked it, or null if the subagent is not waiting for an answer. */
   readonly openQuestion: { readonly requestId: string; readonly callId: string } | null;
   receive(event: SubagentUnitEvent): void;
 }
@@ -43,16 +44,18 @@ export interface ExecutorRun {
   readonly worker: Worker;
   /** The definition of the run's instance. */
   readonly definition: SubagentDefinition;
-  /** The subagent's name in the whole journal. */
+  /** The subagent's name, which is unique in the whole journal. */
   readonly path: string;
   readonly progressed: (text: string) => void;
-  /** Withdraws the question that this call asks, because its answer is no longer needed. */
+  /** Withdraws the question asked by this call, because its answer is no longer needed. */
   readonly withdrawn: (callId: string, reason: string) => void;
-  /** Reports a sign of life. */
+  /** Reports activity. */
   readonly alive: () => void;
-  /** True if running work continues after its signal aborts, for the process that resumes the session. */
+  /** Whether running work continues after its signal aborts, for the process that resumes the session. */
   readonly isLeft: () => boolean;
-  /** Returns the current work's span, for another process that does a part of the work; null if the work is not traced. */
+  /**
+   * Returns the span of the current work, for another process that does part of it, or null if the work is not traced.
+   */
   readonly traceOf: (part?: TracedWork['part']) => TraceContext | null;
 }
 
@@ -60,22 +63,24 @@ export interface ExecutorRun {
 export interface PreparedStep {
   readonly instance: Instance;
   readonly messages: readonly ModelMessage[];
-  /** Settings of this step's model call. @defaultValue none */
+  /** The settings of this step's model call. @defaultValue none */
   readonly call?: CallSettings;
-  /** The error of an answer that calls tools where only a result is expected. @defaultValue none: calls are allowed */
+  /**
+   * The error for a model that calls tools in an answer that must be the result. @defaultValue none: calls are allowed
+   */
   readonly violation?: ReturnType<typeof failure> | null;
 }
 
 /** One attempt at a step. */
 export interface Thinking extends PreparedStep {
   readonly step: number;
-  /** The attempt's number, counted from 1. */
+  /** The number of the attempt, starting at 1. */
   readonly attempt: number;
   readonly instructions: string;
-  /** True if no tool may be called: the answer ends the run. */
+  /** Whether no tool may be called, so that the answer ends the run. */
   readonly final: boolean;
   readonly maxOutputTokens: number | undefined;
-  /** Receives the text as it streams; absent if it is not streamed. */
+  /** Receives the text while it streams; absent if it is not streamed. */
   readonly said: ((delta: Delta) => void) | undefined;
 }
 
@@ -86,16 +91,16 @@ export interface Acting {
   readonly entry: ToolEntry;
   readonly idempotencyKey: string;
   readonly keepLarge: KeepLarge | undefined;
-  /** Returns the caller, as the tool receives it. */
+  /** Returns the caller as the tool receives it. */
   readonly caller: () => Caller;
   /** Returns the tool's `context`. */
   readonly context: () => unknown;
   readonly preliminary: (output: JSONValue) => void;
-  /** Reports that it is unknown whether the call was executed. Returns its result for the model. */
+  /** Reports that it is unknown whether the call was executed. Returns the result of the call for the model. */
   readonly inDoubt: () => ToolOutcome;
 }
 
-/** Prepares the steps of an AI SDK agent, and has its tools' contexts. */
+/** Prepares the steps of an AI SDK agent, and holds its tools' contexts. */
 export interface StepLoop {
   readonly runtimeContext: Readonly<Record<string, unknown>>;
   toolsContext(own: SubagentDefinition['toolsContext']): typeof own;
@@ -105,38 +110,47 @@ export interface StepLoop {
 /** Executes the steps of one run. */
 export interface Executor {
   /**
-   * True for an agent that keeps its conversation and reports its costs; its turn may continue in the next step after
-   * an answer without a call. @defaultValue false
+   * Whether the executor's agent stores its own conversation and reports its costs. After an answer without a call, the
+   * agent's turn may continue in the next step. @defaultValue false
    */
   readonly isRemote?: boolean;
-  /** The tools against which calls are judged. @defaultValue the instance's tools */
+  /** The tools against which calls are checked. @defaultValue the instance's tools */
   readonly tools?: PreparedTools;
-  /** The loop that prepares steps. @defaultValue none: every step has the instance's settings */
+  /** The loop that prepares the steps. @defaultValue none: every step has the instance's settings */
   readonly loop?: StepLoop;
   /**
    * Produces a step's answer. Rejects soon after the signal aborts. @throws {StepFailure} or an error that
-   * `toStepError` reads.
+   * `toStepError` can convert.
    */
   think(step: Thinking, signal: AbortSignal): Promise<ModelResponse>;
   /** Runs a call. Never rejects, and settles soon after the signal aborts. */
   act(acting: Acting, signal: AbortSignal): ToolOutcome | Promise<ToolOutcome>;
-  /** Ends the current step early, so that a message is read. @defaultValue the next step reads it */
+  /**
+   * Ends the current step early, so that the model reads a message. @defaultValue the message is read by the next step
+   */
   nudge?(): void;
-  /** Releases the executor's resources after the last step. Never rejects. `suspended`: another process continues. */
+  /**
+   * Releases the executor's resources after the last step. Never rejects. `suspended`: whether another process will
+   * continue the run.
+   */
   release?(why: 'ended' | 'suspended'): void | Promise<void>;
 }
 
-/** Creates a run's executor. `of`: the relay or the engine. `inner`: the executor that calls the model. */
+/**
+ * Creates a run's executor. `of`: the relay or engine that does the work. `inner`: the executor that calls the model.
+ */
 export interface Maker<Of> {
   make(run: ExecutorRun, of: Of, inner: Executor): Executor;
 }
 
-/** Returns whether an app's value is an Offstage executor: the ports do not reveal how an executor is made. */
+/**
+ * Returns whether a value from an app is an Offstage executor. The ports do not reveal how their executor was created.
+ */
 export function isMaker<Of>(given: object | undefined): given is Maker<Of> {
   return given !== undefined && 'make' in given && typeof given.make === 'function';
 }
 
-/** The failure of a step that another process ran and classified. */
+/** The failure of a step that another process has run and classified. */
 export class StepFailure extends OffstageError {
   readonly retryable: boolean;
   readonly retryAfterMs: number | undefined;
@@ -178,7 +192,7 @@ export function modelExecutor({ host, worker, definition }: ExecutorRun): Execut
         raw: call.raw,
         messages: worker.log.messagesBeforeCalls,
         signal,
-        // A tool that delegates has no limit here: its subagent has one.
+        // A delegating tool has no time limit here, because its subagent has one.
         timeoutMs: entry.delegates ? undefined : definition.toolTimeout,
         idempotencyKey,
         context: context(),
@@ -189,18 +203,21 @@ export function modelExecutor({ host, worker, definition }: ExecutorRun): Execut
   };
 }
 
-/** Returns the format of an answer that ends the run; null for plain text. */
+/** Returns the format of an answer that ends the run, or null for plain text. */
 function formatOf(host: Host, { definition, model, tools }: Instance): Structured | null {
   const { outputSchema, completion, structured, name } = definition;
   if (outputSchema === undefined || completion === 'tool' || structured === 'off') return null;
-  // Some provider packages request JSON with a tool of this name.
+  // Some provider packages use a tool of this name to request JSON.
   if (model === null || tools.execution.has('json')) return null;
   return structuredOutput(model, outputSchema, (error) =>
     host.report(error, `structured output of ${name}: it is asked for in words from now on`),
   );
 }
 
-/** Returns a call's settings, with its output limited to the tokens left in the budget; undefined if there are none. */
+/**
+ * Returns the settings for a call whose output is limited to the tokens left in the budget, or undefined if none are
+ * left.
+ */
 function settingsWithin(
   given: CallSettings | undefined,
   left: number | undefined,

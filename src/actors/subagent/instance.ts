@@ -1,5 +1,5 @@
-// The instance of one run: its configuration (its own, or shared with other runs), the prepared tools, the model and
-// the first messages.
+// The instance of one run: its configuration (used by this run only or shared), the prepared tools, the model and the
+// first messages.
 
 import type { LanguageModel, ModelMessage } from 'ai';
 import { isPromiseLike, shown, type MaybePromise } from '../../values/plain-checks.ts';
@@ -26,8 +26,8 @@ import { completionToolOf, completionTools } from './child-toolset.ts';
 /** The prompts at the start of a run. */
 export interface Briefing {
   /**
-   * Builds each step's system prompt, so that a waiting subagent need not store it. `words`: replaces the author's
-   * instructions.
+   * Builds each step's system prompt on demand, so that a waiting subagent does not have to store it. `words`:
+   * instructions that replace the author's.
    */
   readonly instructions: (words?: string) => string;
   readonly messages: readonly ModelMessage[];
@@ -35,18 +35,18 @@ export interface Briefing {
 
 export interface Instance extends Pick<Briefing, 'instructions'> {
   readonly definition: SubagentDefinition;
-  /** Null if a relay does the work, or a worker has the model. */
+  /** Null if a relay does the work or the model belongs to a worker. */
   readonly model: LanguageModel | null;
   readonly tools: PreparedTools;
 }
 
 export type PreparedInstance = Instance & Briefing & { readonly notes: NoteMarks | null };
 
-/** The number of runs per configuration object, which share the object's `dispose`: the last run calls it. */
+/** The number of runs that use each configuration object. The last of these runs calls the object's `dispose`. */
 const users = new WeakMap<SubagentConfig, number>();
 
 /**
- * Takes a configuration's instance for one run; `releaseInstance` releases it.
+ * Acquires a configuration's instance for one run. `releaseInstance` releases it.
  * @throws {ConfigurationError} if `createInstance` returns no valid configuration; also throws, or rejects with, the
  *   error of `createInstance`.
  */
@@ -75,8 +75,8 @@ function isConfiguration(created: unknown): created is SubagentConfig {
 }
 
 /**
- * Builds a run's prompts: its task, and the form of its result. `notes` is null if an earlier version started the run,
- * whose messages are in the journal.
+ * Builds the prompts of a run: its task and the form of its result. `notes` is null if an earlier version started the
+ * run; the messages are then in the journal.
  */
 export function briefing(
   definition: SubagentDefinition,
@@ -107,7 +107,7 @@ export function briefing(
 }
 
 /**
- * Takes an instance and its prompts; releases it after a failure or an abort.
+ * Acquires an instance and its prompts, and releases the instance after a failure or an abort.
  * @throws {ConfigurationError} if there is no model, or like `takeInstance`; the rejection of `brief`; `signal.reason`.
  */
 export async function prepareInstance(
@@ -142,7 +142,7 @@ export function noModel(path: string): ConfigurationError {
   );
 }
 
-/** Returns the instance. If the signal aborts first, rejects, and releases an instance that arrives later. */
+/** Returns the instance. If the signal aborts first, rejects, and releases an instance that is created later. */
 async function unlessAborted(
   host: Host,
   taking: Promise<SubagentDefinition>,
@@ -159,12 +159,12 @@ async function unlessAborted(
   }
 }
 
-/** A relay's tools come from its loop. */
+/** The tools of a relay come from its loop. */
 const noTools: PreparedTools = { modelTools: undefined, execution: new Map() };
 
 const toolsets = new WeakMap<SubagentConfig, PreparedTools>();
 
-/** Returns a configuration's tools, prepared once for all its runs. */
+/** Returns a configuration's tools, which are prepared once for all its runs. */
 export function toolsOf(definition: SubagentDefinition): PreparedTools {
   const known = toolsets.get(definition.source);
   if (known) return known;
@@ -181,12 +181,12 @@ export function toolsOf(definition: SubagentDefinition): PreparedTools {
   return prepared;
 }
 
-/** The time limit of a release; the runtime stops waiting for a slower one, and reports it. */
+/** The time limit for a release. If a release takes longer, the runtime stops waiting and reports it. */
 const RELEASE_TIMEOUT_MS = 30_000;
 
 /**
- * Releases the instance. Resolves when the instance is disposed; immediately if other runs still use it, and after at
- * most 30 seconds. Never rejects.
+ * Releases the instance. Resolves when the instance is disposed: immediately if other runs still use it, and otherwise
+ * after at most 30 seconds. Never rejects.
  */
 export async function releaseInstance(
   host: Host,
@@ -199,7 +199,7 @@ export async function releaseInstance(
   await releaseInTime(host, `dispose of ${name}`, () => dispose());
 }
 
-/** Waits for a release, for at most 30 seconds. Never rejects; errors are reported. */
+/** Waits for a release to finish, for at most 30 seconds. Never rejects, because errors are reported to the host. */
 export async function releaseInTime(
   { environment, report }: Host,
   where: string,
@@ -220,13 +220,13 @@ export async function releaseInTime(
   }
 }
 
-/** @throws {OffstageError} `INTERNAL`: the run has no model in this process. */
+/** @throws {OffstageError} `INTERNAL` if the run has no model in this process. */
 export function modelOf({ model, definition }: Instance): LanguageModel {
   if (model !== null) return model;
   throw new OffstageError('INTERNAL', `${definition.name} has no model`);
 }
 
-/** Returns the model's names; undefined for a relay's or a worker's model. */
+/** Returns the names of the model, or undefined if the model belongs to a relay or a worker. */
 export function modelAsked({ model }: Instance): ModelNames | undefined {
   return model === null ? undefined : namesOf(model);
 }

@@ -1,14 +1,14 @@
 // The worker's side of steps that are jobs: runs a model call or a tool call with the same functions as a session.
 //
-// Owns:     the configurations by name; the tools that a job may use.
-// Does not: decide anything: the session decides on consent, budgets, retries, output checks and the next step.
+// Owns:     the configurations by name, and the tools that a job may use.
+// Does not: decide anything. The session decides on approvals, budgets, retries, output checks and the next step.
 //
 // Invariants
-//   JOB-WORKER-1. A job uses only tools that it names and that the worker has.
-//   JOB-WORKER-2. The worker refuses a job with an unknown configuration, tool or form, without a call: a worker with
-//       another version may accept the job (JOBS-8).
-//   JOB-WORKER-4. A tool receives an input only if its schema at this worker accepts the input, and converts the
-//       model's arguments as the session did; a call with any other input is refused as in JOB-WORKER-2.
+//   JOB-WORKER-1. A job uses only tools that the job names and the worker has.
+//   JOB-WORKER-2. The worker refuses a job with an unknown configuration, tool or format without making a call, because
+//       a worker with another version may be able to run the job (JOBS-8).
+//   JOB-WORKER-4. A tool receives an input only if its schema in this worker accepts the input and converts the model's
+//       arguments to the same values as the session did. A call with any other input is refused as in JOB-WORKER-2.
 //   JOB-WORKER-3. `do` resolves even if the model or the tool fails, unless its signal aborts.
 
 import type { LanguageModel, ToolSet } from 'ai';
@@ -44,17 +44,17 @@ import { reporter } from '../../values/reporter.ts';
 export interface JobWorkerOptions {
   /** The source of time and randomness: `nodeEnvironment()` of `offstage/node`. */
   readonly environment: Environment;
-  /** The configurations of the subagents whose steps the worker runs, found by their `name`. */
+  /** The configurations of the subagents whose steps the worker runs, identified by their `name`. */
   readonly configs: Readonly<Record<string, SubagentConfig>>;
   /**
    * Tools that subagents inherit from others (`spawn_subagent` with `tools`), by name. A configuration's own tools take
    * precedence. @defaultValue none
    */
   readonly tools?: Readonly<Record<string, unknown>>;
-  /** The model for configurations without a model. */
+  /** The model for configurations that do not specify one. */
   readonly model?: LanguageModel;
   /**
-   * Receives errors that end no job: a job that the worker refuses, a provider that refuses structured output, a
+   * Receives errors that do not end a job: a job that the worker refuses, a provider that refuses structured output, a
    * preliminary output that is not JSON.
    */
   readonly onError?: (error: unknown, where: string) => void;
@@ -68,16 +68,16 @@ const optionsSchema = z.strictObject({
   onError: aFunction.optional(),
 } satisfies ChecksOf<JobWorkerOptions>);
 
-/** The steps of one configuration at this worker. */
+/** The steps that one configuration can run in this worker. */
 interface Known {
   readonly definition: SubagentDefinition;
   readonly tools: PreparedTools;
 }
 
 /**
- * Creates the job handler of a worker: pass it to the engine's worker (`restateJobs`, `temporalJobs`), or to
+ * Creates the job handler of a worker. Pass it to the engine's worker (`restateJobs`, `temporalJobs`) or to
  * `localJobs`. Deploy it with the sessions' configurations.
- * @throws {ConfigurationError} if an option is unknown or wrong, or two configurations have the same name.
+ * @throws {ConfigurationError} if an option is unknown or invalid, or if two configurations have the same name.
  */
 export function jobWorker(options: JobWorkerOptions): JobHandler {
   check('jobWorker(options)', optionsSchema, options);
@@ -96,7 +96,7 @@ function jobHandler(options: JobWorkerOptions): JobHandler {
     checkSubagentConfig({ name: WHERE, instructions: '', tools: options.tools ?? {} }, WHERE),
   );
 
-  /** Adds a configuration, and the configurations that its tools run as subagents. */
+  /** Adds a configuration, and those that its tools run as subagents. */
   function learn(path: string, config: SubagentConfig): void {
     const definition = checkSubagentConfig(config, `jobWorker(options).configs.${path}`);
     const { name, source } = definition;
@@ -199,7 +199,7 @@ function jobHandler(options: JobWorkerOptions): JobHandler {
     tools: PreparedTools,
   ): Structured | null {
     if (outputSchema === undefined || completion === 'tool' || structured === 'off') return null;
-    // Some provider packages request JSON with a tool of this name.
+    // Some provider packages use a tool of this name to request JSON.
     if (tools.execution.has('json')) return null;
     return structuredOutput(model, outputSchema, (error) =>
       report(error, `structured output of ${name}`),
@@ -276,7 +276,7 @@ function calledIn({ definition, tools }: Known, toolName: string): ToolEntry {
   );
 }
 
-/** Returns a tool's subagent service at a worker, which has no subagents: every method throws. */
+/** Returns the subagent service for tools in a worker. A worker has no subagents, so every method throws. */
 function noService(toolName: string): SubagentService {
   const refuse = (): never => {
     throw new OffstageError(

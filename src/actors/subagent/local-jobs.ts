@@ -1,8 +1,8 @@
-// Jobs in this process: runs those of `jobWorker` without an engine. It is the reference for engines, and meant for
-// development: the same configuration then runs on an engine.
+// Jobs in this process: runs the jobs of `jobWorker` without an engine. It is the reference for engines and is meant
+// for development: the same configuration then runs on an engine.
 //
 // Owns:     the running jobs, by key.
-// Does not: store ends: after a process crash, the rules for calls in doubt apply.
+// Does not: store how jobs end. After a process crash, the rules for calls in doubt apply.
 
 import { z } from 'zod';
 import { anObject, check, checkEnvironment, type ChecksOf } from '../../values/checks.ts';
@@ -53,7 +53,7 @@ const optionsSchema = z.strictObject({
 
 /**
  * Creates jobs that run in this process.
- * @throws {ConfigurationError} if an option is unknown or wrong.
+ * @throws {ConfigurationError} if an option is unknown or invalid.
  */
 export function localJobs(options: LocalJobsOptions): Jobs {
   check('localJobs(options)', optionsSchema, options);
@@ -76,11 +76,11 @@ export function localJobs(options: LocalJobsOptions): Jobs {
     try {
       const work = (own: AbortSignal) => handler.do(job, own, say);
       const end = await doInTime(job, work, { signal, longestMs, later });
-      // There is no other worker to ask.
+      // There is no other worker that could run the job.
       return 'refused' in end ? refusedEnd(end) : endWithin(job, end, maxBytes);
     } catch (error) {
       if (signal.aborted) return cancelledEnd();
-      // The work may have been done.
+      // The job may already have done its work.
       if (job.once) return { lost: true };
       throw new JobError('JOBS_UNREACHABLE', `The worker threw: ${messageOf(error)}`, {
         retryable: true,
@@ -96,7 +96,7 @@ export function localJobs(options: LocalJobsOptions): Jobs {
     const say = (text: string): void => {
       for (const listener of listeners) listener(text);
     };
-    // Starts in a later turn, so that `jobs` contains the job before it ends.
+    // Starts in a later turn, so that the job is in `jobs` before it can end.
     const end = Promise.resolve().then(() => toEnd(job, controller.signal, say));
     const begun = { controller, end, listeners };
     jobs.set(job.key, begun);

@@ -1,11 +1,11 @@
-// The events from a relayed agent that no step has taken yet. Events from outside are validated here, and limited
-// before they are stored.
+// The events that a relayed agent has sent and that no step has processed yet. Events from outside are validated here,
+// and truncated before they are stored.
 //
 // Invariants
-//   RELAY-INBOX-1. The number of waiting events, and their size in characters, are limited: an agent that exceeds the
-//   limits is released.
-//   RELAY-INBOX-2. No event is larger than the journal's limit of one call. Text, and a running tool's title, output
-//       and arguments, are cut; the content of a permission request is not.
+//   RELAY-INBOX-1. The number of pending events and their total size, in characters, are limited. An agent that exceeds
+//   the limits is released.
+//   RELAY-INBOX-2. No event is larger than the journal's limit for one call. Text is truncated, as are a running tool's
+//       title, output and arguments. The content of a permission request is never truncated.
 
 import { z } from 'zod';
 import { clip } from '../../values/clip.ts';
@@ -15,14 +15,14 @@ import type { RelayEvent } from '../ports/relay.ts';
 
 const MAX_EVENTS = 2_000;
 const MAX_CHARACTERS = 64 * 1024 * 1024;
-/** The assumed size of an event that is not JSON, for example because its nesting is too deep. */
+/** The size assumed for an event that is not JSON, for example because it is nested too deeply. */
 const UNKNOWN_SIZE = 1024 * 1024;
 export const MAX_WORDS = 256 * 1024;
 export const MAX_LABEL = 2_000;
 const MAX_KIND = 100;
 const MAX_ARTIFACT = 8 * 1024 * 1024;
 const MAX_CHOICES = 1_000;
-/** Above this, sums of tokens and prices are inexact. */
+/** Sums of tokens and prices above this value are inexact. */
 const MAX_COUNT = 1e12;
 
 const anything = z.unknown();
@@ -51,7 +51,7 @@ const eventSchema = z.discriminatedUnion('type', [
     requestId: id,
     toolId: id.optional(),
     lasting: label.optional(),
-    // Not cut, because the user consents to all of it.
+    // Not truncated, because the user's approval covers all of it.
     title: z.string(),
     kind,
     input: anything,
@@ -87,8 +87,7 @@ const eventSchema = z.discriminatedUnion('type', [
 ]);
 
 /**
- * An event that cannot be read. `requestId`: the id of an unreadable request that waits for an answer; null if the
- * event is not a request.
+ * An unreadable event. `requestId`: the id, if the event is a request that waits for an answer, or null.
  */
 export interface UnreadableEvent {
   readonly why: string;
@@ -100,7 +99,7 @@ const requestSchema = z.object({
   requestId: z.string(),
 });
 
-/** Reads an event from a relayed agent. */
+/** Parses an event from a relayed agent. */
 export function readRelayEvent(given: unknown): RelayEvent | UnreadableEvent {
   const { success, data, error } = eventSchema.safeParse(given);
   if (success) return data;
@@ -108,7 +107,7 @@ export function readRelayEvent(given: unknown): RelayEvent | UnreadableEvent {
   return { why: z.prettifyError(error), requestId: request.data?.requestId ?? null };
 }
 
-/** The waiting events, oldest first. */
+/** The pending events, oldest first. */
 export class RelayInbox {
   #events: { readonly event: RelayEvent; readonly size: number }[] = [];
   #size = 0;
@@ -121,7 +120,9 @@ export class RelayInbox {
     return this.#events[0]?.event;
   }
 
-  /** Adds an event. Returns why the agent must be released; null if the event fits (RELAY-INBOX-1). */
+  /**
+   * Adds an event. Returns why the agent must be released, or null if the event is within the limits (RELAY-INBOX-1).
+   */
   push(event: RelayEvent): string | null {
     const last = this.#events.at(-1);
     if (event.type === 'words' && last?.event.type === 'words') {
@@ -165,7 +166,9 @@ export class RelayInbox {
   }
 }
 
-/** Returns an event's length in characters; text, which is frequent, is counted without conversion. */
+/**
+ * Returns the length of an event in characters. Text is the most frequent event, so it is counted without conversion.
+ */
 function sizeOf(event: RelayEvent): number {
   if (event.type === 'words') return event.text.length;
   const json = asJson(event);

@@ -1,18 +1,22 @@
-// The loop of a subagent whose work a third-party agent does in place of a model. Each step waits for the next fact
-// that must be in the journal before the work continues: the agent's session, a tool that it runs, a permission or a
-// question, or the end of its turn. A permission is a call of the tool `agent_tool` that needs approval; a question is
-// a call of `ask_user`. States, approvals, limits, ledger and recovery are therefore the same as for any subagent.
+// The loop of a subagent whose work is done by a third-party agent instead of a model. Each step waits for the next
+// fact that must be in the journal before the work continues: the agent's session, a tool that it runs, a permission or
+// a question, or the end of its turn. A permission becomes a call to the tool `agent_tool` that needs approval, and a
+// question becomes a call to `ask_user`. States, approvals, limits, ledger and recovery therefore work as for any
+// subagent.
 //
 // Owns:     the session with the agent, and its open requests.
-// Does not: implement a protocol (the relay does), read and limit incoming events (relay-inbox.ts), decide on
+// Does not: implement a protocol (the relay does), read and truncate incoming events (relay-inbox.ts), decide on
 //           permissions, or store answers (the log does).
 //
 // Invariants
-//   RELAY-LOOP-1. The agent receives an answer only from the ledger, under the call that represents its request.
-//   RELAY-LOOP-2. A tool that was running when the connection or the process ended has the error NEEDS_RECONCILE.
-//   RELAY-LOOP-3. A turn that may have started is not started again without telling the agent.
-//   RELAY-LOOP-4. A permission request that cannot be shown completely is denied without asking the user.
-//   RELAY-LOOP-5. Each request of the agent is answered, even an unreadable one, so that the agent never waits forever.
+//   RELAY-LOOP-1. The agent receives answers only from the ledger, where each is stored under the call that represents
+//       the request.
+//   RELAY-LOOP-2. A tool that was running when the connection was lost or the process ended is settled with the error
+//       NEEDS_RECONCILE.
+//   RELAY-LOOP-3. A turn that may already have started is restarted only with a message that tells the agent so.
+//   RELAY-LOOP-4. A permission request that is too long to be shown in full is denied without asking the user.
+//   RELAY-LOOP-5. Every request from the agent is answered, even an unreadable one, so that the agent never waits
+//       forever.
 
 import type { JSONValue, ModelMessage } from 'ai';
 import { z } from 'zod';
@@ -48,18 +52,21 @@ import {
 } from './relay-inbox.ts';
 import { INTERRUPTED } from './subagent-log.ts';
 
-/** The call that records the agent's session id; the last one counts. */
+/** The call that records the agent's session id. If there are several such calls, the last one counts. */
 const START_AGENT = 'start_agent';
 const COMPLETE_TASK = 'complete_task';
 
 const MAX_ARTIFACTS = 20;
-/** The maximum length of arguments about which the user is asked, in characters. */
+/** The maximum length of the arguments in a permission request, in characters. */
 const MAX_ARGUMENTS = 1024 * 1024;
-/** The maximum number of choices that become buttons; with more, the user names the choice in words. */
+/**
+ * The maximum number of choices that are shown as buttons. If there are more, the user names the choice by voice or
+ * text.
+ */
 const MAX_BUTTONS = 20;
 const CHARACTERS_PER_TOKEN = 4;
 
-/** The subagent's work and messages at the start of a step. */
+/** The parts of a step that this loop reads, with the subagent's ledger. */
 interface RelayStep extends Pick<
   Thinking,
   'step' | 'instructions' | 'messages' | 'final' | 'said'
@@ -68,13 +75,13 @@ interface RelayStep extends Pick<
   readonly signal: AbortSignal;
 }
 
-/** A call of `agent_tool`, and the event that it waits for. */
+/** A call to `agent_tool`, and the agent's event that settles it. */
 interface Work {
   readonly title: string;
-  /** The permission request that the call answers. */
+  /** The permission request that the call represents. */
   readonly requestId?: string;
   readonly toolId?: string;
-  /** The outcome of a tool that has already ended, which the call reports. */
+  /** The outcome of a tool that has already finished, which the call reports. */
   readonly outcome?: ToolOutcome;
 }
 
@@ -95,32 +102,34 @@ class RelayLoop implements Executor {
   readonly tools: PreparedTools;
   readonly #owner: ExecutorRun;
   readonly #relay: Relay;
-  /** A part of the ids of this loop's calls, unique to this process. */
+  /** The part of this loop's call ids that is unique to this process. */
   readonly #generation: string;
   #session: RelaySession | null = null;
-  /** The session's number, used to drop late events of an earlier session. */
+  /** The number of the current session, used to drop late events from earlier sessions. */
   #connection = 0;
   readonly #inbox = new RelayInbox();
   #wake: (() => void) | null = null;
   #isNudged = false;
   #isInterrupted = false;
-  /** Whether a turn is running, according to the events taken so far. */
+  /** Whether a turn is running according to the events that have been processed. */
   #isTurn = false;
   #isReleased = false;
   #calls = 0;
   #words = '';
-  /** The last text that was not blank. */
+  /** The last text that contained more than white space. */
   #said = '';
-  /** The number of messages that the agent has; null for those before its last question. */
+  /**
+   * The number of messages that have been passed to the agent. Null means all messages before its last question.
+   */
   #read: number | null = 0;
   #prompts = 0;
   /** Text for the agent, to be sent when its turn has ended. */
   #later: string[] = [];
   #denied: string | null = null;
-  /** The usage since the last step; `cost` is missing if the agent has reported none. */
+  /** The usage since the last step; `cost` is absent if the agent has reported none. */
   #used: Usage = NO_USAGE;
   #artifacts: Extract<RelayEvent, { readonly type: 'artifact' }>[] = [];
-  /** The agent's open requests, with the id of the call that represents each one. */
+  /** The agent's open requests, each with the id of the call that represents it. */
   readonly #requests = new Map<string, string>();
   readonly #works = new Map<string, Work>();
   /** The agent's running tools whose calls are already settled, by tool id. */
@@ -144,7 +153,8 @@ class RelayLoop implements Executor {
           ...entry,
           needsApproval: (_input: unknown, { toolCallId }: { toolCallId: string }) =>
             this.#works.get(toolCallId)?.requestId !== undefined,
-          // A question that survives is answered again with the same id.
+          // If the agent's questions survive a restart, the same question returns with the same id and is answered
+          // again.
           idempotent: openQuestionSurvives,
         },
         [COMPLETE_TASK]: complete_task,
@@ -180,7 +190,7 @@ class RelayLoop implements Executor {
     }
   }
 
-  /** Ends the current step early, so that a message is read. */
+  /** Ends the current step early, so that the agent reads a message. */
   nudge(): void {
     if (!this.#relay.capabilities.steers || !this.#isTurn) return;
     this.#isNudged = true;
@@ -247,7 +257,7 @@ class RelayLoop implements Executor {
     return this.#nextPause(step);
   }
 
-  /** Resumes a session from an earlier connection. */
+  /** Resumes a session that an earlier connection started. */
   async #takeUp(step: RelayStep, known: string): Promise<void> {
     const relay = this.#relay;
     const { openQuestionSurvives, resumes } = relay.capabilities;
@@ -268,7 +278,7 @@ class RelayLoop implements Executor {
     this.#prompt(step, [CUT_OFF, ...sinceAsked(step.ledger), ...opening(step)]);
   }
 
-  /** Continues the turn that the agent started in an earlier connection. */
+  /** Continues a turn that an earlier connection started. */
   #continueTurn(): void {
     this.#isTurn = true;
     this.#prompts = 1;
@@ -334,7 +344,7 @@ class RelayLoop implements Executor {
       const entry = ledger.findLast((one) => one.callId === callId);
       if (!entry) continue;
       this.#requests.delete(requestId);
-      // A message replaced the answer, and ends the turn.
+      // A message was sent instead of the answer and ended the turn.
       if (String(entry.output).startsWith(INTERRUPTED)) this.#isInterrupted = true;
       const answer = answerOf(entry);
       if (answer.type === 'denied') this.#denied = titleOf(entry.input);
@@ -362,18 +372,18 @@ class RelayLoop implements Executor {
     return this.#respond([], this.#lastWords);
   }
 
-  /** The text since the last step; if that is blank, the last text that was not blank. */
+  /** The text since the last step. If that is blank, the last text that was not. */
   get #lastWords(): string {
     return this.#words.trim() === '' ? this.#said : this.#words;
   }
 
-  /** Takes events until one must be in the journal. */
+  /** Processes events until one has to be written to the journal. */
   async #nextPause(step: RelayStep): Promise<ModelResponse> {
     for (;;) {
       await this.#waiting(step.signal);
       if (this.#inbox.length === 0) {
         this.#isNudged = false;
-        // The turn continues: the step ends only so that a message is read.
+        // The turn continues. The step ends only to let the agent read a message.
         return { ...this.#respond([]), finish: 'tool-calls' };
       }
       const event = await this.#next(step.signal);
@@ -449,7 +459,7 @@ class RelayLoop implements Executor {
   }
 
   /**
-   * Settles the call of a tool that was reported as running although it still needs permission; Codex reports tools in
+   * Settles the call of a tool that was reported as running although it still needs permission. Codex reports tools in
    * this way.
    */
   #notYetRun(toolId: string | undefined): readonly ModelCall[] {
@@ -496,8 +506,8 @@ class RelayLoop implements Executor {
   }
 
   /**
-   * Returns the id of the call that will represent a request; null if the request already has one. If an earlier
-   * process answered the request before the process ended, the request receives the same answer again.
+   * Returns the id of the call that will represent a request, or null if the request already has one. If a process
+   * answered the request and then died, the request receives the same answer again.
    */
   #callIdOf(requestId: string, ledger: readonly LedgerEntry[]): string | null {
     if (this.#requests.has(requestId)) return null;
@@ -522,7 +532,7 @@ class RelayLoop implements Executor {
       }
       return this.#completed();
     }
-    // Some agents end their turn after a denial.
+    // Some agents end their turn when a permission is denied.
     if (reason === 'cancelled' && denied !== null)
       throw new OffstageError(
         'RELAY_DENIED',
@@ -551,14 +561,17 @@ class RelayLoop implements Executor {
     const session = this.#session;
     this.#session = null;
     this.#isTurn = false;
-    // The session may be resumed, so its local data stays until the subagent ends.
+    // The session may still be resumed, so its local data is kept until the subagent ends.
     session?.release('suspended').catch((error: unknown) => this.#report(error));
     return new ProviderError('RELAY_CLOSED', `The connection to ${relay.name} ended: ${message}`, {
       retryable: relay.capabilities.resumes || relay.capabilities.openQuestionSurvives,
     });
   }
 
-  /** Permits a call, or waits for a tool of the agent; null if the outcome is unknown. */
+  /**
+   * Permits the tool of a call, or waits until one of the agent's tools has finished. Returns null if the outcome of
+   * the tool is unknown.
+   */
   async #run(
     { callId, lasting }: Pick<ModelCall, 'callId' | 'lasting'>,
     signal: AbortSignal,
@@ -582,7 +595,7 @@ class RelayLoop implements Executor {
         this.#running.delete(toolId);
         return outcomeOf(event);
       }
-      // The agent has reported the permitted tool again.
+      // The agent has reported the permitted tool a second time.
       const isSame = event?.type === 'tool_started' && event.toolId === toolId;
       if (isSame || event?.type === 'words' || event?.type === 'artifact') {
         this.#inbox.shift();
@@ -594,12 +607,12 @@ class RelayLoop implements Executor {
         this.#running.delete(toolId);
         return done({ status: 'ended', result: 'not reported' });
       }
-      // The next event needs its own step. This tool's end is reported when it arrives.
+      // The next event needs a step of its own. This tool's result is reported when it arrives.
       return done({ status: RUNNING });
     }
   }
 
-  /** Resumes a permission that an earlier process may not have passed on: the agent asks for it again. */
+  /** Resumes a permission that an earlier process may not have passed to the agent. The agent asks for it again. */
   async #workAgain(callId: string, signal: AbortSignal): Promise<Work | null> {
     const known = sessionIn(this.#ledger);
     if (this.#session || known === null || !callId.startsWith(SURVIVING)) return null;
@@ -685,7 +698,7 @@ class RelayLoop implements Executor {
     this.#inbox.push({ type: 'closed', message: tooMuch });
   }
 
-  /** Withdraws a request, before a step takes it or while the user is asked. */
+  /** Withdraws a request, whether a step has processed it or not. */
   #withdrawn(requestId: string, reason: string): void {
     const waiting = this.#inbox.find(
       (event) =>
@@ -706,7 +719,7 @@ class RelayLoop implements Executor {
     }
   }
 
-  /** Waits for an event, or for a message to read. */
+  /** Waits for an event, or for a message that the agent must read. */
   async #waiting(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     while (this.#inbox.length === 0 && !this.#isNudged) await this.#more(signal);
@@ -739,7 +752,7 @@ class RelayLoop implements Executor {
     const { cost, totalTokens: _none, ...tokens } = this.#used;
     this.#used = NO_USAGE;
     const used = { ...tokens };
-    // An agent may count fractional tokens.
+    // Some agents report fractional tokens.
     for (const kind of TOKEN_KINDS) {
       const count = used[kind];
       if (count !== undefined) used[kind] = Math.round(count);
@@ -769,9 +782,9 @@ class RelayLoop implements Executor {
   }
 }
 
-/** The prefix of calls that represent questions of an agent with `openQuestionSurvives`. */
+/** The prefix of calls that represent questions from an agent with `openQuestionSurvives`. */
 const SURVIVING = 'ask:';
-/** The status of a tool that was still running when the agent asked, or started another tool. */
+/** The status of a tool that was still running when the agent asked a question or started another tool. */
 const RUNNING = 'running';
 
 const ENDINGS = {
@@ -785,7 +798,7 @@ function callOf(toolName: string, input: unknown, callId: string): ModelCall {
   return { callId, toolName, input };
 }
 
-/** Returns the id of the call that reports the end of a tool whose call was settled while the tool ran. */
+/** Returns the id of the call that reports the end of a tool whose call was settled while the tool was running. */
 function endOf(callId: string): string {
   return `${callId}.end`;
 }
@@ -796,7 +809,7 @@ function sessionIn(ledger: readonly LedgerEntry[]): string | null {
   return typeof session === 'string' ? session : null;
 }
 
-/** Returns the calls of tools that were settled while they ran, and whose ends are not reported yet. */
+/** Returns the calls that were settled while their tools ran and whose tools have not been reported as finished. */
 function runningIn(ledger: readonly LedgerEntry[]): readonly LedgerEntry[] {
   const ids = new Set(ledger.map(({ callId }) => callId));
   return ledger.filter(

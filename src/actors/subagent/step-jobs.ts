@@ -1,15 +1,15 @@
-// A subagent's steps as jobs: the form of a job's body and of its end's text, and the executor that requests jobs.
+// Runs a subagent's steps as jobs: the format of a job's body and of its result, and the executor that requests jobs.
 //
-// Owns:     the form of bodies and ends; repeated requests while the engine is unreachable.
+// Owns:     the format of bodies and results; repeated requests while the engine is unreachable.
 // Does not: run a step (job-worker.ts, or the executor in this process), decide which calls are jobs (call-judgement.ts), or
 //           retry a model call.
 //
 // Invariants
 //   STEP-JOBS-1. A request to an unreachable engine is repeated with the same key until the signal aborts.
-//   STEP-JOBS-2. A worker's answer is validated like any external data: an answer with a different shape is a failure.
-//   STEP-JOBS-3. A body with an unknown field is unreadable, because without that field the step would be a different
-//       one; a worker with the version that wrote it accepts the job. A new field is optional and written only if
-//       needed, so that earlier versions' bodies stay readable.
+//   STEP-JOBS-2. A worker's answer is validated like any external data. An answer with a different shape is a failure.
+//   STEP-JOBS-3. A body with an unknown field is refused, because ignoring the field could change the step. A worker
+//       with the version that wrote the body can run the job. New fields are optional and are written only if needed,
+//       so that bodies from earlier versions stay readable.
 
 import type { JSONValue, ModelMessage } from 'ai';
 import { z } from 'zod';
@@ -32,13 +32,13 @@ import {
   type Thinking,
 } from './executor.ts';
 
-/** The caller as written in a job: without the service, which stays with the session. */
+/** The caller as it is written in a job, without its service, which stays in the session. */
 export type JobCaller = Omit<Caller, 'service'>;
 
 interface StepBase {
   /** The name of the configuration. */
   readonly config: string;
-  /** The names of the subagent's tools, after the session's decisions on grants and denials. */
+  /** The names of the subagent's tools, after the session has applied grants and denials. */
   readonly tools: readonly string[];
 }
 
@@ -47,10 +47,10 @@ export interface ModelJob extends StepBase {
   readonly kind: 'model';
   readonly instructions: string;
   readonly messages: readonly ModelMessage[];
-  /** True if the model may not call tools. */
+  /** Whether the model is forbidden to call tools. */
   readonly final: boolean;
   readonly maxOutputTokens?: number | undefined;
-  /** Whether the job may send parts of the answer before its end. */
+  /** Whether the job may send parts of the answer while it is running. */
   readonly stream: boolean;
 }
 
@@ -61,7 +61,7 @@ export interface ToolJob extends StepBase {
   readonly callId: string;
   readonly input: unknown;
   readonly raw: boolean;
-  /** The model's arguments, if the session's schema changed them. */
+  /** The arguments as the model wrote them, if the session's schema changed them. */
   readonly given?: unknown;
   readonly timeoutMs?: number | undefined;
   readonly caller: JobCaller;
@@ -70,7 +70,7 @@ export interface ToolJob extends StepBase {
 
 export type StepJob = ModelJob | ToolJob;
 
-/** Text and outputs that a job sends while it runs. */
+/** Text and outputs that a job sends while it is running. */
 export type StepSaid =
   | { readonly type: 'text' | 'reasoning'; readonly delta: string }
   | { readonly type: 'preliminary'; readonly output: JSONValue };
@@ -137,7 +137,7 @@ const said = z.union([
   z.object({ type: z.literal('preliminary'), output: z.unknown() }),
 ]);
 
-/** @throws {JobError} `JOB_UNREADABLE` if no session wrote the body. */
+/** @throws {JobError} `JOB_UNREADABLE` if the body was not written by a session. */
 export function readStepJob({ name: jobName, body }: Pick<Job, 'name' | 'body'>): StepJob {
   return read(stepJob, body, `the body of ${jobName}`) as StepJob;
 }
@@ -262,13 +262,13 @@ class StepJobs implements Executor {
   async release(why: 'ended' | 'suspended'): Promise<void> {
     await this.#inner.release?.(why);
     if (why === 'suspended') return;
-    // The subagent's end is in the journal, so no process requests its jobs again.
+    // The journal contains the end of the subagent, so no process will request its jobs again.
     const { definition, host, path, worker } = this.#owner;
     const asks = definition.runs === 'jobs' || Object.values(definition.tools).some(runsAsJob);
     if (asks) callSafely(host, `jobs of ${worker.id}`, () => this.#jobs.ended?.(`${path}:`));
   }
 
-  /** Returns the job's result; null if it is unknown whether the job ran. Rejects with a `StepFailure`. */
+  /** Returns the job's result, or null if it is unknown whether the job ran. Rejects with a `StepFailure`. */
   async #ask(
     { key: own, trace, ...about }: Asked,
     step: StepJob,
@@ -308,7 +308,7 @@ function heard(hear: (told: StepSaid) => void): (text: string) => void {
     try {
       hear(read(said, text, 'what a job said') as StepSaid);
     } catch {
-      // Such a text may be lost.
+      // These texts are allowed to be lost.
     }
   };
 }

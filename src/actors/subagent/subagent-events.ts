@@ -1,9 +1,9 @@
 // The events of a subagent's unit: `subagent.spawned`, its machine's events with the fields that its log stores, and
-// their shapes in the journal.
+// the shapes of these events in the journal.
 //
-// The first entry contains all facts that are fixed when a subagent is admitted and cannot be derived. The author's
-// part (tools, model, instructions) is code: the runtime finds it by name, or with the recipe of the tool that spawned
-// the subagent.
+// The first entry contains everything that is fixed when a subagent is admitted and cannot be derived later. The parts
+// that the author writes (tools, model, instructions) are code. The runtime finds them by the configuration's name, or
+// through the recipe of the tool that spawned the subagent.
 
 import { z } from 'zod';
 import type { JSONValue, ModelMessage } from 'ai';
@@ -32,7 +32,7 @@ import type { OffstageError } from '../../values/errors.ts';
 
 export const SPAWNED = 'subagent.spawned';
 
-/** The version of the definition; increased when the machine or the content of its events changes. */
+/** The version of the subagent's definition. Increase it when the machine or the content of its events changes. */
 export const SUBAGENT_VERSION = 3;
 
 export interface SpawnedEvent {
@@ -40,40 +40,40 @@ export interface SpawnedEvent {
   /** The `name` of the subagent's configuration. */
   readonly name: string;
   readonly task: SubagentTask;
-  /** The title of the work for lists; null if it is the task's description. @defaultValue null */
+  /** The title of the work in lists; if null, the task's description is shown. @defaultValue null */
   readonly title?: string | null;
-  /** The parent; null for the lead agent or a program. */
+  /** The parent's id, or null for the lead agent or a program. */
   readonly parentId: string | null;
   /** The name of the scope's ports that the subagent works for (`ScopePorts.name`). */
   readonly worksFor: string;
-  /** The lead agent at the time of the spawn, whose tools could be granted; null if there was none. */
+  /** The agent that led at the time of the spawn and whose tools could be granted; null if there was none. */
   readonly agentName: string | null;
   readonly callId: string | null;
   readonly workstreamId: string | null;
   readonly idempotencyKey: string | null;
-  /** A digest of the request with the key (`requestDigest`). Absent in earlier versions' journals. */
+  /** A digest of the request that was made with the key (`requestDigest`). Absent in journals from earlier versions. */
   readonly requestDigest?: string;
-  /** The user's words that led to the subagent. */
+  /** The utterance that led to the subagent. */
   readonly request: string | null;
-  /** The identity behind those words, if the app vouched for one. @defaultValue null */
+  /** The identity of the speaker, if the app has verified it. @defaultValue null */
   readonly requestedBy?: string | null;
   readonly maxDepth: number | null;
-  /** The tools that the spawner granted, by name; see `ToolGrant`. */
+  /** The names of the tools that the spawner granted; see `ToolGrant`. */
   readonly grant: {
     readonly tools?: readonly string[];
     readonly disallowedTools?: readonly string[];
   } | null;
-  /** The data from which the spawning tool restores the configuration. */
+  /** The data from which the tool that spawned the subagent restores its configuration. */
   readonly recipe: JSONValue | null;
-  /** The conversation that the subagent continues; null if there is none. */
+  /** The conversation that the subagent continues, or null if there is none. */
   readonly messages: readonly ModelMessage[] | null;
-  /** The machine's initial limits; a changed configuration applies to later runs. */
+  /** The limits with which the machine starts. Later changes to the configuration apply only to later runs. */
   readonly limits: Pick<SubagentInput, 'maxSteps' | 'timeoutMs' | 'maxInputRetries'>;
-  /** The limits of the subagent's budget, for readers of the journal; a process takes them from the configuration. */
+  /** The limits of the subagent's budget, for readers of the journal. The runtime takes them from the configuration. */
   readonly budget?: BudgetLimits;
   /** The third-party agent that does the work (`Relay.name`), for readers of the journal. */
   readonly relay?: string;
-  /** The engine of its model calls (`Jobs.name`), for readers of the journal. */
+  /** The engine that runs its model calls (`Jobs.name`), for readers of the journal. */
   readonly engine?: string;
   /** The caller's W3C trace context, for a subagent without a parent. */
   readonly traceparent?: string;
@@ -81,37 +81,42 @@ export interface SpawnedEvent {
 
 /** A model call that failed. */
 export interface FailedCall {
-  /** The model that was called. Absent if this process does not know it. */
+  /** The model that was called. Absent if this process does not know the model. */
   readonly model?: ModelNames | undefined;
-  /** The duration, in milliseconds. Absent if no call was made, or the response contains the duration. */
+  /**
+   * The duration of the call, in milliseconds. Absent if no call was made, or if the response already contains the
+   * duration.
+   */
   readonly tookMs?: number;
 }
 
-/** Event fields that the subagent's log stores, but the machine does not read. */
+/** Event fields that the subagent's log stores but the machine does not read. */
 interface KeptFields {
-  /** `marks`: the secret of the note marks; absent if an earlier version started the run. */
+  /** `marks`: the secret in the note markers; absent if an earlier version started the run. */
   readonly 'subagent.prepared': {
     readonly messages?: readonly ModelMessage[] | null;
     readonly marks?: string;
   };
-  /** The conversation of the instance's earlier runs. */
+  /** The conversation from the instance's earlier runs. */
   readonly 'slot.granted': { readonly history?: readonly ModelMessage[] };
   readonly 'model.responded': {
     readonly response: ModelResponse;
-    /** A message that makes the model answer again. */
+    /** A message after which the model answers again. */
     readonly retryMessage?: string | undefined;
-    /** The value of the output schema. */
+    /** The result as converted by the output schema. */
     readonly result?: unknown;
   };
-  /** `response`: an answer that is unusable but is counted. */
+  /** `response`: an answer that cannot be used but whose tokens are counted. */
   readonly 'model.failed': { readonly response?: ModelResponse } & FailedCall;
   readonly 'model.retried': FailedCall;
-  /** The duration of the tool, in milliseconds. Absent if the tool did not run in this process, or waited for a subagent. */
+  /**
+   * How long the tool ran, in milliseconds. Absent if the tool did not run in this process or waited for a subagent.
+   */
   readonly 'tool.settled': { readonly outcome: ToolOutcome; readonly tookMs?: number | undefined };
-  /** `messageId`: the message with the parent's answer. */
+  /** `messageId`: the message that contains the parent's answer. */
   readonly 'question.answered': { readonly answer: Answer; readonly messageId?: string };
   readonly 'question.withdrawn': { readonly reason?: string };
-  /** `by`: the identity for which the app vouches. */
+  /** `by`: the identity of the sender, if the app has verified it. */
   readonly 'subagent.message': {
     readonly text: string;
     readonly by?: string;
@@ -124,7 +129,7 @@ interface KeptFields {
 /** The events of a subagent's unit: `subagent.spawned`, and those of its machine. */
 export type SubagentUnitEvent = SpawnedEvent | Carrying<Unstamped<SubagentEvent>, KeptFields>;
 
-/** Events for which no activity waits. */
+/** Events that no activity waits for. */
 const UNAWAITED: ReadonlySet<string> = new Set<SubagentUnitEvent['type']>([
   'model.retried',
   'subagent.message',
@@ -133,8 +138,8 @@ const UNAWAITED: ReadonlySet<string> = new Set<SubagentUnitEvent['type']>([
 ]);
 
 /**
- * Returns an event without the faulty content that settles what a refused event should have settled. `crash`: there is
- * no such event, and the subagent would wait forever; null if nothing waits for the event.
+ * Returns a replacement for a refused event: without the faulty content, but settling the same call or activity.
+ * `crash`: there is no replacement, and the subagent would wait forever. Null if no activity is waiting for the event.
  */
 export function insteadOf(
   event: SubagentUnitEvent,
@@ -163,7 +168,7 @@ const call = z.looseObject({
   until: maybe(amount),
 });
 
-/** The arguments that the author leaves free in an approval that lasts. */
+/** The arguments that may differ between the calls that an approval covers. */
 export const mayDiffer = z.union([z.literal(false), z.array(text)]);
 
 const response = z.looseObject({
@@ -195,7 +200,7 @@ const toolOutcome = z.union([
   }),
 ]);
 
-/** The arguments that a user approved instead of those of the call. */
+/** The arguments that a user approved in place of those in the call. */
 export const changedInput = z.looseObject({ input: z.unknown(), raw: maybe(z.literal(true)) });
 
 const question = z.looseObject({ requestId: text });
@@ -309,7 +314,7 @@ const rest = z.union([
   }),
 ]);
 
-/** The state of all subagents of a scope, as stored in a snapshot. */
+/** The state of all subagents in a scope, as stored in a snapshot. */
 export const delegationShape = z.looseObject({
   subagents: z.array(
     z.looseObject({

@@ -1,14 +1,14 @@
-// A subagent's words and actions: its messages, the calls of the current step and the ledger of all calls. The log is
-// folded from the events that the machine accepted. It records an event before the machine decides on the next action.
+// A subagent's history: its messages, the calls of the current step, and the ledger of all its calls. The log is folded
+// from the events that the machine accepted. Each event is recorded before the machine decides on the next action.
 //
-// Owns:     the messages, the results, the ledger, the token counts.
-// Does not: call anything, or decide on the next action.
+// Owns:     the messages, the results, the ledger, and the token counts.
+// Does not: run anything, or decide on the next action.
 //
 // Invariants
-//   SUBAGENT-LOG-1. Between two model calls, every call is answered exactly once, in call order.
-//   SUBAGENT-LOG-2. The ledger contains every call that was made, however the subagent ended, and lists a call that did
-//       not run as not run.
-//   SUBAGENT-LOG-3. A message's text is part of the conversation from the model call that reads it.
+//   SUBAGENT-LOG-1. Before the next model call, every call of a step is answered exactly once, in call order.
+//   SUBAGENT-LOG-2. The ledger contains every call that was made, however the subagent ended, and marks calls that were
+//       never run.
+//   SUBAGENT-LOG-3. The text of a message joins the conversation at the model call that reads it.
 
 import type { ModelMessage } from 'ai';
 import { propertiesOf } from '../../values/json.ts';
@@ -35,13 +35,13 @@ import { note, quoted, sentence, type Note } from '../notes/note.ts';
 import type { SubagentUnitEvent } from './subagent-events.ts';
 
 const BUDGET_USED_UP = 'not run: the budget is used up';
-/** The output of a call that a message interrupted. */
+/** The output of a call that was interrupted by a message. */
 export const INTERRUPTED = 'interrupted by a message';
 
-/** The output of an interrupted call that was already running. */
+/** The output of such a call if it was already running. */
 const CUT_OFF = `${INTERRUPTED}: whether it was done is not known. Find out before you repeat it.`;
 
-/** The answer to a call that a message interrupted. */
+/** The answer to a question that was interrupted by a message. */
 const UNREAD_FIRST = 'Not run: a message came first. Read it, then decide again.';
 const HAND_IN_NOW = note(
   sentence`What you may use is used up. This is your last answer, and you cannot call tools. Hand in what you have so far, and say what is missing, if anything.`,
@@ -55,9 +55,9 @@ interface OpenCall extends ModelCall {
   readonly step: number;
   approval?: ApprovalGrade;
   lasting?: true;
-  /** The model's arguments, if the user approved others. */
+  /** The arguments as the model wrote them, if the user approved different ones. */
   askedInput?: unknown;
-  /** The identity that answered or consented. */
+  /** The identity of the user who gave the answer or the approval. */
   answeredBy?: string;
   readonly calledAt: number;
   isUnderWay?: boolean;
@@ -68,19 +68,19 @@ interface OpenCall extends ModelCall {
 interface Words {
   readonly messageId: string;
   readonly text: string;
-  /** The note that contains the text; undefined if the message is from an ancestor. */
+  /** The note that contains the text; undefined if an ancestor sent the message. */
   readonly note?: Note | undefined;
 }
 
-/** The answer of the model, as the log stores it. */
+/** The model's answer, as the log stores it. */
 interface Responded {
   readonly step: number;
   readonly response: ModelResponse;
-  /** A message that makes the model answer again. */
+  /** A message after which the model answers again. */
   readonly retryMessage?: string | undefined;
-  /** The value of the output schema. */
+  /** The result as converted by the output schema. */
   readonly result?: unknown;
-  /** The call that submits the result; null if there is none. */
+  /** The call that submits the result, or null if there is none. */
   readonly completion: string | null;
 }
 
@@ -91,13 +91,13 @@ type Answered = Extract<
 
 /** The arguments of the call that submitted the result. */
 interface HandedIn {
-  /** Plain JSON; matches the output schema, if there is one. */
+  /** Plain JSON that matches the output schema, if there is one. */
   readonly result: unknown;
   readonly summary?: string;
   readonly artifacts?: readonly Artifact[];
 }
 
-/** The answer to a `request_input`, as the model reads it. `timedOut` is false for a withdrawn request. */
+/** The answer to a `request_input` call, as the model reads it. `timedOut` is false for a withdrawn request. */
 type InputResult =
   | { readonly responded: true; readonly response: string; readonly timedOut: false }
   | { readonly responded: false; readonly timedOut: boolean };
@@ -105,7 +105,7 @@ type InputResult =
 /** A log as plain JSON. */
 export interface LogRecord {
   readonly messages: readonly ModelMessage[];
-  /** The open calls without their input, which is in the message that made the call. */
+  /** The open calls without their inputs, which are in the messages that contain the calls. */
   readonly calls: readonly (Omit<OpenCall, 'input'> & Partial<Pick<OpenCall, 'input'>>)[];
   readonly ledger: readonly LedgerEntry[];
   readonly text: string;
@@ -113,9 +113,9 @@ export interface LogRecord {
   readonly unread: readonly Words[];
   readonly completion: string | null;
   readonly result?: unknown;
-  /** The secret of the note marks; absent in earlier versions' records. */
+  /** The secret in the note markers; absent in records from earlier versions. */
   readonly marks?: string;
-  /** The number of messages before the model's first answer; absent before that answer. */
+  /** The number of messages before the model's first answer; absent until that answer. */
   readonly opening?: number;
 }
 
@@ -143,7 +143,7 @@ export class SubagentLog {
   #result: unknown;
   #notes: NoteMarks | null;
   #opening: number | undefined;
-  /** The time of the event being folded. */
+  /** The time of the event that is being folded. */
   #at = 0;
 
   /** Continues from `record`. */
@@ -177,7 +177,7 @@ export class SubagentLog {
     };
   }
 
-  /** The secret of the note marks; undefined before the run is prepared, and for an earlier version's run. */
+  /** The secret in the note markers; undefined before the run is prepared, and for a run from an earlier version. */
   get marks(): string | undefined {
     return this.#notes?.secret;
   }
@@ -206,12 +206,12 @@ export class SubagentLog {
     return this.#usage;
   }
 
-  /** The model's last words. */
+  /** The last text that the model wrote. */
   get text(): string {
     return this.#text;
   }
 
-  /** Why the last answer that did not match the output schema was refused; null if none was refused. */
+  /** The reason why the last answer that did not match the output schema was refused, or null if there was none. */
   get refusal(): string | null {
     const told = this.#messages.findLast(
       ({ role, content }) => role === 'user' && refusalIn(content) !== null,
@@ -219,7 +219,7 @@ export class SubagentLog {
     return told ? refusalIn(told.content) : null;
   }
 
-  /** The last answer's value of the output schema, if it had one. */
+  /** The result in the last answer, as converted by the output schema, if there was one. */
   get result(): unknown {
     return this.#result;
   }
@@ -228,7 +228,7 @@ export class SubagentLog {
     return this.#callOf(callId);
   }
 
-  /** Returns the names of the tools called at this time or later that may have started. */
+  /** Returns the names of the tools that were called at or after this time and may have started. */
   calledSince(at: number): readonly string[] {
     const settled = this.#ledger.filter(({ status }) => HAS_BEGUN.has(status));
     const open = this.#calls.filter(({ result }) => result === null);
@@ -237,35 +237,38 @@ export class SubagentLog {
       .map(({ toolName }) => toolName);
   }
 
-  /** Returns the identity that consented to this call, if the app vouched for one. */
+  /** Returns the identity that approved this call, if the app has verified it. */
   approverOf(callId: string): string | null {
     return this.approvalOf(callId)?.by ?? null;
   }
 
-  /** Returns the user's consent to this call; null if there is none. */
+  /** Returns the user's approval of this call, or null if there is none. */
   approvalOf(callId: string): { readonly by: string | undefined } | null {
     const call = this.#callOf(callId);
     return call?.approval === 'given' ? { by: call.answeredBy } : null;
   }
 
-  /** Returns a note with this run's marks. */
+  /** Returns the text as a note with this run's markers. */
   written(told: Note, id: string): string {
     return (this.#notes ?? unmarkedNotes).text(told, id);
   }
 
-  /** The message that requests the last answer. */
+  /** The message that asks the model for its last answer. */
   get handIn(): ModelMessage {
     return { role: 'user', content: this.written(HAND_IN_NOW, 'hand in') };
   }
 
-  /** Returns a step's prompt. The last step's prompt ends with a note that says so; the log does not store this note. */
+  /**
+   * Returns the prompt of a step. The prompt of the last step ends with a note that says so, which the log does not
+   * store.
+   */
   prompt(isLast: boolean): readonly ModelMessage[] {
     if (!isLast) return this.#messages;
     const content = (this.#notes ?? unmarkedNotes).text(LAST_STEP, 'last step');
     return [...this.#messages, { role: 'user', content }];
   }
 
-  /** Records an event's text and results. `before`: the machine's snapshot before the event. */
+  /** Records the text and the results in an event. `before`: the machine's snapshot before the event. */
   fold(event: SubagentUnitEvent & Stamped, before: SubagentSnapshot): void {
     this.#at = event.at;
     switch (event.type) {
@@ -305,7 +308,7 @@ export class SubagentLog {
         break;
       case 'budget.exhausted':
         if (event.graceful) this.#beginNothing(before);
-        // The budget refused a model call of this subagent: the current step is the last one.
+        // The budget has refused a model call by this subagent, so the current step is its last.
         if (before.matches({ running: 'thinking' }) && event.step === before.context.step)
           this.#messages.push(this.handIn);
         break;
@@ -341,7 +344,7 @@ export class SubagentLog {
         this.#settle(callId, { callId, output }, 'ok', output);
   }
 
-  /** Interrupts the step for a message. */
+  /** Interrupts the step because of a message. */
   #breakOff(before: SubagentSnapshot): void {
     const open = before.context.calls.filter(({ settled }) => !settled);
     const begun = open.filter(isUnderWay(before));
@@ -350,7 +353,7 @@ export class SubagentLog {
     this.#giveUp(idsOf(open.filter((call) => !begun.includes(call))), 'not_run', INTERRUPTED);
   }
 
-  /** Cancels the calls that have not started; running calls continue. */
+  /** Cancels the calls that have not started yet. Running calls continue. */
   #beginNothing(before: SubagentSnapshot): void {
     const open = before.context.calls.filter((call) => !call.settled && !isCompletion(call));
     const begun = open.filter(isUnderWay(before));
@@ -358,7 +361,7 @@ export class SubagentLog {
     this.#giveUp(idsOf(open.filter((call) => !begun.includes(call))), 'not_run', BUDGET_USED_UP);
   }
 
-  /** Adds the first messages; `marks` is the secret of the note marks. */
+  /** Adds the run's first messages. `marks` is the secret in the note markers. */
   begin(messages: readonly ModelMessage[], marks?: string): void {
     if (marks !== undefined) this.#notes = new NoteMarks(marks);
     this.#messages.push(...messages);
@@ -379,12 +382,12 @@ export class SubagentLog {
     if (retryMessage !== undefined) this.#messages.push({ role: 'user', content: retryMessage });
   }
 
-  /** Records a model answer's text and usage, even if the answer is unusable. */
+  /** Records the text and usage of a model's answer, even if the answer cannot be used. */
   #said({ text, usage }: Pick<ModelResponse, 'text' | 'usage'>): void {
     if (text !== '') this.#text = text;
     this.#usage = addUsage(this.#usage, {
       ...usage,
-      // Earlier versions' journals contain the provider's unchecked token counts.
+      // Journals from earlier versions contain token counts that the provider reported and nothing validated.
       inputTokens: tokenCount(usage.inputTokens) ?? 0,
       outputTokens: tokenCount(usage.outputTokens) ?? 0,
       totalTokens: tokenCount(usage.totalTokens) ?? 0,
@@ -406,7 +409,7 @@ export class SubagentLog {
     }
     if (answer.approved === false) {
       const { userResponse } = answer;
-      // Models of providers without denials read this text as the result.
+      // Models whose providers have no way to mark a denial read this text as the result.
       const denied = `Not approved. The answer: ${quoted(userResponse)}. If it asks for something else, do that: a changed call asks for approval again. Otherwise go on without this call.`;
       this.#settle(callId, { callId, denied }, 'denied', userResponse);
       return;
@@ -416,7 +419,7 @@ export class SubagentLog {
     this.#settle(callId, { callId, output }, 'ok', output);
   }
 
-  /** Replaces the arguments of a call by those that the user approved. */
+  /** Replaces the arguments of a call with those that the user approved. */
   #change(callId: string, changed: CallInput): void {
     this.#calls = this.#calls.map((call) => {
       if (call.callId !== callId) return call;
@@ -425,7 +428,9 @@ export class SubagentLog {
     });
   }
 
-  /** Records that the question was not answered, and why. An approval without an answer is treated as denied. */
+  /**
+   * Records that the question was not answered, with the reason. An approval without an answer is treated as denied.
+   */
   #unanswered(callId: string, error: string, how: 'expired' | 'withdrawn'): void {
     if (this.call(callId)?.consent !== 'ask') {
       this.#settle(callId, { callId, output: { error } }, 'unanswered', error);
@@ -436,7 +441,7 @@ export class SubagentLog {
     this.#settle(callId, { callId, denied }, 'denied', denied);
   }
 
-  /** Records the parent's answer, or that there is none. */
+  /** Records the parent's answer, or that there is no answer. */
   #inputAnswered(callId: string, event: Answered): void {
     if (event.type !== 'question.answered') {
       const output: InputResult = { responded: false, timedOut: event.type === 'question.expired' };
@@ -459,7 +464,7 @@ export class SubagentLog {
       this.#settle(callId, { callId, output: { error } }, status, error);
   }
 
-  /** Adds these messages before the next model call. */
+  /** Adds these messages to the conversation before the next model call. */
   #read(messageIds: readonly string[]): void {
     if (messageIds.length === 0) return;
     const isRead = ({ messageId }: Words): boolean => messageIds.includes(messageId);
@@ -468,13 +473,13 @@ export class SubagentLog {
     this.#unread = this.#unread.filter((words) => !isRead(words));
   }
 
-  /** Returns the text for the model. Notes of a run that an earlier version started have no marks. */
+  /** Returns the text for the model. A run that an earlier version started has notes without markers. */
   #written({ messageId, text, note: told }: Words): string {
     if (!this.#notes) return told ? unmarked(told) : text;
     return this.#notes.text(told ?? note(FROM_ABOVE, { message: text }), messageId);
   }
 
-  /** Starts a model call: settles the open calls, and adds the messages that are due. */
+  /** Starts a model call: settles the open calls, and adds the messages that the model must read. */
   beginStep({
     messageIds,
     final,
@@ -487,7 +492,7 @@ export class SubagentLog {
     if (final) this.#messages.push(this.handIn);
   }
 
-  /** Answers the open calls of the step, so that the model can be called again. */
+  /** Answers the step's open calls, so that the model can be called again. */
   #closeStep(notRun: string): void {
     if (this.#calls.length === 0) return;
     const left = this.#calls.filter(({ result }) => result === null);
@@ -505,7 +510,7 @@ export class SubagentLog {
     this.#calls = [];
   }
 
-  /** Settles the call that submitted the result, and returns its arguments; null if the model simply answered. */
+  /** Settles the call that submitted the result, and returns its arguments, or null if the result is a plain answer. */
   complete(): HandedIn | null {
     const call = this.#calls.find(({ callId }) => callId === this.#completion);
     if (!call) return null;
@@ -515,7 +520,7 @@ export class SubagentLog {
     return handedIn;
   }
 
-  /** Records which calls are running when the subagent ends; a question is not a running call. */
+  /** Records which calls are running when the subagent ends. A question does not count as a running call. */
   endIn(snapshot: SubagentSnapshot): void {
     const isActive = snapshot.matches('running') || snapshot.matches('waiting_for_children');
     const open = isActive ? snapshot.context.calls.filter(({ settled }) => !settled) : [];
@@ -523,7 +528,7 @@ export class SubagentLog {
     for (const call of this.#calls) call.isUnderWay = begun.includes(call.callId);
   }
 
-  /** Closes the open calls at the end, as running or not run. */
+  /** When the subagent ends, closes each open call as either running or not run. */
   abandonCalls(): void {
     for (const call of this.#calls)
       if (call.result === null)
@@ -531,7 +536,7 @@ export class SubagentLog {
     this.#calls = [];
   }
 
-  /** Returns a call's input, from the message that made the call. */
+  /** Returns a call's input, from the message that contains the call. */
   #inputOf(callId: string): unknown {
     const content = this.#messages.findLast(({ role }) => role === 'assistant')?.content;
     if (typeof content === 'string') return undefined;
@@ -566,7 +571,7 @@ export class SubagentLog {
   }
 }
 
-/** Returns the status of abandoned calls in this state. */
+/** Returns the status that abandoned calls get in this state. */
 function statusIn(snapshot: SubagentSnapshot): 'in_flight' | 'error' | 'unanswered' {
   if (snapshot.matches('running')) return 'in_flight';
   return snapshot.matches('waiting_for_input') ? 'unanswered' : 'error';
@@ -583,7 +588,7 @@ function isUnderWay(snapshot: SubagentSnapshot): (call: CallState) => boolean {
 function entry(call: OpenCall, status: LedgerEntry['status'], output: unknown): LedgerEntry {
   const { step, callId, toolName, input, consent, answeredBy, calledAt, lasting, approvalId } =
     call;
-  // If an approval was not requested, its call has no grade, and the status `not_run`.
+  // If the approval was never requested, the call has no grade and gets the status `not_run`.
   const approval = call.approval ?? (consent === 'ask' ? undefined : consent);
   return {
     step,
@@ -601,7 +606,7 @@ function entry(call: OpenCall, status: LedgerEntry['status'], output: unknown): 
   };
 }
 
-/** Reads the result from the call's arguments, which match the tool's schema; the schema of an app's tool may check less. */
+/** Parses the result from arguments that match the tool's schema. The schema of an app's tool may be less strict. */
 function handedInBy({ input }: ModelCall): HandedIn {
   const { result = null, summary, artifacts } = propertiesOf(input);
   return {

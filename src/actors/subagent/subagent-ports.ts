@@ -16,43 +16,43 @@ import type {
   AskedInput,
 } from '../contracts/task.ts';
 
-/** A subagent, as its host sees it. Reading the view does not wake a parked subagent. */
+/** A subagent as its host sees it. Reading the view does not wake a parked subagent. */
 export interface SubagentHandle {
   readonly id: string;
   readonly definition: SubagentDefinition;
   readonly task: SubagentTask;
   readonly state: SubagentState;
-  /** The number of the current model step, from 1; 0 before the first step. */
+  /** The number of the current model step, starting at 1; 0 before the first step. */
   readonly step: number;
-  /** The progress that running tools report; null if none does. */
+  /** The progress that running tools have reported, or null if none has. */
   readonly progress: string | null;
   readonly outcome: Outcome | null;
-  /** Returns whether the user denied the subagent this same call. */
+  /** Returns whether the user has denied the subagent an identical call. */
   hasDenied(toolName: string, input: unknown): boolean;
 }
 
-/** A tool's return value, as JSON. */
+/** The value that a tool returned, as JSON. */
 export interface ReturnedValue {
   readonly callId: string;
   readonly toolName: string;
-  /** `read`: the value for the model that the tool's `toModelOutput` returned. */
+  /** `read`: the value that the tool's `toModelOutput` produced for the model. */
   readonly part: 'output' | 'read';
   readonly value: JSONValue;
-  /** Aborts when the call has ended. */
+  /** Aborts when the call ends. */
   readonly signal: AbortSignal;
 }
 
 /** Facts about the first messages that an earlier process wrote. */
 export interface PreparedBefore {
-  /** The secret of the note marks; undefined if an earlier version wrote the messages, without marks. */
+  /** The secret in the note markers, or undefined if an earlier version wrote the messages without markers. */
   readonly marks: string | undefined;
 }
 
-/** The news that a subagent sends its host. */
+/** The notifications that a subagent sends to its host. */
 export type SubagentNews =
-  /** A sign of life: an event was applied, or a tool or the model produced output. */
+  /** Shows that the subagent is active: an event was applied, or a tool or the model produced output. */
   | { readonly type: 'alive' }
-  /** The state, step or progress changed. */
+  /** The state, the step or the progress has changed. */
   | { readonly type: 'changed' }
   | { readonly type: 'streamed'; readonly chunk: StreamedChunk }
   | { readonly type: 'stepped'; readonly report: StepReport }
@@ -63,67 +63,68 @@ export type SubagentNews =
   /** `reason`: for the user; absent if the answer is no longer needed. */
   | { readonly type: 'question.withdrawn'; readonly requestId: string; readonly reason?: string }
   /**
-   * The subagent asks its parent. The host replies as to a question, with `{ userResponse }` as the answer, and sends
+   * The subagent asks its parent. The host treats it like a question: it answers with `{ userResponse }`, and sends
    * `question.expired` after `timeoutMs`.
    */
   | { readonly type: 'input.requested'; readonly asked: AskedInput }
   | { readonly type: 'input.withdrawn'; readonly requestId: string }
-  /** The message is in the journal, or arrived too late. */
+  /** The message has been written to the journal, or arrived too late. */
   | { readonly type: 'message.taken'; readonly messageId: string }
-  /** The model call of this step reads these messages. */
+  /** The model call of this step will read these messages. */
   | { readonly type: 'message.applied'; readonly ids: readonly string[]; readonly step: number }
   /** No model call will read these messages. */
   | { readonly type: 'message.refused'; readonly ids: readonly string[]; readonly reason: string }
-  /** A call that the app must reconcile; the model is told too. */
+  /** A call that the app must reconcile. The model is told about it too. */
   | { readonly type: 'call.in_doubt'; readonly call: CallInDoubt }
-  /** This process lacks something that an earlier process had, such as `no tool "pay" for rides`. */
+  /** This process does not have something that an earlier process had, such as `no tool "pay" for rides`. */
   | { readonly type: 'lacks'; readonly what: string }
-  /** The last news. `disposed` settles when the instance is disposed; it never rejects. */
+  /** The last news. `disposed` settles when the instance is disposed, and never rejects. */
   | { readonly type: 'ended'; readonly outcome: Outcome; readonly disposed: Promise<void> };
 
 /** The properties that a subagent inherits from its ancestors. */
 export interface Standing {
-  /** The budget that pays for its model calls; null for no limit. */
+  /** The budget that pays for the subagent's model calls, or null if there is no limit. */
   readonly budget: Budget | null;
-  /** The caller, as the subagent's tools receive it. */
+  /** The caller as the subagent's tools receive it. */
   readonly caller: Omit<Caller, 'subagentId' | 'idempotencyKey' | 'approver'>;
-  /** The identities that may answer, according to its configuration; undefined for all. */
+  /** The identities that may answer according to the subagent's configuration, or undefined if any may. */
   readonly answerableBy: readonly string[] | undefined;
-  /** Whether another process continues the subagent if the journal refuses this process. */
+  /** Whether another process will continue the subagent if the journal refuses writes by this process. */
   readonly isRecoverable: boolean;
-  /** The ids of its children that have not ended. */
+  /** The ids of its children that are still running. */
   readonly atWork: readonly string[];
-  /** The approvals that last, and that the subagent's calls may rest on. */
+  /** The approvals that remain in effect and may cover the subagent's calls. */
   readonly lasting: readonly AnsweredQuestion[];
-  /** Returns whether the user denied this same call to an ancestor. */
+  /** Returns whether the user has denied an ancestor an identical call. */
   isDenied(toolName: string, input: unknown): boolean;
 }
 
-/** The host's functions that a subagent needs. Only `prepare` may throw. */
+/** The functions that a subagent needs from its host. Only `prepare` may throw. */
 export interface SubagentPorts {
   /** The actor's name in the inspector: `<session>/<subagent>`. */
   readonly path: string;
   /**
-   * Creates the instance and its first messages; a rejection fails the run. Settles soon after the signal aborts, and
-   * disposes an instance that is created later. `again` is given after a crash, if the journal contains the first messages.
+   * Creates the instance and its first messages. If it rejects, the run fails. Settles soon after the signal aborts,
+   * and disposes of an instance that is created after that. `again` is passed when the run resumes after a crash and
+   * the journal contains the first messages.
    */
   prepare(
     subagent: SubagentHandle,
     signal: AbortSignal,
     again?: PreparedBefore,
   ): Promise<PreparedInstance>;
-  /** Requests a run slot. `history`: the earlier conversation of an instance that runs share. */
+  /** Requests a run slot. `history`: the earlier conversation, if several runs share an instance. */
   requestSlot(
     id: string,
     resumed: boolean,
     grant: (history?: readonly ModelMessage[]) => void,
   ): void;
   releaseSlot(id: string): void;
-  /** Returns a subagent's current properties. */
+  /** Returns the current properties of a subagent. */
   standingOf(subagent: SubagentHandle): Standing;
   /**
-   * Returns the replacement of a tool's value that is too large to read. Never rejects. `tools`: the subagent's tools,
-   * as their author defined them. @defaultValue the value is cut
+   * Returns a replacement for a tool's value that is too large for a model to read. Never rejects. `tools`: the
+   * subagent's tools, as their author defined them. @defaultValue the value is truncated
    */
   keepLarge?(
     subagent: SubagentHandle,
@@ -131,8 +132,8 @@ export interface SubagentPorts {
     returned: ReturnedValue,
   ): JSONValue | Promise<JSONValue>;
   /**
-   * Prepares the outcome for its readers; the news of the end contains the result. A promise never rejects. Not called
-   * for a killed subagent.
+   * Prepares the outcome for those who read it. The `ended` notification contains the prepared outcome. If it returns a
+   * promise, that promise never rejects. Not called for a killed subagent.
    */
   settle?(
     subagent: SubagentHandle,

@@ -1,12 +1,12 @@
-// A subagent as a pure function over plain JSON: from its state and an event, it computes the next state and the
-// effects. The running subagent, its recovery, a replay and a fork all use this function.
+// A subagent as a pure function of plain JSON. It computes the next state and the effects from the state and an event.
+// A running subagent, its recovery, replays and forks all use this function.
 //
-// Owns:     an event's effect on chart and log, and the facts that are in neither of them.
-// Does not: execute an effect, read a clock, or hold the state (subagent.ts).
+// Owns:     the effect of an event on the machine and the log, and the facts that neither of them stores.
+// Does not: execute effects, read a clock, or hold the state (subagent.ts).
 //
 // Invariants
-//   SUBAGENT-UNIT-1. The state depends only on the entries, and a conversion to JSON and back does not change it.
-//   SUBAGENT-UNIT-2. A step does not change its arguments, so a step that throws has no effect.
+//   SUBAGENT-UNIT-1. The state depends only on the entries, and survives conversion to JSON and back unchanged.
+//   SUBAGENT-UNIT-2. A step never changes its arguments, so a step that throws has no effect.
 
 import type { AnyMachineSnapshot } from 'xstate';
 import {
@@ -32,7 +32,7 @@ export interface SubagentUnitState {
   readonly log: LogRecord;
   /** Keys of the calls that the user denied. @defaultValue none */
   readonly denied?: readonly string[];
-  /** The ids of the latest messages, oldest first. @defaultValue none */
+  /** The ids of the latest messages that the subagent received, oldest first. @defaultValue none */
   readonly taken?: readonly string[];
 }
 
@@ -41,31 +41,31 @@ export interface SubagentUnitSnapshot extends Omit<SubagentUnitState, 'snapshot'
   /** The number of its entries in the journal. */
   readonly seq: number;
   readonly life: Pick<SubagentUnitState, 'snapshot' | 'log'> & {
-    /** True if the subagent was only waiting. @defaultValue false */
+    /** Whether the subagent was only waiting. @defaultValue false */
     readonly isParked?: true;
   };
 }
 
-/** Returns the state from which a snapshot's subagent continues. */
+/** Returns the state from which a subagent in a snapshot continues. */
 export function stateIn({ life, denied, taken }: SubagentUnitSnapshot): SubagentUnitState {
   return withoutUndefined({ snapshot: life.snapshot, log: life.log, denied, taken });
 }
 
-/** A subagent's effects: those of its chart, and those of its unit. */
+/** The effects of a subagent: those of its machine and those of its unit. */
 export interface RunEffects extends SubagentEffects {
   /** The state has changed. */
   readonly changed: undefined;
   readonly ended: Ending;
-  /** A message is in the journal. */
+  /** A message has been written to the journal. */
   readonly taken: string;
-  /** A message must be read at once. */
+  /** The model must read a message at once. */
   readonly steered: undefined;
   readonly stepped: StepReport;
 }
 
 export type SubagentStep = readonly [state: SubagentUnitState, effects: readonly Effect[]];
 
-/** The number of remembered message ids: a repeated message arrives soon after the first one. */
+/** The number of message ids that are remembered. A repeated message arrives soon after the original. */
 const MAX_TAKEN = 100;
 
 function effectOf<Name extends keyof RunEffects>(name: Name, params: RunEffects[Name]): Effect {
@@ -81,7 +81,7 @@ export function stateOf({ value }: Pick<AnyMachineSnapshot, 'value'>): SubagentS
   return (typeof value === 'string' ? value : Object.keys(value)[0]) as SubagentState;
 }
 
-/** Returns the id of an event's message; null if it has none. */
+/** Returns the id of the message that an event contains, or null if there is none. */
 export function messageIdOf(event: SubagentUnitEvent): string | null {
   return 'messageId' in event && typeof event.messageId === 'string' ? event.messageId : null;
 }
@@ -95,12 +95,12 @@ export function begin(
   return [{ snapshot: plain(snapshot), log: new SubagentLog().record }, effects];
 }
 
-/** Returns whether the event would change anything. */
+/** Returns whether the event would change the state. */
 export function takes(state: SubagentUnitState, event: SubagentUnitEvent & Stamped): boolean {
   return accepts(snapshotOf(state), event);
 }
 
-/** Returns the step for an event, which the log records before the chart takes it. */
+/** Returns the step for an event. The log records the event before the machine processes it. */
 export function reduce(
   state: SubagentUnitState,
   event: Exclude<SubagentUnitEvent, SpawnedEvent> & Stamped,
@@ -110,7 +110,8 @@ export function reduce(
   const [facts, reports] = factsOf(state, event, before, log);
   log.fold(event, before);
   const [after, done] = moved(subagentMachine, before, event);
-  // A model call's messages follow from the entries, so they are added here.
+  // The entries do not contain the messages of a model call, because they can be derived from them, so they are added
+  // here.
   for (const effect of done)
     if (effect.kind === 'start' && effect.name === 'modelStep')
       log.beginStep(effect.input as ModelStepInput);
@@ -127,7 +128,9 @@ export function reduce(
   ];
 }
 
-/** Returns the facts outside chart and log after an event, and the effects that report the event. */
+/**
+ * Returns the facts that neither the machine nor the log stores after an event, and the effects that report the event.
+ */
 function factsOf(
   { denied = [], taken = [] }: SubagentUnitState,
   event: SubagentUnitEvent,
@@ -158,7 +161,7 @@ function factsOf(
   return [facts, effects];
 }
 
-/** Returns the report, for hooks, on the step that an event ends; null if it ends none. */
+/** Returns the report for hooks about the step that an event ends, or null if it ends none. */
 function stepIn(event: SubagentUnitEvent): StepReport | null {
   if (event.type !== 'model.responded' && event.type !== 'model.failed') return null;
   if (event.response === undefined) return null;

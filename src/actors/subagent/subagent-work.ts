@@ -1,17 +1,17 @@
-// A subagent's activity while its machine is in a lasting state: it prepares, calls its model, or runs tools. One
-// activity runs at a time, and reports its events unless it was stopped.
+// The activity of a subagent whose machine is in a state that takes time: it prepares, calls its model, or runs tools.
+// One activity runs at a time. It reports its events, unless it was stopped.
 //
-// Owns:     the current activity, its AbortController, the configuration's instance and its executor; a model call's
-//           retries, and its cost for the budget.
+// Owns:     the current activity, its AbortController, the configuration's instance and its executor; the retries of a
+//           model call, and its cost for the budget.
 // Does not: decide on the next action (the machine does), store results (the log does), or know who runs a step (the
 //           executor does).
 //
 // Invariants
 //   SUBAGENT-WORK-1. A stopped activity reports nothing more.
-//   SUBAGENT-WORK-2. The instance's `dispose` runs once, after the activity was stopped, even for an instance that was
-//       still being created.
-//   SUBAGENT-WORK-3. After a crash, a call with an unknown outcome is repeated, with the same key, only if its tool
-//       permits that; any other such call is settled as one that the app must reconcile.
+//   SUBAGENT-WORK-2. The instance's `dispose` runs once, after the activity has stopped, even if the instance was still
+//       being created at that time.
+//   SUBAGENT-WORK-3. After a crash, a call whose outcome is unknown is repeated, with the same key, only if its tool
+//       permits repetition. Any other such call is settled as a call that the app must reconcile.
 
 import type { JSONValue } from 'ai';
 import { clip } from '../../values/clip.ts';
@@ -89,20 +89,22 @@ import {
 interface Activity {
   readonly controller: AbortController;
   readonly signal: AbortSignal;
-  /** The model step; 0 for the preparation. */
+  /** The number of the model step, or 0 during preparation. */
   readonly step: number;
   /** The number of events that the activity has not reported yet. */
   expected: number;
-  /** Functions that report the running calls as in doubt, by call id: an aborted call may have had an effect. */
+  /**
+   * Functions that report running calls as in doubt, by call id. A call that is aborted may already have had an effect.
+   */
   readonly underWay: Map<string, () => void>;
 }
 
 /** A model call, which may be attempted several times. */
 interface Attempted extends PreparedStep {
   readonly activity: Activity;
-  /** True if the model may not call tools: its answer ends the run. */
+  /** Whether the model is forbidden to call tools, so that its answer ends the run. */
   readonly final: boolean;
-  /** The budget that pays for the calls; null for no limit. */
+  /** The budget that pays for the calls, or null if there is no limit. */
   readonly budget: Budget | null;
 }
 
@@ -110,11 +112,11 @@ const CUT_OFF = 'The budget is used up: its last tokens were not enough for the 
 const COST_UNKNOWN = 'The budget is used up: the cost of a call is not known';
 const MAX_PROGRESS_CHARS = 200;
 
-/** Returns a call's idempotency key: the same for every attempt, even in a later process. */
+/** Returns a call's idempotency key, which is the same for every attempt, including attempts by a later process. */
 const keyOf = ({ id }: Worker, step: number, callId: string): string => `${id}:${step}:${callId}`;
 
 export class SubagentWork {
-  /** The progress that running tools report; null if none does. */
+  /** The progress that running tools have reported, or null if none has. */
   progress: string | null = null;
   readonly #host: Host;
   readonly #ports: SubagentPorts;
@@ -122,17 +124,23 @@ export class SubagentWork {
   #instance: Instance | null = null;
   #executor: Executor | null = null;
   #preparing: Promise<void> | null = null;
-  /** Aborts the check of a changed call, for which an instance may be created; null if there is none. */
+  /**
+   * Aborts the check of a call that the user changed, which may have to create an instance; null if no check is
+   * running.
+   */
   #checking: AbortController | null = null;
   #activity: Activity | null = null;
   #reportsProgress = false;
-  /** True for a restored subagent: its instance is created again when needed. */
+  /** Whether the subagent was restored, so that its instance is created again when it is needed. */
   #isRestored = false;
-  /** The calls that were running when the earlier process ended; null once the work has resumed, or they were reported. */
+  /**
+   * The calls that were running when the earlier process ended; null once work has resumed or the calls have been
+   * reported.
+   */
   #inDoubt: { readonly step: number; readonly calls: readonly ModelCall[] } | null = null;
   /** Whether another process, possibly with different code, judged the step's calls. */
   #isJudgedElsewhere = false;
-  /** Whether another process continues the work. */
+  /** Whether another process will continue the work. */
   #isLeft = false;
 
   constructor(host: Host, ports: SubagentPorts, worker: Worker) {
@@ -141,13 +149,13 @@ export class SubagentWork {
     this.#worker = worker;
   }
 
-  /** The instance's tools, as their author defined them; empty before there is an instance. */
+  /** The instance's tools as their author defined them; empty until there is an instance. */
   get tools(): Readonly<Record<string, unknown>> {
     if (this.#instance) return this.#instance.definition.tools;
     return this.#isRestored ? this.#worker.definition.tools : {};
   }
 
-  /** True while no activity runs. */
+  /** Whether no activity is running. */
   get isIdle(): boolean {
     return this.#activity === null;
   }
@@ -157,7 +165,7 @@ export class SubagentWork {
     return this.#activity?.expected ?? 0;
   }
 
-  /** Marks the subagent as restored. `inDoubt`: the calls that were running. */
+  /** Marks the subagent as restored. `inDoubt`: the calls that were running when the earlier process ended. */
   restored(inDoubt: ToolCallsInput | null = null): void {
     this.#isRestored = true;
     if (inDoubt) {
@@ -168,7 +176,9 @@ export class SubagentWork {
     this.#isJudgedElsewhere = true;
   }
 
-  /** Withdraws another process's open question if the current code would ask it differently (CALL-JUDGEMENT-2). */
+  /**
+   * Withdraws a question that another process asked, if the current code would ask it differently (CALL-JUDGEMENT-2).
+   */
   async recheckQuestion(): Promise<void> {
     const worker = this.#worker;
     const open = worker.openQuestion;
@@ -177,14 +187,14 @@ export class SubagentWork {
     const { signal } = new AbortController();
     const change = await questionChange(this.#judgingOf(signal, worker.definition), call);
     if (change === null) return;
-    // A worker with the earlier code may still exist.
+    // The earlier code may still be running at a worker.
     this.#lacks(`${call.toolName} for ${worker.definition.name}: ${change}`);
     this.#questionWithdrawn(call.callId, `withdrawn: ${change}`, change);
   }
 
   /**
-   * Returns the call of the open approval with other arguments.
-   * @throws {ConfigurationError} `INVALID_INPUT`, {OffstageError} if the instance cannot be made (rejects).
+   * Returns the call of the open approval with different arguments.
+   * @throws {ConfigurationError} `INVALID_INPUT`, {OffstageError} if the instance cannot be created (rejects).
    */
   async changedCall(call: ModelCall, given: unknown): Promise<ChangedCall> {
     const { definition, log } = this.#worker;
@@ -200,7 +210,7 @@ export class SubagentWork {
     return changedCall({ ...judging, tools }, call, given);
   }
 
-  /** Starts an activity that the machine requests. */
+  /** Starts an activity that the machine has requested. */
   begin(name: string, input: unknown): void {
     const controller = new AbortController();
     const { step = 0, callIds } = input as Partial<ToolCallsInput>;
@@ -227,7 +237,7 @@ export class SubagentWork {
         this.#settle(activity, callId, toolError(message, 'FAILED'));
     };
     if (this.#instance) begin(this.#instance);
-    // The first messages are already in the log.
+    // The log already contains the first messages.
     else if (this.#preparing)
       void this.#preparing.then(() => this.#beginRestored(signal, begin, fail));
     else if (this.#isRestored) this.#beginRestored(signal, begin, fail);
@@ -247,9 +257,9 @@ export class SubagentWork {
   }
 
   /**
-   * Stops the activity; an activity that has reported every event has ended, and is not aborted. `reason` creates the
-   * abort reason lazily, because most activities need none and an error costs a stack trace. `suspended`: another
-   * process continues the work, and its jobs keep running.
+   * Stops the activity. An activity that has reported all its events is over and need not be aborted. `reason` is
+   * called only if needed, because creating an error costs a stack trace and most activities have nothing to abort.
+   * `suspended`: another process will continue the work, so the jobs keep running.
    */
   stop(reason: () => Error, why: 'ended' | 'suspended' = 'ended'): void {
     const activity = this.#activity;
@@ -264,17 +274,17 @@ export class SubagentWork {
     if (why === 'ended') for (const report of activity.underWay.values()) report();
   }
 
-  /** Lets the relayed agent's step end, so that the agent reads a message. */
+  /** Ends the relayed agent's current step early, so that the agent reads a message. */
   nudge(): void {
     this.#executor?.nudge?.();
   }
 
   /**
-   * Releases the instance after the stop. Resolves when it is disposed; never rejects. `suspended`: another process
-   * continues the work.
+   * Releases the instance after the activity has stopped. Resolves when the instance is disposed, and never rejects.
+   * `suspended`: another process will continue the work.
    */
   async release(why: 'ended' | 'suspended'): Promise<void> {
-    // An earlier process may have left resources with the executor.
+    // An earlier process may have acquired resources that only the executor can release.
     const isKnown = this.#executor !== null || (why === 'ended' && this.#isRestored);
     if (isKnown) await this.#does.release?.(why);
     if (!this.#instance) return this.#preparing ?? Promise.resolve();
@@ -285,7 +295,7 @@ export class SubagentWork {
     return { scope: this.#ports.path, unit: this.#worker.id, ...(part && { part }) };
   }
 
-  /** Calls a function of the app inside the span of the work to which it belongs. */
+  /** Calls a function of the app inside the span of the work for which it is called. */
   #inSpan<T>(call: () => T, part?: TracedWork['part']): T {
     return inSpanOf(this.#host, this.#traced(part), call);
   }
@@ -336,7 +346,9 @@ export class SubagentWork {
     this.#preparing = making();
   }
 
-  /** Creates the instance; null if the signal aborted meanwhile, and the instance was released. */
+  /**
+   * Creates the instance. Returns null if the signal has aborted in the meantime and the instance has been released.
+   */
   async #makeInstance(
     signal: AbortSignal,
     again: PreparedBefore | undefined,
@@ -379,7 +391,7 @@ export class SubagentWork {
       : executor;
   }
 
-  /** Withdraws an open question. `reason` is for the model, `told` for the user. */
+  /** Withdraws an open question. `reason` is what the model reads, and `told` what the user hears. */
   #questionWithdrawn(callId: string, reason: string, told?: string): void {
     const open = this.#worker.openQuestion;
     if (open?.callId !== callId) return;
@@ -428,11 +440,11 @@ export class SubagentWork {
     const { isRemote = false } = executor;
     const instructions = instance.instructions();
     const { environment } = this.#host;
-    // A relayed agent keeps its conversation: only its output is counted here.
+    // A relayed agent keeps its own conversation, so only its output is counted here.
     const read = isRemote ? { instructions: '', messages: [] } : { instructions, messages };
     const permit = permitFor({ budget, ...read, final });
     if (!permit.ok) {
-      // The log receives this note only after the commit, and this call cannot wait for that.
+      // The log receives this note only when its event is committed, and this call cannot wait until then.
       const told = [...messages, this.#worker.log.handIn];
       this.#exhausted(activity, permit.message);
       await this.#attempt({ ...thinking, messages: told, final: true }, 1);
@@ -455,7 +467,7 @@ export class SubagentWork {
       );
       const timed = isRemote ? response : { ...response, tookMs: tookMs() };
       const paid = this.#paid(thinking, permit, timed);
-      // The budget cut the answer, not the model: the partial answer is submitted.
+      // The answer was cut short by the budget and not by the model, so it is submitted as partial work.
       const isCut =
         !isRemote && response.finish === 'length' && maxOutputTokens !== undefined && !final;
       if (isCut) this.#exhausted(activity, CUT_OFF);
@@ -485,7 +497,7 @@ export class SubagentWork {
         pauseMs,
       );
       signal.addEventListener('abort', cancel, { once: true });
-      // Not sent with `#report`, because the answer is still expected.
+      // Not sent with `#report`, because the activity still expects its answer.
       this.#worker.receive({
         type: 'model.retried',
         step,
@@ -499,7 +511,7 @@ export class SubagentWork {
     }
   }
 
-  /** Settles an answer's usage, and returns the answer with its cost. */
+  /** Settles the usage of an answer, and returns the answer with its cost. */
   #paid(
     { activity, instance, budget, final }: Attempted,
     permit: Granted,
@@ -507,7 +519,7 @@ export class SubagentWork {
   ): ModelResponse {
     if (!budget && !this.#host.price) return response;
     const usage = permit.counted(response);
-    // A relayed agent does not report a cost with every step.
+    // A relayed agent may report no cost for a step.
     if (this.#does.isRemote === true) {
       permit.settle(usage.totalTokens, usage.cost ?? 0);
       return response;
@@ -515,25 +527,25 @@ export class SubagentWork {
     const cost = this.#priceOf(instance, usage);
     permit.settle(usage.totalTokens, cost ?? 0);
     if (cost !== null) return { ...response, usage: { ...response.usage, cost } };
-    // The answer counts, but no further call starts.
+    // The answer is used, but no further call is started.
     if (budget?.countsCost && !final && !activity.signal.aborted)
       this.#worker.receive({ type: 'budget.exhausted', graceful: true, message: COST_UNKNOWN });
     return response;
   }
 
-  /** Returns the price of a usage; null if unknown. */
+  /** Returns the price of this usage, or null if the price is unknown. */
   #priceOf({ model, definition: { name } }: Instance, usage: Usage): number | null {
     const of = model === null ? { provider: 'unknown', modelId: name } : namesOf(model);
     return costOf(this.#host, { ...of, usage, name }) ?? null;
   }
 
-  /** Reports that the budget refused a call: the current step is the last one. */
+  /** Reports that the budget refused a call, so the current step is the last one. */
   #exhausted({ signal, step }: Activity, message: string): void {
     if (signal.aborted) return;
     this.#worker.receive({ type: 'budget.exhausted', graceful: true, message, step });
   }
 
-  /** Reports the answer: its calls, a result, or a message that makes the model answer again. */
+  /** Reports the answer as calls, as a result, or with a message after which the model answers again. */
   async #digest(thinking: Attempted, response: ModelResponse) {
     const { activity, instance, messages, final, violation } = thinking;
     const { signal, step } = activity;
@@ -595,10 +607,10 @@ export class SubagentWork {
     }
   }
 
-  /** Runs a step's calls concurrently: each is settled, whatever its tool does. */
+  /** Runs the calls of a step concurrently. Every call is settled, even if its tool fails. */
   #act(activity: Activity, instance: Instance, { step, callIds }: ToolCallsInput): void {
     const { log } = this.#worker;
-    // An engine that keeps results knows the outcome of its jobs.
+    // An engine that stores results knows how its jobs ended.
     const keeper = this.#host.jobs?.keepsResults === true ? this.#host.jobs.name : null;
     const wasBegun = this.#inDoubt !== null;
     this.#inDoubt = null;
@@ -624,7 +636,7 @@ export class SubagentWork {
     this.#ports.tell(this.#worker, news);
   }
 
-  /** Reports something that this process lacks and another process had. */
+  /** Reports that this process does not have something that another process had. */
   #lacks(what: string): void {
     this.#tell({ type: 'lacks', what });
   }
@@ -663,7 +675,7 @@ export class SubagentWork {
     const isLate = outcome.status === 'error' && outcome.error.code === 'TIMEOUT';
     const known = isLate && isOnce ? this.#doubtful(step, call, outcome.error.message) : outcome;
     stream?.({ type: 'tool_end', step, callId, toolName, ...endOf(known) });
-    // The duration of a call that delegates excludes its child's run time.
+    // The duration of a delegating call excludes the time for which its child runs.
     const delegates = instance.tools.execution.get(toolName)?.delegates;
     this.#settle(activity, callId, known, delegates ? undefined : clock.now() - beganAt);
   }
@@ -698,7 +710,7 @@ export class SubagentWork {
       : this.#does.act(acting, signal);
   }
 
-  /** Runs a call whose tool is at a client of the user. */
+  /** Runs a call whose tool one of the user's clients executes. */
   async #actAtClient(
     acting: Acting & { readonly entry: { readonly client: ClientTool } },
     signal: AbortSignal,
@@ -739,18 +751,18 @@ export class SubagentWork {
     if (words !== null && !signal.aborted) this.#progressed(words);
   }
 
-  /** Reports a call with an unknown outcome. Returns its result for the model. */
+  /** Reports a call whose outcome is unknown. Returns the call's result for the model. */
   #doubtful(step: number, call: ModelCall, why?: string): ToolOutcome {
     this.#reportInDoubt(step, call);
     return toolError(inDoubtMessage(call.toolName, why), 'NEEDS_RECONCILE');
   }
 
-  /** Reports the earlier process's running calls, if the work stops before it has resumed. */
+  /** If the work stops before it has resumed, reports the calls that were running in the earlier process. */
   #leaveInDoubt(): void {
     const { step, calls } = this.#inDoubt ?? { step: 0, calls: [] };
     for (const call of calls) {
       const tool = this.tools[call.toolName];
-      // Only an instance knows its own tools; the runtime's tools can be called again.
+      // The tools of an instance are unknown until it exists. The runtime's own tools can always be called again.
       const idempotent = tool ? isIdempotentTool(tool) : !this.#worker.definition.createInstance;
       if (mayHaveBegun(call, { idempotent })) this.#reportInDoubt(step, call);
     }
@@ -790,7 +802,7 @@ export class SubagentWork {
     };
   }
 
-  /** Returns the context that a tool, and its `needsApproval`, receive. */
+  /** Returns the context that a tool and its `needsApproval` receive. */
   #contextOf(
     step: number,
     definition: SubagentDefinition,
@@ -812,7 +824,7 @@ export class SubagentWork {
     };
   }
 
-  /** Returns the receiver of streamed text and of the start and end of calls, if the subagent streams. */
+  /** Returns the function that receives streamed text and the start and end of calls, if the subagent streams. */
   #streamOf(
     { signal }: Activity,
     { definition }: Instance,
@@ -826,8 +838,8 @@ export class SubagentWork {
   }
 
   /**
-   * Reports progress once per turn of the event loop: an agent may report progress and ask in the same turn, and the
-   * question ends the step.
+   * Reports progress once per turn of the event loop, because an agent may report progress and ask in the same turn,
+   * and the question ends the step.
    */
   #progressed(words: string): void {
     this.progress = clip(words, MAX_PROGRESS_CHARS);
@@ -842,22 +854,22 @@ export class SubagentWork {
   }
 }
 
-/** A model call that is allowed. */
+/** A model call that the budget allows. */
 interface Granted {
   readonly ok: true;
-  /** The limit of the call's output tokens; undefined for no limit. */
+  /** The limit on the call's output tokens, or undefined for no limit. */
   readonly maxOutputTokens: number | undefined;
-  /** Returns an answer's usage, estimated from its length if the provider counted nothing. */
+  /** Returns the usage of an answer, estimated from its length if the provider reported none. */
   counted(response: Pick<ModelResponse, 'usage' | 'text'>): Usage;
-  /** Records the usage of an answered call. */
+  /** Charges the usage of an answered call. */
   settle(tokens: number, cost: number): void;
-  /** Records a failed call. `underWay`: the provider may have processed and charged it. */
+  /** Records a failed call. `underWay`: the provider may have processed the call and charged for it. */
   failed(underWay: boolean, priceOf: (usage: Usage) => number): void;
 }
 
 type Permit = Granted | { readonly ok: false; readonly message: string };
 
-/** Asks the budget to allow a model call. `final`: the call submits partial work. */
+/** Asks the budget for permission to call the model. `final`: the call submits partial work. */
 export function permitFor({
   budget,
   instructions,

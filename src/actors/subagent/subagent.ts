@@ -1,22 +1,23 @@
-// One subagent: its state, which `reduce` changes in its own commit unit, and its effects.
+// One subagent: its state, which `reduce` changes in the subagent's own commit unit, and its effects.
 //
-// Owns:     the state while it runs or waits, its work, its messages' receipts, and its end.
-// Does not: decide an event's result (subagent-unit.ts), grant slots (supervisor), or talk to the user, a parent or
-//           children (the host does).
+// Owns:     the state while the subagent runs or waits, its work, the receipts for its messages, and how it ends.
+// Does not: decide what an event changes (subagent-unit.ts), grant slots (supervisor), or communicate with the user, a
+//           parent or children (the host does).
 //
 // Invariants
-//   SUBAGENT-1. The news `ended` is sent exactly once, with all completed work.
-//   SUBAGENT-2. The instance's `dispose` runs exactly once, after the last effect was aborted.
+//   SUBAGENT-1. The `ended` notification is sent exactly once, with all completed work.
+//   SUBAGENT-2. The instance's `dispose` runs exactly once, after the last effect has been aborted.
 //   SUBAGENT-3. A subagent that waits for an answer is parked: it has no actor, controller, timer or promise, only one
 //       string. The next event, or a reader of its log, wakes it.
-//   SUBAGENT-4. A stopped effect reports nothing more.
-//   SUBAGENT-5. Each message has exactly one receipt: applied, at the step that reads it, or refused. A repeated message
-//       has no second receipt while the first is outstanding.
-//   SUBAGENT-6. An event that the unit refuses has no entry: the state depends only on the entries, the first of which is
-//       `subagent.spawned`.
-//   SUBAGENT-7. When its budget's time is over, a subagent that waits for a run slot ends at once, without a model call.
-//       Any other subagent may finish its step and submit partial work within 30 seconds.
-//   SUBAGENT-8. After the unit refuses a malformed event, no caller keeps waiting: a failure event is written instead.
+//   SUBAGENT-4. An effect that has been stopped reports nothing more.
+//   SUBAGENT-5. Each message gets exactly one receipt, which says that a step applied it or that it was refused. If a
+//       message is repeated before its receipt was sent, it gets no second receipt.
+//   SUBAGENT-6. An event that the unit refuses is not recorded. The state depends only on the entries, the first of
+//       which is `subagent.spawned`.
+//   SUBAGENT-7. When the time in its budget has run out, a subagent that is waiting for a run slot ends at once,
+//       without a model call. Any other subagent has 30 seconds to finish its step and submit partial work.
+//   SUBAGENT-8. If the unit refuses a malformed event, a failure event is written instead, so that no caller is left
+//       waiting.
 
 import { callKey } from '../../values/json.ts';
 import type { ModelMessage } from 'ai';
@@ -84,16 +85,19 @@ import {
 } from './subagent-unit.ts';
 import { SubagentWork } from './subagent-work.ts';
 
-/** The end, from the moment it is certain; the outcome may still be processed before the subagent reports it. */
+/**
+ * How the subagent ended, set as soon as it is certain. The outcome may still have to be processed before it is
+ * reported.
+ */
 interface Ended {
   outcome: Outcome;
   isReported: boolean;
   disposed: Promise<void>;
 }
 
-/** The time to submit partial work after the budget's time is over. */
+/** How long a subagent may take to submit partial work after its budget's time has run out. */
 const HAND_IN_MS = 30_000;
-/** The maximum number of unread messages; more are refused. */
+/** The maximum number of unread messages. Further messages are refused. */
 export const MAX_UNREAD = 100;
 
 export class Subagent implements UnitBody, Worker {
@@ -107,21 +111,24 @@ export class Subagent implements UnitBody, Worker {
   readonly #host: Host;
   readonly #ports: SubagentPorts;
   readonly #work: SubagentWork;
-  /** The state; a string while the subagent is parked, null until `subagent.spawned` is committed. */
+  /** The state, which is a string while the subagent is parked, and null until `subagent.spawned` is committed. */
   #form: SubagentUnitState | string | null = null;
-  /** The state's log; null until it is read. */
+  /** The log that belongs to the state, or null until it is read. */
   #log: SubagentLog | null = null;
   #ended: Ended | null = null;
-  /** The type of the last applied event, and the ending that it caused: the reason to stop the activity. */
+  /**
+   * The type of the last event that was applied and the ending that it caused, from which the reason for stopping the
+   * activity is derived.
+   */
   #stoppedBy = '';
   #ending: Ending | null = null;
-  /** The ending from an earlier process, whose entry is quarantined. */
+  /** The ending that an earlier process determined, if its entry is quarantined. */
   #crash: Ending | null = null;
-  /** Cancels the deadline for submitting partial work; null if none is set. */
+  /** Cancels the deadline for submitting partial work; null if no deadline is set. */
   #handIn: (() => void) | null = null;
-  /** Whether the subagent was told to end; an earlier end takes precedence. */
+  /** Whether the subagent has received a command to end. An earlier ending takes precedence. */
   #isCancelled = false;
-  /** Ids of the messages without a receipt; null until a message arrives. */
+  /** The ids of the messages that have no receipt yet; null until a message arrives. */
   #unread: Set<string> | null = null;
 
   constructor(
@@ -151,12 +158,12 @@ export class Subagent implements UnitBody, Worker {
   }
 
   /**
-   * Folds the subagent's journal entries. Returns its ending; null if `resume` continues it.
-   * @throws {OffstageError} if the entries do not lead to a state of this code.
+   * Folds the subagent's journal entries. Returns how the subagent ended, or null if `resume` can continue it.
+   * @throws {OffstageError} if this code cannot fold the entries into a state.
    */
   refold(entries: readonly JournalEntry[]): Ending | null {
     this.#unit.refold(entries);
-    // Messages that arrive meanwhile wait until the activity has resumed.
+    // Messages that arrive before the activity has resumed wait until then.
     this.#unit.pause();
     const { status, output } = snapshotOf(this.#awake);
     return status === 'done' ? output : this.#crash;
@@ -170,8 +177,8 @@ export class Subagent implements UnitBody, Worker {
   }
 
   /**
-   * Continues from the result of `toSnapshot`, and then folds the journal's later entries, like `refold`. `isAsked`:
-   * the host still has the question to the user.
+   * Resumes from the result of `toSnapshot`, and then folds the journal's later entries, like `refold`. `isAsked`: the
+   * host still has the question to the user.
    */
   restore(
     rest: SubagentUnitSnapshot,
@@ -191,7 +198,7 @@ export class Subagent implements UnitBody, Worker {
     return null;
   }
 
-  /** Replaces the state with the next state, or with a state to continue from. */
+  /** Replaces the state with the next one, or with one to continue from. */
   #moveTo(state: SubagentUnitState | null): void {
     const isNew = this.#form === null;
     this.#form = state;
@@ -202,13 +209,13 @@ export class Subagent implements UnitBody, Worker {
     if (isNew && state && actors.isWatched) actors.began(this.#shown());
   }
 
-  /** The state; null before the first commit. Reading it wakes no parked subagent. */
+  /** The state, or null until the first commit. Reading it does not wake a parked subagent. */
   get #known(): SubagentUnitState | null {
     const form = this.#form;
     return typeof form === 'string' ? (JSON.parse(form) as SubagentUnitState) : form;
   }
 
-  /** The state, which then stays in memory until the subagent is parked again. */
+  /** The state, parsed, which then stays in memory until the subagent is parked again. */
   get #awake(): SubagentUnitState {
     const known = this.#known;
     if (!known) throw new OffstageError('INTERNAL', `${this.id} has not begun`);
@@ -221,7 +228,7 @@ export class Subagent implements UnitBody, Worker {
     this.#log = null;
   }
 
-  /** Restarts the interrupted activity, or reports the end. */
+  /** Restarts the interrupted activity, or reports how the subagent ended. */
   resume(): void {
     if (this.#crash) this.#resumeEnd(this.#crash);
     else if (typeof this.#form === 'string') this.#work.restored();
@@ -230,7 +237,10 @@ export class Subagent implements UnitBody, Worker {
     if (this.state === 'waiting_for_input' && !this.#ended) void this.#recheck();
   }
 
-  /** Rechecks the open question, which other code or another configuration may have asked (CALL-JUDGEMENT-2). */
+  /**
+   * Checks the open question again, because other code or another configuration may have produced it
+   * (CALL-JUDGEMENT-2).
+   */
   async #recheck(): Promise<void> {
     await this.#work.recheckQuestion();
     if (this.state === 'waiting_for_input' && !this.#ended) this.#park();
@@ -251,7 +261,7 @@ export class Subagent implements UnitBody, Worker {
       const isOver = this.#unit.hasQueued(
         (event) => 'requestId' in event && event.requestId === requestId,
       );
-      // The question is asked again with the same id.
+      // The question is repeated with the same id.
       if (!isOver) this.#ask({ id: this.id, requestId, callId, kind });
       this.#park();
       return;
@@ -265,13 +275,13 @@ export class Subagent implements UnitBody, Worker {
       if (snapshot.matches('sleeping')) this.#park();
       return;
     }
-    // The subagent had a slot in the earlier process: its deadlines start at once, but its work only when it has a slot
-    // in this process.
+    // The subagent had a slot in the earlier process. Its deadlines start at once, but its work starts only when this
+    // process grants it a slot.
     const isDeadline = ({ effect }: Posted): boolean => effect.name === 'deadline';
     this.#unit.releaseDue(due.filter(isDeadline));
     const work = due.filter((posted) => !isDeadline(posted));
     this.#ports.requestSlot(this.id, true, () => {
-      // An event that arrived meanwhile has started another activity.
+      // An event that arrived in the meantime has started another activity.
       if (this.#work.isIdle) this.#unit.releaseDue(work);
     });
   }
@@ -281,7 +291,7 @@ export class Subagent implements UnitBody, Worker {
     this.#unit.releaseDue([{ actor: 'subagent', effect }]);
   }
 
-  /** Returns the outcome of an end that was already reported, without reporting it again. */
+  /** Returns the outcome of a subagent whose end was already reported, and does not report it again. */
   recall(ending: Ending): Outcome {
     const { log } = this;
     this.#unit.dispose();
@@ -297,7 +307,7 @@ export class Subagent implements UnitBody, Worker {
     return this.#work.progress;
   }
 
-  /** Returns the reason to stop activities now. */
+  /** Returns the reason for which activities must stop at this moment. */
   #stopReason(): Error {
     const { status, error } = this.#ending ?? {};
     return status && error ? endReason(status, error) : interruption(this.#stoppedBy);
@@ -312,7 +322,8 @@ export class Subagent implements UnitBody, Worker {
   }
 
   /**
-   * Returns an approval's call with changed arguments, and its question; null if the question is over.
+   * Returns the call of an approval with changed arguments, and the approval's question, or null if the question is
+   * over.
    * @throws {ConfigurationError} `INVALID_INPUT` (rejects).
    */
   async changedCall(requestId: string, given: unknown): Promise<ProposedCall | null> {
@@ -333,7 +344,7 @@ export class Subagent implements UnitBody, Worker {
     }
   }
 
-  /** The words and actions. Reading them wakes a parked subagent. */
+  /** The subagent's history. Reading the log wakes a parked subagent. */
   get log(): SubagentLog {
     return (this.#log ??= new SubagentLog(this.#awake.log));
   }
@@ -342,12 +353,12 @@ export class Subagent implements UnitBody, Worker {
     return this.log.messages;
   }
 
-  /** The secret of the note marks; undefined before the run is prepared, and for an earlier version's run. */
+  /** The secret in the note markers; undefined before the run is prepared, and for a run from an earlier version. */
   get marks(): string | undefined {
     return this.#known?.log.marks;
   }
 
-  /** The usage of the model calls so far. */
+  /** The usage of all model calls so far. */
   get usage(): Usage {
     return this.#known?.log.usage ?? NO_USAGE;
   }
@@ -361,53 +372,56 @@ export class Subagent implements UnitBody, Worker {
     return this.deniedKeys.includes(callKey(toolName, input));
   }
 
-  /** Puts an event into the mailbox. */
+  /** Adds an event to the mailbox. */
   receive(event: SubagentUnitEvent): void {
     this.#unit.receive('subagent', event);
   }
 
   /**
-   * Checks for room in the mailbox before a request from outside.
+   * Checks that the mailbox has room before it accepts a request from outside.
    * @throws {CapacityError} `MAILBOX_FULL`
    */
   checkRoom(): void {
     this.#unit.checkRoom();
   }
 
-  /** The budget limits raised so far, with their totals. */
+  /** The limits of the budget that have been raised, with their new totals. */
   get raised(): BudgetLimits {
     return this.#known?.snapshot.context.raised ?? {};
   }
 
-  /** False once the budget is used up: the subagent then submits its partial work. */
+  /** False once the budget is used up and the subagent has to submit its partial work. */
   get isRaisable(): boolean {
     return this.#known?.snapshot.context.exhausted === null;
   }
 
-  /** How the subagent ends: `stopping` from its cancellation on, `over` after any other end; null if it continues. */
+  /**
+   * The ending of the subagent: `stopping` once it is cancelled, `over` after any other ending, null while it
+   * continues.
+   */
   get leaving(): 'stopping' | 'over' | null {
     if (this.#ended) return this.#ended.outcome.status === 'cancelled' ? 'stopping' : 'over';
     return this.#isCancelled ? 'stopping' : null;
   }
 
-  /** True if the runtime itself calls the subagent's model, step by step. */
+  /** Whether the runtime itself calls the subagent's model, step by step. */
   get #isOwn(): boolean {
     const { relay, agent, createInstance } = this.definition.source;
     return relay === undefined && agent === undefined && createInstance === undefined;
   }
 
-  /** True during a call of the subagent's own model, which a message may interrupt without undoing any work. */
+  /** Whether the subagent's own model is being called, so that a message can interrupt it without losing any work. */
   get isThinking(): boolean {
     const state = this.#known;
     return this.#isOwn && state !== null && snapshotOf(state).matches({ running: 'thinking' });
   }
 
-  /** True if this step is the last one of the subagent's own model, in which it can no longer call tools. */
+  /** Whether this step is the last one for the subagent's own model, which can no longer call tools. */
   isLastStep(step: number): boolean {
     return this.#isOwn && (step >= this.definition.maxSteps || !this.isRaisable);
   }
 
-  /** Records new totals of the budget's limits. */
+  /** Records the new totals of raised budget limits. */
   raiseBudget(limits: BudgetLimits, by?: string): void {
     const raised = withoutUndefined(limits);
     this.receive({ type: 'budget.raised', limits: raised, ...(by === undefined ? {} : { by }) });
@@ -419,9 +433,9 @@ export class Subagent implements UnitBody, Worker {
   }
 
   /**
-   * Sends the subagent a message: an ancestor's words, or a note. Each message id receives one receipt, possibly before
+   * Sends the subagent a message: text from an ancestor, or a note. Each message id gets one receipt, possibly before
    * this call returns: `message.applied` or `message.refused`.
-   * @throws {CapacityError} if the mailbox is full; the message then receives no receipt.
+   * @throws {CapacityError} if the mailbox is full. The message then gets no receipt.
    */
   message(messageId: string, words: string | Note, mode: MessageMode, by?: string): void {
     const isTaken = this.hasTaken(messageId);
@@ -431,7 +445,7 @@ export class Subagent implements UnitBody, Worker {
     else if ((this.#unread?.size ?? 0) >= MAX_UNREAD)
       this.#refuse([messageId], `${MAX_UNREAD} messages are unread already`);
     else {
-      // Recorded before `receive`, which may already cause the message to be read.
+      // Recorded before `receive`, because `receive` may already cause the message to be read.
       const unread = (this.#unread ??= new Set()).add(messageId);
       if (isTaken) return;
       try {
@@ -452,9 +466,9 @@ export class Subagent implements UnitBody, Worker {
     }
   }
 
-  /** Reports that this step's model call reads these messages. */
+  /** Reports that the model call of this step reads these messages. */
   #applied(messageIds: readonly string[], step: number): void {
-    // An earlier process may have accepted some of them.
+    // Some of them may have been accepted by an earlier process.
     for (const messageId of messageIds) this.#unread?.delete(messageId);
     this.#tell({ type: 'message.applied', ids: messageIds, step });
   }
@@ -467,23 +481,23 @@ export class Subagent implements UnitBody, Worker {
     this.#ports.tell(this, news);
   }
 
-  /** Returns whether this message, or answer, is in the journal. Does not wake a parked subagent. */
+  /** Returns whether the journal contains this message or answer. Does not wake a parked subagent. */
   hasTaken(messageId: string): boolean {
     return this.#known?.taken?.includes(messageId) ?? false;
   }
 
-  /** Returns whether this message was received and is still unread. */
+  /** Returns whether this message has been received and is still unread. */
   #hasUnread(messageId: string): boolean {
     const { unread = [] } = this.#known?.snapshot.context ?? {};
     return unread.some((one) => one.messageId === messageId);
   }
 
-  /** Ends the budget, with a last step that submits partial work, or (`graceful` false) without such a step. */
+  /** Ends the budget, with a last step that submits partial work, or without one (`graceful` false). */
   exhaust(message: string, graceful = true): void {
     this.receive({ type: 'budget.exhausted', message, graceful });
   }
 
-  /** Handles the end of the budget's time (SUBAGENT-7). */
+  /** Ends the subagent or starts its last step when the time in its budget has run out (SUBAGENT-7). */
   timeIsOver(message: string): void {
     const isHeldUp = this.state === 'spawning' || this.state === 'ready';
     this.exhaust(message, !isHeldUp);
@@ -492,9 +506,9 @@ export class Subagent implements UnitBody, Worker {
     this.#handIn = scheduler.schedule(() => this.exhaust(message, false), HAND_IN_MS);
   }
 
-  /** Ends the subagent at once, without its machine, because a closing session's grace period is over. */
+  /** Ends the subagent at once, without its machine, because the grace period of a closing session is over. */
   kill(reason: string): void {
-    // An outcome that is still being processed is reported unprocessed.
+    // An outcome that is still being processed is reported as it is.
     this.#report();
     this.#end({
       status: 'lost',
@@ -503,7 +517,7 @@ export class Subagent implements UnitBody, Worker {
     });
   }
 
-  /** Suspends the subagent, so that a process can continue it later: aborts its activity without a report. */
+  /** Suspends the subagent so that a process can continue it later. Aborts its activity and reports nothing. */
   suspend(): void {
     this.#handIn?.();
     this.#unit.dispose();
@@ -529,8 +543,8 @@ export class Subagent implements UnitBody, Worker {
   }
 
   /**
-   * Reports a message that arrived too late, so that no caller waits for its entry, and settles what a refused event
-   * should have settled (SUBAGENT-8).
+   * Acknowledges a message that arrived too late, so that no caller waits for its entry. Also settles the call or
+   * activity that a refused event should have settled (SUBAGENT-8).
    */
   ignored(ignored: UnitEvent, error: OffstageError | null): void {
     const event = ignored as SubagentUnitEvent;
@@ -543,7 +557,7 @@ export class Subagent implements UnitBody, Worker {
   }
 
   apply(_actor: string, applied: UnitEvent & Stamped): void {
-    // The shape of an entry was already checked.
+    // The shape of the entry has already been validated.
     const event = applied as SubagentUnitEvent & Stamped;
     const [state, effects] =
       event.type === SPAWNED ? begin(this.id, event) : reduce(this.#awake, event);
@@ -571,7 +585,7 @@ export class Subagent implements UnitBody, Worker {
       this.#work.begin(effect.name, effect.input);
     } else {
       const name = effect.name as keyof RunEffects;
-      // `reduce` created the effect, with params that match this name.
+      // `reduce` created the effect, so its params match its name.
       Subagent.#carriers[name](this, effect.params as never);
     }
   }
@@ -581,7 +595,7 @@ export class Subagent implements UnitBody, Worker {
     this.#end(this.#crashedBy(messageOf(error)));
   }
 
-  /** Records that an earlier process ended the unit by quarantining an entry. */
+  /** Records that an earlier process ended the unit when it quarantined an entry. */
   endedBy(reason: string): void {
     this.#crash = this.#crashedBy(reason);
   }
@@ -603,7 +617,7 @@ export class Subagent implements UnitBody, Worker {
   }
 
   /**
-   * Resolves when all events sent so far are in the journal, or the subagent has ended.
+   * Resolves when all events sent so far have been written to the journal, or when the subagent has ended.
    * @throws {CancelledError} (rejects) if the subagent is suspended first.
    */
   async whenHandled(): Promise<void> {
@@ -619,7 +633,7 @@ export class Subagent implements UnitBody, Worker {
     return this.#unit.nextDueAt;
   }
 
-  /** True if the whole state is in the journal and the host has all news. */
+  /** Whether the journal contains the whole state and the host has received all notifications. */
   get isSettled(): boolean {
     return !this.isBusy && this.#form !== null && this.#ended?.isReported !== false;
   }
@@ -629,7 +643,7 @@ export class Subagent implements UnitBody, Worker {
     return this.#work.owes;
   }
 
-  /** The machine, as its actor shows it; null before the first commit. */
+  /** The machine as its actor exposes it, or null until the first commit. */
   get shown(): Shown | null {
     return this.#form === null ? null : this.#shown();
   }
@@ -645,7 +659,7 @@ export class Subagent implements UnitBody, Worker {
     };
   }
 
-  /** The path of the actor. */
+  /** The path of the actor in the actor tree. */
   get path(): string {
     return `${this.#ports.path}/${this.id}`;
   }
@@ -679,7 +693,7 @@ export class Subagent implements UnitBody, Worker {
     );
   }
 
-  /** Passes a question on to the user or the parent. */
+  /** Passes a question to the user or to the parent. */
   #ask({ requestId, callId, kind }: AskInput): void {
     const { name: subagentName, inputTimeout: timeoutMs } = this.definition;
     const call = this.log.call(callId);
@@ -733,7 +747,7 @@ export class Subagent implements UnitBody, Worker {
     }
   }
 
-  /** Reports the outcome, processed or not; at most once (SUBAGENT-1). */
+  /** Reports the outcome at most once, whether or not it was processed (SUBAGENT-1). */
   #report(outcome = this.#ended?.outcome): void {
     const ended = this.#ended;
     if (!ended || !outcome || ended.isReported) return;
@@ -745,7 +759,7 @@ export class Subagent implements UnitBody, Worker {
   }
 }
 
-/** Returns the `AbortSignal` reason with which this end stops the work. */
+/** Returns the `AbortSignal` reason for an ending that stops the work. */
 function endReason(status: Ending['status'], { code, message }: Failure): Error {
   if (status === 'timed_out') return new TimeoutError(message, { code });
   if (status === 'cancelled' || code === 'KILLED')
@@ -754,7 +768,7 @@ function endReason(status: Ending['status'], { code, message }: Failure): Error 
   return new OffstageError(code, message);
 }
 
-/** Returns the abort reason for an event that does not end the subagent. */
+/** Returns the abort reason for an event that stops the work but does not end the subagent. */
 function interruption(eventType: string): Error {
   switch (eventType) {
     case 'subagent.message':

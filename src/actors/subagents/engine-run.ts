@@ -1,18 +1,21 @@
-// A run that an engine keeps, as seen by the requesting program: it starts the run, passes questions to the program's
-// handlers, and obtains the outcome. If the program dies, the next program with the same id receives the same questions.
+// A run that an engine stores, from the perspective of the program that requested it: the program starts the run,
+// passes its questions to handlers, and obtains the outcome. If the program dies, the next program with the same id
+// receives the same questions.
 //
-// Owns:     the requests that this process's handlers have, including those of child runs, and repeated calls while the
-//           engine is unreachable.
+// Owns:     the requests that this process's handlers are answering, including those of child runs, and repeated calls
+//           while the engine is unreachable.
 // Does not: run a turn (run-worker.ts), or store anything.
 //
 // Invariants
 //   ENGINE-RUN-1. `result` resolves once, and never rejects.
-//   ENGINE-RUN-2. A request is passed to its handler once per process, and the request's signal aborts when it is over.
+//   ENGINE-RUN-2. A request is passed to its handler once in each process. The signal that the handler receives aborts
+//       when the request is over.
 //   ENGINE-RUN-3. A call to an unreachable engine is repeated until the run ends.
-//   ENGINE-RUN-4. The engine's answers are validated like any external data: an outcome or a question with a different
-//       shape, such as a packed one, ends the run as lost (`JOB_UNREADABLE`).
-//   ENGINE-RUN-5. A message is sent once the run has started, in the order of the calls, and repeated until the engine
-//       has it. Its receipt settles once: when a view says that the message was read, or when the run ends.
+//   ENGINE-RUN-4. The engine's answers are validated like any external data. If an outcome or a question has a
+//       different shape, for example because it is packed, the run ends as lost (`JOB_UNREADABLE`).
+//   ENGINE-RUN-5. Messages are sent once the run has started, in the order in which they were passed, and are repeated
+//       until the engine has stored them. A message's receipt settles once: when a view shows that the message was
+//       read, or when the run ends.
 
 import { z } from 'zod';
 import { CancelledError, messageOf } from '../../values/errors.ts';
@@ -62,7 +65,7 @@ const AGAIN = { baseMs: 100, maxMs: 10_000 };
 const LOOK_MS = 1_000;
 const FIRST_LOOK_MS = 10;
 
-/** Starts the run, or finds the one that was already started. */
+/** Starts the run, or attaches to it if it was already started. */
 export function engineRun(order: RunOrder, options: EngineRunOptions) {
   const asking = new Asking(order, options);
   return {
@@ -89,8 +92,8 @@ const FULL: RunMessageReceipt = {
 interface Sent {
   readonly id: string;
   /**
-   * The message's number. `Infinity`: its sending was interrupted, or came after the end; the ids in the view then say
-   * whether it was read.
+   * The message's number. `Infinity`: sending was interrupted or happened after the run had ended. In that case, the
+   * ids in the view show whether the message was read.
    */
   readonly nth: number;
   settle(receipt: RunMessageReceipt): void;
@@ -106,7 +109,7 @@ class Asking {
   /** ENGINE-RUN-5 */
   #posting: Promise<unknown>;
   readonly #sent = new Set<Sent>();
-  /** The newest view of the run; null if there is none yet. */
+  /** The newest view of the run, or null if there is none yet. */
   #view: RunView | null = null;
 
   constructor(order: RunOrder, options: EngineRunOptions) {
@@ -114,7 +117,7 @@ class Asking {
     this.#options = options;
     this.#report = reporter(options.onError);
     this.#started = this.#again(() => options.engine.start(order), this.#over.signal);
-    // `result` handles its rejection.
+    // The program handles the rejection through `result`.
     this.#started.catch(() => {});
     this.#posting = this.#started;
   }
@@ -129,7 +132,7 @@ class Asking {
     }
   }
 
-  /** Sends a message; never rejects. */
+  /** Sends a message, and never rejects. */
   async send(message: RunMessage): Promise<RunMessageReceipt> {
     const { engine } = this.#options;
     const { signal } = this.#over;
@@ -154,7 +157,7 @@ class Asking {
     });
   }
 
-  /** Settles the receipts of messages that the newest view covers. */
+  /** Settles the receipts of all messages that the latest view covers. */
   #tell(): void {
     const { last = 0, unread = [], read = [] } = this.#view?.messages ?? {};
     const isOver = this.#over.signal.aborted;
@@ -166,7 +169,7 @@ class Asking {
     }
   }
 
-  /** Passes the requests of a run and its children to the handlers, until the run has an outcome. */
+  /** Passes the requests of a run and its children to the handlers until the run has ended. */
   async #follow(id: string, signal: AbortSignal): Promise<Outcome> {
     const { engine } = this.#options;
     const asked = new Map<string, AbortController>();
@@ -267,7 +270,7 @@ class Asking {
       }
       const question = asked as AskedQuestion;
       const given = (await onQuestion?.(question, signal)) ?? null;
-      // The worker validates the answer again.
+      // The worker validates the answer as well.
       if (given !== null) answerOf(question, given);
       return { requestId, given };
     } catch (error) {

@@ -1,10 +1,10 @@
-// A subagent's authority: checks a spawn request before it is counted (input names, depth, adapter, model), and
+// A subagent's authority. Checks a spawn request before it is counted (input names, depth, adapter, model), and
 // determines the subagent's tools: exactly those that its author configured and, if a model spawns it, some of its
-// spawner's tools. No subagent has more authority than its spawner, and a denial applies to all descendants.
+// spawner's tools. A subagent never has more authority than its spawner, and a denial applies to all descendants.
 //
-// Invariants
-//   P8. A grant is a subset of the requester's tools; an absent grant means all of them, an empty grant none. A denial
-//       applies to the whole subtree: to granted and configured tools, and to those of an instance.
+// Invariants P8. A grant is a subset of the requester's tools. An absent grant means all of them, and an empty grant
+//   means none. A denial applies to the whole subtree: to granted tools, to configured tools, and to those of an
+//   instance.
 
 import type { LanguageModel } from 'ai';
 import { asJson } from '../../values/json.ts';
@@ -21,7 +21,7 @@ import type { SubagentRecord } from './subagent-registry.ts';
 
 type Tools = Readonly<Record<string, unknown>>;
 
-/** The agent that grants: its tools, and their contexts. */
+/** The agent that grants tools: its tools and their contexts. */
 export interface Granter {
   readonly tools: Tools;
   readonly toolsContext?: SubagentConfig['toolsContext'];
@@ -34,7 +34,9 @@ export type Granted =
   | { readonly ok: true; readonly config: SubagentConfig; readonly denied: ReadonlySet<string> }
   | Refused;
 
-/** Returns the configuration with the tools that the subagent receives; the same object if nothing changes. */
+/**
+ * Returns the configuration with the tools that the subagent receives, or the same object if its tools stay the same.
+ */
 export function grantTools(
   config: SubagentConfig,
   grant: ToolGrant | undefined,
@@ -58,13 +60,14 @@ export function grantTools(
   return { ok: true, config: withoutDenied(whole, denied), denied };
 }
 
-/** Returns the configuration as its author wrote it, even for a checked one. */
+/** Returns the configuration as its author wrote it, even if it has been validated in the meantime. */
 export function sourceOf(config: SubagentConfig): SubagentConfig {
   return 'source' in config ? (config.source as SubagentConfig) : config;
 }
 
 /**
- * Returns the granter. If `parent` is null, that is the lead agent named `agentName` (null for the current one), or a program.
+ * Returns the granter. If `parent` is null, the parent is a program or the lead agent named `agentName` (null for the
+ * current one).
  */
 export function granterOf(
   parent: SubagentRecord | null,
@@ -82,7 +85,7 @@ interface Wanted {
   readonly task: SubagentTask;
   /** The depth: 1 for a subagent of the lead agent or of a program. */
   readonly depth: number;
-  /** The lowest depth limit among its ancestors and its request. */
+  /** The lowest depth limit set by its ancestors and by its request. */
   readonly maxDepth: number;
   readonly adapterName: string;
   readonly modelName: string | undefined;
@@ -90,7 +93,7 @@ interface Wanted {
 }
 
 /**
- * Returns why the request is refused; null if it meets all constraints.
+ * Returns the reason for refusing the request, or null if it meets all constraints.
  * @throws {ConfigurationError} INVALID_SCHEMA if `inputSchema` is not a schema.
  */
 export function constraintOn(wanted: Wanted, limits: SessionLimits): Refused | null {
@@ -107,7 +110,7 @@ export function constraintOn(wanted: Wanted, limits: SessionLimits): Refused | n
       'INVALID_INPUT',
       `The inputs of ${definition.name}: ${wrong}. No subagent was spawned.`,
     );
-  // Negated, so that a limit that is not a number admits no subagent.
+  // The comparison is negated, so that NaN as a limit admits no subagent.
   if (!(depth <= maxDepth))
     return refusal(
       'DEPTH_EXCEEDED',
@@ -161,7 +164,10 @@ function withInherited(
   };
 }
 
-/** Removes denied tools. The runtime's own tools (`complete_task`, `request_input`) give no authority, and stay. */
+/**
+ * Removes denied tools. The runtime's own tools (`complete_task`, `request_input`) give no authority, so they are not
+ * removed.
+ */
 function withoutDenied(config: SubagentConfig, denied: ReadonlySet<string>): SubagentConfig {
   if (denied.size === 0) return config;
   const tools = config.tools ?? {};
@@ -197,7 +203,7 @@ function wrongInputsOf(definition: SubagentDefinition, { args }: SubagentTask): 
   return wrongInputNames(wrapSchema(inputSchema, `${name}.inputSchema`), args);
 }
 
-/** Returns the requested model name, and the model's id with and without its provider. */
+/** Returns the requested model's name, and its id with and without the provider. */
 function namesOf({ modelName, model }: Wanted): readonly string[] {
   const asked = modelName === undefined ? [] : [modelName];
   if (model === undefined) return asked;

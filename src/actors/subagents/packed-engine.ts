@@ -1,13 +1,14 @@
-// Jobs and runs with packed texts in the engine's storage (packing.ts): `packedEngine` at the requesting end,
-// `packedHandler` at the worker. The engine sees names, keys and times, and for a run its id, the name of its
-// configuration, and the ids of requests.
+// Jobs and runs whose texts are stored in the engine in packed form (packing.ts): `packedEngine` for the program that
+// requests them, and `packedHandler` for the worker. The engine sees names, keys and times, and for a run also its id,
+// the name of its configuration, and the ids of requests.
 //
 // Invariants
-//   PACKED-ENGINE-1. The following reach the engine only packed: bodies, results and failure messages of jobs; task,
-//       user, limits, journal, questions, answers, messages, reasons and outcomes of runs.
-//   PACKED-ENGINE-2. A text that cannot be unpacked ends the run as lost (`JOB_UNREADABLE`); if the claims are
+//   PACKED-ENGINE-1. The engine receives the following only in packed form: the bodies, results and failure messages of
+//       jobs; the tasks, users, limits, journals, questions, answers, messages, reasons and outcomes of runs.
+//   PACKED-ENGINE-2. A text that cannot be unpacked ends the run as lost (`JOB_UNREADABLE`). If the claim store is
 //       unreachable, the engine repeats the turn.
-//   PACKED-ENGINE-3. A run's claims are stored until the run is deleted, because all later turns read a turn's entries.
+//   PACKED-ENGINE-3. A run's claims are stored until the run is deleted, because later turns read the entries of all
+//       earlier turns.
 
 import { z } from 'zod';
 import { propertiesOf } from '../../values/json.ts';
@@ -41,14 +42,14 @@ import type {
 import { isPacked, Packer, unreadable, type JobPacking } from '../runtime/packing.ts';
 import { lostBy } from './refusal.ts';
 
-/** The places of a job's texts (PACKING-5). */
+/** The places in a job that contain texts (PACKING-5). */
 const bodyOf = (key: string): string => `${key}/body`;
 const endOf = (key: string): string => `${key}/end`;
 
 const jobsSchema = z.looseObject({
   name: z.string(),
   keepsResults: z.boolean(),
-  // The limit may be Infinity, which zod does not count as a number.
+  // The limit may be Infinity, which zod's number type does not accept.
   maxBytes: z.union([z.number(), z.literal(Infinity)]),
   run: aFunction,
   cancel: aFunction,
@@ -90,7 +91,7 @@ const messageSchema = z.object({ content: z.string(), by: z.string().exactOption
 const objectSchema = z.looseObject({});
 const packedSchema = z.strictObject({ packed: z.string() });
 
-/** The places of a run's texts (PACKING-5). */
+/** The places in a run that contain texts (PACKING-5). */
 const PLACES = {
   order: (id: string) => `${id}/run:order`,
   digest: (id: string) => `${id}/run:digest`,
@@ -99,14 +100,14 @@ const PLACES = {
   asked: (id: string, requestId: string) => `${id}/run:asked:${requestId}`,
   journal: (id: string) => `${id}/run:journal`,
   outcome: (id: string) => `${id}/run:outcome`,
-  // An engine may pass a run's reason on to its children, so the place has no id.
+  // An engine may pass a run's reason to its children, so the place does not contain the run's id.
   reason: () => 'run:cancel',
 };
 
 /**
- * Packs the texts of jobs or runs before they reach the engine, and unpacks the engine's answers: for
- * `createRuntime({ jobs })` and `runSubagent({ engine })`.
- * @throws {ConfigurationError} if an option is unknown or wrong.
+ * Packs the texts of jobs or runs before they reach the engine, and unpacks the engine's answers. For `createRuntime({
+ * jobs })` and `runSubagent({ engine })`.
+ * @throws {ConfigurationError} if an option is unknown or invalid.
  */
 export function packedEngine(engine: Jobs, packing: JobPacking): Jobs;
 export function packedEngine(engine: RunEngine, packing: JobPacking): RunEngine;
@@ -126,9 +127,9 @@ export function packedEngine(engine: Jobs | RunEngine, packing: JobPacking): Job
 }
 
 /**
- * Unpacks the bodies of jobs or the turns of runs at a worker, and packs their ends: wraps `jobWorker({ … })` or
+ * Unpacks the bodies of jobs or the turns of runs at a worker, and packs their results. Wraps `jobWorker({ … })` or
  * `runWorker({ … })`.
- * @throws {ConfigurationError} if an option is unknown or wrong.
+ * @throws {ConfigurationError} if an option is unknown or invalid.
  */
 export function packedHandler(handler: JobHandler, packing: JobPacking): JobHandler;
 export function packedHandler(handler: RunHandler, packing: JobPacking): RunHandler;
@@ -153,7 +154,7 @@ function packedJobs(jobs: Jobs, packer: Packer, claims: JobPacking['claims']): J
     async run(job, { signal, said }) {
       signal.throwIfAborted();
       const body = await raceAbort(packer.pack(bodyOf(job.key), job.body), signal);
-      // Texts that a running job sends are not packed, so a packer that seals texts transmits none of them.
+      // The texts that a running job sends are not packed, so if the packer seals texts, none of them are sent.
       const hear = packer.isSealing ? undefined : said;
       const end = await jobs.run({ ...job, body }, { signal, said: hear });
       return raceAbort(unpackedEnd(packer, job.key, end), signal);
@@ -192,7 +193,7 @@ function packedJobHandler(handler: JobHandler, packer: Packer): JobHandler {
       try {
         return await raceAbort(packedEnd(packer, job.key, end), signal);
       } catch (error) {
-        // The work was done, but its result cannot be packed.
+        // The work has been done, but its result cannot be packed.
         if ('done' in end && job.once && !signal.aborted) return { lost: true };
         if (signal.aborted || !isA(error, JobError)) throw error;
         const { code, message, retryable } = error;
@@ -211,7 +212,7 @@ function packedRuns(engine: RunEngine, packer: Packer, claims: JobPacking['claim
     start: async (order) => engine.start(await texts.packOrder(order)),
     async view(id, after, signal) {
       const view = await engine.view(id, after, signal);
-      // The view has nothing new, so nothing is unpacked.
+      // The view contains nothing new, so nothing is unpacked.
       if (view.turn <= after && view.outcome === null)
         return { ...view, waiting: [], digest: undefined };
       return raceAbort(texts.unpackView(id, view), signal);
@@ -250,7 +251,7 @@ function packedRunHandler(handler: RunHandler, packer: Packer): RunHandler {
         end = await handler.turn(given, texts.readableReason(signal));
       } catch (error) {
         if (signal.aborted || !isA(error, JobError) || error.retryable) throw error;
-        //   PACKED-ENGINE-2. The time has no meaning, because the run waits for nothing.
+        //   PACKED-ENGINE-2. The time is irrelevant, because the run is waiting for nothing.
         end = { at: 0, journal: [], waiting: [], wakeAt: null, outcome: lostBy(error) };
       }
       if (end.missing) return end;
@@ -356,7 +357,7 @@ class RunTexts {
     };
   }
 
-  /** Packs a step's body like `packedJobs`, for `packedHandler`. */
+  /** Packs the body of a step like `packedJobs`, for `packedHandler`. */
   async #packStep(step: RunStep): Promise<RunStep> {
     const { key, body } = step;
     return body === undefined
@@ -364,7 +365,7 @@ class RunTexts {
       : { ...step, body: await this.#packer.pack(bodyOf(key), body) };
   }
 
-  /** Returns a signal with an unpacked reason: a cancellation reaches a turn with its reason as text. */
+  /** Returns a signal whose abort reason is unpacked. A turn that is cancelled receives the reason as text. */
   readableReason(signal: AbortSignal): AbortSignal {
     const controller = new AbortController();
     const abort = async (): Promise<void> => {
@@ -429,7 +430,7 @@ class RunTexts {
     return news;
   }
 
-  /** Unpacks a reason. The engine's own reasons are not packed. */
+  /** Unpacks a reason. Reasons that the engine itself gives are not packed. */
   async #unpackReason(reason: string): Promise<string> {
     return isPacked(reason) ? this.#unpackJson(reason, PLACES.reason(), z.string()) : reason;
   }
@@ -456,7 +457,9 @@ class RunTexts {
   }
 }
 
-/** Packs the end of a job. A failure message may contain words from a user or provider, and is packed like a result. */
+/**
+ * Packs the result of a job. A failure message may contain text from a user or provider, so it is packed too.
+ */
 async function packedEnd<End extends JobEnd | JobRefusal>(
   packer: Packer,
   key: string,
@@ -470,13 +473,13 @@ async function packedEnd<End extends JobEnd | JobRefusal>(
 
 async function unpackedEnd(packer: Packer, key: string, end: JobEnd): Promise<JobEnd> {
   if ('done' in end) return { done: await packer.unpack(end.done, endOf(key)) };
-  // The engine's own failures are not packed.
+  // Failures that the engine itself reports are not packed.
   if (!('failed' in end) || !isPacked(end.failed.message)) return end;
   const message = await unpackedMessage(packer, key, end.failed.message);
   return { failed: { ...end.failed, message } };
 }
 
-/** Unpacks a failure message. If it is unreadable, the failure keeps its code. */
+/** Unpacks a failure message. If the message cannot be unpacked, the failure keeps its code. */
 async function unpackedMessage(packer: Packer, key: string, packed: string): Promise<string> {
   try {
     return String(JSON.parse(await packer.unpack(packed, endOf(key))));

@@ -1,10 +1,11 @@
-// The ports of subagents without a session: a program takes the place of the user and the lead agent.
+// The ports of subagents that run without a session: a program takes the place of the user and the lead agent.
 //
-// Owns:     the questions that the program handles, and their time limits.
-// Does not: know the subagents.
+// Owns:     the questions that the program's handlers are answering, and their time limits.
+// Does not: manage the subagents.
 //
 // Invariants
-//   PROGRAM-PORTS-2. A question ends once: answered, expired or withdrawn. Then its signal aborts.
+//   PROGRAM-PORTS-2. A question ends once, when it is answered, expires or is withdrawn. Its handler's signal then
+//       aborts.
 
 import type { LanguageModel } from 'ai';
 import { aFunction, type ChecksOf } from '../../values/checks.ts';
@@ -34,35 +35,41 @@ import type { SubagentUnitEvent } from '../subagent/subagent-events.ts';
 export interface ProgramRequest extends PendingInput {
   /** The subagent that asks. */
   readonly subagentId: string;
-  /** The `name` of its configuration. */
+  /** The `name` of the subagent's configuration. */
   readonly subagentName: string;
 }
 
 /**
- * The answer to a question. `by`: the identity that answers, for which the program vouches; required if the question
- * has `answerableBy`.
+ * The answer to a question. `by`: the identity of the person who answers, which the program has verified. Required if
+ * the question has `answerableBy`.
  */
 export type ProgramAnswer = GivenAnswer & VouchedFor;
 
 /** A program's callbacks for its running subagents. */
 export interface ProgramHandlers {
   /**
-   * Answers a question to the user, or an approval; null for no answer. `signal` aborts when the question is over.
-   * Without this handler, questions are withdrawn at once.
+   * Answers a question or an approval on behalf of the user. Return null to leave the question unanswered. `signal`
+   * aborts when the question is over. Without this handler, questions are withdrawn at once.
    */
   readonly onQuestion?: (
     question: AskedQuestion,
     signal: AbortSignal,
   ) => ProgramAnswer | null | Promise<ProgramAnswer | null>;
-  /** Answers a request to the parent (`request_input`), if the parent is the program; null for no answer. */
+  /**
+   * Answers a request to the parent (`request_input`), if the program is the parent. Return null to leave the request
+   * unanswered.
+   */
   readonly onInput?: (request: ProgramRequest) => string | null | Promise<string | null>;
-  /** Receives a subagent's progress: its own notes, and reports from its tools or its relayed agent (`percent` null). */
+  /**
+   * Receives a subagent's progress: its own notes, and reports from its tools or its relayed agent (`percent` is null
+   * for these).
+   */
   readonly onProgress?: (note: ProgressNote, subagentId: string) => void;
   /** Called after each model step of a subagent. @defaultValue nothing is reported */
   readonly onStep?: (report: StepReport, subagentId: string) => void;
   /**
-   * After a crash, reports a tool call that was running when the process ended and is not repeated, because its tool is
-   * not `idempotent`. The model is told too.
+   * Called after a crash for a tool call that was running when the process ended and is not repeated because its tool
+   * is not `idempotent`. The model is also told about the call.
    */
   readonly onCallInDoubt?: (call: DoubtfulCall) => void;
 }
@@ -86,16 +93,18 @@ export interface ProgramPortsOptions {
   readonly outcomes?: OutcomeOptions;
   /** Configurations by name, for subagents that are restored from the journal. */
   readonly configs?: Readonly<Record<string, SubagentConfig>>;
-  /** The record of results that the program has received, if a journal stores it. */
+  /** The record of the results that the program has received, if a journal stores them. */
   readonly ledger?: { hasHad(id: string): boolean; had(id: string): void };
-  /** Returns the tree of the subagents; null if no subagent works for these ports. */
+  /** Returns the tree of the subagents, or null if none of them works for these ports. */
   tree(): SubagentTree | null;
-  /** Whether `send` may answer a request if there is no `onInput`. */
+  /** Whether requests may be answered with `send` if there is no `onInput`. */
   readonly answersBySend: boolean;
-  /** Returns when a question was first asked, in milliseconds since 1970, if an earlier process asked it. @defaultValue now */
+  /**
+   * Returns when an earlier process first asked a question, in milliseconds since 1970, if one did. @defaultValue now
+   */
   askedAt?(requestId: string): number | undefined;
   readonly terms?: Pick<ScopeTerms, 'standIn' | 'stepsAreJobs' | 'denied'>;
-  /** Receives news of changes, of ends and of missing resources. */
+  /** Receives the notifications about changes, ended subagents and missing resources. */
   onNews?(news: ScopeNews): void;
 }
 
@@ -115,7 +124,7 @@ export class ProgramPorts implements ScopePorts {
   readonly outcomes: OutcomeProcessor;
   readonly #options: ProgramPortsOptions;
   readonly #questions = new Map<string, OpenQuestion>();
-  /** Each running subagent's last progress, so that only new text is reported. */
+  /** The last progress of each running subagent, so that only new text is reported. */
   readonly #progress = new Map<string, string>();
 
   constructor(options: ProgramPortsOptions) {
@@ -124,7 +133,7 @@ export class ProgramPorts implements ScopePorts {
     this.terms = {
       ...terms,
       isRecoverable: ledger !== undefined,
-      // A handler of the program has the questions, and ends with its process.
+      // The handlers of the program have the questions, and they stop with the process.
       keepsQuestions: false,
       handlesInput: handlers.onInput !== undefined,
     };
@@ -223,7 +232,8 @@ export class ProgramPorts implements ScopePorts {
     this.#questions.set(requestId, { subagentId, controller, stopClock });
     const answering = async (): Promise<void> => {
       const given = await onQuestion(question, controller.signal);
-      // Without changed arguments the answer must not wait: the question may be withdrawn meanwhile.
+      // An answer without changed arguments must be passed on at once, because the question could be withdrawn in the
+      // meantime.
       const answer =
         given?.input === undefined
           ? given && answerOf(question, given)
@@ -240,7 +250,7 @@ export class ProgramPorts implements ScopePorts {
     });
   }
 
-  /** Returns the answer, with the changed arguments after the schema of their tool. */
+  /** Returns an answer in which the tool's schema has converted the changed arguments. */
   async #changed(question: AskedQuestion, given: ProgramAnswer): Promise<Answer> {
     const asker = this.#options.tree()?.get(question.subagentId);
     const call = await asker?.changedCall(question.requestId, given.input);
@@ -256,7 +266,7 @@ export class ProgramPorts implements ScopePorts {
     question.controller.abort(new CancelledError('the question is over'));
   }
 
-  /** Withdraws all questions: the process that resumes the subagents asks them again. */
+  /** Withdraws all questions. The process that resumes the subagents asks them again. */
   suspend(): void {
     for (const requestId of this.#questions.keys()) this.#withdraw(requestId);
   }
@@ -280,7 +290,7 @@ export class ProgramPorts implements ScopePorts {
     });
   }
 
-  /** Reports new progress of a tool or a relayed agent, which only the view contains. */
+  /** Reports new progress from a tool or a relayed agent, which is contained only in the view. */
   #progressed(view: SubagentView): void {
     const { id, progress: update } = view;
     if (update === null || update === this.#progress.get(id)) return;
@@ -289,7 +299,7 @@ export class ProgramPorts implements ScopePorts {
   }
 }
 
-/** @throws {ConfigurationError} `INVALID_ANSWER` if the value does not answer a request. */
+/** @throws {ConfigurationError} `INVALID_ANSWER` if the value is not an answer to a request. */
 export function contentOf(given: unknown): string | null {
   if (given === null || typeof given === 'string') return given;
   throw new ConfigurationError(
@@ -298,9 +308,9 @@ export function contentOf(given: unknown): string | null {
   );
 }
 
-/** @throws {OffstageError} if the value does not answer this question, or the identity may not answer it. */
+/** @throws {OffstageError} if the value does not answer this question, or if the identity may not answer it. */
 export function answerOf(question: AskedQuestion, given: ProgramAnswer): Answer {
-  // Spreading a string or a list would yield its characters or items.
+  // Spreading a string or a list would copy its characters or items.
   const isPlain = typeof given === 'object' && given !== null && !Array.isArray(given);
   const { by, ...rest } = isPlain ? given : ({} as ProgramAnswer);
   const checked = checkedAnswer('onQuestion', isPlain ? rest : given);

@@ -1,9 +1,9 @@
 // The service's refusals as errors, and the outcome of a run that could not be executed.
 //
 // Invariants
-//   REFUSAL-1. An id identifies one request: the subagent's name and its task. A different request with this id is
-//       refused (`ID_REUSED`). A request without a digest in the journal is considered the same: an earlier version
-//       wrote it, or its secrets were removed.
+//   REFUSAL-1. An id identifies one request, which consists of the subagent's name and its task. A different request
+//       with this id is refused (`ID_REUSED`). A request without a digest in the journal is treated as the same
+//       request, because an earlier version wrote it or its secrets were removed.
 
 import { callKey } from '../../values/json.ts';
 import type {
@@ -18,7 +18,7 @@ import type { Outcome } from '../contracts/outcome.ts';
 import { outcomeOf } from '../subagent/outcome-of.ts';
 import { SubagentLog } from '../subagent/subagent-log.ts';
 
-/** Codes of errors that a later call may not receive. */
+/** Codes of errors that may not recur in a later call. */
 const passing: ReadonlySet<DelegationErrorCode> = new Set([
   'SESSION_LIMIT',
   'GLOBAL_LIMIT',
@@ -54,7 +54,7 @@ export function requestDigest(name: string, task: Parameters<typeof wholeTask>[1
   return shortHashOf(callKey(JSON.stringify([name, toolName, description]), args));
 }
 
-/** Returns whether an id with the digest `known` belongs to another request (REFUSAL-1). */
+/** Returns whether the id, whose request has the digest `known`, belongs to another request (REFUSAL-1). */
 export function isOther(known: string | undefined, digest: string): boolean {
   return known !== digest && known?.length === digest.length;
 }

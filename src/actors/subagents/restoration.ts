@@ -1,13 +1,13 @@
-// Restores subagents from the journal: puts each subagent in its place in the tree, with its configuration in the
-// current code.
+// Restores subagents from the journal. Puts each subagent back into the tree, with its configuration from the current
+// code.
 //
-// Does not: start anything: live subagents resume when all are restored.
+// Does not: start anything. Live subagents resume when all have been restored.
 //
 // Invariants
-//   RESTORATION-1. Every subagent in the journal is in the registry again: live, ended, or lost with a reason.
-//   RESTORATION-2. A restored subagent receives no more than the current code grants: its configuration is checked and
-//       its grant restricted as at its admission.
-//   RESTORATION-3. A subagent's end is not reported again if it was reported before.
+//   RESTORATION-1. Every subagent in the journal is in the registry again, as live, as ended, or as lost with a reason.
+//   RESTORATION-2. A restored subagent gets no more authority than the current code grants: its configuration is
+//       validated and its grant restricted, as at its admission.
+//   RESTORATION-3. If the end of a subagent has already been reported, it is not reported again.
 
 import type { Ending } from '../../machines/index.ts';
 import { messageOf } from '../../values/errors.ts';
@@ -29,24 +29,24 @@ import { reconfigureOf, subagentOf } from '../model/tool-flags.ts';
 import type { ScopePorts } from './scope-ports.ts';
 import { checkSubagentConfig } from '../subagent/config.ts';
 
-/** The journal's data of one subagent. */
+/** The facts about one subagent that the journal contains. */
 export interface RestoredUnit {
   /** When the subagent was admitted, in milliseconds since 1970. */
   readonly bornAt: number;
   readonly birth: SpawnedEvent;
-  /** The state before the entries; null if the entries start with `subagent.spawned`. */
+  /** The state that precedes the entries, or null if the entries start with `subagent.spawned`. */
   readonly rest: RecordSnapshot['rest'] | null;
   readonly asked?: RecordSnapshot['asked'];
   readonly deliveredAt?: RecordSnapshot['deliveredAt'];
   readonly entries: readonly JournalEntry[];
-  /** Why the subagent cannot continue. @defaultValue none */
+  /** The reason why the subagent cannot continue. @defaultValue none */
   readonly problem?: string;
 }
 
 /** The subagents by id, in order of admission. */
 export type RestoredUnits = ReadonlyMap<string, RestoredUnit>;
 
-/** Finds the subagents among the units of a scope. `known`: their states before these entries. */
+/** Finds the subagents among the units in a scope. `known`: their states before the given entries. */
 export function restoredUnits(
   units: ReadonlyMap<string, readonly JournalEntry[]>,
   known: readonly RecordSnapshot[] = [],
@@ -68,7 +68,9 @@ export function restoredUnits(
   return found;
 }
 
-/** Builds a `subagent.spawned` event to replace an unreadable one: its subagent does nothing, and ends as lost. */
+/**
+ * Builds a `subagent.spawned` event as a replacement for an unreadable one. The subagent does nothing and ends as lost.
+ */
 function unknownSpawn({ event }: JournalEntry): SpawnedEvent {
   const { callId, worksFor } = event as Partial<Record<keyof SpawnedEvent, unknown>>;
   return {
@@ -92,16 +94,16 @@ function unknownSpawn({ event }: JournalEntry): SpawnedEvent {
 
 export interface Restored {
   readonly live: readonly SubagentRecord[];
-  /** Ended subagents whose end was not reported. */
+  /** Subagents whose end has not been reported. */
   readonly pending: readonly SubagentRecord[];
-  /** Ended subagents whose end was reported, but whose result was not read. */
+  /** Subagents whose end has been reported but whose result has not been read. */
   readonly unread: readonly SubagentRecord[];
   readonly lost: readonly { readonly record: SubagentRecord; readonly reason: string }[];
 }
 
 type MutableRestored = { -readonly [Name in keyof Restored]: Restored[Name][number][] };
 
-/** Restores the subagents, each for the ports that its entry names. None of them continues yet. */
+/** Restores the subagents, each with the ports that its entry names. None of them resumes yet. */
 export function restoreSubagents(
   host: SubagentHost,
   units: RestoredUnits,
@@ -162,8 +164,8 @@ function restoreOne(
   registry.add(record);
   supervisor.readmit(scope, id);
   instances.enter(record);
-  // The subagent held its instance's lock when the process ended, or when the subagent ended, so no other run may take
-  // the lock first.
+  // The subagent held its instance's lock when it ended or its process died, so no other run may acquire the lock
+  // first.
   if (subagent.step > 0) instances.lock(record, () => {});
   const { totalTokens: tokens, cost = 0 } = subagent.usage;
   const used = { startedAt: bornAt, tokens, cost, steps: subagent.step };
@@ -172,10 +174,10 @@ function restoreOne(
   const end = ports.endOf(id, spawned.callId);
   const knowsEnd = record.deliveredAt !== null || end.isKnown;
   const told = knowsEnd && parent === null ? end.outcome : null;
-  // An earlier process reported the end but could not write it (P1).
+  // An earlier process reported the end but could not write it to the journal (P1).
   if (told && problem === null) ending ??= endingOf(told);
   if (ending && (knowsEnd || parent !== null)) {
-    //   RESTORATION-3. Only the result can be read.
+    //   RESTORATION-3. The subagent cannot be resumed, but its result can be read.
     const { messages } = subagent;
     const at = entries.at(-1)?.at ?? bornAt;
     const recalled = subagent.recall(ending);
@@ -193,7 +195,7 @@ function restoreOne(
   else restored.live.push(record);
 }
 
-/** Restores an ended subagent, of which only the result can be read (RESTORATION-3). */
+/** Restores a subagent that has ended, so that its result can be read (RESTORATION-3). */
 function restoreEnded(
   host: SubagentHost,
   record: SubagentRecord,
@@ -219,8 +221,8 @@ function restoreEnded(
 }
 
 /**
- * Returns the current definition (RESTORATION-2). `problem`: why there is none; the definition is then a placeholder
- * that does nothing.
+ * Returns the definition in the current code (RESTORATION-2). `problem`: the reason why the current code has no
+ * definition. The definition that is returned is then a placeholder that does nothing.
  */
 function definitionOf(
   host: SubagentHost,
@@ -277,7 +279,7 @@ function configOf(
       const made = reconfigureOf(tool)?.(recipe);
       if (made) return made;
     } catch (error) {
-      // Another tool of this kind may know the names.
+      // Another tool of this kind may recognise the names.
       problems.push(error);
     }
   if (problems.length > 0) throw problems[0];

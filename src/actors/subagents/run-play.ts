@@ -1,11 +1,12 @@
-// An engine's run at a worker: executes the run with the ordinary runtime, on the engine's journal, from a turn's news
-// until the run waits. If the engine records its steps, the next turn may continue it from memory.
+// A run that is stored by an engine, as executed by a worker. In each turn, the ordinary runtime executes the run from
+// the engine's journal, with the turn's news, until the run waits. If the engine records the run's steps, the next turn
+// may continue the run from memory.
 //
-// A subagent that a tool runs (`createSubAgentTool`) is a separate run, a child run. A stand-in takes its place in this
-// run: it has no limits, and its single step is the whole child run. This run therefore waits, is cancelled and
-// recovers as with any subagent.
+// A subagent that a tool runs (`createSubAgentTool`) is a separate run, called a child run. In this run, a stand-in
+// takes the subagent's place. The stand-in has no limits, and its single step is the whole child run. This run
+// therefore waits, is cancelled and recovers as it would with any other subagent.
 //
-// Owns:     the run's runtime, the steps for which it waits, and the step that it runs itself.
+// Owns:     the runtime of the run, the steps that the run waits for, and the step that it executes itself.
 // Does not: decide which process executes a turn (run-worker.ts, which defines the invariants), or store anything.
 
 import { withoutUndefined } from '../../values/without-undefined.ts';
@@ -50,9 +51,9 @@ import { lostBy } from './refusal.ts';
 import { ownedService, type OwnedSubagentTree } from './subagent-service.ts';
 
 const MAX_CHILD_ID_CHARS = 200;
-/** The number of turns of the event loop without activity after which a call that waits for subagents counts as started. */
+/** A call that waits for subagents counts as started after this many turns of the event loop without activity. */
 const MAX_BEGINNINGS = 20;
-/** The name of the engine in the journals of runs whose steps the engine records. */
+/** The engine's name in the journals of runs whose steps the engine records. */
 const ENGINE_OF_STEPS = 'run';
 
 /** A subagent that is a child run, as its parent run sees it. */
@@ -61,10 +62,10 @@ interface StandIn {
   readonly onParentClose: OnParentClose;
 }
 
-/** The stand-ins, by the configuration of the tool that runs each one. */
+/** The stand-ins, each stored under the configuration of the tool that runs it. */
 export type StandIns = ReadonlyMap<SubagentConfig, StandIn>;
 
-/** The child run has its own time limit. */
+/** The time limit of a stand-in: none, because the child run has its own. */
 const NO_TIMEOUT_MS = Number.MAX_SAFE_INTEGER;
 
 export function standInsOf(known: ReadonlyMap<string, SubagentConfig>): StandIns {
@@ -81,7 +82,7 @@ export function standInsOf(known: ReadonlyMap<string, SubagentConfig>): StandIns
         runs: 'jobs',
         ...(title ? { title } : {}),
         inputSchema,
-        // The child run has checked its result.
+        // Not checked again, because the child run has already checked its result.
         outputSchema: z.unknown(),
         structured: 'off',
         timeout: NO_TIMEOUT_MS,
@@ -92,7 +93,7 @@ export function standInsOf(known: ReadonlyMap<string, SubagentConfig>): StandIns
   return standIns;
 }
 
-/** Returns the answer of a stand-in's one step. */
+/** Returns the result of a stand-in's only step. */
 function endOf(stored: StoredOutcome | null): JobEnd {
   const outcome = stored && readOutcome(stored);
   if (outcome?.status === 'completed') {
@@ -116,7 +117,7 @@ function endOf(stored: StoredOutcome | null): JobEnd {
   return { failed: { code, message, retryable: false } };
 }
 
-/** The end of a turn: the run has ended, or waits. */
+/** The end of a turn: either the run has ended, or it waits. */
 type TurnEnd =
   | { readonly outcome: Outcome }
   | (Pick<RunTurnEnd, 'waiting' | 'wakeAt' | 'children'> & { readonly steps: readonly RunStep[] });
@@ -124,23 +125,23 @@ type TurnEnd =
 export interface RunPlaySetup {
   readonly standIns: StandIns;
   readonly environment: Environment;
-  /** Runs the steps that a turn may run itself; the engine runs the others. */
+  /** Runs the steps that a turn may execute itself. The engine runs all other steps. */
   readonly steps: JobHandler;
-  /** An engine that keeps the ends of steps, so that steps with `once` may be requested again. Null: none. */
+  /** An engine that stores the results of steps, so that steps with `once` may be requested again. Null: none. */
   readonly kept: Jobs | null;
-  /** The maximum size of a step's end, in bytes. */
+  /** The maximum size of a step's result, in bytes. */
   readonly maxEndBytes: number;
   readonly report: (error: unknown, where: string) => void;
 }
 
-/** A step for which the run waits, but which it does not run itself. */
+/** A step that the run waits for and does not execute itself. */
 interface Wanted {
   readonly job: Job;
   readonly subagentId: string;
   settle(end: JobEnd | Promise<JobEnd>): void;
 }
 
-/** A question or request that people must answer. */
+/** A question or request that a person must answer. */
 interface Asked {
   readonly wait: RunWait;
   answer(answer: RunAnswer): void;
@@ -152,7 +153,7 @@ interface AwaitedChild {
 }
 
 export class RunPlay {
-  /** The mark of the last turn's end; null before it. */
+  /** The marker of the last completed turn, or null before the first turn has ended. */
   mark: string | null = null;
   #turn: RunTurn;
   readonly #config: SubagentConfig;
@@ -161,11 +162,14 @@ export class RunPlay {
   readonly #service: OwnedSubagentTree;
   readonly #standIns: ReadonlyMap<SubagentConfig, StandIn>;
   readonly #asked = new Map<string, Asked>();
-  /** The child runs that this run waits for, by the subagent that each one represents. */
+  /** The child runs that this run waits for, each with the subagent that represents it. */
   readonly #children = new Map<string, AwaitedChild>();
-  /** The wanted steps by their keys. */
+  /** The requested steps by their keys. */
   readonly #wanted = new Map<string, Wanted>();
-  /** The messages that this process has passed to the run, by number; true once a model call reads the message. */
+  /**
+   * The messages that this process has passed to the run, by number; the value is true once a model call has read the
+   * message.
+   */
   readonly #sent = new Map<number, boolean>();
   /** Steps that this process is running. */
   readonly #own = new Map<string, AbortController>();
@@ -176,9 +180,9 @@ export class RunPlay {
   #fail: ((error: unknown) => void) | null = null;
   /** Whether the turn must be attempted again. */
   #isFailed = false;
-  /** Something that the run needs and this worker lacks (RUN-WORKER-6). */
+  /** A resource that the run needs and this worker does not have (RUN-WORKER-6). */
   #lacking: JobError | null = null;
-  /** Whether the run continues without what is missing. */
+  /** Whether the run continues without the resources that are missing. */
   #doesWithout = false;
   #look: (() => void) | null = null;
   #leaving: Promise<void> | null = null;
@@ -192,7 +196,7 @@ export class RunPlay {
     const { order, waiting, journal, since = [] } = turn;
     const { depth = 0, denied = [] } = order.above ?? {};
     const entries = [journal, ...since].flatMap((part) => (typeof part === 'string' ? [] : part));
-    // Each change of the run appends an entry.
+    // Each change to the run appends an entry.
     this.#journal = new PlayJournal(entries, readTraceContext(order.trace) ?? null, () =>
       this.#look?.(),
     );
@@ -202,7 +206,7 @@ export class RunPlay {
       journal: this.#journal,
       jobs: this.#recorded(),
       snapshots: { trim: true },
-      // The engine limits how many steps run at once.
+      // The engine limits the number of concurrent steps.
       maxTotalActive: Number.MAX_SAFE_INTEGER,
     });
     this.#service = ownedService(
@@ -215,7 +219,7 @@ export class RunPlay {
           maxDepth: Math.max(1, defaultSessionLimits.maxDepth - depth),
         },
         onQuestion: (question, signal) => this.#question(question, signal),
-        // A parent run does not answer a child run's requests.
+        // The parent run does not answer the requests of a child run.
         onInput: (request) => (order.above ? null : this.#input(request)),
         onError: report,
       },
@@ -237,7 +241,7 @@ export class RunPlay {
     });
   }
 
-  /** Whether the step that the turn runs itself has started. */
+  /** Whether the step that the turn executes itself has started. */
   get hasBegunStep(): boolean {
     return this.#hasBegunOne;
   }
@@ -246,12 +250,15 @@ export class RunPlay {
     return this.#journal;
   }
 
-  /** Whether the worker lacks something that the run needs, so that the turn was not executed. */
+  /** Whether the turn was not executed because the worker does not have a resource that the run needs. */
   get isLacking(): boolean {
     return this.#lacking !== null;
   }
 
-  /** Leaves the run to its journal; `isTaken`: with a final snapshot. */
+  /**
+   * Drops the run from memory, so that it continues from its journal. `isTaken`: whether a final snapshot is written
+   * first.
+   */
   leave(isTaken = false): Promise<void> {
     const { report } = this.#setup;
     const leave = isTaken ? this.#service.suspend() : this.#service.leave();
@@ -260,17 +267,20 @@ export class RunPlay {
     ));
   }
 
-  /** When the run continues without news, in milliseconds since 1970; null if it waits for news. */
+  /** When the run continues even without news, in milliseconds since 1970, or null if it waits for news. */
   get #wakeAt(): number | null {
     const due = [...this.#asked.values()].map(({ wait: { kind, asked, askedAt } }) =>
       kind === 'question' ? askedAt + (asked as AskedQuestion).timeoutMs : Infinity,
     );
     const next = Math.min(this.#service.nextDueAt, ...due);
-    // A stand-in has no deadline.
+    // A stand-in has no deadline of its own.
     return next >= NO_TIMEOUT_MS ? null : next;
   }
 
-  /** Executes the run until it ends or waits. `doesWithout`: no worker has what this worker lacks. */
+  /**
+   * Executes the run until it ends or waits. `doesWithout`: the run continues without missing resources, because no
+   * other worker has them either.
+   */
   async untilIdle(turn: RunTurn, signal: AbortSignal, doesWithout: boolean): Promise<TurnEnd> {
     this.#turn = turn;
     this.#doesWithout = doesWithout;
@@ -311,7 +321,7 @@ export class RunPlay {
     this.#fail?.(this.#lacking);
   }
 
-  /** Passes the turn's news to the waiting parts of the run. */
+  /** Passes the turn's news on to the parts of the run that are waiting for it. */
   #hear(): void {
     const { news } = this.#turn;
     if (news.type === 'ended')
@@ -322,7 +332,7 @@ export class RunPlay {
     if (news.type === 'answered') this.#asked.get(news.answer.requestId)?.answer(news.answer);
   }
 
-  /** RUN-WORKER-10. Passes the turn's messages on. Returns false if there is none to pass on. */
+  /** RUN-WORKER-10. Passes the turn's messages on to the run. Returns false if there are none. */
   #sends(subagentId: string): boolean {
     const { messages = [], news } = this.#turn;
     for (const nth of this.#sent.keys())
@@ -333,7 +343,7 @@ export class RunPlay {
     const last = unsent.findLast(({ mode }) => mode === 'steer');
     for (const message of unsent) {
       const { nth, id, content, by } = message;
-      // The model call reads all messages, so it is interrupted before it starts.
+      // The next model call must read all messages, so a prepared call that has not started is interrupted.
       const mode = isWaiting && message === last ? 'interrupt' : message.mode;
       this.#sent.set(nth, false);
       const sent = this.#service.send(
@@ -347,7 +357,7 @@ export class RunPlay {
     return unsent.length > 0;
   }
 
-  /** Returns whether the subagent's next model call is prepared, but has not started. */
+  /** Returns whether the subagent's next model call has been prepared but not started. */
   #isBeforeModelCall(subagentId: string): boolean {
     const { underWay = [] } = this.#turn;
     const own = [...this.#wanted.values()].filter((wanted) => wanted.subagentId === subagentId);
@@ -356,7 +366,7 @@ export class RunPlay {
     );
   }
 
-  /** The messages of this turn that were read. */
+  /** The messages from this turn that a model call has read. */
   get read(): readonly number[] {
     const { messages = [] } = this.#turn;
     return messages.flatMap(({ nth }) => (this.#sent.get(nth) ? [nth] : []));
@@ -394,7 +404,7 @@ export class RunPlay {
         const wakeAt = this.#wakeAt;
         const isAwaiting = this.#asked.size + this.#children.size + this.#wanted.size > 0;
         const hasEnd = wakeAt === null ? isAwaiting : wakeAt > clock.now();
-        // A call that spawns a subagent, or waits for one, does not report its start.
+        // A call that spawns a subagent or waits for one does not report that it has started.
         if (this.#isIdle && this.#isBeginningToWait && beginnings < MAX_BEGINNINGS) {
           beginnings += 1;
           again();
@@ -430,9 +440,9 @@ export class RunPlay {
   }
 
   /**
-   * Whether the run waits (RUN-WORKER-2). The turn's journal is written synchronously, so an answer has reached its
-   * subagent when this is checked (RUN-WORKER-3). A parent that waits for a subagent also waits for everything that the
-   * subagent waits for.
+   * Whether the run can do nothing more in this turn (RUN-WORKER-2). The turn's journal is written synchronously, so an
+   * answer has already reached its subagent when this is checked (RUN-WORKER-3). A parent that waits for a subagent
+   * also waits for everything that the subagent waits for.
    */
   get #isIdle(): boolean {
     if (this.#underWay > 0) return false;
@@ -455,7 +465,7 @@ export class RunPlay {
     );
   }
 
-  /** The only thing for which the run waits, if that is one step and the engine runs no other; otherwise null. */
+  /** The only thing that the run waits for, if it is a single step and the engine runs no other step, or null. */
   get #lone(): Wanted | null {
     const { steps, underWay = [] } = this.#turn;
     const others = this.#asked.size + this.#children.size + underWay.length;
@@ -464,7 +474,7 @@ export class RunPlay {
     return lone;
   }
 
-  /** RUN-WORKER-1. The step that this turn runs itself. */
+  /** RUN-WORKER-1. The step that this turn executes itself. */
   get #stepOfThisTurn(): Wanted | null {
     const { news } = this.#turn;
     const lone = this.#lone;
@@ -473,7 +483,7 @@ export class RunPlay {
     return this.#isOnce(lone.job) && !isRecorded ? null : lone;
   }
 
-  /** The steps that the turn leaves to the next turn, or to the engine. */
+  /** The steps that this turn leaves to the next one or to the engine. */
   get #left(): readonly RunStep[] {
     const { underWay = [] } = this.#turn;
     const lone = this.#lone;
@@ -484,7 +494,7 @@ export class RunPlay {
     });
   }
 
-  /** Returns whether the step must be neither started nor requested again. */
+  /** Returns whether the step must not be started or requested a second time. */
   #isOnce({ once }: Pick<Job, 'once'>): boolean {
     return once && !this.#setup.kept;
   }
@@ -512,13 +522,13 @@ export class RunPlay {
     } catch (error) {
       if (signal.aborted) return cancelledEnd();
       if (this.#isOnce(job)) return { lost: true };
-      // Another attempt at the turn runs the step again.
+      // Another attempt at the turn repeats the step.
       this.#fail?.(error);
       throw error;
     }
   }
 
-  /** Runs work of this process that delays the end of the turn. */
+  /** Runs work in this process. The turn does not end before the work is done. */
   async #under<T>(work: () => Promise<T>): Promise<T> {
     this.#underWay += 1;
     try {
@@ -545,7 +555,7 @@ export class RunPlay {
     return answered.then(({ content }) => content ?? null);
   }
 
-  /** Resolves in the turn with the answer. */
+  /** Resolves in the turn that receives the answer. */
   #ask(asked: Omit<RunWait, 'askedAt'>): Promise<RunAnswer> {
     const { requestId } = asked;
     const { news, waiting } = this.#turn;
@@ -559,7 +569,7 @@ export class RunPlay {
     });
   }
 
-  /** RUN-WORKER-4. Resolves in the turn with the outcome. */
+  /** RUN-WORKER-4. Resolves in the turn that receives the outcome. */
   async #ended(
     subagent: Subagent,
     { onParentClose }: StandIn,
@@ -581,7 +591,7 @@ export class RunPlay {
     }));
   }
 
-  /** Adds a wait of the run to `waiting`, until it has its end or the signal aborts. */
+  /** Adds something that the run waits for to `waiting`, until it settles or the signal aborts. */
   #endIn<Waiting>(
     waiting: Map<string, Waiting>,
     key: string,
@@ -592,7 +602,7 @@ export class RunPlay {
     if (signal.aborted) return raceAbort(promise, signal);
     const over = (): void => {
       signal.removeEventListener('abort', over);
-      // A later wait may have the same key.
+      // A later wait may have the same key as this one.
       if (waiting.get(key) === wait) waiting.delete(key);
     };
     const wait = made((end) => {
@@ -605,21 +615,21 @@ export class RunPlay {
     return raceAbort(promise, signal);
   }
 
-  /** Returns the id of the subagent that a job's step belongs to. */
+  /** Returns the id of the subagent that a job belongs to. */
   #subagentOf(key: string): string {
     const prefix = `${this.#turn.order.id}/`;
     const [id = ''] = key.startsWith(prefix) ? key.slice(prefix.length).split(':', 1) : [];
     return id;
   }
 
-  /** Returns the stand-in to which a job's step belongs; null if the step belongs to an ordinary subagent. */
+  /** Returns the stand-in that a job belongs to, or null if the job belongs to an ordinary subagent. */
   #standInOf(job: Job): [Subagent, StandIn] | null {
     const subagent = this.#service.get(this.#subagentOf(job.key));
     const standIn = subagent && this.#standIns.get(subagent.definition.source);
     return standIn ? [subagent, standIn] : null;
   }
 
-  /** Returns the engine that records each step in the run's history. */
+  /** Returns the engine that records each step as part of the run's history. */
   #recorded(): Jobs {
     return {
       name: ENGINE_OF_STEPS,
@@ -629,7 +639,7 @@ export class RunPlay {
       cancel: (key) => {
         const own = this.#own.get(key);
         own?.abort(new JobError('CANCELLED', 'The step was cancelled', { retryable: false }));
-        // The engine stops the steps that it has started; a turn that was broken off left this one.
+        // The engine stops the steps that it started itself. This step was left behind by a turn that did not finish.
         if (!own && !this.#turn.underWay?.includes(key)) this.#setup.kept?.cancel(key);
       },
       run: async (job, { signal }) => {
@@ -643,7 +653,7 @@ export class RunPlay {
     };
   }
 
-  /** Resolves in the turn that runs the step or receives its end. */
+  /** Resolves in the turn that executes the step or receives its result. */
   #wait(job: Job, signal: AbortSignal): Promise<JobEnd> {
     const { key } = job;
     const subagentId = this.#subagentOf(key);
@@ -652,8 +662,8 @@ export class RunPlay {
 }
 
 /**
- * Returns a child run's id, the same in every turn. It is computed without a crypto digest, which the sandbox of an
- * engine's workflow may lack.
+ * Returns the id of a child run, which is the same in every turn. It is computed without a crypto digest, because an
+ * engine's workflow sandbox may not provide one.
  */
 function childIdOf(runId: string, subagentId: string): string {
   const id = `${runId}/${subagentId}`;
@@ -661,12 +671,12 @@ function childIdOf(runId: string, subagentId: string): string {
   return `${shortHashOf(runId)}${shortHashOf(`above ${runId}`)}/${subagentId}`;
 }
 
-/** A run's journal at a worker: the engine's entries, and the later ones. */
+/** A run's journal at a worker: the entries from the engine and those added later. */
 class PlayJournal implements Journal {
   #entries: JournalEntry[];
   /** The number of entries that the engine has. */
   #known: number;
-  /** Whether the engine's journal has more entries at its beginning. */
+  /** Whether the engine's journal already contains entries. */
   #isTrimmed = false;
   /** The size of the entries, in characters of JSON. */
   #chars = 0;
@@ -696,7 +706,7 @@ class PlayJournal implements Journal {
     return [...this.#entries];
   }
 
-  /** Returns the program's span as the parent of the steps' spans: a turn has no span. */
+  /** Returns the program's span, which is the parent of the steps' spans because a turn has none of its own. */
   traceContextOf(): TraceContext | null {
     return this.#trace;
   }
@@ -708,7 +718,7 @@ class PlayJournal implements Journal {
     this.#isTrimmed = true;
   }
 
-  /** Returns the entries that the engine lacks, or all entries if they replace the engine's. */
+  /** Returns the entries that the engine does not have yet, or all entries if they replace those of the engine. */
   taken(): Pick<RunTurnEnd, 'journal' | 'isMore'> {
     const isMore = !this.#isTrimmed && this.#known > 0;
     const journal = isMore ? this.#entries.slice(this.#known) : [...this.#entries];

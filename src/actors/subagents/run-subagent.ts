@@ -1,16 +1,18 @@
-// One subagent without a conversation: a program gives it a task and receives its outcome. The program takes the user's
-// place; otherwise the subagent works as in a session.
+// A subagent without a conversation. A program gives it a task and receives its outcome. The program also takes the
+// place of the user. In all other respects, the subagent works as in a session.
 //
-// A run with an id outlives the process that started it. A run with the same id resumes it from the last step, or
-// resolves with the stored outcome. It is a separate service, with one subagent.
+// A run with an id outlives the process that started it. Starting a run with the same id resumes it from the last step,
+// or resolves with the stored outcome. A run is a separate service with one subagent.
 //
-// Owns:     the promise of the outcome, the scope that a runtime's runs share, and the ids of the runs in this process.
+// Owns:     the promise of the outcome, the scope that the runs of a runtime share, and the ids of the runs in this
+//           process.
 // Does not: do the work of the subagent service (subagent-service.ts).
 //
 // Invariants
-//   RUN-SUBAGENT-N-1. `result` resolves once, with the outcome, after the instance was disposed. It never rejects.
-//   RUN-SUBAGENT-KR-1. An id identifies one run across all processes; the journal stores its outcome permanently. A
-//       different request with this id is `lost` (`ID_REUSED`), and the run is not affected.
+//   RUN-SUBAGENT-N-1. `result` resolves once, with the outcome, after the instance has been disposed. It never rejects.
+//   RUN-SUBAGENT-KR-1. An id identifies one run across all processes. The journal keeps its outcome until the run is
+//       deleted. If a different request has this id, the result is `lost` (`ID_REUSED`), and the existing run is not
+//       affected.
 //   RUN-SUBAGENT-2. If the journal is unreachable, a run with an id resolves as `lost`, and nothing is stored.
 
 import { withoutUndefined } from '../../values/without-undefined.ts';
@@ -60,52 +62,55 @@ export interface RunSubagentOptions extends ProgramHandlers, OutcomeOptions {
   /** The runtime that executes the run. */
   readonly runtime: Runtime;
   /**
-   * The id of the run, unique in the journal. In another process, or after a crash, the same id means the same run: it
-   * resumes from its last step, or resolves with the stored outcome. With a different subagent or task, the result is
-   * `lost` (`ID_REUSED`), and the existing run is not affected. `journal.forget(id)` deletes the run. @defaultValue
-   * none: the run ends with the process
+   * The id of the run, which is unique in the journal. In another process or after a crash, the same id means the same
+   * run: it resumes from its last step, or resolves with the stored outcome. With a different subagent or task, the
+   * result is `lost` (`ID_REUSED`), and the existing run is not affected. `journal.forget(id)` deletes the run.
+   * @defaultValue none: the run ends with the process
    */
   readonly id?: string;
   /**
-   * The engine that keeps the run under its `id` and wakes it: `restateRuns(…)`, `temporalRuns(…)`. A `runWorker`
-   * executes its turns and finds the configuration by name; this process answers its questions, and may die. Refused
-   * together with options that belong to the worker: `model`, `onProgress`, `onStep`, `onCallInDoubt` and those for
-   * outcomes. @defaultValue none: this process executes the run, and the runtime's journal stores it
+   * The engine that stores the run under its `id` and resumes it: `restateRuns(…)`, `temporalRuns(…)`. A `runWorker`
+   * executes the run's turns and finds the configuration by name. This process answers the run's questions, but the run
+   * survives if the process dies. Cannot be combined with options that belong to the worker: `model`, `onProgress`,
+   * `onStep`, `onCallInDoubt` and the options for outcomes. @defaultValue none: this process executes the run, and the
+   * runtime's journal stores it
    */
   readonly engine?: RunEngine;
   /**
-   * The user for whom the run works, as the program vouches: tools receive the identity as `requester`.
+   * The user on whose behalf the run works. The program must have verified this identity, which tools receive as
+   * `requester`.
    * @defaultValue none
    */
   readonly by?: string;
   /**
-   * The `traceparent` header (W3C) of the caller's span, the parent of this run's spans in `tracedJournal`, or, with an
-   * `engine`, in `tracedHandler` at its workers. An invalid one is ignored. @defaultValue none: a new trace
+   * The W3C `traceparent` header of the caller's span. That span becomes the parent of this run's spans in
+   * `tracedJournal`, or, with an `engine`, in `tracedHandler` at its workers. An invalid header is ignored.
+   * @defaultValue none: a new trace
    */
   readonly traceparent?: string;
-  /** The model for a configuration without a model. */
+  /** The model for configurations that do not specify one. */
   readonly model?: LanguageModel;
-  /** When it aborts, cancels the run with its reason, like `cancel`. @defaultValue none */
+  /** When this signal aborts, the run is cancelled with the signal's reason, as by `cancel`. @defaultValue none */
   readonly abortSignal?: AbortSignal;
-  /** Receives errors that do not end the run: a model call that is retried, a hook that throws. */
+  /** Receives errors that do not end the run, such as a model call that is retried or a hook that throws an error. */
   readonly onError?: (error: unknown, where: string) => void;
 }
 
-/** A run. `Output`: the type of the results (`outputSchema`). */
+/** A run. `Output`: the type of the result (`outputSchema`). */
 export interface SubagentRun<Output = unknown> {
-  /** The given id, or the subagent's id. */
+  /** The id that was passed or, without one, the id of the subagent. */
   readonly id: string;
   /**
-   * The outcome. Never rejects. With an `id`, it is also `lost`, with the error's code, if the journal is unreachable
-   * (the run can then be repeated), or if another process has the run (`SCOPE_IN_USE`).
+   * The outcome. Never rejects. With an `id`, the result is also `lost`, with the error's code, if the journal is
+   * unreachable (the run can then be repeated) or if another process has the run (`SCOPE_IN_USE`).
    */
   readonly result: Promise<Outcome<Output>>;
   /**
-   * Sends the subagent a message from the program. Resolves when a model call reads it, or when it is certain that none
-   * will: the run ended first, or has 100 unread messages (25 on an engine). A message repeated with the same
-   * `idempotencyKey`, even by another process, is read once.
+   * Sends the subagent a message from the program. Resolves when a model call reads the message, or when none will,
+   * because the run has ended or already has 100 unread messages (25 on an engine). A message repeated with the same
+   * `idempotencyKey`, even by another process, is read only once.
    * @throws {ConfigurationError} if the message is not a string of 1 to 100,000 characters, or an option is unknown or
-   *   wrong (rejects, with no other error).
+   *   invalid (rejects, with no other error).
    */
   send(content: string, options?: RunMessageOptions): Promise<RunMessageReceipt>;
   /** Cancels the run, unless it has ended. */
@@ -116,16 +121,16 @@ export type { RunMessageReceipt } from './engine-run.ts';
 
 /** The options of a message to a run. */
 export interface RunMessageOptions extends Pick<SendRequest, 'mode' | 'idempotencyKey'> {
-  /** The author of the message, for whose identity the program vouches. @defaultValue none */
+  /** The identity of the message's author. The program must have verified it. @defaultValue none */
   readonly by?: string;
 }
 
 /**
- * Starts a subagent that works for a program instead of a conversation. Its requests (`request_input`) go to `onInput`;
- * without that handler, they are not answered. An instance with `lifetime: 'session'` lasts as long as its run. Without
- * an `id`, no durable journal stores the run.
- * @throws {ConfigurationError} if the configuration cannot work, or the task lacks its declared inputs.
- * @throws {CapacityError} if 100,000 runs of the runtime have not ended.
+ * Starts a subagent that works for a program and not in a conversation. Its requests (`request_input`) go to `onInput`.
+ * Without this handler, they are not answered. An instance with `lifetime: 'session'` exists as long as its run.
+ * Without an `id`, the run is not stored in a durable journal.
+ * @throws {ConfigurationError} if the configuration is unusable, or if the task does not have its declared inputs.
+ * @throws {CapacityError} if the runtime has 100,000 runs that have not ended.
  */
 export function runSubagent(
   config: SubagentConfig,
@@ -140,12 +145,15 @@ export function runSubagent(
   return run;
 }
 
-/** A run, as seen by the process that executes it. */
+/** A run in the process that executes it. */
 export interface StartedRun {
   readonly run: SubagentRun;
-  /** Leaves the run to its journal, from which its id resumes it. For a run without an id, does nothing and returns false. */
+  /**
+   * Suspends the run, so that a run with the same id can resume it from the journal. Without an id, does nothing and
+   * returns false.
+   */
   leave(): boolean;
-  /** The digest of the run's request. @defaultValue none if the run has no id, or an engine keeps it */
+  /** The digest of the run's request. @defaultValue none if the run has no id, or an engine stores it */
   readonly digest?: string;
 }
 
@@ -157,7 +165,7 @@ function cancelWith(signal: AbortSignal, run: SubagentRun): void {
 }
 
 /**
- * Starts a run with checked arguments. `changed` receives its subagents' views as they change.
+ * Starts a run whose arguments have been validated. `changed` receives the view of a subagent whenever it changes.
  * @throws as `runSubagent`.
  */
 export function startRun(
@@ -177,7 +185,7 @@ export function startRun(
   checkNeeds(own.name, own, { model, jobs, price });
   checkToolNames(own.name, own);
   const [outcomes, handlers] = splitOutcomeOptions(rest);
-  // An actor's run has a separate scope, so that the actors below it are its own.
+  // The run of an actor gets a scope of its own, so that it contains only the actor's subagents.
   const { tree, host } = changed ? openScope(runtime) : scopeOf(runtime);
   const { promise: result, resolve } = Promise.withResolvers<Outcome>();
   const ports = new ProgramPorts({
@@ -257,7 +265,7 @@ export const taskSchema = z.union(
   { error: 'expected words, or { description, args } of JSON' },
 );
 
-/** @throws {ConfigurationError} if an option is unknown or wrong. */
+/** @throws {ConfigurationError} if an option is unknown or invalid. */
 export function checkRun(where: string, config: SubagentConfig, options: RunSubagentOptions): void {
   checkIsObject(`${where}(config)`, config, EXAMPLE);
   readable(`${where}(config)`, config);
@@ -280,7 +288,7 @@ export function checkMessage(content: string, options: RunMessageOptions): void 
   checkedBy('run.send(content, options)', { by: options.by });
 }
 
-/** Sends a message to the subagent of a run. */
+/** Sends a message to a run's subagent. */
 async function sendTo(
   service: Pick<SubagentTree, 'send'>,
   subagentId: string,
@@ -301,7 +309,7 @@ interface Scope {
 
 const scopes = new WeakMap<Runtime, Scope>();
 
-/** Returns the scope of a runtime's runs, which share limits but do not see each other. */
+/** Returns the scope in which a runtime's runs share limits but cannot see each other. */
 function scopeOf(runtime: Runtime): Scope {
   const scope = scopes.get(runtime) ?? openScope(runtime);
   scopes.set(runtime, scope);
@@ -318,7 +326,7 @@ function openScope(runtime: Runtime): Scope {
     maxConcurrentPerSession: Number.MAX_SAFE_INTEGER,
     maxLivePerSession: 100_000,
     maxTotalPerSession: Number.MAX_SAFE_INTEGER,
-    // The run's caller has its result.
+    // The result is not kept, because the caller of the run already has it.
     stateRetentionMs: 0,
   };
   const noProgram = new ProgramPorts({
@@ -333,7 +341,7 @@ function openScope(runtime: Runtime): Scope {
   return { tree, host };
 }
 
-/** The options that apply to a run on an engine. */
+/** The options of a run on an engine. */
 const WITH_ENGINE = new Set([
   'runtime',
   'engine',
@@ -345,7 +353,7 @@ const WITH_ENGINE = new Set([
   'onError',
 ]);
 
-/** @throws {ConfigurationError} for a run without an id, and for options that only its worker could apply. */
+/** @throws {ConfigurationError} for a run without an id, and for options that only the run's worker could apply. */
 function onEngine(
   engine: RunEngine,
   config: SubagentConfig,
@@ -397,14 +405,14 @@ const UNBEGUN = { applied: false, reason: 'The run did not begin' } as const;
 
 const running = new WeakMap<Runtime, Map<string, StartedRun>>();
 
-/** Returns the run with this id in this process; null if there is none, or its request has a different digest. */
+/** Returns the run with this id in this process, or null if there is none or its request has a different digest. */
 export function runUnder(runtime: Runtime, id: string, digest: string): SubagentRun | null {
   const known = running.get(runtime)?.get(id);
   return known?.digest === digest ? known.run : null;
 }
 
 /**
- * @throws {ConfigurationError} if the configuration cannot work, or another scope has taken the id.
+ * @throws {ConfigurationError} if the configuration is unusable or another scope uses the id.
  */
 function keptRun(
   id: string,
@@ -432,10 +440,11 @@ function keptRun(
       ...serviceOptions,
       id,
       configs: { [config.name]: config },
-      // Without this handler, no component answers.
+      // Without this handler, the request is not answered.
       onInput,
       onError: (error, where) => {
-        // The run continues in another process, or not at all. Settled before the handler, which may throw.
+        // The run continues in another process, or not at all. Settled before the handler is called, because the
+        // handler may throw.
         if (isA(error, JournalError) && isForGood(error)) settle(lostBy(error));
         (onError ?? inTerminal)(error, where);
       },
@@ -448,7 +457,7 @@ function keptRun(
       if (chunk.type === 'ended' && chunk.parentId === null) resolve(chunk.outcome);
     });
   });
-  /** The id of the run's subagent; null if it did not start. */
+  /** The id of the run's subagent, or null if no subagent was started. */
   const spawned = Promise.withResolvers<string | null>();
   let cancelled: string | null = null;
   const cancel = (): void => {
@@ -464,7 +473,7 @@ function keptRun(
       const { code, message } = receipt.error;
       throw new OffstageError(code, message);
     }
-    // A recovery reports no changes, so the views of restored subagents are reported here.
+    // A recovery does not report changes, so the views of restored subagents are reported here.
     if (changed) for (const view of service.views) changed(view);
     cancel();
     spawned.resolve(receipt.subagentId);
@@ -482,7 +491,7 @@ function keptRun(
       spawned.resolve(null);
     });
   const result = settled.then(async (outcome) => {
-    // The journal stores the outcome for later runs with this id.
+    // The journal keeps the outcome for later runs with this id.
     await service.suspend();
     runs.delete(id);
     return outcome;

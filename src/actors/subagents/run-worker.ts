@@ -1,32 +1,36 @@
-// The turns of runs that an engine keeps (ports/run-flow.ts): each turn executes the run with the ordinary runtime,
-// from the engine's journal (run-play.ts).
+// Executes the turns of runs that an engine stores (ports/run-flow.ts). In each turn, the ordinary runtime executes the
+// run from the engine's journal (run-play.ts).
 //
-// A step is an entry of the engine's history of the run: a turn ends before the next step that the engine must record.
-// With `jobs`, the step is requested from another engine that keeps its end, so the request may be repeated.
+// A step is an entry in the engine's history of the run, so a turn ends before the next step that the engine must
+// record. With `jobs`, the step is requested from another engine, which stores its result, so the request may be
+// repeated.
 //
 // Owns:     the configurations by name; the runs that this process keeps in memory for their next turn.
-// Does not: execute a run, or store data that another process needs.
+// Does not: execute a run, or store data that other processes need.
 //
 // Invariants
-//   RUN-WORKER-1. A repeated turn wants the same steps with the same keys: subagents' ids depend on the run and on the
-//       calls that spawned them. A step that must not be repeated starts only in a turn that knows that the engine has
-//       recorded it, unless it is a job whose end another engine keeps.
-//   RUN-WORKER-2. A turn ends when the run has ended, or needs people, time or the engine's steps to continue.
-//   RUN-WORKER-3. An answer reaches the run in the turn that contains it, unless its question is no longer open.
-//   RUN-WORKER-4. A subagent that is a child run has the child run's outcome, even a failure; the child run is
-//       requested with the same id in every turn until its call is over.
+//   RUN-WORKER-1. A repeated turn requests the same steps with the same keys, because subagents' ids are derived from
+//       the run and from the calls that spawned them. A step that must not be repeated starts only in a turn in which
+//       the engine is known to have recorded it. The exception is a job whose result is stored by another engine.
+//   RUN-WORKER-2. A turn ends when the run has ended, or when the run cannot continue without a person, time or the
+//       engine's steps.
+//   RUN-WORKER-3. An answer reaches the run in the turn that contains it, unless its question is over.
+//   RUN-WORKER-4. A subagent that is a child run has the same outcome as the child run, even if that is a failure. The
+//       child run is requested with the same id in every turn until its call is over.
 //   RUN-WORKER-5. A child run has no more authority than the subagent would have had in this run: the same denied
-//       calls, answering identities and depth. A subagent with a budget, or with granted or denied tools, stays part of
-//       this run (P8).
-//   RUN-WORKER-6. A turn that this worker cannot execute, because another version wrote its journal or started it, or
-//       because the worker lacks a configuration, tool or subagent of the run, is left to other workers; the same holds
-//       for a step. No run is therefore lost while old and new workers coexist. After `offerMs`, it is assumed that no
-//       worker has what is missing, and the run continues without it.
-//   RUN-WORKER-8. The steps of subagents that the run spawns run like the run's own steps, whatever their configuration says.
-//   RUN-WORKER-9. Only the process whose turn the engine has recorded (recognised by its mark) continues a run from
-//       memory; every other process executes it from the journal.
-//   RUN-WORKER-10. A program's message reaches the run at the start of the first turn that has it, and again if another
-//       process continues the run; the run reads it once, by its id. A turn reports which of its messages were read.
+//       calls, the same identities that may answer, and the same depth. A subagent with a budget, or with granted or
+//       denied tools, stays part of this run (P8).
+//   RUN-WORKER-6. A turn is left to other workers if this worker cannot execute it: another version wrote its journal
+//       or started it, or the worker does not have a configuration, tool or subagent that the run needs. A step is left
+//       to other workers for the same reasons. Therefore, no run is lost while old and new workers run side by side.
+//       After `offerMs`, the worker assumes that no worker has what is missing, and the run continues without it.
+//   RUN-WORKER-8. The steps of subagents that the run spawns are run like its own steps, whatever their configuration
+//       says.
+//   RUN-WORKER-9. A run is continued from memory only by the process whose turn the engine has recorded (identified by
+//       its marker). Every other process executes the run from the journal.
+//   RUN-WORKER-10. A program's message reaches the run at the start of the first turn that contains it, and again if
+//       another process continues the run. The message's id ensures that the run reads it only once. A turn reports
+//       which of its messages have been read.
 
 import { z } from 'zod';
 import type { TraceContext } from '../../values/traceparent.ts';
@@ -70,32 +74,40 @@ import { RunPlay, standInsOf } from './run-play.ts';
 
 /** The options of `runWorker`. */
 export interface RunWorkerOptions {
-  /** The source of time and randomness: `nodeEnvironment()` of `offstage/node`. */
+  /** The source of time and random values: `nodeEnvironment()` of `offstage/node`. */
   readonly environment: Environment;
   /**
-   * The configurations of the runs, found by their `name`. Each needs `runs: 'jobs'`, as do the configurations of their tools.
+   * The configurations of the runs, identified by their `name`. Each needs `runs: 'jobs'`, and so do the configurations
+   * that their tools run.
    */
   readonly configs: Readonly<Record<string, SubagentConfig>>;
   /**
-   * Runs the steps where the engine calls: `jobWorker({ … })`. Each step is an entry of the run's workflow.
+   * Runs the steps in the process that the engine calls: `jobWorker({ … })`. Each step is an entry in the run's
+   * workflow.
    * @defaultValue none: `jobs` is required
    */
   readonly steps?: JobHandler;
   /**
-   * The engine that runs the steps elsewhere and keeps their ends: `restateJobs(…)`, `temporalJobs(…)`. Each step is
-   * also a separate invocation. @defaultValue none: `steps` is required
+   * The engine that runs the steps in other processes and stores their results: `restateJobs(…)`, `temporalJobs(…)`.
+   * Each step is also a separate invocation. @defaultValue none: `steps` is required
    */
   readonly jobs?: Jobs;
   /**
-   * How long a turn or step is left to other workers if this worker lacks something that it needs, in milliseconds:
-   * longer than a deploy takes. After that, a run without its configuration ends as lost (`NOT_RECOVERABLE`), and any
-   * other run continues without what is missing.
+   * How long a turn or step is left to other workers if this worker does not have something that it needs, in
+   * milliseconds. Choose a time that is longer than a deployment takes. After that, a run whose configuration is
+   * missing ends as lost (`NOT_RECOVERABLE`), and any other run continues without what is missing.
    * @defaultValue 600000, ten minutes
    */
   readonly offerMs?: number;
-  /** The maximum length of a run's journal, in characters; a longer one ends the run. @defaultValue 1500000 */
+  /**
+   * The maximum length of a run's journal, in characters. If the journal becomes longer, the run ends. @defaultValue
+   * 1500000
+   */
   readonly maxChars?: number;
-  /** Receives errors that end no run: a failed engine call that is retried, an answer that matches no question. */
+  /**
+   * Receives errors that do not end a run, such as an engine call that is retried or an answer that belongs to no
+   * question.
+   */
   readonly onError?: (error: unknown, where: string) => void;
 }
 
@@ -112,9 +124,9 @@ const optionsSchema = z.strictObject({
 } satisfies ChecksOf<RunWorkerOptions>);
 
 /**
- * Creates the handler that executes turns of runs: for `restateRunWorkflow`, `temporalRunActivities`.
- * @throws {ConfigurationError} if an option is unknown or wrong: jobs that keep no ends, and configurations whose steps
- *   a repeated turn would repeat (RUN-WORKER-1).
+ * Creates the handler that executes the turns of runs: for `restateRunWorkflow`, `temporalRunActivities`.
+ * @throws {ConfigurationError} if an option is unknown or invalid, for example if the jobs store no results, or if a
+ *   repeated turn would repeat the steps of a configuration (RUN-WORKER-1).
  */
 export function runWorker(options: RunWorkerOptions): RunHandler {
   check('runWorker(options)', optionsSchema, options);
@@ -136,7 +148,7 @@ export function runWorker(options: RunWorkerOptions): RunHandler {
   return runHandler(options, known);
 }
 
-/** Checks a configuration, and those that its tools run as subagents, and adds them to `known`. */
+/** Validates a configuration and those that its tools run as subagents, and adds them all to `known`. */
 function learn(known: Map<string, SubagentConfig>, path: string, config: SubagentConfig): void {
   const definition = checkSubagentConfig(config, path);
   const { name, runs } = definition;
@@ -163,7 +175,7 @@ const boundsSchema = z.strictObject({
   denied: z.array(z.string()),
   answerableBy: z.array(z.string()).exactOptional(),
 }) satisfies z.ZodType<RunBounds>;
-/** Unknown fields are refused: a later version added them, and without them the turn would be a different one. */
+/** Unknown fields are refused, because ignoring what a later version added could change the turn. */
 const turnSchema = z.strictObject({
   order: z.strictObject({
     id: z.string(),
@@ -177,7 +189,7 @@ const turnSchema = z.strictObject({
     by: z.string().exactOptional(),
     above: boundsSchema.exactOptional(),
     packed: z.string().exactOptional(),
-    // For tracing only: an invalid context is ignored.
+    // Used only for tracing, so an invalid context is ignored.
     trace: z.custom<TraceContext>().exactOptional(),
   } satisfies ChecksOf<RunOrder>),
   number: z.number(),
@@ -207,8 +219,8 @@ const turnSchema = z.strictObject({
 /** The maximum number of runs in memory while the engine runs their steps. */
 const MAX_KEPT = 1_000;
 /**
- * The maximum number of runs in memory while people have their questions, for quick answers. Each takes some 30 KB,
- * even if another process receives the answer.
+ * The maximum number of runs that stay in memory while they wait for a person, so that answers are processed quickly.
+ * Each run takes some 30 KB, even if another process receives the answer.
  */
 const MAX_KEPT_ASKING = 100;
 
@@ -219,7 +231,7 @@ const MAX_REFUSED = 10_000;
 class Offers {
   readonly #environment: Environment;
   readonly #offerMs: number;
-  /** When this process first refused each turn or step, by key. */
+  /** When this process refused each turn or step for the first time, by key. */
   readonly #since = new Map<string, number>();
 
   constructor(environment: Environment, offerMs: number) {
@@ -227,7 +239,7 @@ class Offers {
     this.#offerMs = offerMs;
   }
 
-  /** Returns whether the time for other workers is over. */
+  /** Returns whether this turn or step has been left to other workers for long enough. */
   isOver(key: string): boolean {
     const since = this.#since.get(key);
     return since !== undefined && this.#environment.clock.now() - since >= this.#offerMs;
@@ -273,7 +285,7 @@ function runHandler(
     return { at, journal: [], waiting: [], wakeAt: null, outcome };
   }
 
-  /** Returns the run that this process has in memory, or a new one; or the error that prevents it. */
+  /** Returns the run that this process has in memory, or a new one, or the error that prevents it. */
   function playOf(turn: RunTurn): RunPlay | OffstageError {
     const read = turnSchema.safeParse(turn);
     if (!read.success)
@@ -292,7 +304,7 @@ function runHandler(
     const isHeld = holds(turn);
     const kept = plays.take(order.id) ?? asking.take(order.id);
     if (kept && isHeld) return kept;
-    // Another process has executed turns since.
+    // Another process has executed turns of the run since then.
     void kept?.leave();
     const { answerableBy = order.above?.answerableBy } = config;
     const bound = answerableBy === config.answerableBy ? config : { ...config, answerableBy };
@@ -330,7 +342,7 @@ function runHandler(
         const { read } = play;
         const told = read.length > 0 ? { read } : {};
         if ('outcome' in rest) return { ...ended(rest.outcome), ...told };
-        // A snapshot may be shorter than a long journal.
+        // A snapshot may be shorter than the journal that has become too long.
         const isLong = play.journal.chars > maxChars;
         if (isLong) await play.leave(true);
         if (isLong && play.journal.chars > maxChars)
@@ -346,7 +358,7 @@ function runHandler(
         const at = environment.clock.now();
         const end = { at, waiting, ...told, wakeAt, children, outcome: null };
         const mark = environment.ids.next('turn');
-        // This process continues the run if it receives the next turn.
+        // If this process receives the next turn, it continues the run.
         isKept = steps.length + waiting.length > 0 && !isLong;
         play.mark = mark;
         if (isKept) (steps.length > 0 ? plays : asking).keep(id, play);
@@ -367,7 +379,8 @@ function runHandler(
 }
 
 /**
- * Requests a step from another engine. A step for which the run no longer waits is asked to stop.
+ * Requests a step's result from another engine. If the run no longer waits for the step, the engine is asked to stop
+ * it.
  * @throws {JobError} if the step may be requested again.
  */
 async function askedOf(jobs: Jobs, job: Job, signal: AbortSignal): Promise<JobEnd> {
@@ -387,7 +400,7 @@ async function askedOf(jobs: Jobs, job: Job, signal: AbortSignal): Promise<JobEn
   }
 }
 
-/** Runs in memory by id, starting with those that have gone longest without a turn, which are dropped first. */
+/** The runs in memory by id. The run whose last turn is the longest ago comes first and is dropped first. */
 class KeptPlays {
   readonly #plays = new Map<string, RunPlay>();
   readonly #max: number;

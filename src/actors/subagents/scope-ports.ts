@@ -1,4 +1,4 @@
-// The interface of the session or program for which a scope's subagents work.
+// The interface of the session or program that a scope's subagents work for.
 
 import type { LanguageModel } from 'ai';
 import type { SubagentView } from '../contracts/session-views.ts';
@@ -15,82 +15,90 @@ import type { SubagentTask } from '../contracts/task.ts';
 
 type Own<Type extends SubagentNews['type']> = Extract<SubagentNews, { readonly type: Type }>;
 
-/** One subagent's news to its scope. */
+/** The notifications that a subagent sends to its scope. */
 type Seen = { readonly view: SubagentView } & (
   | Own<'changed' | 'stepped' | 'call.in_doubt'>
   | { readonly type: 'progressed'; readonly note: ProgressNote }
-  /** A request, which the lead agent or the program answers with `send`. */
+  /** A request, which the lead agent or the program answers by calling `send`. */
   | { readonly type: 'input.requested'; readonly request: PendingInput }
-  /** A subagent's last news, except `delivered`. */
+  /** The last notification from a subagent, except for `delivered`. */
   | (Own<'ended'> & {
       /** Whether a wait has already delivered the result. */
       readonly isDelivered: boolean;
-      /** The user's words that led to the subagent; null if the user did not request the work. */
+      /** The utterance that led to the subagent, or null if the user did not request the work. */
       readonly request: string | null;
     })
 );
 
-/** The subagents' news to their scope. */
+/** The notifications that the subagents of a scope send to it. */
 export type ScopeNews =
   | Seen
   | Own<'question.asked' | 'question.withdrawn' | 'lacks'>
-  /** A request from `input.requested` has been settled, with or without an answer. */
+  /** The request from `input.requested` has been settled, with or without an answer. */
   | { readonly type: 'input.settled'; readonly requestId: string }
-  /** The lead agent, or the program, starts to wait for a subagent, or a wait ends. */
+  /** The lead agent or the program starts to wait for a subagent, or such a wait ends. */
   | { readonly type: 'wait.began' | 'wait.ended' }
-  /** The result has reached its recipient, possibly before `ended`. `parentId` is null if the program is the recipient. */
+  /**
+   * The result has reached its recipient, which may happen before `ended`. `parentId` is null if the program is the
+   * recipient.
+   */
   | { readonly type: 'delivered'; readonly id: string; readonly parentId: string | null };
 
-/** A scope's rules, where they differ from a session's. */
+/** The rules of a scope that differ from those of a session. */
 export interface ScopeTerms {
   /** Whether another process can continue the subagents. @defaultValue true */
   readonly isRecoverable?: boolean;
-  /** Whether the process that continues keeps the open questions, so that they are not asked again. @defaultValue true */
+  /** Whether the next process still has the open questions, so that it does not ask them again. @defaultValue true */
   readonly keepsQuestions?: boolean;
-  /** Whether a handler answers `input.requested`, so that requests end no wait. @defaultValue false */
+  /** Whether a handler answers `input.requested`, in which case requests do not end a wait. @defaultValue false */
   readonly handlesInput?: boolean;
-  /** Whether all steps run as jobs, whatever the configurations say. @defaultValue false */
+  /** Whether all steps run as jobs, even if their configurations do not say so. @defaultValue false */
   readonly stepsAreJobs?: boolean;
-  /** Keys of the calls that the user denied above the scope's subagents. @defaultValue none */
+  /** Keys of the calls that the user denied above this scope. @defaultValue none */
   readonly denied?: ReadonlySet<string>;
   /**
-   * Returns the stand-in for a configuration whose subagents run elsewhere. Not called for a subagent with granted or
+   * Returns a stand-in for a configuration whose subagents run elsewhere. Not called for a subagent with granted or
    * denied tools, or with a budget. @defaultValue the configuration itself
    */
   standIn?(config: SubagentConfig): SubagentConfig;
 }
 
-/** The agent that assigns tasks: the lead agent, or a program. */
+/** The agent that assigns tasks: the lead agent or a program. */
 export interface Giver {
-  /** The current lead agent's name; null for a program. */
+  /** The name of the current lead agent, or null for a program. */
   readonly agentName: string | null;
-  /** Writes the notes to the lead agent, and those in a conversation that a subagent continues. */
+  /** Writes the notes to the lead agent, and the notes in conversations that subagents continue. */
   readonly notes?: NoteMarks;
-  /** The model for subagents without a model. */
+  /** The model for subagents that do not specify one. */
   readonly model: LanguageModel | undefined;
-  /** Returns the tools that may be granted. `agentName`: the agent whose tools they are, even if another agent leads now. */
+  /**
+   * Returns the tools that may be granted to subagents. `agentName`: the agent whose tools these are, even if another
+   * agent leads now.
+   */
   tools(agentName?: string | null): Readonly<Record<string, unknown>>;
 }
 
-/** The functions of a session or program that its subagents need. Only `brief` may throw, which fails the run. */
+/**
+ * The functions of a session or program that its subagents need. Only `brief` may throw, in which case the run fails.
+ */
 export interface ScopePorts {
   /** The name of these ports, unique in the scope and the same in every process. */
   readonly name: string;
   readonly host: Host;
   readonly terms: ScopeTerms;
   readonly giver: Giver;
-  /** Processes outputs and outcomes; if absent, they stay unchanged. */
+  /** Processes outputs and outcomes. If absent, outputs and outcomes are not changed. */
   readonly outcomes?: OutcomeProcessor;
   /**
-   * Returns the origin of a lead agent's call: the user's words (null if there are none) and the user's identity (null
-   * if unknown). Absent without a lead agent.
+   * Returns the origin of a lead agent's call: the utterance that caused it (null if there is none) and the user's
+   * identity (null if unknown). Absent if there is no lead agent.
    */
   originOf?(callId: string): { readonly request: string | null; readonly requester: string | null };
-  /** The approvals that last. @defaultValue none */
+  /** The approvals that remain in effect. @defaultValue none */
   readonly lasting?: readonly AnsweredQuestion[];
   /**
-   * Builds a run's prompts. `messages`: the conversation that the run continues. `notes` writes the messages; null if
-   * an earlier version started the run, whose messages are in the journal.
+   * Builds the prompts of a run. `messages`: the conversation that the run continues. `notes` formats the messages.
+   * Null if an earlier version started the run, because the journal then contains the messages.
    */
   brief(
     definition: SubagentDefinition,
@@ -98,10 +106,10 @@ export interface ScopePorts {
     messages: SpawnRequest['messages'],
     notes: NoteMarks | null,
   ): Briefing | Promise<Briefing>;
-  /** Returns the configuration of a subagent that was spawned before a crash, by its tool and its name. */
+  /** Returns the configuration of a subagent that was spawned before a crash, according to its tool and its name. */
   configOf?(toolName: string, name: string): SubagentConfig | undefined;
   /**
-   * Returns, after a crash, whether the end of a subagent was reported, whether its delivery is still pending (default:
+   * After a crash, returns whether a subagent's end was reported, whether its delivery is still pending (default:
    * false), and its outcome if that is stored.
    */
   endOf(

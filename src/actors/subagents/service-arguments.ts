@@ -1,8 +1,9 @@
-// Checks the arguments of `SubagentService`, because untyped programs and JSON also call it, and its arguments are
+// Validates the arguments of `SubagentService`, because untyped programs and JSON also call it, and its arguments are
 // written to the journal.
 //
 // Invariants
-//   SARG-1. The checked value has only the declared properties: no other property of the caller's object reaches an event.
+//   SARG-1. The validated value has only the declared properties. All other properties of the caller's object are
+//       dropped.
 
 import { z } from 'zod';
 import { isRecord } from '../../values/json.ts';
@@ -20,11 +21,13 @@ import type {
   SpawnRequest,
 } from '../contracts/service-types.ts';
 
-/** Any string: an id that belongs to no subagent, such as an empty one, is answered as unknown. */
+/**
+ * Any string is valid, because the service reports an id that belongs to no subagent, even an empty one, as unknown.
+ */
 const id = z.string();
 const key = z.string().min(1);
 const names = z.array(z.string());
-/** Any number: the service refuses a number that is out of range, with a reason. */
+/** Any number is valid, because the service itself refuses numbers that are out of range, with a reason. */
 const anyNumber = z.custom<number>((value) => typeof value === 'number', {
   error: 'expected a number',
 });
@@ -43,7 +46,7 @@ const schemas = {
   id,
   ids: z.array(id),
   reason: z.string().optional(),
-  /** Other properties are allowed, because the value of `callerOf` has some. */
+  /** Other properties are allowed, because values from `callerOf` have some. */
   requester: z.object({ subagentId: id.nullable() }),
   inputsOf: z.strictObject({
     config: aConfig,
@@ -90,7 +93,7 @@ const schemas = {
   }),
 } as const;
 
-/** The types of the checked arguments. */
+/** The types of the validated arguments. */
 interface Checked {
   readonly id: string;
   readonly ids: readonly string[];
@@ -106,7 +109,7 @@ interface Checked {
 }
 
 /**
- * Checks one argument of a method; `where` names both, as in `send(id, message)`.
+ * Validates one argument of a method. `where` names the method and the argument, as in `send(id, message)`.
  * @throws {ConfigurationError} `INVALID_ARGUMENT`
  */
 export function argument<Name extends keyof Checked>(

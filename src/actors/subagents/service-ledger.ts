@@ -1,12 +1,14 @@
-// The journal of a program's service: the entries about the service itself (the results that the program has received,
-// snapshots, its closing), from which the service reports exactly the missing results after a crash.
+// The journal of a program's service. Its entries are about the service itself (results that the program has received,
+// snapshots, closing). After a crash, they tell the service exactly which results it must still report.
 //
-// Owns:     the service's view of the journal, its own unit there (with the service's id), and its snapshots.
-// Does not: know its subagents (subagent-tree.ts) or restore them (restoration.ts).
+// Owns:     the service's access to the journal, its own unit in the journal (with the service's id), and its
+//           snapshots.
+// Does not: manage its subagents (subagent-tree.ts), or restore them (restoration.ts).
 //
 // Invariants
-//   SERVICE-LEDGER-1. A result is considered received once the journal says so: after an earlier crash, it is reported again.
-//   SERVICE-LEDGER-2. The folding of the journal can be repeated from the beginning, until the ledger is opened.
+//   SERVICE-LEDGER-1. A result counts as received once the journal says so. If the process crashes before that, the
+//       result is reported again.
+//   SERVICE-LEDGER-2. Until the ledger is opened, the journal can be folded again from the beginning.
 
 import { z } from 'zod';
 import type { Stamped } from '../../machines/index.ts';
@@ -27,18 +29,18 @@ import {
 import { delegationShape, SUBAGENT_VERSION } from '../subagent/subagent-events.ts';
 import type { SubagentTreeSnapshot } from './subagent-registry.ts';
 
-/** The actor of all entries of the ledger. */
+/** The actor that all of the ledger's entries belong to. */
 const LEDGER = 'service';
 
-/** The types of the entries of the service's own unit, except `result.had`. */
+/** The types of the entries in the service's own unit, except `result.had`. */
 export const CLOSED = 'service.closed';
 const RECOVERED = 'service.recovered';
 const SNAPSHOT = 'service.snapshot';
 
-/** The version of the definition; increased when the ledger or the content of its events changes. */
+/** The version of the ledger's definition. Increase it when the ledger or the content of its events changes. */
 export const LEDGER_VERSION = 1;
 
-/** The forms of a service's snapshot: only one so far. */
+/** The formats of a service's snapshot. There is only one so far. */
 const SNAPSHOT_FORMS = {
   type: SNAPSHOT,
   versions: { form: 1, program: LEDGER_VERSION, subagent: SUBAGENT_VERSION },
@@ -48,8 +50,8 @@ const SNAPSHOT_FORMS = {
 interface SnapshotEvent extends UnitEvent {
   readonly versions: typeof SNAPSHOT_FORMS.versions;
   /**
-   * Whether the entries before the snapshot may be deleted; even versions that cannot read the rest of the snapshot
-   * read this field.
+   * Whether the entries before the snapshot may be deleted. This field is readable even for versions that cannot read
+   * the rest of the snapshot.
    */
   readonly trims: boolean;
   readonly delegation: SubagentTreeSnapshot;
@@ -59,11 +61,11 @@ const SNAPSHOT_SHAPES = { [SNAPSHOT]: z.looseObject({ delegation: delegationShap
 
 const LEDGER_SHAPES: EventShapes = { 'result.had': z.looseObject({ subagentId: text }) };
 
-/** The service to which a ledger belongs. */
+/** The service that a ledger belongs to. */
 interface LedgerOwner {
-  /** Whether the service has left, and a later service with its id continues in this process. */
+  /** Whether the service has left and a later service with its id has taken over in this process. */
   readonly isTakenOver: boolean;
-  /** Returns the state of the subagents; null while one of them is busy. */
+  /** Returns the state of the subagents, or null while one of them is busy. */
   toSnapshot(): SubagentTreeSnapshot | null;
 }
 
@@ -73,7 +75,7 @@ export class ServiceLedger implements UnitBody {
   readonly host: Host;
   readonly unit: CommitUnit;
   readonly snapshots: ScopeSnapshots;
-  /** When each result was received, according to the journal; null once this was used. */
+  /** When each result was received, according to the journal; null once the restoration has read it. */
   #had: Map<string, number> | null = new Map();
   #whenClosed: (() => void) | null = null;
 
@@ -98,7 +100,7 @@ export class ServiceLedger implements UnitBody {
     });
     const identity = { id, scope: id, kind: 'program', definitionVersion: LEDGER_VERSION };
     this.unit = new CommitUnit(identity, this.host, this);
-    // The unit first folds the journal's entries.
+    // Paused until the unit has folded the journal's entries.
     this.unit.pause();
     const made = () => {
       const tree = service.toSnapshot();
@@ -122,7 +124,7 @@ export class ServiceLedger implements UnitBody {
     for (const failure of unfit) this.unit.quarantine(failure);
   }
 
-  /** Completes a snapshot with the results that the program has received since. */
+  /** Completes a snapshot with the results that the program has received since it was taken. */
   complete(known: SubagentTreeSnapshot): SubagentTreeSnapshot {
     const subagents = known.subagents.map((record) => {
       const deliveredAt = this.#had?.get(record.id);
@@ -135,7 +137,7 @@ export class ServiceLedger implements UnitBody {
     return { ...known, subagents };
   }
 
-  /** Opens the ledger, so that the service accepts calls. `isNew`: the service does not continue an earlier one. */
+  /** Opens the ledger, so that the service accepts calls. `isNew`: whether there is no earlier service to continue. */
   open(isNew: boolean): void {
     this.#had = null;
     if (isNew) this.unit.resume();
@@ -150,7 +152,7 @@ export class ServiceLedger implements UnitBody {
     this.unit.receive(LEDGER, { type: 'result.had', subagentId } as UnitEvent);
   }
 
-  /** Closes the service; resolves when the closing is in the journal. */
+  /** Closes the service. Resolves when the journal records that the service is closed. */
   close(): Promise<void> {
     return new Promise((resolve) => {
       this.#whenClosed = resolve;
@@ -191,13 +193,13 @@ export class ServiceLedger implements UnitBody {
 
 /** The entries of a service since it was last created. */
 export interface ServiceHistory {
-  /** Whether there is nothing to continue: the journal is empty, or the service was closed. */
+  /** Whether there is nothing to continue, because the journal is empty or the service was closed. */
   readonly isNew: boolean;
-  /** The subagents' state before the folded entries; null if the entries contain all of it. */
+  /** The state of the subagents before the folded entries, or null if the entries contain everything. */
   readonly known: SubagentTreeSnapshot | null;
-  /** Whether a snapshot cannot be read, so that the entries before it are folded instead. */
+  /** Whether there is an unreadable snapshot, in which case the entries before it are folded instead. */
   readonly hasUnreadable: boolean;
-  /** Snapshots that cannot be applied, and were not quarantined before. */
+  /** Snapshots that cannot be applied and have not been quarantined yet. */
   readonly unfit: readonly UnfoldableEntry[];
   /** The number of folded entries. */
   readonly folded: number;
@@ -205,14 +207,14 @@ export interface ServiceHistory {
   readonly units: ReadonlyMap<string, readonly JournalEntry[]>;
   /** The number of earlier entries in the service's own unit. */
   readonly before: number;
-  /** How long the service was loaded, in any process, in milliseconds. */
+  /** The total time for which processes have had the service in memory, in milliseconds. */
   readonly awakeMs: number;
 }
 
 /**
- * Reads the history from all entries of the service `id`.
- * @throws {JournalError} `JOURNAL_CUT` if the first entries are missing; `JOURNAL_VERSION` if there is a snapshot that
- *   this version cannot read, and the earlier entries are, or may be, incomplete.
+ * Derives the history from all entries of the service `id`.
+ * @throws {JournalError} `JOURNAL_CUT` if the first entries are missing; `JOURNAL_VERSION` if this version cannot read
+ *   a snapshot and the earlier entries are, or may be, incomplete.
  */
 export function readServiceHistory(entries: readonly JournalEntry[], id: string): ServiceHistory {
   const isOwn = ({ unit }: JournalEntry): boolean => unit === id;
@@ -234,7 +236,7 @@ export function readServiceHistory(entries: readonly JournalEntry[], id: string)
   const passedOver = entries.filter((entry) => isUnreadable(entry, SNAPSHOT_FORMS));
   const lastOfThese = passedOver.at(-1);
   const hasUnreadable = lastOfThese !== undefined || unfit.length > 0 || quarantined.size > 0;
-  // No entry marks the creation of a service. After an interrupted deletion, the first remaining entry may be a
+  // The creation of a service is not recorded. After an interrupted deletion, the first remaining entry may be a
   // `subagent.spawned`.
   const isCut =
     first &&
@@ -264,7 +266,7 @@ export function readServiceHistory(entries: readonly JournalEntry[], id: string)
   };
 }
 
-/** Returns the state in a snapshot; null if the entry is not a snapshot, or this version cannot read it. */
+/** Returns the state in a snapshot, or null if the entry is not a snapshot or this version cannot read it. */
 export function treeSnapshotIn(entry: JournalEntry): SubagentTreeSnapshot | null {
   const snapshot = readSnapshot(entry, SNAPSHOT_FORMS);
   return snapshot && (snapshot as SnapshotEvent).delegation;

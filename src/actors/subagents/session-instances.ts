@@ -1,14 +1,15 @@
-// Instances that a session keeps (`lifetime: 'session'`): one per name, which remembers the conversation of its earlier
-// runs. Its runs are serialised.
+// Instances that a session keeps (`lifetime: 'session'`): there is one for each name, and it remembers the conversation
+// of its earlier runs. The runs of an instance execute one after another.
 //
-// Owns:     the instances, their locks and histories, and their disposal.
-// Does not: grant run slots: a subagent requests a slot only when it has the lock.
+// Owns:     the instances, their locks and conversations, and their disposal.
+// Does not: grant run slots. A subagent requests a slot only when it holds the lock.
 //
 // Invariants
-//   SESSION-INSTANCES-1. At most one run of a name holds the lock; runs receive it in the order in which they were spawned.
-//   SESSION-INSTANCES-2. However its holder ends, a lock becomes free; an ended run no longer waits for it.
-//   SESSION-INSTANCES-3. An instance is disposed once, when its last run is over and the session has closed, or when no
-//       further run of it can start.
+//   SESSION-INSTANCES-1. At most one run of each name holds the lock. Runs acquire it in the order in which they were
+//       spawned.
+//   SESSION-INSTANCES-2. A lock is released however its holder ends, and a run that has ended no longer waits for it.
+//   SESSION-INSTANCES-3. An instance is disposed once: when its last run is over and either the session has closed or
+//       no further run of the instance can start.
 
 import type { ModelMessage } from 'ai';
 import { closeDanglingCalls } from '../model/tool-results.ts';
@@ -19,25 +20,29 @@ import { releaseInstance, takeInstance } from '../subagent/instance.ts';
 import type { SubagentRecord } from './subagent-registry.ts';
 
 /**
- * A function on a configuration that returns whether a further run of it can start. Without the function, the instance
- * is kept as long as the session. An unwanted instance is released when the next run of any instance starts or ends.
+ * A function on a configuration that returns whether another run of it can start. Without this function, the instance
+ * is kept for as long as the session. An instance that is no longer needed is released when the next run of any
+ * instance starts or ends.
  */
 export const IS_WANTED: unique symbol = Symbol('offstage.isWanted');
 
 interface Instance {
   isWanted(): boolean;
-  /** The runs that use the instance, in spawn order; only the first may hold the lock. */
+  /** The runs that use the instance, in the order in which they were spawned. Only the first may hold the lock. */
   readonly users: string[];
   holder: string | null;
   readonly history: ModelMessage[];
-  /** The definition that the runs share; null before the first run is prepared, and after a failure. */
+  /** The definition that the runs share, or null before the first run is prepared and after a failure. */
   made: {
     readonly from: SubagentDefinition;
     readonly own: MaybePromise<SubagentDefinition>;
   } | null;
-  /** The secret of the note marks of all runs, whose notes are in the history; null if no run has started. */
+  /**
+   * The secret in the note markers of all runs, because the conversation contains the notes of earlier runs; null if no
+   * run has started.
+   */
   marks: string | null;
-  /** The callbacks of runs that wait for the lock. */
+  /** The callbacks of runs that are waiting for the lock. */
   readonly waiting: Map<string, () => void>;
 }
 
@@ -52,13 +57,13 @@ export class SessionInstances {
     this.#host = host;
   }
 
-  /** Each instance's conversation, by name. */
+  /** The conversation of each instance, by name. */
   get histories(): Readonly<Record<string, readonly ModelMessage[]>> {
     const known = [...this.#byName].map(([name, { history }]) => [name, [...history]] as const);
     return Object.fromEntries([...this.#remembered, ...known]);
   }
 
-  /** Sets the conversations from another process, which the first runs here continue. */
+  /** Sets the conversations from an earlier process, which the first runs in this process continue. */
   remember(histories: Readonly<Record<string, readonly ModelMessage[]>>): void {
     for (const [name, said] of Object.entries(histories)) this.#remembered.set(name, said);
   }
@@ -67,7 +72,7 @@ export class SessionInstances {
     return this.#byName.size === 0 && this.#leaving.size === 0;
   }
 
-  /** Adds a run to the queue for the lock. */
+  /** Adds a run to the queue for its instance's lock. */
   enter({ id, admission }: SubagentRecord): void {
     if (admission.definition.lifetime !== 'session') return;
     this.#releaseUnwanted();
@@ -88,7 +93,8 @@ export class SessionInstances {
   }
 
   /**
-   * Returns the definition of a run. It is created once, and again only for a different configuration or after a failure.
+   * Returns the definition for a run. The definition is created once. It is created again only for a different
+   * configuration or after a failure.
    * @throws {ConfigurationError} like `createInstance`.
    */
   definitionOf({ admission }: SubagentRecord): MaybePromise<SubagentDefinition> {
@@ -107,24 +113,26 @@ export class SessionInstances {
     const made = { from, own: takeInstance(from) };
     if (made.own instanceof Promise)
       made.own.catch(() => {
-        // The next run tries again.
+        // The next run tries to create the instance again.
         if (instance.made === made) instance.made = null;
       });
     return made;
   }
 
-  /** Returns the secret of earlier runs' note marks; null if no run has started. */
+  /** Returns the secret in the earlier runs' note markers, or null if no run has started. */
   marksOf({ admission }: SubagentRecord): string | null {
     return this.#instanceOf(admission.definition)?.marks ?? null;
   }
 
-  /** Records the secret of a run's note marks, which later runs also use. */
+  /** Records the secret in a run's note markers, so that later runs use the same one. */
   marked({ admission }: SubagentRecord, marks: string): void {
     const instance = this.#instanceOf(admission.definition);
     if (instance) instance.marks ??= marks;
   }
 
-  /** Calls back with the earlier conversation when the run holds the lock; immediately if the run needs no lock. */
+  /**
+   * Calls back with the earlier conversation as soon as the run holds the lock, or at once if the run needs no lock.
+   */
   lock(
     { id, admission }: SubagentRecord,
     granted: (history: readonly ModelMessage[]) => void,
@@ -138,25 +146,25 @@ export class SessionInstances {
     pass(instance);
   }
 
-  /** Returns whether the run waits for the lock. */
+  /** Returns whether the run is waiting for the lock. */
   isLocked({ id, admission }: SubagentRecord): boolean {
     return this.#instanceOf(admission.definition)?.waiting.has(id) ?? false;
   }
 
-  /** Returns the runs that must end before this one may run. */
+  /** Returns the runs that must end before this run may start. */
   before({ id, admission }: SubagentRecord): readonly string[] {
     const users = this.#instanceOf(admission.definition)?.users ?? [];
     return users.slice(0, Math.max(0, users.indexOf(id)));
   }
 
-  /** Returns the runs that may run only after this one has ended. */
+  /** Returns the runs that may start only after this run has ended. */
   after({ id, admission }: SubagentRecord): readonly string[] {
     const users = this.#instanceOf(admission.definition)?.users;
     const place = users?.indexOf(id) ?? -1;
     return users && place >= 0 ? users.slice(place + 1) : [];
   }
 
-  /** Removes an ended run, and remembers its conversation if it ran. */
+  /** Removes a run that has ended, and stores its conversation if it did any work. */
   ended({ id, admission }: SubagentRecord, messages: () => readonly ModelMessage[]): void {
     const { definition } = admission;
     const instance = this.#instanceOf(definition);
@@ -173,7 +181,7 @@ export class SessionInstances {
     this.#releaseUnwanted();
   }
 
-  /** Disposes all instances, after the last run. Resolves when every instance is disposed. */
+  /** Disposes of every instance after its last run. Resolves when every instance is disposed. */
   async dispose(): Promise<void> {
     for (const name of this.#byName.keys()) this.#release(name);
     await Promise.all(this.#leaving);
@@ -201,7 +209,7 @@ export class SessionInstances {
   }
 }
 
-/** Gives the lock to the first run, if that run has requested it and the lock is free. */
+/** Gives the lock to the first run if that run has requested it and the lock is free. */
 function pass(instance: Instance): void {
   const { users, waiting, holder } = instance;
   const [first = ''] = users;
@@ -212,7 +220,10 @@ function pass(instance: Instance): void {
   grant();
 }
 
-/** Returns the last messages, starting with a message to the subagent, so that every call has its result. */
+/**
+ * Returns the last messages of a conversation, starting with a message to the subagent, so that every call has its
+ * result.
+ */
 function recent(messages: readonly ModelMessage[], max: number): readonly ModelMessage[] {
   const from = messages.findIndex(
     ({ role }, index) => role === 'user' && messages.length - index <= max,

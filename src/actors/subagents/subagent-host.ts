@@ -1,18 +1,19 @@
-// The host of a scope's subagents: the scope's state, the services that its subagents call, and the consequences of
-// their ends. One host serves all of them, so that ten thousand subagents need no object each.
+// The host of a scope's subagents. It holds the scope's state, provides the services that the subagents call, and
+// handles their ends. One host serves all subagents, so that ten thousand of them do not need an object each.
 //
-// Owns:     the subagents' open requests to their parents, the event stream, the cascade, the sweep timer, and the
-//           callback after the last end.
-// Does not: decide how many subagents may run (supervisor), run them (subagent), or answer callers of the service
+// Owns:     the subagents' open requests to their parents, the event stream, the cancellation of descendants, the sweep
+//           timer, and the callback after the last subagent has ended.
+// Does not: decide how many subagents may run (supervisor), run them (subagent), or answer those who call the service
 //           (subagent-tree.ts).
 //
 // Invariants
-//   SUBAGENT-TREE-4. No subagent outlives its parent: when a subagent ends, its descendants are cancelled, and killed
+//   SUBAGENT-TREE-4. No subagent outlives its parent. When a subagent ends, its descendants are cancelled, and killed
 //       after a grace period. `stop` and `kill` do this to all subagents, and `whenEnded` calls back when the last one
-//       has ended and every instance is disposed.
-//   SUBAGENT-TREE-5. When a subagent ends, every wait for it (for its end, an answer, a receipt) is settled.
-//   SUBAGENTS-REQUESTS-1. A request is settled once, as answered, expired or withdrawn, and the asker learns which.
-//   SUBAGENTS-REQUESTS-2. A request that is asked again, because it was open in an earlier process, keeps its deadline.
+//       has ended and every instance has been disposed.
+//   SUBAGENT-TREE-5. When a subagent ends, everything that waits for it (for its end, an answer or a receipt) is
+//       settled.
+//   SUBAGENTS-REQUESTS-1. A request is settled once, as answered, expired or withdrawn, and the asker is notified.
+//   SUBAGENTS-REQUESTS-2. A request that was open in an earlier process and is asked again keeps its deadline.
 
 import { callKey } from '../../values/json.ts';
 import { withoutUndefined } from '../../values/without-undefined.ts';
@@ -54,15 +55,15 @@ import {
 import { Waits } from './waits.ts';
 
 export interface SubagentTreeOptions {
-  /** The id of the scope, which is open at the supervisor. */
+  /** The id of the scope, which the supervisor has opened. */
   readonly id: string;
   readonly supervisor: Supervisor;
   readonly limits: SessionLimits;
-  /** The budget of the whole scope; absent limits do not apply. */
+  /** The budget for the whole scope. A limit that is absent does not apply. */
   readonly budget?: BudgetLimits | undefined;
-  /** The ports of all subagents whose request names no other ports. */
+  /** The ports of all subagents whose request does not name other ports. */
   readonly ports: ScopePorts;
-  /** How long an ended subagent's descendants may take to stop, in milliseconds. @defaultValue 5000 */
+  /** How long the descendants of a subagent that has ended may take to stop, in milliseconds. @defaultValue 5000 */
   readonly graceMs?: number;
 }
 
@@ -72,10 +73,10 @@ type OwnProperties<T> = T extends unknown
   ? Omit<T, 'subagentId' | 'name' | 'parentId' | 'callId' | 'depth' | 'at'>
   : never;
 
-/** The specific properties of a chunk. */
+/** The properties that are specific to a type of chunk. */
 type ChunkBody = OwnProperties<SubagentChunk>;
 
-/** The tools, as their author defined them. */
+/** The tools as their author defined them. */
 type Tools = Readonly<Record<string, unknown>>;
 
 export class SubagentHost implements SubagentPorts {
@@ -98,7 +99,7 @@ export class SubagentHost implements SubagentPorts {
   #stopSweep: (() => void) | null = null;
   #isDisposed = false;
 
-  /** `service`: the service that the subagents' tools call. */
+  /** `service`: the service that the tools of the subagents call. */
   constructor(options: SubagentTreeOptions, service: SubagentService) {
     const { id, ports, limits, supervisor, budget, graceMs = DEFAULT_GRACE_MS } = options;
     const { environment, price } = ports.host;
@@ -160,7 +161,7 @@ export class SubagentHost implements SubagentPorts {
     return outcomes.settle(handle, { owner, startedAt, tools, readerTools, progress }, outcome);
   }
 
-  /** Requests a slot; a new run that needs its instance's lock requests the slot once it has the lock. */
+  /** Requests a slot. If a new run needs its instance's lock, it requests a slot only when it holds the lock. */
   requestSlot(
     id: string,
     resumed: boolean,
@@ -192,7 +193,7 @@ export class SubagentHost implements SubagentPorts {
       caller: { sessionId, parentId, depth, requester, service: this.#service },
       answerableBy: this.#answerableBy(record),
       isRecoverable: ports.terms.isRecoverable !== false,
-      // A getter, because each call needs its caller, and few need the children.
+      // A getter, because every call needs the caller but few need its children.
       get atWork() {
         return registry.childrenOf(record).flatMap((child) => (child.isLive ? [child.id] : []));
       },
@@ -229,7 +230,7 @@ export class SubagentHost implements SubagentPorts {
         this.registry.count(record);
         return ports.tell({ ...news, view: viewOf(record) });
       case 'question.asked': {
-        // An earlier version did not record an ancestor's identities with the call.
+        // An earlier version did not record the identities of an ancestor with the call.
         const answerableBy = news.question.answerableBy ?? this.#answerableBy(record);
         const question = withoutUndefined({ ...news.question, answerableBy });
         return ports.tell({ type: news.type, question });
@@ -267,14 +268,14 @@ export class SubagentHost implements SubagentPorts {
     const { waits, messages, registry } = this;
     const { parentId, admission } = record;
     const isHandled = parentId === null && admission.ports.terms.handlesInput === true;
-    // The journal also has the events that follow from the request.
+    // The journal also contains the events that this request causes.
     const isKnown = record.asked?.requestId === asked.requestId;
     const request = this.#openRequest(record, asked, isHandled);
     const pending = pendingOf(request);
     this.emit(record, { type: 'input.requested', request: pending });
-    // A reader of the stream may have already answered the request, or ended the asker.
+    // A reader of the stream may have answered the request, or ended the asker, in the meantime.
     if (record.request !== request || waits.asked(record)) return;
-    // A handler of the program ended with its process, so the next handler receives the request.
+    // The program's handler died with its process, so the handler in this process receives the request.
     if (isKnown && !isHandled) return;
     const view = viewOf(record);
     if (parentId === null) {
@@ -283,7 +284,7 @@ export class SubagentHost implements SubagentPorts {
     }
     const parent = registry.get(parentId);
     if (!parent?.isLive) return;
-    // A request that is asked again after a crash has the same message id: the parent reads it once.
+    // A request that is asked again after a crash keeps its message id, so that the parent reads it only once.
     const messageId = messages.idOf(parent, asked.requestId);
     void messages
       .send(parent, messageId, requestMessage(view, pending), 'steer')
@@ -292,7 +293,7 @@ export class SubagentHost implements SubagentPorts {
       });
   }
 
-  /** Returns a subagent's configuration in this scope: its own, or its stand-in. */
+  /** Returns a subagent's configuration in this scope: its own, or that of its stand-in. */
   keptAs(
     granted: SubagentConfig,
     parent: SubagentRecord | null,
@@ -304,7 +305,7 @@ export class SubagentHost implements SubagentPorts {
     return terms.stepsAreJobs === true && kept.runs !== 'jobs' ? { ...kept, runs: 'jobs' } : kept;
   }
 
-  /** Returns the limits that a subagent inherits, for a subagent that runs elsewhere; null if no subagent has this id. */
+  /** Returns the limits that a subagent running elsewhere inherits, or null if no subagent has this id. */
   boundsOf(id: string): Bounds | null {
     const record = this.registry.get(id);
     if (!record) return null;
@@ -318,7 +319,7 @@ export class SubagentHost implements SubagentPorts {
     };
   }
 
-  /** The events of all subagents, without past ones; completes at `dispose`. */
+  /** The events of all subagents from now on. Completes at `dispose`. */
   get events(): Observable<SubagentChunk> {
     return guarded(this.#chunks, this.ports.host, 'events');
   }
@@ -340,7 +341,7 @@ export class SubagentHost implements SubagentPorts {
     return this.#environment.clock.now();
   }
 
-  /** Answers a subagent's open request. `messageId`: the message with the answer. */
+  /** Answers a subagent's open request. `messageId`: the id of the message that contains the answer. */
   answerRequest(
     record: SubagentRecord,
     content: string,
@@ -382,7 +383,7 @@ export class SubagentHost implements SubagentPorts {
     );
   }
 
-  /** Marks hung subagents and forgets old results; returns the number of forgotten results. */
+  /** Marks hung subagents and forgets old results. Returns the number of results that were forgotten. */
   sweep(): number {
     for (const record of this.registry.markHung()) this.#hangs(record);
     const forgotten = this.registry.forgetDue();
@@ -390,13 +391,15 @@ export class SubagentHost implements SubagentPorts {
     return forgotten;
   }
 
-  /** Calls back once all subagents have ended and every instance is disposed; immediately if that is already the case. */
+  /** Calls back once all subagents have ended and every instance is disposed, or immediately if they already are. */
   whenEnded(callback: () => void): void {
     this.#whenEnded.push(callback);
     this.#checkEnded();
   }
 
-  /** Cancels waits, messages and clocks: another process, or this one later, continues the subagents. */
+  /**
+   * Cancels waits, messages and timers, because the subagents will continue in another process, or later in this one.
+   */
   stop(): void {
     this.waits.stop();
     this.messages.stop();
@@ -404,7 +407,7 @@ export class SubagentHost implements SubagentPorts {
     this.budgets.stop();
   }
 
-  /** Stops all timers and streams. No other call follows. */
+  /** Stops all timers and streams. No other method may be called after this. */
   dispose(): void {
     this.#isDisposed = true;
     this.armSweep();
@@ -428,7 +431,7 @@ export class SubagentHost implements SubagentPorts {
       record,
       children.filter(({ isLive }) => isLive),
     );
-    // An ended parent reads no results.
+    // A parent that has ended does not read results.
     for (const child of children) registry.markDelivered(child, at);
     if (parentId !== null && !registry.get(parentId)?.isLive) registry.markDelivered(record, at);
     registry.keepResult(record, at);
@@ -501,7 +504,7 @@ export class SubagentHost implements SubagentPorts {
     return request;
   }
 
-  /** Closes a subagent's open request and returns its id; null if none is open. */
+  /** Closes a subagent's open request and returns its id, or null if none is open. */
   #closeRequest(record: SubagentRecord, how: 'answered' | 'expired' | 'withdrawn'): string | null {
     const { request } = record;
     if (!request) return null;
@@ -525,10 +528,10 @@ export class SubagentHost implements SubagentPorts {
     const marks = parent?.subagent?.marks;
     const ofParent = marks === undefined ? undefined : new NoteMarks(marks);
     const written = parentId === null ? ports.giver.notes : ofParent;
-    // The notes in a forked conversation have the marks of the agent that spawned the subagent.
+    // The notes in a forked conversation have the same markers as those of the agent that spawned the subagent.
     const forked = messages && notes && written ? notes.rewritten(messages, written) : messages;
     const briefing = await ports.brief(own, task, forked, notes);
-    // The journal already has the first messages.
+    // The journal already contains the first messages.
     if (isAgain || !notes || own.lineage !== true || !ports.outcomes) return briefing;
     const seen = this.registry.allSeenBy({ subagentId: parentId });
     return ports.outcomes.withLineage(briefing, {
@@ -542,7 +545,10 @@ export class SubagentHost implements SubagentPorts {
     });
   }
 
-  /** Returns a run's note marks. Runs of one instance share them, because each reads the others' history. */
+  /**
+   * Returns the note markers of a run. The runs of one instance share their markers, because each reads the notes of
+   * the others.
+   */
   #notesOf(record: SubagentRecord, known: string | undefined): NoteMarks {
     const { ids } = record.admission.ports.host.environment;
     const marks = known ?? this.instances.marksOf(record) ?? ids.next('mark');
@@ -555,8 +561,8 @@ export class SubagentHost implements SubagentPorts {
   }
 
   /**
-   * Returns the identities that may answer. A configuration without `answerableBy` inherits it from the nearest
-   * ancestor that has one.
+   * Returns the identities that may answer. A configuration without `answerableBy` uses that of the nearest ancestor
+   * that has one.
    */
   #answerableBy({ admission }: SubagentRecord): readonly string[] | undefined {
     const above = admission.lineage.toReversed().map((id) => this.registry.get(id)?.admission);
@@ -564,7 +570,7 @@ export class SubagentHost implements SubagentPorts {
       .answerableBy;
   }
 
-  /** Returns the record of a subagent. A subagent that sends news is live, so its record exists. */
+  /** Returns the record of a subagent. A subagent that sends a notification is live, so it has a record. */
   #recordOf(id: string): SubagentRecord {
     return this.registry.get(id) as SubagentRecord;
   }
@@ -585,8 +591,8 @@ interface Grace {
 }
 
 /**
- * Ends an ended subagent's descendants: cancels them at once, and kills them after a grace period. Tracks the grace
- * periods, one for each subagent that left live children.
+ * Ends the descendants of a subagent that has ended: cancels them at once, and kills those that remain after a grace
+ * period. Tracks the grace periods: one for each ended subagent with live children.
  */
 export class Cascade {
   readonly #scheduler: Scheduler;
@@ -598,7 +604,7 @@ export class Cascade {
     this.#graceMs = graceMs;
   }
 
-  /** Cancels an ended subagent's children; each child's end does the same to its own children. */
+  /** Cancels the children of a subagent that has ended. When a child ends, its own children are cancelled in turn. */
   begin(parent: SubagentRecord, children: readonly SubagentRecord[]): void {
     if (children.length === 0) return;
     const reason = `${parent.admission.definition.name} (${parent.id}), which it worked for, has ended`;

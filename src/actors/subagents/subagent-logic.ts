@@ -1,16 +1,17 @@
 // A subagent as XState actor logic: `createActor`, `invoke`, `spawn`, `sendTo`, `waitFor`, `useSelector`, `inspect`,
 // `getPersistedSnapshot` and `actor.send` work as with any other logic.
 //
-// Owns:     the actor's snapshot, and the conversion of events into commands to the run.
-// Does not: run the subagent (run-subagent.ts does). An event goes to the subagent's mailbox and journal, and the
-//           snapshot changes afterwards; only an answer closes its question at once.
+// Owns:     the actor's snapshot, and the conversion of events into commands for the run.
+// Does not: run the subagent (run-subagent.ts does). An event is first written to the subagent's mailbox and journal,
+//           and then changes the snapshot. Only an answer closes its question immediately.
 //
 // Invariants
-//   SUBAGENT-LOGIC-1. Outsiders can only send an answer, a message or a cancellation. Any other event, or an event
-//       without an effect, is emitted as `refused` and changes nothing.
-//   SUBAGENT-LOGIC-2. The snapshot is plain JSON, apart from its methods. With an `id`, an actor restored from it in
-//       another process resumes the same run from its journal, however old the snapshot is.
-//   SUBAGENT-LOGIC-3. Stopping an actor cancels its run, unless `leave` has aborted: the run is then left to its journal.
+//   SUBAGENT-LOGIC-1. Code outside the actor can send it only an answer, a message or a cancellation. Any other event,
+//       or an event without an effect, is emitted as `refused` and changes nothing.
+//   SUBAGENT-LOGIC-2. The snapshot is plain JSON, apart from its methods. If the run has an `id`, an actor that another
+//       process restores from the snapshot resumes the same run from its journal, however old the snapshot is.
+//   SUBAGENT-LOGIC-3. Stopping an actor cancels its run, unless `leave` has aborted. In that case, the run is
+//       suspended.
 
 import type { ActorLogic, ActorScope, AnyActorRef, Snapshot } from 'xstate';
 import { z } from 'zod';
@@ -40,7 +41,7 @@ import {
   type StartedRun,
 } from './run-subagent.ts';
 
-/** The task of a subagent's actor. Plain JSON, as part of the snapshot. */
+/** The task of an actor's subagent. It is plain JSON because it is part of the snapshot. */
 export interface SubagentActorInput extends Pick<RunSubagentOptions, 'id' | 'by' | 'traceparent'> {
   /** The task, as text or with the subagent's declared inputs. */
   readonly task: RunTask | string;
@@ -48,34 +49,34 @@ export interface SubagentActorInput extends Pick<RunSubagentOptions, 'id' | 'by'
 
 /** The events that may be sent to a subagent's actor. */
 export type SubagentActorEvent =
-  /** Answers the question of this `requestId`. */
+  /** Answers the question with this `requestId`. */
   | ({
       readonly type: 'answer';
       readonly requestId: string;
       readonly answer: ClientAnswer;
     } & VouchedFor)
-  /** A message from the program, which the next model call reads. */
+  /** A message from the program, which the model reads in its next call. */
   | ({ readonly type: 'message'; readonly text: string } & RunMessageOptions)
-  /** Cancels the run; the default `reason` is `cancelled`. */
+  /** Cancels the run. The default `reason` is `cancelled`. */
   | { readonly type: 'cancel'; readonly reason?: string };
 
-/** The context of a subagent's actor: its work, and the waiting questions. */
+/** The context of a subagent's actor: its work, and the questions that are waiting for an answer. */
 export interface SubagentActorContext {
-  /** The id of the run; null if the run ends with the process. */
+  /** The id of the run, or null if the run ends with the process. */
   readonly id: string | null;
-  /** The `name` of its configuration. */
+  /** The `name` in the subagent's configuration. */
   readonly name: string;
-  /** A title of the work. */
+  /** The title of the work. */
   readonly title: string;
-  /** The current model step, from 1; 0 before the first step. */
+  /** The current model step, starting at 1, or 0 before the first step. */
   readonly step: number;
   /** The maximum number of model steps. */
   readonly maxSteps: number;
-  /** The latest progress; null if there is none. */
+  /** The latest progress, or null if there is none. */
   readonly progress: string | null;
   /**
-   * The questions and approvals that wait for an answer, from the subagent and those below it, in the order in which
-   * they were asked.
+   * The questions and approvals of the subagent and its descendants that are waiting for an answer, in the order in
+   * which they were asked.
    */
   readonly questions: readonly AskedQuestion[];
 }
@@ -91,19 +92,20 @@ export type SubagentActorSnapshot<Output = unknown> = Snapshot<Outcome<Output>> 
   can(event: SubagentActorEvent): boolean;
 };
 
-/** Options of `runSubagent` that an actor does not accept. */
+/** Options of `runSubagent` that cannot be passed to an actor. */
 const OF_RUNS = ['id', 'by', 'traceparent', 'engine', 'abortSignal', 'onQuestion'] as const;
 
 /** The options of `subagentLogic`. */
 export interface SubagentLogicOptions extends Omit<RunSubagentOptions, (typeof OF_RUNS)[number]> {
   /**
-   * Aborts when the process leaves: runs with an `id` are left to their journal, from which an actor with the same `id`
-   * resumes them, and stopping their actors cancels nothing. @defaultValue none: stopping an actor cancels its run
+   * The signal that the process is about to exit. Once it aborts, runs with an `id` are suspended, so that an actor
+   * with the same `id` can resume them, and stopping their actors cancels nothing. @defaultValue none: stopping an
+   * actor cancels its run
    */
   readonly leave?: AbortSignal;
 }
 
-/** A subagent as XState actor logic, whose output is its outcome. */
+/** A subagent as XState actor logic, whose output is the subagent's outcome. */
 export type SubagentLogic<Output = unknown> = ActorLogic<
   SubagentActorSnapshot<Output>,
   SubagentActorEvent,
@@ -114,30 +116,30 @@ export type SubagentLogic<Output = unknown> = ActorLogic<
 
 type Shot = SubagentActorSnapshot;
 type Scope = ActorScope<Shot, SubagentActorEvent, AnyActorRef['system'], ActorRefusal>;
-/** The data of a snapshot. */
+/** The stored part of a snapshot. */
 type Kept = Snapshot<Outcome> & Pick<Shot, 'value' | 'context' | 'input'>;
 
-/** A question that is open. */
+/** A question that is waiting for an answer. */
 interface Asked {
   readonly question: AskedQuestion;
   settle(answer: ProgramAnswer): void;
 }
 
-/** The run and the open questions of a started actor. */
+/** The run and the open questions of an actor that was started. */
 interface Live {
-  /** Null until the run starts: an earlier run with its id is still leaving. */
+  /** Null while an earlier run with the same id is still ending or being suspended. */
   started: StartedRun | null;
   readonly asked: Map<string, Asked>;
-  /** Why a run is cancelled before it starts; null if it is not cancelled. */
+  /** The reason for cancelling a run before it starts, or null if it is not cancelled. */
   cancelled: string | null;
-  /** Whether the actor was stopped, or the process leaves: the snapshot no longer changes. */
+  /** Whether the actor was stopped or the process is about to exit, so that the snapshot no longer changes. */
   isOver: boolean;
 }
 
 const inputSchema = z.strictObject({
   task: taskSchema,
   id: scopeName.optional(),
-  // `startRun` checks the following.
+  // `startRun` validates the options that follow.
   by: z.unknown().optional(),
   traceparent: z.string().optional(),
 } satisfies ChecksOf<SubagentActorInput>);
@@ -146,7 +148,7 @@ const inputSchema = z.strictObject({
  * Returns a subagent as XState actor logic. The actor has the subagent's states: `spawning`, `ready`, `running`,
  * `waiting_for_input`, `waiting_for_children`, `sleeping`, and the final states `completed`, `failed` and `cancelled`. In a final
  * state the actor is done, and its output is the outcome.
- * @throws {ConfigurationError} if the configuration or an option is wrong.
+ * @throws {ConfigurationError} if the configuration or an option is invalid.
  */
 export function subagentLogic(
   config: SubagentConfig,
@@ -163,7 +165,7 @@ export function subagentLogic(
     );
   const { name, maxSteps } = checkSubagentConfig(config, config.name);
   const lives = new WeakMap<object, Live>();
-  /** The snapshot's changes, by the events of the run. Outsiders' events are not included. */
+  /** How each event of the run changes the snapshot. Events from code outside the run are not included. */
   const moves = new WeakMap<object, (before: Kept) => Partial<Kept>>();
 
   function begin({ self }: Scope, input: SubagentActorInput): void {
@@ -194,7 +196,7 @@ export function subagentLogic(
       }
     };
     const changed = ({ parentId, state, endedAt, title, step, progress }: SubagentView): void => {
-      // The end is reported with the outcome.
+      // The subagent's end is shown only together with its outcome.
       if (parentId !== null || endedAt !== null) return;
       move(`subagent.${state}`, ({ context }) => ({
         value: state,
@@ -231,13 +233,13 @@ export function subagentLogic(
         ? null
         : runUnder(options.runtime, input.id, requestDigest(name, task));
     if (!earlier) return start();
-    // The earlier run is ending, or leaving.
+    // The earlier run is ending or being suspended.
     void earlier.result.then(start).catch((error: unknown) => {
       move('subagent.unstarted', () => ({ status: 'error', error }));
     });
   }
 
-  /** Returns why an event would have no effect now; null if it would have one. */
+  /** Returns why an event would have no effect now, or null if it would have an effect. */
   function refusalOf(kept: Kept, event: unknown): OffstageError | null {
     const given: unknown = isRecord(event) ? event['type'] : event;
     if (kept.status !== 'active')
@@ -272,7 +274,10 @@ export function subagentLogic(
     }
   }
 
-  /** Executes an event. Returns the immediate changes, or a promise of the reason why the event has no effect. */
+  /**
+   * Executes an event. Returns the immediate changes to the snapshot, or a promise for the reason why the event has no
+   * effect.
+   */
   function carryOut(
     kept: Kept,
     live: Live,
@@ -284,7 +289,7 @@ export function subagentLogic(
         const { requestId, answer, by } = event;
         asked.get(requestId)?.settle({ ...answer, ...(by !== undefined && { by }) });
         asked.delete(requestId);
-        // Changed at once, because a question accepts only one answer.
+        // The snapshot changes at once, because a question accepts only one answer.
         return { context: { ...kept.context, questions: questionsOf(asked) } };
       }
       case 'message': {
@@ -337,7 +342,7 @@ export function subagentLogic(
           'INVALID_STATE',
           `${name}: expected the snapshot of an actor whose input has an \`id\`, since only such a run outlives its process`,
         );
-      // The run asks its questions again with the same ids.
+      // The run repeats its questions with the same ids.
       return shot({ ...kept, context: { ...kept.context, questions: [] } });
     },
 

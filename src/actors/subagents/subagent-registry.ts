@@ -1,22 +1,22 @@
-// The records of a scope's subagents: their trees, their visibility, and the projections of each record.
+// The records of a scope's subagents: their tree, who can see them, and the views of each record.
 //
-// Owns:     the records in order of admission, the mark of hung subagents, and how long an ended subagent's result can
-//           be read.
-// Does not: start, stop or wait for a subagent, or run a timer (the host sweeps).
+// Owns:     the records in order of admission, the detection of hung subagents, and how long a result can be read after
+//           its subagent has ended.
+// Does not: start, stop or wait for a subagent, or run a timer (the host calls the sweep).
 //
 // Invariants
-//   SUBAGENT-REGISTRY-1. A subagent sees itself, its descendants and its workstream; the lead agent and a program see
-//       all subagents. A subagent that the requester does not see is treated as nonexistent.
-//   SUBAGENT-REGISTRY-2. A record lists its ancestors, whose records may be gone.
+//   SUBAGENT-REGISTRY-1. A subagent sees itself, its descendants and its workstream. The lead agent and a program see
+//       all subagents. A subagent that the requester cannot see is treated as nonexistent.
+//   SUBAGENT-REGISTRY-2. A record lists its ancestors, because their records may already have been removed.
 //   RETENTION-1. A result is kept until it is delivered, and for `stateRetentionMs` afterwards.
 //   RETENTION-2. At most the last `MAX_DELIVERED` delivered results with `MAX_DELIVERED_CHARS` are kept, and new
-//       subagents are refused while `MAX_UNDELIVERED` results or `MAX_UNDELIVERED_CHARS` are undelivered: memory is
-//       limited, and no undelivered result is dropped.
-//   HEALTH-1. Only a subagent that prepares or runs can be hung, not one that waits (for a slot, an answer, a child).
-//       The mark is separate from the state; a sign of life clears it.
+//       subagents are refused while `MAX_UNDELIVERED` results or `MAX_UNDELIVERED_CHARS` are undelivered. This limits
+//       memory without dropping an undelivered result.
+//   HEALTH-1. A subagent can be hung only while it is preparing or running, and not while it waits for a slot, an
+//       answer or a child. `isHung` is separate from the state, and any activity resets it.
 //   TREE-SNAPSHOT-1. A snapshot contains every known subagent in order of admission, so that a parent precedes its children.
-//   TREE-SNAPSHOT-2. A snapshot contains the usage of forgotten subagents, by nearest known ancestor, so that a crash
-//       relaxes no limit.
+//   TREE-SNAPSHOT-2. A snapshot contains the usage of forgotten subagents, grouped by nearest known ancestor, so that a
+//       crash does not loosen a limit.
 
 import { withoutUndefined } from '../../values/without-undefined.ts';
 import type { ModelMessage } from 'ai';
@@ -41,7 +41,7 @@ import type { ScopePorts } from './scope-ports.ts';
 
 export const MAX_DELIVERED = 1000;
 export const MAX_UNDELIVERED = 1000;
-/** In UTF-16 code units of JSON. Both limits are part of each snapshot, which has at most 256 MB. */
+/** In UTF-16 code units of JSON. Both limits apply to each snapshot, which has at most 256 MB. */
 export const MAX_DELIVERED_CHARS = 8_000_000;
 export const MAX_UNDELIVERED_CHARS = 32_000_000;
 
@@ -50,52 +50,52 @@ export interface OpenRequest extends PendingInput {
   readonly stopClock: () => void;
   /** Whether the parent has read the request, in a report or as a message. */
   isTold: boolean;
-  /** Whether a handler of the program answers the request, so that it ends no wait. */
+  /** Whether a handler in the program answers the request, in which case it does not end a wait. */
   readonly isHandled: boolean;
 }
 
-/** The part of an open request that outlives the process. */
+/** The part of an open request that is stored for the next process. */
 type RequestSnapshot = Pick<OpenRequest, 'requestId' | 'askedAt' | 'isTold'>;
 
-/** The sums for forgotten subagents, by nearest known ancestor. */
+/** The totals of forgotten subagents, grouped by nearest known ancestor. */
 interface ForgottenSubagents {
-  /** The id of that ancestor; null for the lead agent or the program. */
+  /** The id of that ancestor, or null for the lead agent or the program. */
   readonly parentId: string | null;
   readonly agents: number;
   readonly tokens: number;
   readonly steps: number;
-  /** Absent in earlier versions' snapshots. */
+  /** Absent in snapshots from earlier versions. */
   readonly cost?: number;
-  /** The whole usage. Absent in earlier versions' snapshots, which have only its `tokens` and `cost`. */
+  /** The whole usage. Absent in snapshots from earlier versions, which have only its `tokens` and `cost`. */
   readonly usage?: Usage;
 }
 
-/** The facts about one subagent that are fixed at its admission. */
+/** The facts about one subagent that are fixed when it is admitted. */
 export interface Admission {
   readonly id: string;
   readonly definition: SubagentDefinition;
   readonly task: SubagentTask;
-  /** The title from the configuration; null if there is none. */
+  /** The title from the configuration, or null if there is none. */
   readonly title: string | null;
-  /** The ancestors, from the top down; the last one is the parent. */
+  /** The ancestors, starting with the topmost. The last one is the parent. */
   readonly lineage: readonly string[];
-  /** The depth limit of the subagent and its descendants. */
+  /** The depth limit for the subagent and its descendants. */
   readonly maxDepth: number;
-  /** Tools denied to the subagent and all its descendants. */
+  /** Tools that neither the subagent nor any of its descendants may use. */
   readonly denied: ReadonlySet<string>;
   readonly callId: string | null;
   readonly workstreamId: string | null;
   readonly idempotencyKey: string | null;
-  /** The user's words that led to the subagent or an ancestor; null if the user did not request the work. */
+  /** The utterance that led to the subagent or an ancestor, or null if the user did not request the work. */
   readonly request: string | null;
-  /** The identity behind those words, if the app vouched for one. */
+  /** The identity of the speaker, if the app has verified it. */
   readonly requestedBy: string | null;
-  /** The ports of the session or program for which the subagent and its descendants work. */
+  /** The ports of the session or program that the subagent and its descendants work for. */
   readonly ports: ScopePorts;
   readonly startedAt: number;
 }
 
-/** An ended subagent whose end was reported to its parent. */
+/** A subagent whose end has been reported to its parent. */
 export interface EndedSnapshot {
   readonly outcome: Outcome;
   /** When the subagent ended, in milliseconds since 1970. */
@@ -104,7 +104,7 @@ export interface EndedSnapshot {
   readonly step: number;
 }
 
-/** A known subagent, live or ended. */
+/** A known subagent, which is live or has ended. */
 export interface RecordSnapshot {
   readonly id: string;
   /** When the subagent was admitted, in milliseconds since 1970. */
@@ -113,7 +113,9 @@ export interface RecordSnapshot {
   readonly rest: SubagentUnitSnapshot | EndedSnapshot;
   /** The open request to the parent. @defaultValue none */
   readonly asked?: RequestSnapshot;
-  /** When a live subagent's result was read, in milliseconds since 1970. @defaultValue not read */
+  /**
+   * When the result was read although the subagent was still live, in milliseconds since 1970. @defaultValue not read
+   */
   readonly deliveredAt?: number;
 }
 
@@ -122,7 +124,7 @@ export interface SubagentTreeSnapshot {
   readonly gone: readonly ForgottenSubagents[];
   /** The conversations of the session's instances, by name. */
   readonly histories: Readonly<Record<string, readonly ModelMessage[]>>;
-  /** How long the scope was loaded, in any process, in milliseconds. @defaultValue 0 */
+  /** The total time for which processes have had the scope in memory, in milliseconds. @defaultValue 0 */
   readonly awakeMs?: number;
 }
 
@@ -131,31 +133,31 @@ const nothingUsed = { agents: 0, tokens: 0, steps: 0, cost: 0, usage: NO_USAGE }
 
 export class SubagentRecord {
   readonly admission: Admission;
-  /** Null if the subagent has had no children. Most subagents have none, and a set costs memory. */
+  /** Null if the subagent has never had children. Most subagents have none, and a set would use memory. */
   children: Set<string> | null = null;
   /** Null once the subagent has ended. */
   subagent: Subagent | null;
   request: OpenRequest | null = null;
   progress: readonly ProgressNote[] = nothingSaid;
-  /** The latest progress note; null if a tool has reported since. */
+  /** The latest progress note, or null if a tool has reported progress since then. */
   said: string | null = null;
-  /** The journal entry of the admission. */
+  /** The journal entry that records the subagent's admission. */
   readonly spawned: SpawnedEvent;
-  /** An earlier process's open request, until it is asked again. */
+  /** The open request from an earlier process, or null once it has been asked again. */
   asked: RequestSnapshot | null = null;
-  /** The conversation that the subagent continues, until the log has it. */
+  /** The conversation that the subagent continues; cleared once the log contains it. */
   opening: SpawnRequest['messages'];
   lastActiveAt: number;
   isHung = false;
   outcome: Outcome | null = null;
   endedAt: number | null = null;
-  /** The length of the record's snapshot, once the subagent has ended. */
+  /** The length of the record in a snapshot, once the subagent has ended. */
   keptChars: number | null = null;
   /** The model step during which the subagent ended. */
   lastStep = 0;
-  /** The part of the usage that the scope's sum includes. */
+  /** The part of the usage that the scope's total includes. */
   counted = NO_USAGE;
-  /** When the result reached its recipient, or the recipient had ended. */
+  /** When the result reached its recipient, or when its recipient was found to have ended. */
   deliveredAt: number | null = null;
 
   constructor(admission: Admission, subagent: Subagent, spawned: SpawnedEvent) {
@@ -182,7 +184,10 @@ export class SubagentRecord {
     return this.subagent !== null;
   }
 
-  /** Returns whether the subagent is below the requester; null (the lead agent, a program) is above all of them. */
+  /**
+   * Returns whether the subagent is a descendant of the requester. Every subagent is below null, which stands for the
+   * lead agent or a program.
+   */
   isBelow(requesterId: string | null): boolean {
     return requesterId === null || this.admission.lineage.includes(requesterId);
   }
@@ -192,16 +197,18 @@ type RegistryLimits = Pick<SessionLimits, 'stateRetentionMs' | 'inactivityTimeou
 
 export class SubagentRegistry {
   readonly #asking = new Set<SubagentRecord>();
-  /** The subagents with an open request, by the agent that they ask. */
+  /** The subagents with an open request, grouped by the agent that they ask. */
   readonly #askersOf = new Map<string | null, Set<SubagentRecord>>();
   readonly #clock: Clock;
   readonly #limits: RegistryLimits;
   readonly #records = new Map<string, SubagentRecord>();
   readonly #byKey = new Map<string, SubagentRecord>();
   readonly #forgotten = new Map<string | null, ForgottenSubagents>();
-  /** Live subagents that may become hung. */
+  /** The live subagents that may become hung. */
   readonly #watched = new Set<SubagentRecord>();
-  /** Subagents that have ended and whose result is delivered, with the time since when both hold, in that order. */
+  /**
+   * The subagents that have ended and whose result has been delivered, ordered by the time at which both became true.
+   */
   readonly #delivered = new Map<SubagentRecord, number>();
   readonly #undelivered = new Set<SubagentRecord>();
   #deliveredChars = 0;
@@ -223,19 +230,21 @@ export class SubagentRegistry {
     return this.#asking;
   }
 
-  /** The subagents that ask this agent, in the order of the requests; null for the lead agent or the program. */
+  /**
+   * The subagents that are asking this agent (null for the lead agent or the program), in the order of the requests.
+   */
   askersOf(parentId: string | null): readonly SubagentRecord[] {
     return [...(this.#askersOf.get(parentId) ?? [])];
   }
 
-  /** The subagents that ask another subagent. */
+  /** The subagents that are asking another subagent. */
   get askingOthers(): readonly SubagentRecord[] {
     return [...this.#askersOf].flatMap(([parentId, askers]) =>
       parentId === null ? [] : [...askers],
     );
   }
 
-  /** Opens a subagent's request to its parent. */
+  /** Opens a request from a subagent to its parent. */
   asks(record: SubagentRecord, request: OpenRequest): void {
     const { parentId } = record;
     record.request = request;
@@ -244,7 +253,7 @@ export class SubagentRegistry {
     this.#askersOf.set(parentId, askers.add(record));
   }
 
-  /** Closes the open request of a subagent. */
+  /** Closes a subagent's open request. */
   asksNoMore(record: SubagentRecord): void {
     const { parentId } = record;
     record.request = null;
@@ -253,7 +262,7 @@ export class SubagentRegistry {
     if (askers?.delete(record) && askers.size === 0) this.#askersOf.delete(parentId);
   }
 
-  /** Adds sums for forgotten subagents of this process or an earlier one. */
+  /** Adds the totals of subagents that this process or an earlier one has forgotten. */
   remember(gone: ForgottenSubagents): void {
     const isKnown = gone.parentId !== null && this.#records.has(gone.parentId);
     const parentId = isKnown ? gone.parentId : null;
@@ -269,12 +278,12 @@ export class SubagentRegistry {
     });
   }
 
-  /** The usage of all subagents, including forgotten ones; the same object until the usage changes. */
+  /** The usage of all subagents, including forgotten ones. The object is replaced only when the usage changes. */
   get usage(): Usage {
     return this.#usage;
   }
 
-  /** Adds a subagent's usage since it was last counted. */
+  /** Adds the usage that a subagent has accumulated since it was last counted. */
   count(record: SubagentRecord): void {
     const usage = usageIn(record);
     if (usage.totalTokens === record.counted.totalTokens && usage.cost === record.counted.cost)
@@ -283,7 +292,7 @@ export class SubagentRegistry {
     record.counted = usage;
   }
 
-  /** Adds the usage of restored subagents, and of those that an earlier process forgot. */
+  /** Adds the usage of restored subagents, and of those that an earlier process has forgotten. */
   countRestored(gone: readonly ForgottenSubagents[]): void {
     for (const record of this.#records.values()) this.count(record);
     for (const group of gone) this.#usage = addUsage(this.#usage, usageOfForgotten(group));
@@ -315,20 +324,20 @@ export class SubagentRegistry {
     return this.#records.get(id);
   }
 
-  /** Returns the record whose request had this key. */
+  /** Returns the record of the subagent whose request had this key. */
   withKey(key: string | undefined): SubagentRecord | undefined {
     return key === undefined ? undefined : this.#byKey.get(key);
   }
 
-  /** Returns the record of the subagent for this lead agent's call. */
+  /** Returns the record of the subagent that the lead agent's call started. */
   ofCall(callId: string): SubagentRecord | undefined {
-    // A search, which is rarely needed (when a call is cancelled): an index would cost memory per record.
+    // A search, because it is rarely needed (when a call is cancelled) and an index would use memory for each record.
     for (const record of this.#records.values())
       if (record.admission.callId === callId && record.parentId === null) return record;
     return undefined;
   }
 
-  /** Returns a record; undefined if it is unknown, or the requester does not see it. */
+  /** Returns a record, or undefined if it is unknown or the requester cannot see it. */
   seenBy({ subagentId }: Requester, id: string): SubagentRecord | undefined {
     const record = this.#records.get(id);
     return record && this.#sees(subagentId, record) ? record : undefined;
@@ -354,7 +363,7 @@ export class SubagentRegistry {
     this.#watched.delete(record);
   }
 
-  /** Returns the report; if the reader is above the subagent, the report is then considered delivered. */
+  /** Returns the report. If the reader is an ancestor of the subagent, the report then counts as delivered. */
   read(record: SubagentRecord, { subagentId }: Requester): SubagentReport {
     if (record.request && record.parentId === subagentId) record.request.isTold = true;
     const report = reportOf(record);
@@ -362,7 +371,9 @@ export class SubagentRegistry {
     return report;
   }
 
-  /** Records that the result has reached its recipient, possibly before the end, and tells the scope. */
+  /**
+   * Records that the result has reached its recipient, which may be before the subagent's end, and notifies the scope.
+   */
   delivered(record: SubagentRecord): void {
     const isNew = record.deliveredAt === null;
     this.markDelivered(record, this.#clock.now());
@@ -370,7 +381,9 @@ export class SubagentRegistry {
     if (isNew) admission.ports.tell({ type: 'delivered', id, parentId });
   }
 
-  /** Records that the result has reached its recipient, or that there is none; possibly before the end. */
+  /**
+   * Records that the result has reached its recipient, or that there is none, which may be before the subagent's end.
+   */
   markDelivered(record: SubagentRecord, at: number): void {
     if (record.deliveredAt !== null) return;
     record.deliveredAt = at;
@@ -379,26 +392,26 @@ export class SubagentRegistry {
     this.#retain(record, at);
   }
 
-  /** Keeps an ended subagent's result as RETENTION-1 and RETENTION-2 require. */
+  /** Stores the result of a subagent that has ended, within the limits of RETENTION-1 and RETENTION-2. */
   keepResult(record: SubagentRecord, at: number): void {
     if (record.deliveredAt !== null) return this.#retain(record, at);
     if (!this.#undelivered.has(record)) this.#undeliveredChars += charsOf(record);
     this.#undelivered.add(record);
   }
 
-  /** Whether so many results are undelivered that no subagent is admitted. */
+  /** Whether new subagents are refused because there are too many undelivered results. */
   get isFull(): boolean {
     return (
       this.#undelivered.size >= MAX_UNDELIVERED || this.#undeliveredChars >= MAX_UNDELIVERED_CHARS
     );
   }
 
-  /** Whether a sweep can change anything: a live subagent may become hung, or a result may be forgotten. */
+  /** Whether a sweep can change anything, because a live subagent may become hung or a result may be forgotten. */
   get needsSweep(): boolean {
     return this.#watched.size > 0 || this.#delivered.size > 0;
   }
 
-  /** Records a sign of life. Returns whether the subagent was hung. */
+  /** Records activity. Returns whether the subagent was marked as hung before. */
   active(record: SubagentRecord): boolean {
     const wasHung = record.isHung;
     record.lastActiveAt = this.#clock.now();
@@ -406,7 +419,7 @@ export class SubagentRegistry {
     return wasHung;
   }
 
-  /** Marks hung subagents, and returns the newly marked ones. */
+  /** Marks hung subagents, and returns those that were not marked before. */
   markHung(): readonly SubagentRecord[] {
     const now = this.#clock.now();
     const found: SubagentRecord[] = [];
@@ -420,7 +433,7 @@ export class SubagentRegistry {
     return found;
   }
 
-  /** Forgets results whose time is over, and returns their number. */
+  /** Forgets results whose retention time is over, and returns how many. */
   forgetDue(): number {
     const now = this.#clock.now();
     let count = 0;
@@ -432,7 +445,7 @@ export class SubagentRegistry {
     return count;
   }
 
-  /** Returns the state of all subagents. None may be busy, because a snapshot does not contain mailboxes. */
+  /** Returns the state of all subagents. None of them may be busy, because a snapshot does not contain mailboxes. */
   toSnapshot(): Pick<SubagentTreeSnapshot, 'subagents' | 'gone'> {
     return {
       subagents: this.all.flatMap((record) => recordSnapshot(record) ?? []),
@@ -444,7 +457,7 @@ export class SubagentRegistry {
     if (!this.#delivered.has(record)) this.#deliveredChars += charsOf(record);
     this.#delivered.set(record, at);
     if (this.#limits.stateRetentionMs === 0) return this.#forget(record);
-    // The latest result is kept even if it is too long, because its reader may read it again.
+    // The latest result is stored even if it is too long, because its reader may read it again.
     for (const [oldest] of this.#delivered) {
       const isRoom =
         this.#delivered.size <= MAX_DELIVERED && this.#deliveredChars <= MAX_DELIVERED_CHARS;
@@ -460,10 +473,10 @@ export class SubagentRegistry {
     if (!this.#records.delete(id)) return;
     const usage = outcome?.usage ?? NO_USAGE;
     const { totalTokens: tokens, cost = 0 } = usage;
-    // The parent may have ended and been forgotten before.
+    // The parent may have ended and been forgotten already.
     const heir = admission.lineage.findLast((one) => this.#records.has(one)) ?? null;
     this.remember({ parentId: heir, agents: 1, tokens, steps: lastStep, cost, usage });
-    // The usage of its forgotten children is assigned to the same ancestor.
+    // The usage of the parent's forgotten children is then assigned to the same ancestor.
     const below = this.#forgotten.get(id);
     if (below && this.#forgotten.delete(id)) this.remember({ ...below, parentId: heir });
     if (idempotencyKey !== null) this.#byKey.delete(idempotencyKey);
@@ -477,7 +490,7 @@ export class SubagentRegistry {
     return this.#records.get(requesterId)?.admission.workstreamId === workstreamId;
   }
 
-  /** Returns the timeout that the author set, even 0; otherwise the scope's. */
+  /** Returns the timeout that the author set, even if it is 0, or else the scope's timeout. */
   #inactivityTimeoutOf({ admission }: SubagentRecord): number {
     return admission.definition.source.inactivityTimeoutMs ?? this.#limits.inactivityTimeoutMs;
   }
@@ -509,7 +522,7 @@ export function reportOf(record: SubagentRecord): SubagentReport {
   };
 }
 
-/** Returns the progress notes; the last one may be a tool's current report. */
+/** Returns the progress notes. The last note may be the current report of a tool. */
 function notesOf({
   progress,
   subagent,
@@ -520,7 +533,7 @@ function notesOf({
   return [...progress, { update, percent: null, at }];
 }
 
-/** Copies a request without internal properties. */
+/** Copies a request without its internal properties. */
 export function pendingOf(request: OpenRequest): PendingInput {
   const { stopClock: _, isTold: __, isHandled: ___, ...pending } = request;
   return pending;
@@ -546,7 +559,7 @@ export function viewOf(record: SubagentRecord): SubagentView {
     name: definition.name,
     parentId,
     depth,
-    // A child's call belongs to its parent, not to the lead agent.
+    // The call that a child works on belongs to its parent and not to the lead agent.
     callId: parentId === null ? callId : null,
     toolName: task.toolName,
     task: task.description,
@@ -592,8 +605,8 @@ function askedBy({ request }: SubagentRecord): RequestSnapshot | null {
 }
 
 /**
- * Returns the state: `ready` until the subagent runs; after the end, the outcome's state, with `lost` and `timed_out`
- * as `failed`.
+ * Returns the state: `ready` until the subagent starts to run. After the end, the state of the outcome, with `lost` and
+ * `timed_out` shown as `failed`.
  */
 function stateOf({ subagent, outcome }: SubagentRecord): SubagentState {
   // The end is shown together with the outcome, which may take a moment to process.

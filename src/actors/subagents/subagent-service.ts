@@ -6,8 +6,8 @@
 // Does not: run anything (subagent-tree.ts), or restore subagents (restoration.ts).
 //
 // Invariants
-//   OWNED-SERVICE-1. A failed recovery changes nothing and holds no claim, so it can be repeated.
-//   OWNED-SERVICE-2. A suspended service reports no end, and writes every accepted event.
+//   OWNED-SERVICE-1. A recovery that fails changes nothing and leaves no claim on the id, so it can be repeated.
+//   OWNED-SERVICE-2. A suspended service reports no subagent's end, and writes every event that it has accepted.
 
 import type { LanguageModel } from 'ai';
 import { z } from 'zod';
@@ -59,29 +59,29 @@ export type { SubagentService } from '../contracts/service-types.ts';
 
 /** The options of `createSubagentService`. */
 export interface SubagentServiceOptions extends ProgramHandlers, OutcomeOptions {
-  /** The runtime to which the subagents belong. */
+  /** The runtime that the subagents belong to. */
   readonly runtime: Runtime;
   /**
-   * The service's id in the journal: the next service with this id, in another process or after a crash, continues its
-   * subagents; see `recover`. @defaultValue a new id, which no process continues
+   * The service's id in the journal. The next service with this id, in another process or after a crash, continues its
+   * subagents by calling `recover`. @defaultValue a new id, which no process continues
    */
   readonly id?: string;
   /**
-   * Configurations by name, with which subagents continue after a crash. For a subagent that a tool spawned, the tool
+   * Configurations by name, with which subagents continue after a crash. If a tool spawned the subagent, the tool
    * restores the configuration.
    */
   readonly configs?: Readonly<Record<string, SubagentConfig>>;
-  /** The model for configurations without a model. */
+  /** The model for configurations that do not specify one. */
   readonly model?: LanguageModel;
-  /** The program's tools, which a spawning model may grant. @defaultValue none */
+  /** The program's tools, which a model may grant to the subagents that it spawns. @defaultValue none */
   readonly tools?: Readonly<Record<string, unknown>>;
-  /** Limits, as for a session. @defaultValue a session's limits, without a limit on the total number */
+  /** Limits, as for a session. @defaultValue the limits of a session, without a limit on the total number */
   readonly constraints?: Partial<SessionLimits>;
-  /** The budget of all subagents together. */
+  /** The budget that all subagents share. */
   readonly budget?: BudgetLimits;
-  /** How long an ended subagent's descendants may take to stop, in milliseconds. @defaultValue 5000 */
+  /** How long the descendants of a subagent that has ended may take to stop, in milliseconds. @defaultValue 5000 */
   readonly graceMs?: number;
-  /** Receives errors that end no run: a hook that throws, a journal append that is retried. */
+  /** Receives errors that do not end a run, such as a hook that throws an error or a journal append that is retried. */
   readonly onError?: (error: unknown, where: string) => void;
 }
 
@@ -91,28 +91,31 @@ export interface ServiceRecovery {
   readonly resumed: readonly string[];
   /** The ids of ended subagents whose results the program has not received: `await` and `check` return them. */
   readonly ended: readonly string[];
-  /** Subagents that cannot continue; each has ended as `lost`. */
+  /** Subagents that cannot continue. Each has ended as `lost`. */
   readonly lost: readonly { readonly subagentId: string; readonly reason: string }[];
 }
 
-/** A service that its owner ends. */
+/** A service that its owner must close or suspend. */
 export interface OwnedSubagentService extends SubagentService {
   /**
-   * Restores the service with this `id` from the journal and resumes it; must be the first call, even if the journal
-   * contains nothing about it yet. Questions are asked again with the same ids, each with its full time. A closed service
-   * is not restored. Without an `id`, there is nothing to restore. A failed recovery changes nothing, and can be repeated.
+   * Restores the service with this `id` from the journal and resumes it. This must be the first call, even if the
+   * journal does not contain the service yet. Open questions are asked again with the same ids, and each has its full
+   * time again. A closed service is not restored. Without an `id`, there is nothing to restore. A recovery that fails
+   * changes nothing and can be repeated.
    * @throws {OffstageError} if the journal cannot be folded; the errors of the journal.
    */
   recover(): Promise<ServiceRecovery>;
   /**
-   * Writes accepted events and leaves all subagents to the journal: no end is reported, handlers lose their questions, and the
-   * program's waits end (`CANCELLED`). The service resumes when a service with its `id` recovers, here or in another process.
+   * Writes all accepted events and suspends all subagents: their ends are not reported, the signals of pending
+   * questions abort, and the program's waits end (`CANCELLED`). The service resumes when a service with its `id`
+   * recovers, in this or another process.
    * @throws {ConfigurationError} `INVALID_STATE` if the service has no `id`.
    */
   suspend(): Promise<void>;
   /**
-   * Cancels all subagents, kills the remaining ones after `graceMs`, and resolves when all have ended and are disposed;
-   * a new service may then use the `id`. A repeated call has no effect, nor does a call after `suspend`.
+   * Cancels all subagents, kills those that are still running after `graceMs`, and resolves when all have ended and
+   * been disposed. After that, a new service may use the `id`. Further calls have no effect, and neither does a call
+   * after `suspend`.
    * @throws {ConfigurationError} `INVALID_ARGUMENT` if the reason is not a string (rejects).
    */
   close(reason?: string): Promise<void>;
@@ -127,7 +130,7 @@ const schema = z.strictObject({
   ...handlerChecks,
   ...outcomeChecks,
   runtime: anObject('a runtime: createRuntime(…)'),
-  // Other functions check the following options.
+  // The options that follow are validated by other functions.
   id: z.unknown().optional(),
   constraints: z.unknown().optional(),
   budget: z.unknown().optional(),
@@ -139,7 +142,7 @@ const schema = z.strictObject({
 } satisfies ChecksOf<SubagentServiceOptions>);
 
 /**
- * Creates a service: its subagents are a separate scope of the runtime, like a session's.
+ * Creates a service. The subagents of the service are a separate scope of the runtime, like those of a session.
  * @throws {ConfigurationError} if a constraint, a budget, a grace period or an id is unknown or out of range.
  */
 export function createSubagentService(options: SubagentServiceOptions): OwnedSubagentService {
@@ -155,8 +158,8 @@ export function createSubagentService(options: SubagentServiceOptions): OwnedSub
 }
 
 /**
- * Creates the service with the methods that only the runtime needs. `own`: as in `ProgramPortsOptions`. `digest`: the
- * digest of the service's only request, if its id identifies one.
+ * Creates the service, with the methods that only the runtime needs. `own`: see `ProgramPortsOptions`. `digest`: the
+ * digest of the service's only request, if the service's id identifies a request.
  */
 export function ownedService(
   options: SubagentServiceOptions,
@@ -237,7 +240,7 @@ export class OwnedSubagentTree extends SubagentTree implements OwnedSubagentServ
   readonly #ledger: ServiceLedger | null;
   #recovery: Promise<ServiceRecovery> | null = null;
   #isOpen: boolean;
-  /** The promise of the first `close` or `suspend`. */
+  /** The promise that the first `close` or `suspend` returned. */
   #leaving: Promise<void> | null = null;
 
   constructor(options: OwnedTreeOptions, ports: ProgramPorts, ledger: ServiceLedger | null) {
@@ -258,7 +261,8 @@ export class OwnedSubagentTree extends SubagentTree implements OwnedSubagentServ
 
   recover(): Promise<ServiceRecovery> {
     return (this.#recovery ??= this.#recover().catch((error: unknown) => {
-      // Nothing has started: the next attempt may reach the journal, or find it unclaimed.
+      // Nothing has been started, so the next attempt may succeed if the journal is reachable then or the claim has
+      // been released.
       this.#recovery = null;
       throw error;
     }));
@@ -287,7 +291,7 @@ export class OwnedSubagentTree extends SubagentTree implements OwnedSubagentServ
     }
   }
 
-  /** Synchronous, so that no `close` or `suspend` can intervene. */
+  /** Synchronous, so that no `close` or `suspend` can come in between. */
   #continue(history: ServiceHistory, ledger: ServiceLedger): ServiceRecovery {
     const { isNew, folded, awakeMs, units, hasUnreadable } = history;
     const { digest = '' } = this.#options;
@@ -331,7 +335,7 @@ export class OwnedSubagentTree extends SubagentTree implements OwnedSubagentServ
     await (this.#leaving ??= this.#suspend(this.#ledger));
   }
 
-  /** Leaves the service like `suspend`, without a snapshot: the journal has all entries. */
+  /** Leaves the service like `suspend` but takes no snapshot, because the journal contains all entries. */
   async leave(): Promise<void> {
     await (this.#leaving ??= this.#ledger ? this.#suspend(this.#ledger, false) : Promise.resolve());
   }
@@ -370,7 +374,7 @@ export class OwnedSubagentTree extends SubagentTree implements OwnedSubagentServ
     await ledger.journal.releaseSafely(this.id, ledger.host);
   }
 
-  /** Limits how long an unresponsive journal delays a `close` to the grace period. */
+  /** An unresponsive journal can delay a `close` by at most the grace period. */
   async #briefly(what: string, work: () => Promise<unknown>): Promise<void> {
     const { graceMs: timeoutMs = DEFAULT_GRACE_MS, id } = this.#options;
     const { report, environment } = this.#ports.host;
@@ -382,7 +386,7 @@ export class OwnedSubagentTree extends SubagentTree implements OwnedSubagentServ
     );
   }
 
-  /** Waits for a running recovery, whose claim is then released. */
+  /** Waits for a recovery that is in progress, and then releases its claim. */
   async #recovered(): Promise<void> {
     await this.#recovery?.catch(() => {});
   }
@@ -392,13 +396,13 @@ export class OwnedSubagentTree extends SubagentTree implements OwnedSubagentServ
   }
 }
 
-/** The options that determine where subagents run outside a session. */
+/** The options that determine which subagent service is used outside a session. */
 export interface ProgramOptions {
-  /** A service with its own limits and its own end: `createSubagentService(…)`. */
+  /** A service with its own limits, which its owner closes: `createSubagentService(…)`. */
   readonly service?: SubagentService;
-  /** Instead of a service: all tools with the same runtime share one service, which ends with the process. */
+  /** An alternative to a service: all tools with this runtime share one service, which ends with the process. */
   readonly runtime?: Runtime;
-  /** The model for subagents without a model. */
+  /** The model for subagents that do not specify one. */
   readonly model?: LanguageModel;
 }
 
@@ -410,7 +414,7 @@ export const programChecks = {
 
 const shared = new WeakMap<Runtime, SubagentService>();
 
-/** Returns the service; undefined if the program gave neither: the tool then works only in a session. */
+/** Returns the service, or undefined if the program has passed none, in which case the tool works only in a session. */
 export function programService({ service, runtime }: ProgramOptions): SubagentService | undefined {
   if (service || !runtime) return service;
   const known = shared.get(runtime);

@@ -1,13 +1,15 @@
-// The tree of a scope's subagents: admits subagents, and is the service that a session, a program and subagents' tools call.
+// The tree of a scope's subagents. It admits subagents and implements the service that a session, a program and the
+// subagents' tools call.
 //
-// Owns:     admission, and the permissions among the scope's subagents.
-// Does not: decide how many subagents may run (supervisor), serve running subagents or execute the consequences of
-//           their ends (subagent-host.ts), or decide when a wait ends (waits.ts).
+// Owns:     admission, and the permissions that the scope's subagents have on each other.
+// Does not: decide how many subagents may run (supervisor), serve running subagents or handle what happens when they
+//           end (subagent-host.ts), or decide when a wait ends (waits.ts).
 //
 // Invariants
-//   DELEGATION-6. A requester may read every subagent that it sees; only an ancestor may end or answer one. A subagent
-//       that the requester does not see is answered like a nonexistent one.
-//   SUBAGENT-TREE-3. Every request is accepted or rejected once; the end of every accepted request is reported once.
+//   DELEGATION-6. A requester may read every subagent that it can see. Only an ancestor of a subagent may end it or
+//       answer its requests. A subagent that the requester cannot see is treated as nonexistent.
+//   SUBAGENT-TREE-3. Every request is accepted or rejected once, and the end of every accepted request is reported
+//       once.
 
 import type { Shown } from '../runtime/hosting.ts';
 import type { Observable } from 'rxjs';
@@ -72,7 +74,7 @@ const WAITING: ReadonlySet<SubagentState> = new Set([
   'sleeping',
 ]);
 
-/** The number of latest progress notes that are kept for each subagent. */
+/** The number of recent progress notes that are stored for each subagent. */
 export const PROGRESS_RING = 50;
 const MAX_NOTE_CHARS = 2000;
 const MAX_TITLE_CHARS = 200;
@@ -105,22 +107,24 @@ export class SubagentTree implements SubagentService {
     return this.#host.registry.live.flatMap(({ subagent }) => subagent ?? []);
   }
 
-  /** The records of the subagents without a parent, oldest first, including ended ones that are still kept. */
+  /**
+   * The records of the subagents without a parent, oldest first, including those that have ended and are still stored.
+   */
   get uppermost(): readonly SubagentRecord[] {
     return this.#host.registry.all.filter(({ parentId }) => parentId === null);
   }
 
-  /** All subagents, including ended ones that are still kept. */
+  /** All subagents, including ended ones that are still stored. */
   get views(): readonly SubagentView[] {
     return this.#host.registry.all.map(viewOf);
   }
 
-  /** The usage of all subagents, including forgotten ones; the same object until the usage changes. */
+  /** The usage of all subagents, including forgotten ones. The object is replaced only when the usage changes. */
   get usage(): Usage {
     return this.#host.registry.usage;
   }
 
-  /** Whether an event of a subagent is not in the journal yet. */
+  /** Whether some subagent has an event that is not in the journal yet. */
   get isBusy(): boolean {
     return this.live.some(({ isBusy }) => isBusy);
   }
@@ -133,14 +137,14 @@ export class SubagentTree implements SubagentService {
     await Promise.all(this.live.map((subagent) => subagent.whenHandled()));
   }
 
-  /** Whether every live subagent waits for an event from outside, and no wait for a subagent is open. */
+  /** Whether every live subagent is waiting for an external event, and nothing is waiting for a subagent. */
   get isIdle(): boolean {
     const isWaiting = (subagent: Subagent): boolean =>
       subagent.isSettled && WAITING.has(subagent.state);
     return this.waits.count === 0 && this.live.every(isWaiting);
   }
 
-  /** When a subagent's first deadline is due, in milliseconds since 1970; `Infinity` if none is pending. */
+  /** When the first deadline of any subagent is due, in milliseconds since 1970; `Infinity` if none is pending. */
   get nextDueAt(): number {
     const { registry, budgets } = this.#host;
     const asked = [...registry.asking].map(({ request }) => request?.dueAt ?? Infinity);
@@ -148,22 +152,22 @@ export class SubagentTree implements SubagentService {
     return [...asked, ...live].reduce((next, at) => Math.min(next, at), budgets.nextDueAt);
   }
 
-  /** Returns a live subagent; undefined if it has ended or is unknown. */
+  /** Returns a live subagent, or undefined if it has ended or is unknown. */
   get(id: string): Subagent | undefined {
     return this.#host.registry.get(id)?.subagent ?? undefined;
   }
 
-  /** Returns the limits that a subagent inherits, for a subagent that runs elsewhere; null if no subagent has this id. */
+  /** Returns the limits that a subagent running elsewhere inherits, or null if no subagent has this id. */
   boundsOf(id: string): Bounds | null {
     return this.#host.boundsOf(id);
   }
 
-  /** Returns the live subagent for this call by the lead agent. */
+  /** Returns the live subagent that the lead agent's call started. */
   ofCall(callId: string): Subagent | undefined {
     return this.#host.registry.ofCall(callId)?.subagent ?? undefined;
   }
 
-  /** The live subagents' machines, as their actors show them. */
+  /** The live subagents' machines, as their actors expose them. */
   *machines(): Iterable<Shown> {
     for (const { subagent } of this.#host.registry.live) {
       const own = subagent?.shown;
@@ -171,7 +175,7 @@ export class SubagentTree implements SubagentService {
     }
   }
 
-  /** The live subagents, by the lead agent's call for which each one works. */
+  /** The live subagents, by the lead agent's call that each of them works on. */
   get liveCalls(): ReadonlyMap<string, Subagent> {
     const calls = new Map<string, Subagent>();
     for (const { parentId, admission, subagent } of this.#host.registry.live)
@@ -189,7 +193,7 @@ export class SubagentTree implements SubagentService {
     return named === undefined || this.#host.registry.get(named) ? ids.next('sub') : named;
   }
 
-  /** Spawns a subagent, like `spawn`; a subagent without a parent, and all its descendants, work for `ports`. */
+  /** Spawns a subagent, like `spawn`. A subagent without a parent works for `ports`, and its descendants do too. */
   spawnFor(ports: ScopePorts, given: SpawnRequest): SpawnReceipt {
     const request = argument('spawn', 'spawn(request)', given);
     const { path: scope, registry, limits, supervisor, budgets, instances } = this.#host;
@@ -271,7 +275,8 @@ export class SubagentTree implements SubagentService {
     instances.enter(record);
     const { description, args } = request.task;
     const { workstreamId } = record.admission;
-    // Started before the events are emitted: a reader of the stream may end the subagent as soon as it is announced.
+    // Started before the events are emitted, because a reader of the stream may end the subagent as soon as it is
+    // announced.
     subagent.start(record.spawned);
     this.#host.emit(record, { type: 'spawned', task: description, input: args, workstreamId });
     if (record.isLive) works.tell({ type: 'changed', view: viewOf(record) });
@@ -343,7 +348,7 @@ export class SubagentTree implements SubagentService {
         inResponseTo: null,
         ...(by === undefined ? {} : { by }),
       });
-    // Created before the send: the message may be in the journal before `send` returns.
+    // Created before the message is sent, because the message may be in the journal before `send` returns.
     const written = messages.written(record, messageId);
     const receipt = messages.send(record, messageId, words, mode, by);
     if (isTaken) messages.taken(messageId);
@@ -401,7 +406,7 @@ export class SubagentTree implements SubagentService {
     return { ok: true, budget: budgets.of(id)?.report ?? {} };
   }
 
-  /** Raises limits of the scope's budget. The scope writes the raise, for `restore`. */
+  /** Raises limits in the scope's budget. The scope's owner records the new limits, for `restore`. */
   raiseOwnBudget(given: BudgetLimits): RaiseResult {
     const limits = argument('limits', 'raiseBudget(null, limits)', given);
     const { budgets } = this.#host;
@@ -446,7 +451,10 @@ export class SubagentTree implements SubagentService {
     return this.#host.sweep();
   }
 
-  /** Settles a request with the answer of the lead agent or the program; null for no answer. A late answer has no effect. */
+  /**
+   * Settles a request with the answer of the lead agent or program (null for no answer). An answer that comes too late
+   * has no effect.
+   */
   settleRequest(id: string, requestId: string, content: string | null): void {
     const record = this.#host.registry.get(id);
     if (record?.request?.requestId !== requestId) return;
@@ -455,8 +463,8 @@ export class SubagentTree implements SubagentService {
   }
 
   /**
-   * Restores the journal's subagents, by the ports for which they work. None of them resumes yet. `known`: earlier
-   * processes' facts about kept instances, forgotten subagents and raises of the scope's budget.
+   * Restores the subagents in the journal, grouped by the ports that they work for. None of them resumes yet. `known`:
+   * data from earlier processes about session instances, forgotten subagents and increases of the scope's budget.
    */
   restore(
     units: RestoredUnits,
@@ -472,7 +480,8 @@ export class SubagentTree implements SubagentService {
     budgets.continue(awakeMs, raised);
     const restored = restoreSubagents(this.#host, units, scopes);
     registry.countRestored(gone);
-    // After the restoration, because the budgets of forgotten subagents were cut from those of restored ones.
+    // Done after the restoration, because the budgets of forgotten subagents were parts of the budgets of restored
+    // ones.
     for (const group of gone) {
       registry.remember(group);
       supervisor.remember(this.id, group.agents);
@@ -481,7 +490,7 @@ export class SubagentTree implements SubagentService {
     return restored;
   }
 
-  /** Returns the state of all subagents, for `restore`; null while any is busy. */
+  /** Returns the state of all subagents, for `restore`, or null while any of them is busy. */
   toSnapshot(): SubagentTreeSnapshot | null {
     if (!this.live.every(({ isSettled }) => isSettled)) return null;
     const { registry, instances, budgets } = this.#host;
@@ -493,11 +502,11 @@ export class SubagentTree implements SubagentService {
     for (const { record, reason } of lost)
       record.subagent?.lose({ code: 'NOT_RECOVERABLE', message: reason, retryable: true });
     for (const record of pending) this.#resumed(record);
-    // Subagents that were running receive their run slots before any other subagent.
+    // Subagents that were running get their run slots before all others.
     const ran = live.filter(({ subagent }) => subagent?.state === 'running');
     for (const record of new Set([...ran, ...live])) {
       this.#resumed(record);
-      // The parent's end was to be passed on to the child (SUBAGENT-TREE-4).
+      // The parent ended, but its child had not been cancelled yet (SUBAGENT-TREE-4).
       const parent = record.parentId === null ? null : this.#host.registry.get(record.parentId);
       if (parent !== null && parent?.isLive !== true)
         record.subagent?.cancel('the subagent that it worked for has ended');
@@ -505,37 +514,37 @@ export class SubagentTree implements SubagentService {
     this.#host.armSweep();
   }
 
-  /** Repeats the `ended` events that their recipients may not have received. */
+  /** Repeats the `ended` events that may not have reached their recipients. */
   protected repeatEnds(records: readonly SubagentRecord[]): void {
     for (const record of records)
       if (record.outcome) this.#host.emit(record, { type: 'ended', outcome: record.outcome });
   }
 
-  /** Leaves all subagents to the journal: their ends are not reported here. */
+  /** Suspends all subagents. This process then does not report their ends. */
   release(): void {
     for (const subagent of this.live) subagent.suspend();
     this.#host.stop();
     this.#host.dispose();
   }
 
-  /** Admits no more subagents, and cancels all of them. */
+  /** Admits no more subagents, and cancels all live ones. */
   stop(reason: string): void {
     this.#isStopping = true;
     for (const { subagent } of this.#host.registry.live) subagent?.cancel(reason);
   }
 
-  /** Admits no more subagents, and ends all of them at once. */
+  /** Admits no more subagents, and ends all live ones at once. */
   kill(reason: string): void {
     this.#isStopping = true;
     for (const { subagent } of this.#host.registry.live) subagent?.kill(reason);
   }
 
-  /** Calls back once all subagents have ended and every instance is disposed; immediately if that is already the case. */
+  /** Calls back once all subagents have ended and every instance is disposed, or immediately if they already are. */
   whenEnded(callback: () => void): void {
     this.#host.whenEnded(callback);
   }
 
-  /** Stops all timers and streams. No other call follows. */
+  /** Stops all timers and streams. No other method may be called after this. */
   dispose(): void {
     this.#host.dispose();
   }
@@ -559,7 +568,7 @@ export class SubagentTree implements SubagentService {
       resolvedPending: true,
       receipt: Promise.resolve<MessageReceipt>({ applied: true, step }),
     } as const;
-    // This same answer is in the journal, or on its way there.
+    // The same answer is already in the journal, or will be shortly.
     if (messages.isOnItsWay(messageId))
       return { ...answered, written: messages.written(record, messageId) };
     if (subagent?.hasTaken(messageId)) return { ...answered, written: Promise.resolve() };
@@ -569,7 +578,7 @@ export class SubagentTree implements SubagentService {
         'REQUEST_PENDING',
         `${id} waits for the answer to "${request.requestId}", not to "${requestId}"`,
       );
-    // The answer would not be written: the process that resumes the subagent still has the question open.
+    // The answer would not be written, but the question remains open in the process that resumes the subagent.
     if (messages.isStopped) {
       const receipt = messages.send(record, messageId, content, 'steer');
       return { ...answered, resolvedPending: false, receipt, written: Promise.resolve() };
@@ -587,7 +596,7 @@ export class SubagentTree implements SubagentService {
     return { ...answered, written };
   }
 
-  /** Resumes a subagent; its entries may lead to a state that this code cannot resume. */
+  /** Resumes a subagent. Its entries may have produced a state that this code cannot resume. */
   #resumed({ subagent }: SubagentRecord): void {
     try {
       subagent?.resume();
@@ -615,14 +624,14 @@ function requestOf(callId: string | null, ports: ScopePorts): string | null {
 }
 
 /**
- * Returns the user for whom the request is made. For a lead agent's call, the session determines the user, whatever the
- * request says.
+ * Returns the user on whose behalf the request is made. If the lead agent makes the call, the session determines the
+ * user, whatever the request says.
  */
 function requesterOf({ callId, by }: SpawnRequest, ports: ScopePorts): string | null {
   return callId !== undefined && ports.originOf ? ports.originOf(callId).requester : (by ?? null);
 }
 
-/** Returns the configuration's title for this task; null if it gives none. */
+/** Returns the configuration's title for this task, or null if there is none. */
 function titleOf(
   definition: SubagentDefinition,
   { args }: SubagentTask,
@@ -673,7 +682,7 @@ function spawnedEvent(
     callId,
     workstreamId,
     idempotencyKey,
-    // The current code may describe the task of a model's call differently.
+    // The current code may describe the task of a model's call differently than the code that wrote the entry.
     ...(idempotencyKey !== null &&
       callId === null && { requestDigest: requestDigest(request.config.name, task) }),
     request: admission.request,

@@ -1,41 +1,43 @@
-// The graph of needs among a scope's subagents: which subagent cannot continue before which others have ended.
+// The graph of dependencies among a scope's subagents. It shows which subagents must end before another one can
+// continue.
 //
-// Owns:     the open waits, by waiting agent and by awaited subagent, and the decision whether a wait could ever end.
-// Does not: know why a wait starts or ends, or hold needs that are not waits; `NeedsBeside` provides those.
+// Owns:     the open waits, indexed by waiting agent and by awaited subagent, and the decision whether a wait could
+//           ever end.
+// Does not: know why a wait starts or ends, or store the dependencies that are not waits (`NeedsBeside` provides them).
 //
-// A wait is checked by searching its dependents, not its dependencies: a parent of ten thousand children depends on all
-// of them, but few subagents depend on the parent.
+// A wait is checked by searching its dependents and not its dependencies, because a parent of ten thousand children
+// depends on all of them, but few subagents depend on the parent.
 //
 // Invariants
-//   WAIT-GRAPH-1. A wait is refused exactly if it could never end without a change from outside: one of the ends that
-//       it needs together never comes, or none of its alternatives does.
-//   WAIT-GRAPH-2. Without requests between subagents, every subagent could end: a wait is added only if it could end,
-//       and an instance's run needs only earlier runs. The full search is therefore needed only for a wait that depends
-//       on a request or, indirectly, on the waiting agent.
+//   WAIT-GRAPH-1. A wait is refused exactly if it could never end without external action. A wait for all of several
+//       subagents is refused if one of them can never end, and a wait for any of them is refused if none of them can.
+//   WAIT-GRAPH-2. If no subagent has a request to another, every subagent can end, because a wait is added only if it
+//       can end, and an instance's run depends only on earlier runs. The full search is therefore needed only for a
+//       wait that depends on a request or, indirectly, on the waiting agent.
 
-/** The ends that a subagent needs before it continues: all of them, or one of them. */
+/** The subagents that must end before a subagent continues: all of them, or any one of them. */
 export interface Need {
   readonly mode: 'all' | 'any';
   readonly of: readonly string[];
 }
 
-/** Returns a subagent's current needs; without any, it continues. */
+/** Returns what a subagent currently depends on. A subagent without dependencies can continue. */
 type NeedsOf = (id: string) => readonly Need[];
 
-/** A wait, which is a temporary need. */
+/** A wait, which is a temporary dependency. */
 export interface Waiting extends Need {
-  /** The subagent that waits; null for the lead agent, or a program, for which no subagent waits. */
+  /** The waiting subagent, or null for the lead agent or a program, on which no subagent's wait depends. */
   readonly by: string | null;
 }
 
-/** The needs that are not waits: answers, and an instance's earlier runs. */
+/** The dependencies that are not waits: answers, and earlier runs of an instance. */
 export interface NeedsBeside {
   isLive(id: string): boolean;
-  /** Returns the subagents that must end, or answer, before this one continues. */
+  /** Returns the subagents that must end or answer before this one can continue. */
   of(id: string): readonly string[];
-  /** Returns the subagents that need this one in that way. */
+  /** Returns the subagents that cannot continue before this one has ended or answered. */
   on(id: string): Iterable<string>;
-  /** Returns the subagents that ask another subagent. */
+  /** Returns the subagents that are asking another subagent. */
   asking(): Iterable<string>;
 }
 
@@ -48,7 +50,7 @@ export class WaitGraph<Wait extends Waiting> {
     this.#beside = beside;
   }
 
-  /** Adds a wait that `wayOf` accepts. */
+  /** Adds a wait that `wayOf` has allowed. */
   add(wait: Wait): void {
     put(this.#byWaiter, wait.by, wait);
     for (const id of wait.of) put(this.#byAwaited, id, wait);
@@ -59,7 +61,7 @@ export class WaitGraph<Wait extends Waiting> {
     for (const id of wait.of) take(this.#byAwaited, id, wait);
   }
 
-  /** Returns a copy of an agent's waits, oldest first: the reader may end waits. */
+  /** Returns a copy of an agent's waits, oldest first, because the caller may end waits while it reads them. */
   by(waiter: string | null): readonly Wait[] {
     return [...(this.#byWaiter.get(waiter) ?? [])];
   }
@@ -69,13 +71,13 @@ export class WaitGraph<Wait extends Waiting> {
     return [...(this.#byAwaited.get(id) ?? [])];
   }
 
-  /** Returns the path that shows why a wait could never end, like `waitCycle`; null if it could end. */
+  /** Returns the path that shows why a wait could never end, like `waitCycle`, or null if the wait could end. */
   wayOf(wait: Wait): readonly string[] | null {
     const { by } = wait;
     return by === null || this.#surelyEnds(by, wait) ? null : waitCycle(by, wait, this.#needsOf);
   }
 
-  /** Returns these subagents, and all that need one of them, directly or indirectly. */
+  /** Returns these subagents and all those that depend on one of them, directly or indirectly. */
   dependentsOf(ids: Iterable<string>): Set<string> {
     const found = new Set<string>();
     this.#addDependents(found, ids);
@@ -117,8 +119,8 @@ function take<Key, Item>(index: Map<Key, Set<Item>>, key: Key, item: Item): void
 }
 
 /**
- * Returns the path that shows that `id` would wait forever with this need: from `id`, each subagent waits for the next,
- * up to one that is already on the path. Null if `id` could end.
+ * Returns the path that shows why `id` would wait forever for these subagents. The path starts at `id`. Each subagent
+ * on it waits for the next, and the last one is already on the path. Returns null if `id` could end.
  */
 export function waitCycle(id: string, need: Need, needsOf: NeedsOf): readonly string[] | null {
   const needs = reachable(id, need, needsOf);
@@ -153,7 +155,7 @@ function reachable(
   return found;
 }
 
-/** Returns the subagents that can end, computed from those without needs. */
+/** Returns the subagents that can end, starting from those without dependencies. */
 function thoseThatEnd(needs: ReadonlyMap<string, readonly Need[]>): ReadonlySet<string> {
   const free = new Set<string>();
   for (let before = -1; before < free.size;) {

@@ -1,18 +1,21 @@
-// Waits for subagents, which end with the subagents' ends, with their questions, or by time.
+// Waits for subagents. A wait ends when the awaited subagent ends or asks a question, or when the timeout has passed.
 //
 // Owns:     the open waits with their timers and signal listeners, the conditions of a wait, and whether a wait may start.
 // Does not: decide whether a wait could ever end (wait-graph.ts).
 //
 // Invariants
-//   WAITS-1. A wait is settled exactly once; afterwards, it has no timer and no listener.
-//   AWAITING-2. A question ends its addressee's waits for the asker and, if the addressee is a subagent, all the
-//       addressee's waits, because only the addressee can answer. A question that was already read ends only waits for
-//       the asker; a question that a handler of the program answers ends none.
-//   AWAITING-3. A wait that only its timeout could end is refused (WAIT_CYCLE); the refusal names both subagents.
-//   AWAITING-4. A hung subagent does not end a wait.
-//   AWAITING-5. While the user waits for the lead agent's answer, no wait of that agent's tools with `heedsUser` starts
-//       or continues; the awaited subagent continues.
-//   AWAITING-6. A wait that ends because of the user delivers no result: the lead agent answers the user first.
+//   WAITS-1. A wait is settled exactly once. After that, its timer and listener are removed.
+//   AWAITING-2. When a subagent asks a question, the waits of the addressee for that subagent end. If the addressee is
+//       itself a subagent, all its waits end, because only the addressee can answer. A question that the addressee has
+//       already read ends only the waits for the asker. A question that is answered by a handler in the program ends no
+//       wait.
+//   AWAITING-3. A wait that could end only by its timeout is refused (WAIT_CYCLE), and the refusal names both
+//       subagents.
+//   AWAITING-4. A wait continues if the awaited subagent is hung.
+//   AWAITING-5. While the user is waiting for the lead agent's reply, no wait with `heedsUser` by that agent's tools
+//       can start, and open ones end. The awaited subagents continue to work.
+//   AWAITING-6. A wait that ends because of user input delivers no result, because the lead agent answers the user
+//       first.
 
 import type {
   AwaitOptions,
@@ -28,19 +31,19 @@ import type { SessionInstances } from './session-instances.ts';
 import { reportOf, type SubagentRecord, type SubagentRegistry } from './subagent-registry.ts';
 import { WaitGraph, type Waiting } from './wait-graph.ts';
 
-/** The maximum number of open waits; more are a mistake of the caller. */
+/** The maximum number of open waits. More would indicate a mistake in the caller. */
 const MAX_WAITS = 1000;
 
-/** Why a wait ended. */
+/** The reason why a wait ended. */
 type WaitEnd = 'ended' | 'asked' | 'user' | 'timeout' | 'cancelled';
 
 interface Wait extends Waiting {
-  /** The wait's number: waits are ordered by their start. */
+  /** The wait's number. Waits are ordered by the time at which they started. */
   readonly number: number;
   readonly records: readonly SubagentRecord[];
-  /** Whether another subagent's question ends the wait too. */
+  /** Whether a question from another subagent also ends the wait. */
   readonly heedsOthers: boolean;
-  /** Whether the user's words to the lead agent end the wait. */
+  /** Whether input from the user to the lead agent ends the wait. */
   readonly heedsUser: boolean;
 }
 
@@ -54,7 +57,7 @@ export class Waits {
   #begun = 0;
   #userWaits = false;
 
-  /** `ports`: is told when a wait of the lead agent, or of the program, starts or ends. */
+  /** `ports`: notified when the lead agent or the program starts or ends a wait. */
   constructor(
     registry: SubagentRegistry,
     instances: SessionInstances,
@@ -112,39 +115,39 @@ export class Waits {
         if (wait.by === null) this.#ports.tell({ type: 'wait.ended' });
       });
       if (wait.by === null) this.#ports.tell({ type: 'wait.began' });
-      // A subagent that the lead agent awaits may now depend on the lead agent's answer to another subagent.
+      // A subagent that the lead agent is waiting for may now depend on the lead agent's answer to another subagent.
       if (wait.by !== null) for (const other of this.#graph.by(null)) this.#wake(other);
     });
   }
 
-  /** Returns whether a tool of the lead agent waits for this subagent and will report its end. */
+  /** Returns whether a tool of the lead agent is waiting for this subagent and will report the end. */
   isAwaitedByLead(id: string): boolean {
     return this.#graph.on(id).some(({ heedsUser }) => heedsUser);
   }
 
-  /** Returns whether the lead agent, or the program, waits for this subagent. */
+  /** Returns whether the lead agent or the program is waiting for this subagent. */
   isAwaited(id: string): boolean {
     return this.#graph.on(id).some(({ by }) => by === null);
   }
 
-  /** Returns whether this subagent waits for another one. */
+  /** Returns whether this subagent is waiting for another. */
   isWaiting(id: string): boolean {
     return this.#graph.by(id).length > 0;
   }
 
-  /** Sets whether the user waits for the lead agent to start its answer (AWAITING-5). */
+  /** Sets whether the user is waiting for the lead agent to start its answer (AWAITING-5). */
   userWaits(waits: boolean): void {
     this.#userWaits = waits;
     for (const wait of this.#all) this.#wake(wait);
   }
 
-  /** Ends an ended subagent's waits, and the waits for it. */
+  /** Ends all waits by and for a subagent that has ended. */
   ended({ id }: SubagentRecord): void {
     for (const wait of this.#graph.by(id)) this.end(wait, 'cancelled');
     for (const wait of this.#graph.on(id)) this.#wake(wait);
   }
 
-  /** Ends a wait; only the first reason counts. */
+  /** Ends a wait. Only the first reason for ending a wait counts. */
   end(wait: Wait, why: WaitEnd): void {
     const settle = this.#open.get(wait);
     if (!settle) return;
@@ -159,12 +162,12 @@ export class Waits {
   }
 
   /**
-   * Handles a subagent's question to its parent. Returns whether it ended a wait of the parent, which then reports the
-   * question.
+   * Ends the waits that a subagent's question to its parent must end. Returns whether this ended a wait of the parent,
+   * which then reports the question.
    */
   asked({ id, parentId }: SubagentRecord): boolean {
     const graph = this.#graph;
-    // The question may end waits for the asker, waits of its addressee, and waits of the lead agent that depend on the asker.
+    // These may be waits for the asker, waits of its addressee, or waits of the lead agent that depend on the asker.
     const meant = new Set([...graph.on(id), ...graph.by(parentId), ...graph.by(null)]);
     let isHeard = false;
     for (const wait of [...meant].toSorted((one, other) => one.number - other.number))
@@ -172,7 +175,7 @@ export class Waits {
     return isHeard;
   }
 
-  /** A copy, because the reader may end waits. */
+  /** A copy, because the caller may end waits while it reads them. */
   get #all(): readonly Wait[] {
     return [...this.#open.keys()];
   }
@@ -196,7 +199,7 @@ export class Waits {
     return wait.heedsUser && this.#userWaits ? 'user' : null;
   }
 
-  /** Lists the other subagents that ask the waiting agent. `isMeant`: restricts the list. */
+  /** Returns the other subagents that are asking the waiting agent a question. `isMeant`: a filter for the list. */
   #othersAsking(
     { by, records, heedsOthers }: Wait,
     isMeant: (record: SubagentRecord) => boolean = () => true,
@@ -206,8 +209,8 @@ export class Waits {
       .askersOf(by)
       .filter((record) => record.request?.isHandled === false)
       .filter((record) => isMeant(record) && !records.includes(record));
-    // A subagent has one model: while it waits, it answers no request. The lead agent and a program answer
-    // concurrently; a question ends their wait only if the wait depends on the answer.
+    // A subagent has only one model, so it cannot answer requests while it waits. The lead agent and a program can
+    // answer at the same time, so a question ends their wait only if the wait depends on the answer.
     if (by !== null) return asking;
     return asking.filter(({ id: asker }) => {
       const dependents = this.#graph.dependentsOf([asker]);

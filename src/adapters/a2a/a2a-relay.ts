@@ -1,5 +1,5 @@
-// A relay to any hosted agent that speaks the Agent2Agent protocol (A2A), version 1. Each turn is a task of the agent,
-// all in one context; the agent runs elsewhere.
+// A relay to any hosted agent that speaks the Agent2Agent protocol (A2A), version 1. Each turn is one task of the
+// agent, and all tasks share one context. The agent itself runs elsewhere.
 //
 // Does not: receive webhooks, send files, or obtain credentials for the agent.
 
@@ -20,15 +20,15 @@ export interface A2aRelayOptions {
   /** The agent's name in messages. @defaultValue the host of `url` */
   readonly name?: string;
   /**
-   * Headers for each request to the origin of `url`, such as `authorization`. Requests to the other `origins` do not
-   * have them.
+   * Headers for each request to the origin of `url`, such as `authorization`. Requests to the other `origins` are sent
+   * without these headers.
    * @defaultValue {}
    */
   readonly headers?:
     | Readonly<Record<string, string>>
     | (() => Readonly<Record<string, string>> | Promise<Readonly<Record<string, string>>>);
   /**
-   * Further origins, such as `https://agents.example.com`, that the agent's card may refer to. Requests to any other
+   * Additional origins, such as `https://agents.example.com`, that the agent's card may refer to. Requests to any other
    * origin are refused. @defaultValue []
    */
   readonly origins?: readonly string[];
@@ -36,7 +36,7 @@ export interface A2aRelayOptions {
   readonly fetch?: typeof globalThis.fetch;
   /** The time limit for reading the card and finding an earlier task, in milliseconds. @defaultValue 30000 */
   readonly startTimeoutMs?: number;
-  /** The time for the agent to cancel a task before the relay abandons the task, in milliseconds. @defaultValue 5000 */
+  /** How long the agent may take to cancel a task before the relay gives up, in milliseconds. @defaultValue 5000 */
   readonly graceMs?: number;
   /** The polling interval for a task that sends no events, in milliseconds. @defaultValue 2000 */
   readonly pollMs?: number;
@@ -66,7 +66,8 @@ export function a2aRelay(options: A2aRelayOptions): Relay {
   return {
     name,
     loop: relayLoop,
-    // A task exists at the agent. The agent does not report its tools, and some agents accept no words during a task.
+    // The agent keeps the task, so an open question survives. The agent does not report its tools, and some agents
+    // accept no messages during a task.
     capabilities: {
       openQuestionSurvives: true,
       resumes: true,

@@ -1,13 +1,13 @@
-// One session with a hosted agent: its context, the current task, and the open request.
+// One session with a hosted agent: its context, the current task and the open request.
 //
-// Owns:     reading events, polling when they stop, and sending each answer once.
-// Does not: execute the task, which continues at the agent without a reader.
+// Owns:     reading events, polling when events stop arriving, and sending each answer once.
+// Does not: execute the task, which continues on the agent's side even if no one reads its events.
 //
 // Invariants
-//   A2A-SESSION-1. An answer is sent once, to the task that asked: the answer's message id shows whether the agent has
-//                  received it.
-//   A2A-SESSION-2. Only the task's state ends the task; a stream that ends early does not.
-//   A2A-SESSION-3. Events of other tasks, or of an ended turn, are dropped.
+//   A2A-SESSION-1. An answer is sent once, to the task that asked for it. The answer's message id shows whether the
+//                  agent has received the answer.
+//   A2A-SESSION-2. Only the task's state ends the task. A stream that closes early does not.
+//   A2A-SESSION-3. Events of other tasks, and of turns that have ended, are dropped.
 
 import type { Artifact, Part, StreamResponse, TaskStatus } from '@a2a-js/sdk';
 import type { Client } from '@a2a-js/sdk/client';
@@ -59,7 +59,7 @@ interface Gathered {
   files: readonly Part[];
 }
 
-/** A turn: one task of the agent, from its first message to its final state. */
+/** A turn: one of the agent's tasks, from its first message to its final state. */
 interface Turn {
   taskId: string | null;
   /** Stops reading the task's events. */
@@ -67,7 +67,7 @@ interface Turn {
   request: string | null;
   readonly answered: Set<string>;
   readonly artifacts: Map<string, Gathered>;
-  /** The artifact that contains the latest words. */
+  /** The artifact that contains the latest text. */
   speaking: string | null;
   progress: string;
   isCancelling: boolean;
@@ -116,7 +116,7 @@ export class A2aSession implements RelaySession {
     void this.#follow(turn, this.#sending(text, ids), 'sends');
   }
 
-  /** The relay declares that it cannot steer. */
+  /** The relay declares that it does not support steering. */
   steer(): void {}
 
   answer(requestId: string, answer: RelayAnswer): void {
@@ -170,7 +170,7 @@ export class A2aSession implements RelaySession {
     if (taskId === null) return;
     const task = await client.getTask(this.#byId(taskId));
     const phase = task.status ? phaseOf(sdk, task.status) : null;
-    // The relay cancelled the task, so the next prompt starts a new one.
+    // The relay has cancelled the task, so the next prompt starts a new one.
     if (phase?.type === 'ended' && phase.reason === 'cancelled') return;
     this.isRunning = true;
     const turn = this.#begin(taskId);
@@ -180,7 +180,7 @@ export class A2aSession implements RelaySession {
       if (hasAnswer(task, requestId)) turn.answered.add(requestId);
     }
     const renamed = taskId !== known.taskId;
-    // The relay's caller must have the session before its events arrive.
+    // The relay's caller must have the session before the session's events arrive.
     start.scheduler.yieldThen(() => {
       if (this.#turn !== turn) return;
       if (renamed) this.#send({ type: 'session_id', id: this.id });
@@ -188,7 +188,7 @@ export class A2aSession implements RelaySession {
     });
   }
 
-  /** Returns the context's unfinished task, whose id may be missing in the journal. */
+  /** Returns the context's unfinished task, whose id may be missing from the journal. */
   async #taskUnderWay(contextId: string): Promise<string | null> {
     const { sdk, client } = this.#options;
     try {
@@ -244,7 +244,7 @@ export class A2aSession implements RelaySession {
         acceptedOutputModes: [],
         taskPushNotificationConfig: undefined,
         historyLength: HISTORY,
-        // For agents without streaming.
+        // An agent that does not stream then returns at once.
         returnImmediately: true,
       };
       return client.sendMessageStream(
@@ -306,13 +306,13 @@ export class A2aSession implements RelaySession {
     }
   }
 
-  /** A message was refused, or its delivery is uncertain. */
+  /** Called when a message was refused or may not have been delivered. */
   async #notSent(turn: Turn, error: unknown): Promise<void> {
     if (!(error instanceof this.#options.sdk.A2AError)) {
       this.#close(messageOf(error));
       return;
     }
-    // The task may have ended meanwhile.
+    // The task may have ended in the meantime.
     if (turn.taskId !== null && !(await this.#look(turn, turn.taskId, turn.reading.signal))) return;
     if (this.#turn === turn) this.#end(turn, 'failed', messageOf(error));
   }
@@ -387,7 +387,7 @@ export class A2aSession implements RelaySession {
     if (request !== null) this.#send({ type: 'withdrawn', requestId: request });
   }
 
-  /** Reports the final state's message, unless an artifact contained the same words. */
+  /** Reports the final state's message, unless an artifact contained the same text. */
   #conclude(turn: Turn, { parts }: { readonly parts: readonly Part[] }): void {
     const text = textOf(parts.filter(isWords)).trim();
     const isSaid = [...turn.artifacts.values()].some(({ words }) => words.trim() === text);
@@ -395,7 +395,7 @@ export class A2aSession implements RelaySession {
     this.#gather(turn, { artifactId: '', name: '', parts: rest }, false);
   }
 
-  /** Stores an artifact or a part of one, and forwards its new words. */
+  /** Stores an artifact or a part of one, and forwards its new text. */
   #gather(
     turn: Turn,
     {
@@ -410,7 +410,7 @@ export class A2aSession implements RelaySession {
     if (name !== '') known.name = clip(name, MAX_NAME);
     const files = parts.filter((part) => !isWords(part));
     const text = textOf(parts.filter(isWords));
-    // Even an artifact without content takes memory.
+    // Even an artifact without content uses memory.
     if (!turn.artifacts.has(artifactId)) this.#kept += artifactId.length + MIN_ARTIFACT;
     this.#kept += text.length + files.reduce((sum, part) => sum + sizeOf(part), 0);
     if (this.#kept > MAX_KEPT) {
@@ -419,7 +419,7 @@ export class A2aSession implements RelaySession {
     }
     turn.artifacts.set(artifactId, known);
     known.files = append ? [...known.files, ...files] : files;
-    // Reading the whole task repeats the artifact.
+    // Reading the whole task returns the artifact again.
     const isRepeated = !append && text.startsWith(known.words);
     const fresh = isRepeated ? text.slice(known.words.length) : text;
     known.words = append ? known.words + text : text;
@@ -447,7 +447,7 @@ export class A2aSession implements RelaySession {
     turn.ended.resolve('cancelled');
   }
 
-  /** Abandons the agent, which is unreadable or does not stop. */
+  /** Abandons the agent, because its output is unreadable or it does not stop. */
   #close(message: string): void {
     const turn = this.#turn;
     this.#turn = null;

@@ -14,7 +14,7 @@ export type Phase =
   | { readonly type: 'asks'; readonly kind: 'question' | 'permission' }
   | { readonly type: 'ended'; readonly reason: EndReason };
 
-/** Returns a task's phase. An unknown state counts as working. */
+/** Returns a task's phase. An unknown state is treated as working. */
 export function phaseOf({ TaskState }: Sdk, { state }: Pick<TaskStatus, 'state'>): Phase {
   switch (state) {
     case TaskState.TASK_STATE_INPUT_REQUIRED:
@@ -44,11 +44,11 @@ const optionSchema = z.object({
   label: z.string(),
   description: z.string().optional(),
 });
-/** A user could not choose from more options. */
+/** No user could choose from more options than this. */
 const MAX_OPTIONS = 1_000;
 const optionsSchema = z.object({ options: z.array(optionSchema).max(MAX_OPTIONS) });
 
-/** Returns the request in a task's status. It has the same id each time it is read. */
+/** Returns the request that a task's status contains. The request has the same id each time it is read. */
 export function askingOf(
   kind: 'question' | 'permission',
   taskId: string,
@@ -86,7 +86,7 @@ export function askingOf(
   };
 }
 
-/** Returns an answer as words and as machine-readable metadata. */
+/** Returns an answer as text and as machine-readable metadata. */
 export function answerWords(answer: RelayAnswer): {
   readonly text: string;
   readonly metadata: Readonly<Record<string, unknown>>;
@@ -110,10 +110,10 @@ export function answerWords(answer: RelayAnswer): {
   }
 }
 
-/** The metadata key of an answer in a message. */
+/** The key of an answer in a message's metadata. */
 export const ANSWER = 'offstage.answer';
 
-/** A repeated answer has the same id, so that its receipt can be checked. */
+/** An answer that is sent again has the same id, so that the relay can check whether it was received. */
 export function answerIdOf(requestId: string): string {
   return `answer-${requestId}`;
 }
@@ -135,7 +135,7 @@ export function userMessage(
   };
 }
 
-/** Whether a part contains words of the answer rather than a file. */
+/** Whether a part contains text of the answer rather than a file. */
 export function isWords({ content, filename, mediaType }: Part): boolean {
   return content?.$case === 'text' && filename === '' && /^(text\/plain)?(;|$)/.test(mediaType);
 }

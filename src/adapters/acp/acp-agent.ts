@@ -1,11 +1,12 @@
-// An Offstage session as an agent of the Agent Client Protocol (ACP), version 1: an editor starts the program and
-// communicates with the session over stdio. The opposite direction is acp-relay.ts.
+// An Offstage session as an agent that speaks the Agent Client Protocol (ACP), version 1. An editor starts the program
+// and communicates with the session over stdio. For the opposite direction, see acp-relay.ts.
 //
 // Owns:     the sessions that the editor has opened, and their turns (`served-session.ts`).
 // Does not: create sessions (the program does), or use the editor's files and terminals.
 //
 // Invariants
-//   ACP-AGENT-1. A session whose editor disconnects is suspended, not ended: opening its id resumes it.
+//   ACP-AGENT-1. When its editor disconnects, a session is suspended rather than ended. Opening the session's id
+//       resumes it.
 
 import type * as Sdk from '@agentclientprotocol/sdk';
 import type { ContentBlock } from '@agentclientprotocol/sdk';
@@ -26,14 +27,15 @@ export interface AcpSessionRequest {
   readonly sessionId?: string;
   /** The editor's project folder, an absolute path. */
   readonly cwd: string;
-  /** The W3C trace context of the editor's request, for the session option of the same name. @defaultValue none */
+  /** The W3C trace context of the editor's request, for the session option with the same name. @defaultValue none */
   readonly traceparent?: string;
 }
 
 /** The options of `acpAgent`. */
 export interface AcpAgentOptions {
   /**
-   * Creates a session without starting it: with `sessionId` if given, and with a journal if sessions should be resumable.
+   * Creates a session without starting it. The session has the id `sessionId` if one is given, and needs a journal if
+   * it should be resumable.
    */
   readonly open: (request: AcpSessionRequest) => SessionForEditor | Promise<SessionForEditor>;
   /** @defaultValue 'offstage' */
@@ -42,7 +44,7 @@ export interface AcpAgentOptions {
   readonly input?: Readable;
   /** @defaultValue standard output, to which only this agent may write: log to standard error */
   readonly output?: Writable;
-  /** Called with non-fatal errors. @defaultValue such errors are dropped */
+  /** Called with non-fatal errors. @defaultValue such errors are ignored */
   readonly onError?: (error: unknown, where: string) => void;
 }
 
@@ -183,7 +185,7 @@ class Agent implements AcpAgent {
     return served;
   }
 
-  /** Opens a session once, shared by all requests. */
+  /** Opens a session once, even if several requests ask for it. */
   async #takeUp(sessionId: string, cwd: string): Promise<ServedSession> {
     const opening = this.#sessions.get(sessionId) ?? this.#open({ sessionId, cwd });
     this.#sessions.set(sessionId, opening);
@@ -220,7 +222,7 @@ function tracedBy(meta: Readonly<Record<string, unknown>> | null | undefined) {
   return traceparent === undefined ? {} : { traceparent };
 }
 
-/** Returns a prompt's words; embedded resources are quoted by their URL. */
+/** Returns the text of a prompt. Embedded resources are represented by their URL. */
 function wordsOf(prompt: readonly ContentBlock[]): string {
   return prompt
     .flatMap((block) => {

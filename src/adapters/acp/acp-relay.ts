@@ -1,7 +1,7 @@
 // A relay to any agent that speaks the Agent Client Protocol (ACP), version 1, over stdio: Claude Agent, Codex, Gemini
 // CLI, Copilot CLI, OpenClaw and others. Each session has its own process.
 //
-// Does not: offer the agent files or terminals: the agent works in its folder with its own tools.
+// Does not: offer the agent files or terminals, because the agent works in its folder with its own tools.
 
 import { createHash } from 'node:crypto';
 import { mkdirSync, rmSync } from 'node:fs';
@@ -38,20 +38,20 @@ export interface AcpRelayOptions {
   /** The MCP servers that the agent connects to, as in `session/new`. @defaultValue [] */
   readonly mcpServers?: readonly Readonly<Record<string, unknown>>[];
   /**
-   * The options of the agent's sessions, by the agent's ids and values, such as `{ mode: 'default', model: 'sonnet' }`;
-   * set before each process's first prompt. If the agent rejects an option, the session fails (`RELAY_FAILED`, listing
-   * the values that the agent offers). Some agents start in a mode that never asks for permission. @defaultValue the
-   * agent's defaults
+   * The options of the agent's sessions, using the agent's ids and values, such as `{ mode: 'default', model: 'sonnet'
+   * }`. They are set before each process's first prompt. If the agent rejects an option, the session fails with
+   * `RELAY_FAILED`, and the error lists the values that the agent offers. Some agents start in a mode that never asks
+   * for permission. @defaultValue the agent's defaults
    */
   readonly configOptions?: Readonly<Record<string, string | boolean>>;
   /** Whether the agent's sessions can be resumed. @defaultValue true */
   readonly resumes?: boolean;
   /** The time limit for starting the process and opening a session, in milliseconds. @defaultValue 60000 */
   readonly startTimeoutMs?: number;
-  /** The time for the agent to stop before it is killed, in milliseconds. @defaultValue 5000 */
+  /** How long the agent may take to stop before it is killed, in milliseconds. @defaultValue 5000 */
   readonly graceMs?: number;
   /**
-   * The folder for the marker files of running processes, which identify the agents of a killed program.
+   * The folder for the marker files of running processes. The files identify the agents of a program that was killed.
    * @defaultValue a folder of this user in the system's temporary directory
    */
   readonly stateFolder?: string;
@@ -92,7 +92,8 @@ export function acpRelay(options: AcpRelayOptions): Relay {
   return {
     name,
     loop: relayLoop,
-    // An agent's open question ends with its stdio process, and v1 cannot add words to a turn.
+    // An agent's open question is lost when its stdio process ends, and v1 of the protocol cannot add messages to a
+    // turn.
     capabilities: { openQuestionSurvives: false, resumes, steers: false, reportsTools: true },
     start: (start) => begin(name, options, start),
     discard: (subagentId) => {

@@ -1,13 +1,13 @@
-// One session with an ACP agent: its connection, the current turn, and the open requests.
+// One session with an ACP agent: its connection, the current turn and the open requests.
 //
 // Invariants
-//   ACP-SESSION-1. Each agent request is answered once: with its answer, or as cancelled when the turn is cancelled,
-//       the agent withdraws the request, or the session is released.
-//   ACP-SESSION-2. Updates between turns, and updates of a replay, cause no events.
-//   ACP-SESSION-3. An agent with unreadable output is ended; its remaining output is still read.
-//   ACP-SESSION-4. An invalid response of the agent ends the turn or the start with an error that names the response.
-//   ACP-SESSION-5. The first prompt is sent only after the app's options are set: an agent whose mode cannot be set
-//       might never ask for permission.
+//   ACP-SESSION-1. Each request from the agent is answered once: with its answer, or as cancelled when the turn is
+//       cancelled, the agent withdraws the request, or the session is released.
+//   ACP-SESSION-2. Updates between turns and updates from a replay cause no events.
+//   ACP-SESSION-3. An agent with unreadable output is stopped, and its remaining output is still read.
+//   ACP-SESSION-4. An invalid response from the agent ends the turn or the start with an error that names the response.
+//   ACP-SESSION-5. The first prompt is sent only after the app's options have been set, because an agent whose mode
+//       cannot be set might never ask for permission.
 
 import { Readable, Writable } from 'node:stream';
 import type * as Sdk from '@agentclientprotocol/sdk';
@@ -62,7 +62,7 @@ interface AcpSessionOptions {
 
 const RESOURCE_NOT_FOUND = -32_002;
 const MAX_LINE = 16 * 1024 * 1024;
-/** The time limit for reading the output of an ended agent. A child process may keep the output open. */
+/** The time limit for reading the output of an agent that has ended. A child process may keep the output open. */
 const DRAIN_MS = 1_000;
 
 export class AcpSession implements RelaySession {
@@ -89,12 +89,12 @@ export class AcpSession implements RelaySession {
   #turnEnded: (() => void) | null = null;
   readonly #open = new Map<string, (answer: RelayAnswer) => void>();
 
-  /** Opens the connection and the session. On failure, ends the process. */
+  /** Opens the connection and the session. Ends the process on failure. */
   static async open(options: AcpSessionOptions): Promise<AcpSession> {
     const { agent, start, startTimeoutMs, graceMs, name } = options;
     const session = new AcpSession(options);
     const { promise: opened, resolve: succeed, reject: stop } = Promise.withResolvers<void>();
-    // Opening may fail after the caller has stopped waiting.
+    // Opening may still fail after the caller has stopped waiting.
     opened.catch(() => {});
     const abort = (): void => stop(start.signal.reason as Error);
     start.signal.addEventListener('abort', abort, { once: true });
@@ -108,7 +108,7 @@ export class AcpSession implements RelaySession {
     try {
       start.signal.throwIfAborted();
       session.#begin().then(succeed, (error: unknown) => {
-        // The process's exit explains the failure better; wait for it within the time limit.
+        // The process's exit is a better explanation for the failure, so wait for it within the time limit.
         if (!session.#connection.signal.aborted) stop(error);
       });
       await opened;
@@ -164,14 +164,14 @@ export class AcpSession implements RelaySession {
         this.#endTurn(turn, { type: 'turn_ended', ...ended });
       },
       (error: unknown) => {
-        // The process's exit explains the failure better.
+        // The process's exit is a better explanation for the failure.
         if (this.#connection.signal.aborted) return;
         this.#endTurn(turn, { type: 'turn_ended', reason: 'failed', message: messageOf(error) });
       },
     );
   }
 
-  /** Not part of ACP v1: the relay declares that it cannot steer. */
+  /** Not part of ACP v1: the relay declares that it does not support steering. */
   steer(): void {}
 
   answer(requestId: string, answer: RelayAnswer): void {
@@ -261,7 +261,7 @@ export class AcpSession implements RelaySession {
     await this.#configure(opened);
   }
 
-  /** ACP-SESSION-5. Some options change others (a model without the mode), so all are checked afterwards. */
+  /** ACP-SESSION-5. Some options change others (the model may lack the mode), so all are checked afterwards. */
   async #configure(opened: unknown): Promise<void> {
     const { sdk, name, configOptions } = this.#options;
     const { setConfigOption, setMode } = sdk.methods.agent.session;
@@ -312,7 +312,7 @@ export class AcpSession implements RelaySession {
     for (const requestId of this.#open.keys()) this.answer(requestId, { type: 'cancelled' });
     this.#connection.agent
       .notify(methods.agent.session.cancel, { sessionId: this.id })
-      // The connection to a dead agent rejects.
+      // Calls over the connection to a dead agent reject.
       .catch(() => {});
   }
 
@@ -421,7 +421,7 @@ export class AcpSession implements RelaySession {
     return permissionOutcome(options, answer);
   }
 
-  /** Asks a form's fields one by one. */
+  /** Asks for a form's fields one by one. */
   async #asks(
     params: CreateElicitationRequest,
     signal: AbortSignal,
@@ -456,7 +456,7 @@ export class AcpSession implements RelaySession {
   }
 }
 
-/** Returns the lines that are messages, and reports other output. */
+/** Returns the lines that are messages, and reports all other output. */
 function lines(stdout: Readable, report: (error: unknown) => void): ReadableStream<Uint8Array> {
   const decoder = new TextDecoder();
   const encoder = new TextEncoder();

@@ -1,4 +1,4 @@
-// The mapping between ACP v1 and the relay port. It uses neither a process nor a connection.
+// The mapping between ACP v1 and the relay port. It uses no process and no connection.
 
 import type {
   CreateElicitationResponse,
@@ -17,7 +17,7 @@ import { ProtocolError } from '../../values/errors.ts';
 type EndReason = Extract<RelayEvent, { readonly type: 'turn_ended' }>['reason'];
 type Update = SessionNotification['update'];
 
-/** The end of a turn, by the agent's stop reason. */
+/** Why a turn ended, by the agent's stop reason. */
 const ENDS: Readonly<Record<StopReason, EndReason>> = {
   end_turn: 'completed',
   max_tokens: 'limit',
@@ -26,7 +26,7 @@ const ENDS: Readonly<Record<StopReason, EndReason>> = {
   cancelled: 'cancelled',
 };
 
-/** The total tokens of a session. The stable protocol does not specify them, but agents report them. */
+/** The total number of tokens in a session. The stable protocol does not specify it, but agents report it. */
 export interface Tokens {
   readonly inputTokens?: unknown;
   readonly outputTokens?: unknown;
@@ -97,7 +97,7 @@ export function readSessionId(name: string, response: unknown): string {
 export interface SessionOption {
   readonly id: string;
   readonly current: string | boolean | null;
-  /** The values of a choice; null for a boolean option. */
+  /** The possible values; null for a boolean option. */
   readonly values: readonly string[] | null;
   /** The agent has modes instead of options, as in earlier protocol versions: `session/set_mode` sets this option. */
   readonly isBareMode: boolean;
@@ -155,8 +155,8 @@ function readAnswer<Schema extends z.ZodType>(
 }
 
 /**
- * The option kinds for each answer, in order of preference. A lasting permission is used only for a lasting answer; a
- * lasting denial only if there is no other denial. If none fits, the request is cancelled.
+ * The kinds of options that match each answer, in order of preference. A lasting permission is used only for a lasting
+ * answer. A lasting denial is used only if there is no other denial. If none fits, the request is cancelled.
  */
 const CHOICES = {
   permitted: ['allow_once'],
@@ -169,7 +169,7 @@ interface KnownTool extends RelayTool {
   state: 'pending' | 'refused' | 'running' | 'ended';
 }
 
-/** One turn's tool calls: updates contain only changes. */
+/** The tool calls of one turn, stored because updates contain only changes. */
 export class ToolTable {
   readonly #tools = new Map<string, KnownTool>();
 
@@ -188,12 +188,12 @@ export class ToolTable {
     return isTool ? this.#toolEvents(update) : [];
   }
 
-  /** Returns a tool that needs a permission. */
+  /** Returns the tool that needs permission. */
   asked({ toolCall }: RequestPermissionRequest): RelayTool {
     return this.#known(toolCall);
   }
 
-  /** The permission for a tool call was denied: a later failure means that the call never started. */
+  /** Records that permission for a tool call was denied. If the call then fails, it never started. */
   refused(toolId: string): void {
     const known = this.#tools.get(toolId);
     if (known?.state === 'pending') known.state = 'refused';
@@ -207,7 +207,7 @@ export class ToolTable {
     const { title, kind, input, state } = known;
     const events: RelayEvent[] = [];
     if (update.title) events.push({ type: 'progress', text: update.title });
-    // `pending`: the call waits for permission, or its arguments are still being written.
+    // `pending`: the call is waiting for permission, or its arguments are still being written.
     if (status === undefined || status === null || status === 'pending' || state === 'ended')
       return events;
     if (state === 'refused' && status === 'failed') {
@@ -253,13 +253,13 @@ function textOf(content: unknown): string {
   return typeof text === 'string' ? text : '';
 }
 
-/** Returns the changes that a call without arguments proposes: the user consents to exactly these. */
+/** Returns the changes that a call without arguments proposes. The user approves exactly these changes. */
 function diffsOf(content: Content): unknown {
   const diffs = (content ?? []).filter(({ type }) => type === 'diff');
   return diffs.length === 0 ? null : diffs;
 }
 
-/** Returns the agent's label for its lasting permission; undefined if it offers none. */
+/** Returns the agent's label for a lasting permission; undefined if the agent offers none. */
 export function lastingIn(options: readonly PermissionOption[]): string | undefined {
   return options.find(({ kind }) => kind === 'allow_always')?.name;
 }
@@ -282,5 +282,5 @@ export function permissionOutcome(
   return { outcome: { outcome: 'cancelled' } };
 }
 
-/** The response to a form that is not completed. */
+/** The response to a form that the user did not complete. */
 export const NO_FORM: CreateElicitationResponse = { action: 'cancel' };

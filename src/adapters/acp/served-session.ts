@@ -1,11 +1,11 @@
-// One Offstage session in an editor: its turns, and the content and questions that the editor receives in them.
+// One Offstage session in an editor: its turns, and the content and questions that the editor receives during them.
 //
-// A turn lasts until the session is idle, or until the only open question is one in words, which the next prompt answers. A
-// prompt during a turn ends that turn, because the user has continued.
+// A turn lasts until the session is idle, or until the only open question is one asked in text, which the next prompt
+// answers. A prompt during a turn ends that turn, because the user has moved on.
 //
 // Invariants
-//   ACP-SERVED-1. Only the user's choice is an answer: a request that is cancelled or left unanswered keeps the question
-//       open. A permission covers one call.
+//   ACP-SERVED-1. Only the user's choice is an answer. A request that is cancelled or left unanswered leaves the
+//       question open. A permission covers one call.
 //   ACP-SERVED-2. The session sends nothing between turns. A result counts as heard once it has been sent to the editor.
 
 import type {
@@ -45,7 +45,7 @@ export type SessionForEditor = Pick<
 >;
 
 export interface EditorAbilities {
-  /** Whether the editor shows forms (`elicitation/create`); otherwise questions are asked in words. */
+  /** Whether the editor shows forms (`elicitation/create`). If not, questions are asked as text. */
   readonly forms: boolean;
 }
 
@@ -72,7 +72,7 @@ interface Editor {
 
 interface Turn {
   readonly ended: AbortController;
-  /** A model failure; `hasWords`: whether the turn has produced words. */
+  /** A model failure; `hasWords` tells whether the turn has produced text. */
   failure: string | null;
   hasWords: boolean;
 }
@@ -99,12 +99,12 @@ export class ServedSession {
   readonly #editor: Editor;
   readonly #subscriptions: Subscription[];
   #turn: Turn | null = null;
-  /** Open requests to the editor, by question. */
+  /** Open requests to the editor, by question id. */
   readonly #asking = new Map<
     string,
     { readonly stop: AbortController; readonly done: Promise<void> }
   >();
-  /** Questions asked in this turn. */
+  /** Questions that have been asked in this turn. */
   readonly #put = new Set<string>();
   /** Tool calls that the editor has received. */
   readonly #shown = new Set<string>();
@@ -137,7 +137,7 @@ export class ServedSession {
     const stopListening = this.#session.listen();
     try {
       const waiting = this.#waiting();
-      // Either the prompt answers a question in words, or the session asks the question again.
+      // Either the prompt answers a question asked as text, or the session asks the question again.
       for (const { requestId } of waiting) this.#put.add(requestId);
       await this.#session.sendText(text, traced);
       this.#putAgain(waiting);
@@ -201,7 +201,7 @@ export class ServedSession {
     return questions.filter(({ state }) => OPEN.has(state));
   }
 
-  /** Asks the questions of earlier turns or processes that the prompt did not answer. */
+  /** Asks the questions from earlier turns or processes that the prompt did not answer. */
   #putAgain(before: readonly QuestionView[]): void {
     const known = new Set(before.map(({ requestId }) => requestId));
     for (const question of this.#waiting()) {
@@ -211,7 +211,7 @@ export class ServedSession {
     }
   }
 
-  /** Whether the question is sent as a request instead of in words. */
+  /** Whether the question is sent as a request rather than as text. */
   #isAsked({ kind }: QuestionView): boolean {
     return kind === 'approval' || this.#editor.abilities.forms;
   }
@@ -404,6 +404,6 @@ const PLAN = {
   pending: 'pending',
   in_progress: 'in_progress',
   completed: 'completed',
-  // The call is no longer planned.
+  // A failed call is no longer planned.
   failed: 'completed',
 } as const;

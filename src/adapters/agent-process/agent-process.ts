@@ -1,10 +1,12 @@
-// The process of an agent: it receives only the given environment, runs in its own process group and folder, and is ended
-// together with its children.
+// The process of an agent. It receives only the given environment, runs in its own process group and folder, and is
+// ended together with its children.
 //
 // Invariants
-//   ACP-PROCESS-1. An agent process does not outlive this process for long: when this process exits, it kills the agent's
-//       group; if this process was killed, the next program start finds the group by its marker file and kills it.
-//   ACP-PROCESS-2. A process is killed by its marker only if process id and start time match, and its owner is gone.
+//   ACP-PROCESS-1. An agent process does not outlive this process for long. When this process exits, it kills the
+//       agent's group; if this process is killed, the next program finds the group by its marker file at startup and
+//       kills it.
+//   ACP-PROCESS-2. A process is killed because of its marker only if the process id and start time match and the
+//       process's owner is gone.
 
 import { execFileSync, spawn, type ChildProcessByStdio } from 'node:child_process';
 import {
@@ -30,7 +32,7 @@ export interface AgentCommand {
   readonly args: readonly string[];
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
-  /** The folder of the marks. */
+  /** The folder of the marker files. */
   readonly marks: string;
 }
 
@@ -45,7 +47,7 @@ export interface Exit {
 const running = new Set<AgentProcess>();
 let isWatching = false;
 
-/** Passes the trace context to the agent process (OpenTelemetry, environment variables as carriers). */
+/** Passes the trace context to the agent process through environment variables, as OpenTelemetry specifies. */
 export function tracedEnv({ traceparent }: RelayStart): Readonly<Record<string, string>> {
   const value = traceparent?.();
   return value === undefined ? {} : { TRACEPARENT: value };
@@ -56,7 +58,7 @@ export class AgentProcess {
   readonly stdout: Readable;
   /** Resolves when the process has exited. */
   readonly exited: Promise<Exit>;
-  /** The child process, for a library that talks to it directly. */
+  /** The child process, for a library that communicates with it directly. */
   readonly child: ChildProcessByStdio<Writable, Readable, Readable>;
   readonly #mark: string;
   #log = '';
@@ -86,7 +88,7 @@ export class AgentProcess {
     });
   }
 
-  /** Starts the process without waiting. A program that cannot be started counts as exited. */
+  /** Starts the process without waiting. A program that cannot be started is treated as exited. */
   static begin(command: AgentCommand): AgentProcess {
     return new AgentProcess(spawned(command), command.marks);
   }
@@ -106,7 +108,7 @@ export class AgentProcess {
     if (pid > 0) writeFileSync(this.#mark, JSON.stringify(mark), { mode: 0o600 });
     running.add(this);
     killAtExit();
-    // The pipe of a dead agent reports an error.
+    // The pipe to a dead agent reports an error.
     child.stdin.on('error', () => {});
     child.stderr.setEncoding('utf8');
     child.stderr.on('data', (text: string) => {
@@ -121,7 +123,7 @@ export class AgentProcess {
       });
       child.once('exit', (code, signal) => {
         this.#hasExited = true;
-        // The process's children end together with it.
+        // The process's children are ended with it.
         this.signal('SIGKILL');
         running.delete(this);
         rmSync(this.#mark, { force: true });
@@ -141,7 +143,7 @@ export class AgentProcess {
     killGroup(this.child.pid ?? 0, name);
   }
 
-  /** Asks the process to exit, and kills it after `graceMs`. Returns whether it was killed. */
+  /** Asks the process to exit, and kills it if it is still running after `graceMs`. Returns whether it was killed. */
   async end(scheduler: Scheduler, graceMs: number): Promise<boolean> {
     if (this.#hasExited) return false;
     let isKilled = false;
@@ -186,7 +188,8 @@ function killGroup(pid: number, signal: 'SIGTERM' | 'SIGKILL'): void {
 }
 
 /**
- * Returns a process's start time in the system's notation; null if the process is gone, or the system does not report it.
+ * Returns a process's start time in the system's notation; null if the process is gone or the system does not report
+ * the time.
  */
 function startOf(pid: number): string | null {
   if (process.platform === 'win32') return null;
@@ -224,7 +227,7 @@ interface Mark {
   readonly ownerStartedAt: string | null;
 }
 
-/** Kills the agents of killed owners. Returns the number of killed agents. */
+/** Kills the agents whose owners were killed. Returns the number of killed agents. */
 export function sweep(marks: string): number {
   let killed = 0;
   for (const name of readdirSync(marks)) {
@@ -267,7 +270,7 @@ function isAlive(pid: number, startedAt: string | null): boolean {
  * @throws {ConfigurationError} `CANNOT_OPEN` if it belongs to another user.
  */
 export function ownFolder(...parts: readonly string[]): string {
-  // The numeric user id: in a container, a user id may have no name.
+  // The numeric user id, because in a container a user may have no name.
   const base = join(tmpdir(), `offstage-acp-${process.getuid?.() ?? userInfo().username}`);
   mkdirSync(base, { recursive: true, mode: 0o700 });
   const { uid } = lstatSync(base);

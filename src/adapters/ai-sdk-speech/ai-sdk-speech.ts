@@ -1,8 +1,8 @@
-// Speech to text with an AI SDK transcription model, and text to speech with an AI SDK speech model, from any provider
+// Speech to text with an AI SDK transcription model and text to speech with an AI SDK speech model, from any provider
 // package.
 //
 // A speech model returns bytes in some format. Any format other than WAV and raw PCM causes an error that names the
-// format, because there is no decoder for it.
+// format, because this file has no decoder for it.
 
 import {
   NoTranscriptGeneratedError,
@@ -49,8 +49,9 @@ const transcriberOptionsSchema = z.strictObject({
 });
 
 /**
- * Creates a `Transcriber` from a transcription model: `aiSdkTranscriber(openai.transcription('gpt-4o-mini-transcribe'))`.
- * It is for `localVoice`, which detects the start and end of speech; each stretch of speech is one `transcribe` call.
+ * Creates a `Transcriber` from a transcription model:
+ * `aiSdkTranscriber(openai.transcription('gpt-4o-mini-transcribe'))`. Intended for `localVoice`, which detects the
+ * start and end of speech. Each stretch of speech is one `transcribe` call.
  *
  * On failure, calls reject with a `ProviderError` `TRANSCRIPTION_FAILED`.
  * @throws {ConfigurationError} `INVALID_OPTION`
@@ -71,7 +72,7 @@ export function aiSdkTranscriber(
         const { text } = await transcribe({ ...given, model, audio });
         return text.trim();
       } catch (cause) {
-        // The model heard no words.
+        // The model heard no speech.
         if (NoTranscriptGeneratedError.isInstance(cause)) return '';
         const message = `${who}: ${messageOf(cause)}`;
         throw new ProviderError('TRANSCRIPTION_FAILED', message, { cause, retryable: true });
@@ -85,7 +86,7 @@ export interface AiSdkVoiceOptions {
   /** The provider's name for the voice. @defaultValue the provider's default voice */
   readonly voice?: string;
   /**
-   * The provider's name for WAV or raw 16-bit PCM: `wav`, `pcm`, `pcm_24000`, `linear16`. Other formats are refused.
+   * The provider's name for WAV or raw 16-bit PCM: `wav`, `pcm`, `pcm_24000`, `linear16`. Other formats are rejected.
    * @defaultValue 'wav'
    */
   readonly outputFormat?: string;
@@ -123,8 +124,8 @@ const voiceOptionsSchema = z.strictObject({
 });
 
 /**
- * Creates a `Voice` from a speech model: `aiSdkVoice(openai.speech('gpt-4o-mini-tts'), { voice: 'coral' })`. It is for
- * `withVoice`, `localVoice`, and fillers. Each sentence is one `generateSpeech` call.
+ * Creates a `Voice` from a speech model: `aiSdkVoice(openai.speech('gpt-4o-mini-tts'), { voice: 'coral' })`. Intended
+ * for `withVoice`, `localVoice` and fillers. Each sentence is one `generateSpeech` call.
  *
  * On failure, calls reject with a `ProviderError`: `UNSUPPORTED_AUDIO` if the provider returned neither WAV nor PCM,
  * `VOICE_FAILED` for any other failure.
@@ -143,7 +144,7 @@ export function aiSdkVoice(model: SpeechModel, options: AiSdkVoiceOptions = {}):
         ...given,
         model,
         text: words,
-        // Many providers do not support this setting and issue a warning.
+        // Many providers do not support this setting and return a warning.
         ...(speed !== 1 && { speed }),
         abortSignal: signal,
       }).then(
@@ -163,7 +164,7 @@ export function aiSdkVoice(model: SpeechModel, options: AiSdkVoiceOptions = {}):
   };
 }
 
-/** The providers' names for headerless 16-bit samples, some with a rate: `pcm_16000`. */
+/** The providers' names for headerless 16-bit samples; some names include a rate: `pcm_16000`. */
 const RAW = /^(?:pcm|raw|linear16|l16|s16le|pcm_s16le)(?:[_-]?(\d{4,5}))?$/i;
 const WAV = /^(?:wav|wave|riff)(?:[_-].*)?$/i;
 const DEFAULT_RAW_RATE_HZ = 24_000;
@@ -182,7 +183,7 @@ const MAGIC: readonly (readonly [name: string, at: number, bytes: readonly numbe
   ['MP4', 4, [0x66, 0x74, 0x79, 0x70]],
 ];
 
-/** Returns the sample rate of raw samples in this format; null if the format's header states it. */
+/** Returns the sample rate of raw samples in this format; null if the format has a header that states it. */
 function rawRateOf(outputFormat: string, sampleRateHz: number | undefined): number | null {
   const raw = RAW.exec(outputFormat);
   if (raw === null) return null;
@@ -234,7 +235,7 @@ function nameOf(bytes: Uint8Array): string | null {
   return found?.[0] ?? null;
 }
 
-/** Removes an incomplete last sample, which a truncated file may have. */
+/** Removes an incomplete last sample, which a truncated file may contain. */
 function wholeSamples(bytes: Uint8Array): Uint8Array {
   return bytes.subarray(0, bytes.length - (bytes.length % 2));
 }

@@ -1,9 +1,9 @@
-// A relay to Claude Code through the Claude Agent SDK. A process runs only while Claude works: when a question or
+// A relay to Claude Code through the Claude Agent SDK. A process runs only while Claude is working. When a question or
 // permission is open, the call is deferred (`defer`), and another process continues with it, even after a crash.
 //
 // The app passes in the SDK; this file does not import it.
 //
-// Does not: load the user's settings, plugins or instructions, unless the app's SDK options request it.
+// Does not: load the user's settings, plugins or instructions, unless the app's SDK options request them.
 
 import { createHash } from 'node:crypto';
 import { mkdirSync, rmSync } from 'node:fs';
@@ -38,17 +38,18 @@ export interface ClaudeRelayOptions {
   /** Additional variables for Claude, such as `ANTHROPIC_API_KEY`. @defaultValue {} */
   readonly env?: Readonly<Record<string, string>>;
   /**
-   * Tools that run without permission. All other tools need permission for each call. @defaultValue Read, Glob, Grep
-   * and TodoWrite, unless Claude's rules ask (as for a file outside its folder)
+   * Tools that run without asking for permission. All other tools need permission for each call. @defaultValue Read,
+   * Glob, Grep and TodoWrite, unless Claude's rules ask (as for a file outside its folder)
    */
   readonly unasked?: readonly string[];
   /**
-   * Further options of `query`, such as `model`, `maxTurns`, `mcpServers` or `systemPrompt`. Options that this relay sets
-   * (`cwd`, `env`, `hooks`, `canUseTool`, `resume`, `sessionId`, `permissionMode`, `spawnClaudeCodeProcess`) are refused.
+   * Further options of `query`, such as `model`, `maxTurns`, `mcpServers` or `systemPrompt`. Options that this relay
+   * sets itself (`cwd`, `env`, `hooks`, `canUseTool`, `resume`, `sessionId`, `permissionMode`,
+   * `spawnClaudeCodeProcess`) are rejected.
    * @defaultValue {}
    */
   readonly options?: Readonly<Record<string, unknown>>;
-  /** The time for Claude to stop before it is killed, in milliseconds. @defaultValue 5000 */
+  /** How long Claude may take to stop before it is killed, in milliseconds. @defaultValue 5000 */
   readonly graceMs?: number;
   /**
    * The folder for conversations, open questions and the marker files of running processes.
@@ -112,7 +113,7 @@ const optionsSchema = z.strictObject({
 const swept = new Set<string>();
 
 /**
- * Creates a relay to Claude Code, for `defineSubagent({ relay })`. Needs `query` of the package
+ * Creates a relay to Claude Code, for `defineSubagent({ relay })`. Needs `query` from the package
  * `@anthropic-ai/claude-agent-sdk`. The first process starts when a subagent runs.
  * @throws {ConfigurationError} `INVALID_OPTION`
  */
@@ -202,7 +203,7 @@ function nameOf(subagentId: string): string {
   return createHash('sha256').update(subagentId).digest('hex').slice(0, 32);
 }
 
-/** Derives a UUID, because Claude requires one as session id. */
+/** Derives a UUID, because Claude requires one as the session id. */
 function uuidOf(text: string): string {
   const hex = createHash('sha256').update(text).digest('hex');
   return [

@@ -1,14 +1,14 @@
 // One session with Claude Code: the current turn, the process that works on it, and the open request.
 //
-// Owns:     starting a process for each stretch of work, and ending it when a call is deferred or the turn ends.
-// Does not: keep the conversation (Claude's files do).
+// Owns:     starting a process for each stretch of work, and stopping it when a call is deferred or the turn ends.
+// Does not: store the conversation (Claude's files do).
 //
 // Invariants
 //   CLAUDE-SESSION-1. A call that needs permission is deferred before it runs, and its process ends. Only an answer to
-//       this call makes it run, once.
-//   CLAUDE-SESSION-2. A deferred call of an ended turn is denied before the next prompt is processed.
+//       this call makes the call run, and it runs once.
+//   CLAUDE-SESSION-2. If a turn ends with a deferred call, the call is denied before the next prompt is processed.
 //   CLAUDE-SESSION-3. A permission never changes Claude's settings. A lasting permission requires an answer that grants
-//       one; the session's file keeps it, for calls with the same key, until the session ends.
+//       one. The session's file stores it until the session ends, and it applies to calls with the same key.
 
 import { AgentProcess, tracedEnv } from '../agent-process/agent-process.ts';
 import type {
@@ -56,9 +56,9 @@ interface ClaudeSessionOptions {
 interface Turn {
   /** The current stretch of work; null while a call is deferred. */
   work: { interrupt(): void; readonly process: () => AgentProcess | null } | null;
-  /** The deferred call, and the answers to its questions so far. */
+  /** The deferred call, and the answers given to its questions so far. */
   asked: { readonly call: Deferred; readonly answers: RelayAnswer[] } | null;
-  /** Calls that wait in a running process: Claude cannot defer parallel calls. */
+  /** Calls that are waiting in a running process: Claude cannot defer parallel calls. */
   readonly waiting: Map<string, (answer: RelayAnswer) => void>;
   readonly started: Set<string>;
   isCancelling: boolean;
@@ -107,7 +107,7 @@ export class ClaudeSession implements RelaySession {
     this.isRunning = start.resume !== undefined && deferred !== null;
     if (!this.isRunning || !deferred) return;
     const turn = this.#begin();
-    // The relay's caller must have the session before its events arrive.
+    // The relay's caller must have the session before the session's events arrive.
     start.scheduler.yieldThen(() => {
       if (this.#turn === turn) this.#ask(turn, deferred);
     });
@@ -117,7 +117,7 @@ export class ClaudeSession implements RelaySession {
     if (!this.#isOver) this.#workOn(this.#begin(), text);
   }
 
-  /** The relay declares that it cannot steer. */
+  /** The relay declares that it does not support steering. */
   steer(): void {}
 
   answer(requestId: string, answer: RelayAnswer): void {
@@ -179,8 +179,8 @@ export class ClaudeSession implements RelaySession {
   }
 
   /**
-   * Writes a change to the session's file, then continues the work. A failed write ends the session: its folder may be
-   * gone.
+   * Writes a change to the session's file, then continues the work. If a write fails, the session ends, because its
+   * folder may be gone.
    */
   #workOn(turn: Turn, text: string | null, change: Partial<Kept> = {}): void {
     const work = async (): Promise<void> => {
@@ -194,7 +194,7 @@ export class ClaudeSession implements RelaySession {
     });
   }
 
-  /** Starts a process with new words, or to continue with the answered call. */
+  /** Starts a process that handles a new message or continues with the answered call. */
   async #work(turn: Turn, text: string | null): Promise<void> {
     // CLAUDE-SESSION-2
     if (text !== null) this.#recall();
@@ -239,7 +239,7 @@ export class ClaudeSession implements RelaySession {
     turn.work = null;
     if (this.#turn !== turn) return;
     if (failure.includes(NO_SESSION) && text !== null && this.#kept.isBegun && !turn.isCancelling) {
-      // The process was killed before it wrote the session.
+      // The process was killed before it stored the session.
       this.#keep({ isBegun: false, deferred: null });
       await this.#work(turn, text);
       return;
@@ -249,7 +249,7 @@ export class ClaudeSession implements RelaySession {
     if (isKilled) turn.ended.resolve('killed');
   }
 
-  /** Handles the end of a process. */
+  /** Handles the exit of a process. */
   async #worked(turn: Turn, result: Result | null, failure: string): Promise<void> {
     for (const requestId of turn.waiting.keys()) this.#send({ type: 'withdrawn', requestId });
     turn.waiting.clear();
@@ -279,7 +279,7 @@ export class ClaudeSession implements RelaySession {
     }
   }
 
-  /** An answer may be lost together with its process: the call is then still deferred. */
+  /** An answer may be lost together with its process. The call is then still deferred. */
   #recall(): void {
     const { id, deferred, answered } = this.#kept;
     if (!answered) return;
@@ -321,13 +321,13 @@ export class ClaudeSession implements RelaySession {
         return child.child;
       },
     };
-    // `ClaudeQuery` accepts the `query` of any SDK version, and therefore declares no parameters.
+    // `ClaudeQuery` declares no parameters so that it accepts the `query` of any SDK version.
     return query({ prompt, options } as never);
   }
 
   /** The hook that runs before a tool. CLAUDE-SESSION-1 */
   async #decide(turn: Turn, { tool_name: name, tool_input: input, tool_use_id: id }: HookInput) {
-    // Claude's words before the call must be read first.
+    // Claude's text before the call must be read first.
     await new Promise<void>((resolve) => {
       this.#options.start.scheduler.yieldThen(resolve);
     });
@@ -343,7 +343,8 @@ export class ClaudeSession implements RelaySession {
   }
 
   /**
-   * Handles Claude's permission requests: supplies the answers to a question, and asks about calls that cannot be deferred.
+   * Handles Claude's permission requests: supplies the answers to a question, and asks the user about calls that cannot
+   * be deferred.
    */
   async #permit(turn: Turn, call: Deferred, signal: AbortSignal): Promise<object> {
     const { id, name, input } = call;
@@ -367,7 +368,7 @@ export class ClaudeSession implements RelaySession {
     return { behavior: 'allow', updatedInput: input };
   }
 
-  /** Returns the lasting permissions, including this answer's if it is lasting. CLAUDE-SESSION-3 */
+  /** Returns the lasting permissions, including the one from this answer if it is lasting. CLAUDE-SESSION-3 */
   #remembered({ name, input }: Deferred, answer: RelayAnswer | undefined): string[] {
     const { permitted } = this.#kept;
     if (answer?.type !== 'permitted' || answer.lasting !== true) return permitted;
@@ -415,7 +416,7 @@ export class ClaudeSession implements RelaySession {
     this.#askNext(turn);
   }
 
-  /** Asks the deferred call's next question. Returns false if there is none. */
+  /** Asks the deferred call's next question. Returns false if there is no next question. */
   #askNext(turn: Turn): boolean {
     const { asked } = turn;
     if (!asked) return false;
@@ -463,7 +464,7 @@ async function* messages(
   if (!(await settled)) return;
   if (text !== null)
     yield { type: 'user', message: { role: 'user', content: text }, parent_tool_use_id: null };
-  // Keeps the input open while Claude works, because interrupting Claude needs it.
+  // Keeps the input open while Claude is working, because interrupting Claude requires an open input.
   await over;
 }
 
@@ -479,7 +480,7 @@ function refusalOf(answer: RelayAnswer): string {
   return answer.words === '' ? 'The user did not permit it.' : `Not permitted: ${answer.words}`;
 }
 
-/** The ids of a call are the same in every process. */
+/** A call has the same ids in every process. */
 function requestIdOf({ id }: Deferred, at: number): string {
   return at === 0 ? id : `${id}:${at}`;
 }

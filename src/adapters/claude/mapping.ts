@@ -64,7 +64,7 @@ export type Said =
     }
   | { readonly type: 'result'; readonly result: Result };
 
-/** Parses a Claude message. Other kinds of messages have no relevant parts. */
+/** Parses a Claude message. Other kinds of messages contain no relevant parts. */
 export function read(message: unknown): readonly Said[] {
   const result = resultSchema.safeParse(message);
   if (result.success) return [{ type: 'result', result: result.data }];
@@ -74,7 +74,7 @@ export function read(message: unknown): readonly Said[] {
   const { content } = turn.data.message;
   if (typeof content === 'string') return [];
   return content.flatMap((block): Said[] => {
-    // Claude's own subagents speak to Claude, not to the user.
+    // Claude's own subagents address Claude, not the user.
     if (
       type === 'assistant' &&
       block.type === 'text' &&
@@ -155,8 +155,8 @@ function subjectOf(input: unknown): string | undefined {
 }
 
 /**
- * Returns the key of the calls that a lasting permission covers: for Claude's built-in tools, calls with the same file,
- * command or URL; for other tools, calls with the same arguments.
+ * Returns the key that a call shares with the calls that a lasting permission covers. For Claude's built-in tools,
+ * these are calls with the same file, command or URL; for other tools, calls with the same arguments.
  */
 export function againKey(name: string, input: unknown): string {
   const subject = KINDS[name] === undefined ? undefined : subjectOf(input);
@@ -192,7 +192,7 @@ export type Question = Omit<
   'type' | 'requestId'
 >;
 
-/** Returns the questions of an AskUserQuestion call; none if its input is unreadable. */
+/** Returns the questions of an AskUserQuestion call, or no questions if its input is unreadable. */
 export function questionsIn(input: unknown): readonly Question[] {
   const given = questionsSchema.safeParse(input);
   if (!given.success) return [];
@@ -206,7 +206,7 @@ export function questionsIn(input: unknown): readonly Question[] {
   }));
 }
 
-/** Writes the answers into the call's input, in the form that Claude expects. */
+/** Adds the answers to the call's input in the form that Claude expects. */
 export function answeredInput(input: unknown, answers: readonly RelayAnswer[]): object {
   const questions = questionsIn(input);
   const given = questions.flatMap(({ text }, at): [string, string][] => {

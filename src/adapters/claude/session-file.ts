@@ -1,4 +1,5 @@
-// A file next to Claude's files, with a session's id and its deferred call; also finds such a call in Claude's files.
+// A file next to Claude's files that stores a session's id and its deferred call. This module also finds such a call in
+// Claude's files.
 
 import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,9 +14,9 @@ const keptSchema = z.object({
   isBegun: z.boolean(),
   /** The deferred call. */
   deferred: call.nullable(),
-  /** The last answered deferred call: Claude may have been killed before it recorded the answer. */
+  /** The deferred call that was answered last: Claude may have been killed before it recorded the answer. */
   answered: call.nullable().default(null),
-  /** The keys of the calls that the user allowed for the whole session (`againKey`). */
+  /** The keys of the calls that the user has allowed for the whole session (`againKey`). */
   permitted: z.array(z.string()).default([]),
 });
 
@@ -46,8 +47,8 @@ export class SessionFile {
 }
 
 /**
- * Tells whether Claude still waits for this call: its conversation has the call without a result. Claude asks again
- * about such a call when it resumes the conversation.
+ * Whether Claude is still waiting for this call: its conversation contains the call without a result. Claude asks about
+ * such a call again when it resumes the conversation.
  */
 export function isPutOff(configFolder: string, sessionId: string, callId: string): boolean {
   const projects = join(configFolder, 'projects');

@@ -1,11 +1,12 @@
-// The journal of a Durable Object: tables in the object's SQLite, and the object's alarm as the clock of sleeping sessions.
+// The journal of a Durable Object: tables in the object's SQLite database, and the object's alarm as the clock for
+// sleeping sessions.
 //
 // Invariants
 //   DURABLE-JOURNAL-1. `append` is synchronous. The object's output gate holds back every response and outgoing request
-//       until the write is durable, so that an event is committed before its effects are released.
-//   DURABLE-JOURNAL-2. This platform limits a row to 2 MB: longer events are stored in pieces, in the same transaction.
-//       Events are not packed, because workerd cannot decompress with a dictionary.
-//   DURABLE-JOURNAL-3. The alarm is set to the earliest wake time. While a session is in memory, the alarm is set
+//       until the write is durable, so an event is committed before its effects are released.
+//   DURABLE-JOURNAL-2. The platform limits a row to 2 MB, so longer events are stored in pieces, in the same
+//       transaction. Events are not packed, because workerd cannot decompress with a dictionary.
+//   DURABLE-JOURNAL-3. The alarm is set to the earliest wake time. While a session is in memory, the alarm is set to
 //       `WATCHDOG_MS` ahead: if the object dies, the alarm restarts it.
 //
 // The journal needs no claims, because the platform runs an object in only one place.
@@ -19,7 +20,7 @@ import { checkUnshown, type ChecksOf } from '../../values/checks.ts';
 import { checksumOf, checkWakeTime, entryOf, textOfEntry } from '../journal-rows/stored-rows.ts';
 import { checkStorage, type DurableStorage } from './platform.ts';
 
-/** DURABLE-JOURNAL-2. Leaves room for the other columns. */
+/** DURABLE-JOURNAL-2. Leaves room in the row for the other columns. */
 const PIECE_BYTES = 1_000_000;
 /** DURABLE-JOURNAL-3 */
 export const WATCHDOG_MS = 15_000;
@@ -51,9 +52,9 @@ const optionsSchema = z.strictObject({
 type Row = Record<string, ArrayBuffer | string | number | null>;
 
 /**
- * Opens the journal of a Durable Object with SQLite. The journal uses the object's alarm: call `start` of the pool in
- * `alarm()`, or let `hostSession` do it.
- * @throws {ConfigurationError} `INVALID_OPTION`, also if the storage has no SQLite
+ * Opens the journal of a Durable Object with SQLite. The journal uses the object's alarm: call the pool's `start` in
+ * `alarm()`, or let `hostSession` do so.
+ * @throws {ConfigurationError} `INVALID_OPTION`, including when the storage has no SQLite
  */
 export function durableObjectJournal(options: DurableObjectJournalOptions): Journal {
   checkUnshown('durableObjectJournal', optionsSchema, options);
@@ -134,7 +135,7 @@ export function durableObjectJournal(options: DurableObjectJournalOptions): Jour
         if (known['checksum'] === checksum) return;
         throw journalConflict('The journal of this object', entry);
       }
-      // A character has at most three bytes.
+      // A character takes at most three bytes.
       const bytes = text.length * 3 > PIECE_BYTES ? new TextEncoder().encode(text) : null;
       const isWhole = bytes === null || bytes.length <= PIECE_BYTES;
       // DURABLE-JOURNAL-2

@@ -1,5 +1,5 @@
-// The types of the parts of Cloudflare's Durable Objects that Offstage uses. The app has the full types from
-// `wrangler types` or `@cloudflare/workers-types`, in any version.
+// Types for the parts of Cloudflare's Durable Objects that Offstage uses. The app gets the full types from `wrangler
+// types` or `@cloudflare/workers-types`, in any version.
 
 import { z } from 'zod';
 import { aFunction, checkUnshown } from '../../values/checks.ts';
@@ -49,7 +49,7 @@ interface Platform {
 
 /**
  * Returns the platform's classes, which only workerd has.
- * @throws {ConfigurationError} `UNSUPPORTED` elsewhere
+ * @throws {ConfigurationError} `UNSUPPORTED` on any other platform
  */
 export function platform(): Platform {
   const host: Partial<Platform> & typeof globalThis = globalThis;

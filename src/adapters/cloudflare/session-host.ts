@@ -1,20 +1,21 @@
-// A session in a Durable Object: the object's name is the session's id, its SQLite the journal, its alarm the clock; its
-// sockets are clients of `offstage/client`, and outlive the object's memory.
+// A session in a Durable Object. The object's name is the session's id, its SQLite database is the journal, and its
+// alarm is the clock. Its sockets are clients of `offstage/client` and outlive the object's memory.
 //
 //   fetch ──────────────▶ path, Host, Origin, authorize ─▶ socket of the platform
 //   webSocketMessage ───▶ client ─▶ pool: awake ─▶ hub of the session ─▶ receipts, frames to all
 //   alarm ──────────────▶ pool: what is due
 //
 // Owns:     this session's pool, its hub while it is awake, and its clients.
-// Does not: know the protocol, or limit what clients send (`serve` does, with the same code as in Node.js).
+// Does not: know the protocol, or limit what clients send (`serve` does both, with the same code as in Node.js).
 //
 // Invariants
-//   SESSION-HOST-1. A connected client does not keep the session in memory: the platform holds the socket, and a message
-//       wakes the object. After a sleep, each client receives the whole state.
-//   SESSION-HOST-2. An alarm fires once, so the next alarm is set before any step that can fail. The next alarm also keeps
-//       the object in memory while its session works.
-//   SESSION-HOST-3. A frame reaches the session only while the pool keeps it awake; a frame for an unloading session waits.
-//   SESSION-HOST-4. A client without an identity, or with another session's identity, opens nothing.
+//   SESSION-HOST-1. A connected client does not keep the session in memory. The platform holds the socket, and a
+//       message wakes the object. After the object has slept, each client receives the whole state.
+//   SESSION-HOST-2. An alarm fires once, so the next alarm is set before any step that can fail. The next alarm also
+//       keeps the object in memory while its session is working.
+//   SESSION-HOST-3. A frame reaches the session only while the pool keeps the session awake. A frame for a session that
+//       is being unloaded waits.
+//   SESSION-HOST-4. A client without an identity, or with an identity for another session, does not open the session.
 
 import { z } from 'zod';
 import { createRuntime, type Runtime } from '../../actors/admission/runtime.ts';
@@ -64,9 +65,9 @@ export interface SessionHostOptions<S extends HostedSession> extends ClientOptio
   readonly open: (sessionId: string, runtime: Runtime) => S;
   /** The session's id. @defaultValue the object's name, or its id if it has no name */
   readonly sessionId?: string;
-  /** The time after which an idle session leaves memory, in milliseconds. @defaultValue 5_000 */
+  /** How long a session may be idle before it leaves memory, in milliseconds. @defaultValue 5_000 */
   readonly idleMs?: number;
-  /** The Worker's accepted host names in `Host`; `*` allows any. @defaultValue any: the platform routes by name */
+  /** The Worker's accepted host names in `Host`; `*` allows any. @defaultValue any, as the platform routes by name */
   readonly hosts?: readonly string[];
   /** The web origins that may connect; `*` allows any. @defaultValue the Worker's own pages, and localhost */
   readonly origins?: readonly string[];
@@ -78,22 +79,22 @@ export interface SessionHost<S extends HostedSession> {
   readonly sessionId: string;
   /** Whether the session is in memory. */
   readonly isAwake: boolean;
-  /** Calls `use` with the session, waking or starting it first. For methods of the object. */
+  /** Calls `use` with the session, waking or starting it first. For the object's own methods. */
   use<T>(use: (session: S) => T | Promise<T>): Promise<T>;
   /**
-   * To be called in `fetch()`: accepts the WebSocket of an `offstage/client` client at `path`. Any other request is
-   * refused (426), because an open stream would keep the object in memory. Never rejects.
+   * Call it in `fetch()`. It accepts the WebSocket of an `offstage/client` client at `path`. Any other request is
+   * rejected with 426, because an open stream would keep the object in memory. Never rejects.
    */
   fetch(request: Request): Promise<Response>;
-  /** To be called in `webSocketMessage()`. Never rejects. */
+  /** Call it in `webSocketMessage()`. Never rejects. */
   webSocketMessage(socket: DurableSocket, message: string | ArrayBuffer): Promise<void>;
-  /** To be called in `webSocketClose()` and `webSocketError()`. */
+  /** Call it in `webSocketClose()` and `webSocketError()`. */
   webSocketClose(socket: DurableSocket): void;
-  /** To be called in `alarm()`. */
+  /** Call it in `alarm()`. */
   alarm(): Promise<void>;
   /**
-   * Deletes the session permanently: disconnects its clients (`SESSION_ENDED`), and deletes its rows and alarm. Later
-   * use starts a new session.
+   * Deletes the session permanently: disconnects its clients (`SESSION_ENDED`) and deletes its rows and alarm. Using it
+   * again later starts a new session.
    */
   forget(): Promise<void>;
 }
@@ -111,7 +112,7 @@ const contextSchema = z.looseObject({
   setWebSocketAutoResponse: aFunction,
 });
 
-/** The data that the platform stores with a socket; a socket whose data has another version is closed. */
+/** The data that the platform stores with a socket. A socket whose data has another version is closed. */
 const attachmentSchema = z.strictObject({
   id: z.string(),
   identity: identitySchema,
@@ -137,11 +138,11 @@ export function hostSession<S extends HostedSession>(
   check('hostSession(ctx, options)', optionsSchema, options);
   let pool: SessionPool<S>;
   /**
-   * The clients, by the ids in their sockets' attachments: the platform may later pass a different object for the same
-   * socket.
+   * The clients, by the ids in their sockets' attachments, because the platform may later pass a different object for
+   * the same socket.
    */
   const clients = new Map<string, ServedClient>();
-  /** The first frames of clients that wait for the session. */
+  /** The first frames of clients that are waiting for the session. */
   const hellos = new Map<ServedClient, HelloFrame>();
   /** The awake session's hub. */
   let awakeHub: SessionHub | null = null;
@@ -247,7 +248,8 @@ export function hostSession<S extends HostedSession>(
   }
 
   function opened(session: S): S {
-    // Voice adapters open sockets with `ws`, which workerd lacks, and an open connection would keep the object in memory.
+    // Voice adapters open sockets with `ws`, which workerd does not have, and an open connection would keep the object
+    // in memory.
     if (session.audioOut)
       throw new ConfigurationError(
         'VOICE_NOT_HOSTED',
@@ -261,7 +263,7 @@ export function hostSession<S extends HostedSession>(
     });
     awakeHub = hub;
     restore();
-    // A connected client counts as a listener for results that are delivered while the session wakes.
+    // A connected client counts as a listener for results that are delivered while the session is waking.
     const isHeard = [...clients.values()].some(({ hears }) => hears);
     const leave = isHeard ? session.listen() : (): void => undefined;
     // The pool starts the session as soon as this function returns it.
@@ -269,20 +271,20 @@ export function hostSession<S extends HostedSession>(
       .then(() => session.start())
       .then(
         () => join(hub),
-        // The caller that woke the session receives the error.
+        // The error is reported to the caller that woke the session.
         () => undefined,
       )
       .finally(leave);
     return session;
   }
 
-  /** Restores the clients whose sockets outlived the object's memory. */
+  /** Restores the clients whose sockets have outlived the object's memory. */
   function restore(): void {
     for (const socket of ctx.getWebSockets()) clientOf(socket);
     forgetGone();
   }
 
-  /** Joins all waiting clients to the session. */
+  /** Adds all waiting clients to the session. */
   function join(hub: SessionHub): void {
     if (awakeHub !== hub) return;
     restore();
@@ -360,7 +362,7 @@ export function hostSession<S extends HostedSession>(
 
 class SocketChannel implements Channel {
   readonly kind = 'websocket';
-  /** The platform does not report unsent bytes. */
+  /** The platform does not report the number of unsent bytes. */
   readonly unsentBytes = 0;
   readonly #socket: DurableSocket;
 
@@ -388,7 +390,7 @@ class SocketChannel implements Channel {
     try {
       this.#socket.send(message);
     } catch {
-      // The socket has closed; `webSocketClose` follows.
+      // The socket has closed, and `webSocketClose` follows.
     }
   }
 }

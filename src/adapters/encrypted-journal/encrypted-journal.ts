@@ -1,19 +1,20 @@
-// A journal whose events are encrypted with an app key: the underlying store, its copies and its operators see an
-// entry's scope, unit, time and length, but not its content. It also provides a codec that encrypts the job texts in an
-// engine with the same key.
+// A journal whose events are encrypted with the app's key. The underlying store, its copies and its operators see an
+// entry's scope, unit, time and length, but not its content. It also provides a codec that uses the same key to encrypt
+// the texts of jobs in an engine.
 //
 // Owns:     the form of an encrypted event: AES-256-GCM over the packed JSON.
-// Does not: store keys, or encrypt names: a `sessionId` should not identify its user.
+// Does not: store keys, or encrypt names, so a `sessionId` should not identify its user.
 //
 // Invariants
-//   ENCRYPTED-JOURNAL-1. Encryption is deterministic, so that a retried append equals the first attempt. The nonce is
-//       derived from the content (as in AES-SIV), so that no nonce is used for two contents.
-//   ENCRYPTED-JOURNAL-2. An entry's place is authenticated: a changed or moved entry is refused (`JOURNAL_CORRUPT`).
-//   ENCRYPTED-JOURNAL-3. An unencrypted entry is refused (`JOURNAL_CORRUPT`): a writer without the key could otherwise
-//       forge the user's words. With `readsPlain`, a scope may start with unencrypted entries, but must have none after
-//       its first encrypted entry.
-//   ENCRYPTED-JOURNAL-4. Job texts have separately derived keys and are bound to their places: no text can pass for an
-//       entry or for another text. A text of an earlier version is not bound to a place, and is still decrypted.
+//   ENCRYPTED-JOURNAL-1. Encryption is deterministic, so an append that is retried equals the first attempt. The nonce
+//       is derived from the content (as in AES-SIV), so no nonce is used for two contents.
+//   ENCRYPTED-JOURNAL-2. An entry's place is authenticated. A changed or moved entry is rejected (`JOURNAL_CORRUPT`).
+//   ENCRYPTED-JOURNAL-3. An unencrypted entry is rejected (`JOURNAL_CORRUPT`), because a writer without the key could
+//       otherwise forge the user's messages. With `readsPlain`, a scope may start with unencrypted entries, but none
+//       may follow its first encrypted entry.
+//   ENCRYPTED-JOURNAL-4. Job texts have keys that are derived separately, and each text is bound to its place: no text
+//       can pass for an entry or for another text. A text from an earlier version is not bound to a place and can still
+//       be decrypted.
 
 import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto';
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
@@ -29,17 +30,17 @@ import { textOfEntry } from '../journal-rows/stored-rows.ts';
 export interface EncryptionOptions {
   /** The key for new entries: 32 random bytes, or their base64: `openssl rand -base64 32`. */
   readonly key: Uint8Array | string;
-  /** The keys for earlier entries. @defaultValue none */
+  /** The keys of earlier entries. @defaultValue none */
   readonly earlierKeys?: readonly (Uint8Array | string)[];
 }
 
 /** The options of `encryptedJournal`. */
 export interface JournalEncryptionOptions extends EncryptionOptions {
   /**
-   * Whether to read unencrypted entries from before encryption was introduced: a scope may start with them, and has
-   * none after its first encrypted entry. Anyone who can write to the store could then forge a scope, or rewrite an
-   * unencrypted one: remove this option once every scope has been rewritten. @defaultValue false: an unencrypted entry
-   * is refused (`JOURNAL_CORRUPT`)
+   * Whether to read unencrypted entries that were written before encryption was introduced. A scope may start with such
+   * entries, but none may follow its first encrypted entry. With this option, anyone who can write to the store can
+   * forge a scope or rewrite an unencrypted one. Remove it once every scope has been rewritten. @defaultValue false: an
+   * unencrypted entry is rejected (`JOURNAL_CORRUPT`)
    */
   readonly readsPlain?: boolean;
 }
@@ -86,7 +87,7 @@ interface Key {
 
 /**
  * Encrypts a journal's events. Wrap it in a `redactingJournal`, not the other way round.
- * @throws {ConfigurationError} `INVALID_OPTION`; the message does not show a key.
+ * @throws {ConfigurationError} `INVALID_OPTION`; the message does not reveal a key.
  */
 export function encryptedJournal(journal: Journal, options: JournalEncryptionOptions): Journal {
   check('encryptedJournal(journal, options)', journalSchema, journal);
@@ -126,11 +127,11 @@ export function encryptedJournal(journal: Journal, options: JournalEncryptionOpt
 }
 
 /**
- * Encrypts the texts in an engine with AES-256-GCM: the `codec` of `packedEngine` and `packedHandler`. It may share the
- * journal's key. Encryption is deterministic for the same text and place, as a repeated job requires. `open` throws if
- * a text was changed, was encrypted for another place, or has no matching key; it accepts texts of earlier versions at
- * any place.
- * @throws {ConfigurationError} `INVALID_OPTION`; the message does not show a key.
+ * Encrypts the texts in an engine with AES-256-GCM. Use it as the `codec` of `packedEngine` and `packedHandler`. The
+ * codec may share the journal's key. The same text at the same place always has the same encrypted form, as a repeated
+ * job requires. `open` throws if a text was changed, was encrypted for another place, or has no matching key. It
+ * accepts texts from earlier versions at any place.
+ * @throws {ConfigurationError} `INVALID_OPTION`; the message does not reveal a key.
  */
 export function encryptionCodec(options: EncryptionOptions): {
   seal(text: string, place: string): string;
@@ -161,7 +162,7 @@ export function encryptionCodec(options: EncryptionOptions): {
 
 /** Marks a text that is bound to its place. */
 const VERSION = '2.';
-/** The place used for texts of an earlier version. */
+/** The place that is used for texts from earlier versions. */
 const NO_PLACE = Buffer.alloc(0);
 const SEALED_TEXT = /^(2\.)?([0-9a-f]{16})\.(.+)$/;
 

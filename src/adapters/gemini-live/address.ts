@@ -1,4 +1,4 @@
-// The URL and the API key of the Gemini API. Both are read from the options or the environment at each connect, so that
+// The URL and the API key of the Gemini API. Both are read from the options or the environment on each connect, so that
 // a rotated key takes effect.
 //
 // ADDRESS-1. The key is sent in a header. The server accepts an ephemeral token only in the URL, so a URL with a token
@@ -10,8 +10,9 @@ import type { Address } from '../socket/socket-connection.ts';
 import { withoutEndSlashes } from '../../values/end-slashes.ts';
 
 /**
- * The variables that may hold a key, in order of precedence. The AI SDK's name comes first: an app that uses the AI SDK has
- * set it. `GOOGLE_API_KEY` comes before `GEMINI_API_KEY`, as in Google's own client, so that both use the same project.
+ * The environment variables that may contain a key, in order of precedence. The AI SDK's name comes first, because an
+ * app that uses the AI SDK has set it. `GOOGLE_API_KEY` comes before `GEMINI_API_KEY`, as in Google's own client, so
+ * that both use the same project.
  */
 export const API_KEY_VARIABLES = [
   'GOOGLE_GENERATIVE_AI_API_KEY',

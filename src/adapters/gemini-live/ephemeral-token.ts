@@ -1,7 +1,7 @@
 // Short-lived tokens for browsers, which must not see a key. A server creates a token, and a page passes it to
 // `geminiLive({ ephemeralToken })` or to Google's own client.
 //
-// EPHEMERAL-TOKEN-1. A token is locked to settings that its holder cannot change: model, instructions and tools.
+// EPHEMERAL-TOKEN-1. A token is locked to settings that its holder cannot change: the model, instructions and tools.
 
 import { checkUnshown } from '../../values/checks.ts';
 import { z } from 'zod';
@@ -18,17 +18,17 @@ export interface EphemeralTokenOptions {
   /** `https:` or `http:`. @defaultValue as for `geminiLive` */
   readonly baseUrl?: string;
   /**
-   * The number of sessions that the token can start, not counting resumptions; 0 means unlimited. @defaultValue 1, by
-   * the server
+   * The number of sessions that the token can start, not counting resumptions; 0 means unlimited. @defaultValue 1, set
+   * by the server
    */
   readonly uses?: number;
-  /** The time at which sessions of the token end, less than 20 hours ahead. @defaultValue in 30 minutes, by the server */
+  /** When sessions that use the token end, less than 20 hours ahead. @defaultValue in 30 minutes, set by the server */
   readonly expiresAt?: Date;
-  /** The time until which the token can start sessions. @defaultValue in a minute, by the server */
+  /** Until when the token can start sessions. @defaultValue in a minute, set by the server */
   readonly beginsUntil?: Date;
   /** The settings that the token's sessions cannot change. @defaultValue none */
   readonly locked?: {
-    /** Only options that the server receives matter: model, voice, thinking and similar. */
+    /** Only options that are sent to the server matter, such as the model, voice and thinking. */
     readonly options?: GeminiLiveOptions;
     readonly configuration: TransportConfiguration;
   };
@@ -42,7 +42,7 @@ export interface EphemeralTokenOptions {
 export interface EphemeralToken {
   /** The value for `geminiLive({ ephemeralToken })`: `auth_tokens/…`. */
   readonly token: string;
-  /** The time at which sessions of the token end; null if the server does not state it. */
+  /** When sessions that use the token end; null if the server does not report it. */
   readonly expiresAt: Date | null;
 }
 
@@ -63,7 +63,8 @@ const answerSchema = z.object({ name: z.string().min(1), expireTime: z.string().
  * Creates a token for the Gemini Live API.
  *
  * @throws {ConfigurationError} `INVALID_OPTION`, `MISSING_API_KEY` or `INVALID_URL`.
- * @throws {ProviderError} `TOKEN_REFUSED` if the server issues no token (retryable if the server was busy or unreachable).
+ * @throws {ProviderError} `TOKEN_REFUSED` if the server issues no token; the error is retryable if the server was busy
+ * or unreachable.
  */
 export async function createEphemeralToken(
   options: EphemeralTokenOptions = {},

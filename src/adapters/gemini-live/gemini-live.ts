@@ -1,4 +1,4 @@
-// The transport for the Gemini Live API over WebSocket: it configures, resumes and ends the connection, and sends its
+// The transport for the Gemini Live API over WebSocket. It configures, resumes and closes the connection, and sends its
 // frames. `translator.ts` interprets the messages.
 
 import { unmarkedNotes } from '../../actors/notes/note-marks.ts';
@@ -21,14 +21,14 @@ import { Translator } from './translator.ts';
 import { INPUT_SAMPLE_RATE_HZ } from './wire.ts';
 import * as wire from './wire.ts';
 
-/** The transport of `geminiLive`; its connections also report server messages that they could not use. */
+/** The transport that `geminiLive` returns. Its connections also report server messages that they could not use. */
 export type GeminiLiveTransport = SocketTransport;
 
 /**
  * Creates a transport to the Gemini Live API. Uses the `ws` package, an optional peer dependency. The model responds to
- * speech by itself; other abilities depend on the model family, and `capabilities` states them.
+ * speech on its own. Other abilities depend on the model family and are listed in `capabilities`.
  *
- * A connection ends with `transport.closed`, which states whether a retry makes sense. The next connection resumes the
+ * A connection ends with `transport.closed`, which says whether a retry makes sense. The next connection resumes the
  * previous session if the server issued a resumption handle; otherwise it receives the conversation.
  *
  * @throws {ConfigurationError} `MISSING_API_KEY` if there is no key, `INVALID_OPTION` (including a thinking setting that
@@ -49,7 +49,7 @@ export function geminiLive(options: GeminiLiveOptions = {}): GeminiLiveTransport
   };
 }
 
-/** After this time without audio, the microphone counts as off. */
+/** The microphone counts as off when no audio has arrived for this long. */
 const STREAM_END_MS = 1_000;
 /** The close codes that the server also uses to reject a resumption handle. */
 const REFUSED_HANDLE_CODES: ReadonlySet<number | null> = new Set([1007, 1008, 1011]);
@@ -71,7 +71,7 @@ function geminiWire(
   let isExpiring = false;
   let soundAt = 0;
   let cancelStreamEnd: (() => void) | null = null;
-  /** Whether the server expects a history first, and waits for it. */
+  /** Whether the server expects a history first and is waiting for it. */
   const isSeeded = (): boolean => settings.traits.seedsHistory && (seed?.length ?? 0) > 0;
   const token = usableToken(resume);
   const calls = token?.calls ?? new ToolCalls();
@@ -89,7 +89,7 @@ function geminiWire(
       connection.emit({ type: 'transport.expiring', inMs });
     }
     translator.fromWire(message, raw);
-    // Until the server sends its first message, it may not have processed the history.
+    // The server may not have processed the history until it sends its first message.
     const isKnown = hasGoneOn || (seed ?? []).length === 0;
     if (message.sessionResumptionUpdate && isKnown) {
       resumption.updated(message.sessionResumptionUpdate);
@@ -105,7 +105,7 @@ function geminiWire(
     connection.ready(token !== null, seed !== null);
   }
 
-  /** Detects the end of the user's audio; one timer serves many frames. */
+  /** Detects the end of the user's audio. One timer serves many frames. */
   function watchSound(delayMs: number): void {
     const { clock, scheduler } = connection.environment;
     cancelStreamEnd = scheduler.schedule(() => {
@@ -126,7 +126,7 @@ function geminiWire(
       });
       return [JSON.stringify(message)];
     },
-    /** Defers each message to the end of the current tick, so that the translator can combine commands. */
+    /** Defers each message to the end of the current tick so that the translator can combine commands. */
     write(command) {
       translator.toWire(command);
       return [];
@@ -154,8 +154,8 @@ function geminiWire(
         token.isRefused = true;
         return { ...ending, retryable: true };
       }
-      // Before readiness, these codes mean that the server rejects the key, the model or the setup; later they may be
-      // temporary.
+      // Before the connection is ready, these codes mean that the server rejects the key, the model or the setup.
+      // Later, they may be temporary.
       const mayPass = isReady && (ending.code === 1007 || ending.code === 1008);
       return { ...ending, retryable: ending.retryable || mayPass || isExpiring };
     },

@@ -1,7 +1,8 @@
-// The abilities of the Gemini Live models: all use one protocol, but each model supports a different part of it. The table
-// has one row per model family; an unknown model gets the most conservative row.
+// The abilities of the Gemini Live models. All models use one protocol, but each supports a different part of it. The
+// table has one row per model family. An unknown model gets the most conservative row.
 //
-// MODELS-1. A row states what the vendor documents for the family, and is conservative where the documentation is unclear.
+// MODELS-1. A row describes what the vendor documents for the family, and is conservative where the documentation is
+//     unclear.
 
 import type { TransportCapabilities } from '../../voice/connection/transport.ts';
 import { INPUT_SAMPLE_RATE_HZ, OUTPUT_SAMPLE_RATE_HZ } from './wire.ts';
@@ -9,11 +10,11 @@ import { INPUT_SAMPLE_RATE_HZ, OUTPUT_SAMPLE_RATE_HZ } from './wire.ts';
 export interface ModelTraits {
   readonly family: string;
   /**
-   * `waits`: the model pauses until a call has its response. `goes_on`: a call may stay open while the model talks, if
-   * the tool declares it. `unknown`: the model may behave either way.
+   * `waits`: the model pauses until a call has received its response. `goes_on`: a call may stay open while the model
+   * speaks, if the tool declares it. `unknown`: the model may behave in either way.
    */
   readonly duringCall: 'waits' | 'goes_on' | 'unknown';
-  /** Whether `SILENT`, `WHEN_IDLE` and `INTERRUPT` of a function response take effect. */
+  /** Whether the values `SILENT`, `WHEN_IDLE` and `INTERRUPT` of a function response have an effect. */
   readonly honoursScheduling: boolean;
   /**
    * When messages can be added to the conversation. `initially`: only before the first audio; the model responds to
@@ -22,9 +23,9 @@ export interface ModelTraits {
   readonly clientContent: 'anytime' | 'initially';
   /** `historyConfig.initialHistoryInClientContent`: whether the model accepts a history without responding to it. */
   readonly seedsHistory: boolean;
-  /** Whether `contextUpdate` can change instructions and tools. */
+  /** Whether instructions and tools can be changed with `contextUpdate`. */
   readonly contextUpdate: boolean;
-  /** The thinking settings that the setup accepts. `one_of`: requires a level or a budget, not both. */
+  /** The thinking settings that the setup accepts. `one_of`: requires either a level or a budget, but not both. */
   readonly thinking: 'none' | 'level' | 'budget' | 'one_of' | 'any';
 }
 
@@ -85,7 +86,7 @@ export function traitsOf(model: string): ModelTraits {
   return rows.find(([pattern]) => pattern.test(name))?.[1] ?? unknown;
 }
 
-/** A connection lasts about ten minutes; the server announces its end with `goAway`. */
+/** A connection lasts about ten minutes. The server announces its end with `goAway`. */
 const MAX_CONNECTION_MS = 10 * 60_000;
 
 export function capabilitiesOf(traits: ModelTraits): TransportCapabilities {

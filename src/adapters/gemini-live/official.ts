@@ -1,5 +1,6 @@
-// The official types of the protocol, for checks at compile time only. `@google/genai` is a development dependency, so
-// no public declaration may reach these types: use them only in `satisfies` and in checks that are not exported.
+// The official types of the protocol, used only for checks at compile time. `@google/genai` is a development
+// dependency, so no public declaration may depend on these types. Use them only in `satisfies` and in checks that are
+// not exported.
 
 // oxlint-disable offstage/import-direction -- types only; in no published declaration
 import type { LiveClientMessage, LiveServerMessage } from '@google/genai';

@@ -1,4 +1,4 @@
-// The options of `geminiLive`, checked once at construction.
+// The options of `geminiLive`, checked once when the transport is created.
 
 import { z } from 'zod';
 import { ConfigurationError } from '../../values/errors.ts';
@@ -14,9 +14,9 @@ import type { SessionSettings } from './wire.ts';
 /** The options of `geminiLive`. */
 export interface GeminiLiveOptions extends DialOptions {
   /**
-   * The key of the Gemini API. @defaultValue the first of the environment variables `GOOGLE_GENERATIVE_AI_API_KEY` (the
-   * AI SDK's name), `GOOGLE_API_KEY` and `GEMINI_API_KEY` (in the order of Google's own client) that is set; read at
-   * each connect
+   * The key of the Gemini API. @defaultValue the first of these environment variables that is set:
+   * `GOOGLE_GENERATIVE_AI_API_KEY` (the AI SDK's name), `GOOGLE_API_KEY` and `GEMINI_API_KEY` (in the order of Google's
+   * own client); read on each connect
    */
   readonly apiKey?: string;
   /** The result of `createEphemeralToken` (`auth_tokens/…`), used instead of the key. */
@@ -30,8 +30,8 @@ export interface GeminiLiveOptions extends DialOptions {
   /** The API version; always `v1alpha` with an ephemeral token. @defaultValue 'v1beta' */
   readonly apiVersion?: string;
   /**
-   * The model id. Its family determines its abilities: late tool results, silent messages, changeable instructions. The
-   * transport is conservative about unknown models. @defaultValue 'gemini-3.8-live'
+   * The model id. The model's family determines its abilities, such as late tool results, silent messages and
+   * changeable instructions. Unknown models are treated conservatively. @defaultValue 'gemini-3.8-live'
    */
   readonly model?: string;
   /** A built-in voice, such as `Kore`. @defaultValue the voice of the model */
@@ -53,17 +53,17 @@ export interface GeminiLiveOptions extends DialOptions {
   readonly transcription?: {
     /** BCP-47, such as `en-US`. */
     readonly languages?: readonly string[];
-    /** Names and terms that are likely to occur. */
+    /** Names and terms that the user is likely to say. */
     readonly vocabulary?: readonly string[];
   };
   /**
-   * Removes the oldest content when the conversation grows too long; without it a session ends after 15 minutes of
-   * audio. `false`: off. @defaultValue `{}`: the server decides
+   * Removes the oldest content when the conversation grows too long. Without this option, a session ends after 15
+   * minutes of audio. `false`: off. @defaultValue `{}`, which leaves the limits to the server
    */
   readonly compression?: SessionSettings['compression'];
   /**
-   * Whether the server reports the last message that it has processed, so that a resumption loses none. Only Google's
-   * enterprise platform accepts this option; the developer API refuses it. @defaultValue false
+   * Whether the server reports the last message that it has processed, so that no message is lost on resumption. Only
+   * Google's enterprise platform accepts this option; the developer API rejects it. @defaultValue false
    */
   readonly transparentResumption?: boolean;
 }
@@ -193,8 +193,8 @@ const THINKING: Readonly<Record<ModelTraits['thinking'], readonly ('level' | 'bu
 };
 
 /**
- * Builds the thinking settings of the setup. A setting that the model family does not accept would end the session, so
- * this function rejects it.
+ * Builds the thinking settings of the setup. Rejects a setting that the model family does not accept, because it would
+ * end the session.
  */
 function thinkingOf({ thinking: takes }: ModelTraits, model: string, given: Thinking): Thinking {
   const kinds = (['level', 'budget'] as const).filter((kind) => given?.[kind] !== undefined);

@@ -1,15 +1,15 @@
-// The queue of messages to the model. Client content that arrives while the model talks is lost or interrupts the
-// model, so the queue waits until the model is done. Messages of one tick are combined, so that a result and the
-// request to tell it become one message.
+// The queue of messages to the model. Client content that arrives while the model is speaking is lost or interrupts the
+// model, so the queue waits until the model has finished. Messages from one tick are combined, so that a result and the
+// request to deliver it become one message.
 //
-// Owns:     the queue, and the grouping of commands into messages.
+// Owns:     the queue, and how commands are grouped into messages.
 // Does not: know whether the model is busy (`translator.ts`), or which request a response belongs to (`responses.ts`).
 //
 // OUTGOING-1. Messages are sent in the order of their commands, and before the response request that follows them.
-// OUTGOING-2. An interrupting message waits while the model is busy, for at most HOLD_LIMIT_MS, so that a turn whose
-//     end is never reported cannot block the queue.
-// OUTGOING-3. The response to a call is sent at once, since the model may wait for it. Only a response that belongs to
-//     a request waits with this request.
+// OUTGOING-2. An interrupting message waits while the model is busy, but for at most HOLD_LIMIT_MS, so that a turn
+//     whose end is never reported cannot block the queue.
+// OUTGOING-3. The response to a call is sent at once, because the model may be waiting for it. Only a response that
+//     belongs to a request waits, together with that request.
 // OUTGOING-4. If the model accepts added content only initially, messages wait for the next response request.
 
 import type { NoteWriter } from '../../actors/notes/note-marks.ts';
@@ -25,13 +25,13 @@ import * as wire from './wire.ts';
 /** The longest wait since the model's last activity, in milliseconds. */
 const HOLD_LIMIT_MS = 15_000;
 
-/** The model state that decides whether a message can be sent now. */
+/** The state of the model that determines whether a message can be sent now. */
 interface ModelActivity {
-  /** Whether the model talks, works, or may be about to respond. */
+  /** Whether the model is speaking, working or possibly about to respond. */
   isBusy(): boolean;
-  /** Returns the minimum time that the model stays busy, in milliseconds; null if unknown. */
+  /** Returns how long the model will stay busy at least, in milliseconds; null if this is unknown. */
   busyForMs(): number | null;
-  /** Stops treating a model as busy after too long without any activity. */
+  /** Stops treating the model as busy after too long without any activity. */
   giveUp(): void;
 }
 
@@ -86,7 +86,7 @@ export class Outgoing {
     this.#lastSignAt = environment.clock.now();
   }
 
-  /** Starts sending: the model is ready. */
+  /** Starts sending because the model is ready. */
   open(): void {
     this.#isOpen = true;
     this.sign();
@@ -175,7 +175,8 @@ export class Outgoing {
   }
 
   /**
-   * Attaches the last tool response of this tick to its request; responses that the protocol cannot represent become text.
+   * Attaches the last tool response of this tick to its request. Responses that the protocol cannot represent become
+   * text.
    */
   #pairAnswers(): void {
     this.#answers = this.#answers.filter((answer) => {
@@ -212,13 +213,13 @@ export class Outgoing {
     turns: readonly wire.Turn[],
   ): void {
     const writer = this.#notes;
-    // The call may have been cancelled while its request waited.
+    // The call may have been cancelled while its request was waiting.
     const isOpen = answer !== null && this.#calls.wayOf(answer.callId) === 'response';
     const notes = this.#addsAnytime ? turns : [];
     const texts = this.#addsAnytime ? [] : [...textOf(turns)];
     if (instructions !== undefined)
       texts.push(systemText(writer, instructions, `${responseKey} instructions`));
-    // Below its note, a quotation has no mark (MARK-6).
+    // A quotation that follows its note has no marker (MARK-6).
     const quotation = about?.replace(/^\[data \S+\] /, '') ?? '';
     if (about !== undefined && !textOf(turns).some((text) => text.includes(quotation)))
       texts.push(about);
@@ -249,8 +250,8 @@ export class Outgoing {
   }
 
   /**
-   * Makes the model respond to a text. The model reliably responds to text in the realtime input, but treats the text
-   * as the user's words.
+   * Makes the model respond to a text. The model reliably responds to text in the realtime input, but it treats the
+   * text as the user's words.
    */
   #prompt(notes: readonly wire.Turn[], text: string, insists: boolean, hasNews: boolean): void {
     const lasting = notes.length > 0 ? wire.clientContent(notes, false) : null;
@@ -261,7 +262,7 @@ export class Outgoing {
     }
     if (lasting !== null) this.#send(lasting);
     const message = wire.realtimeText(text);
-    // Messages sent together with a request must survive a resumption, so the whole message is sent again.
+    // Messages that were sent together with a request must survive a resumption, so the whole message is sent again.
     this.#send(message, hasNews && !this.#addsAnytime ? message : null);
   }
 

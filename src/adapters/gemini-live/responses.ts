@@ -1,26 +1,26 @@
-// Presents the model's output as responses and items. The protocol has neither: it has unnamed turns, whose transcripts
-// may arrive late and are never marked as complete.
+// Represents the model's output as responses and items. The protocol has neither. It has unnamed turns, whose
+// transcripts may arrive late and are never marked as complete.
 //
 //   (none) ──content──▶ making ──generationComplete──▶ made ──turnComplete──▶ over
 //                         │  └────turnComplete, interrupted, silent too long───▲
 //                         └──cancelled──▶ unwanted ──its end is reported──────────┘
 //
 // Owns:     the ids and ends of responses, their audio and transcripts, the dropped parts, and the request that belongs
-//           to each response. It knows neither tool calls nor the outgoing queue (`outgoing.ts`).
+//           to each response. This module knows neither tool calls nor the outgoing queue (`outgoing.ts`).
 //
 // GEMINI-LIVE-MODEL-TURNS-1. A response has one start, one end and one item. Content that arrives after the end starts
-//     the next response; a transcript that arrives shortly after the end still belongs to the ended response.
-// GEMINI-LIVE-MODEL-TURNS-2. Audio between an interruption or a cancellation and the reported end of the turn is
-//     dropped; if the user interrupted, audio shortly after that end is dropped too.
-// GEMINI-LIVE-MODEL-TURNS-3. `response.ended` lists the forwarded audio.
-// GEMINI-LIVE-MODEL-TURNS-4. If it becomes uncertain during generation whose request a response answers, the response
+//     the next response. A transcript that arrives shortly after the end still belongs to the response that ended.
+// GEMINI-LIVE-MODEL-TURNS-2. Audio that arrives between an interruption or cancellation and the reported end of the
+//     turn is dropped. If the user interrupted, audio that arrives shortly after that end is dropped too.
+// GEMINI-LIVE-MODEL-TURNS-3. `response.ended` lists the audio that was forwarded.
+// GEMINI-LIVE-MODEL-TURNS-4. If it becomes uncertain during generation which request a response answers, the response
 //     loses its request key: the request ends as cancelled, and the response continues without a key.
 //
 // GEMINI-LIVE-REQUESTS-1. A response gets a request's key only if the request was the only message that the model had
 //                         to answer.
 // GEMINI-LIVE-REQUESTS-2. Each request ends, with or without a response.
-// GEMINI-LIVE-REQUESTS-3. The response to a request that was cancelled after sending is not played. If the model
-//     responds both to a request and to the user who spoke over it, a cancellation applies to both responses.
+// GEMINI-LIVE-REQUESTS-3. If a request is cancelled after it was sent, its response is not played. If the model
+//     responds both to a request and to the user who spoke at the same time, a cancellation applies to both responses.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 import { decodePcm16Base64 } from '../../voice/audio/pcm16.ts';
@@ -28,19 +28,19 @@ import type { TransportEvent } from '../../voice/connection/transport.ts';
 import type { WireConnection } from '../socket/wire.ts';
 import { OUTPUT_SAMPLE_RATE_HZ } from './wire.ts';
 
-/** The longest time until the model starts to respond. */
+/** The longest time that the model takes to start a response. */
 const ANSWER_MS = 4_000;
-/** The longest delay of a transcript after the end of its turn. */
+/** The longest time between the end of a turn and its transcript. */
 const TRAILING_MS = 1_000;
-/** The longest time until `turnComplete` ends an interrupted turn. */
+/** The longest time that `turnComplete` takes to end an interrupted turn. */
 const STRAY_MS = 1_000;
-/** Content that arrives this soon after the end of an interrupted turn still belongs to it: no model responds so fast. */
+/** Content that arrives this soon after an interrupted turn's end still belongs to it, as no model responds so fast. */
 const LATE_MS = 200;
 
 type Ended = Extract<TransportEvent, { type: 'response.ended' }>;
 
 interface Cause {
-  /** The key of the request that this response belongs to, if certain; otherwise null. */
+  /** The key of the request that this response belongs to; null if this is uncertain. */
   readonly key: string | null;
   /** Whether the response belongs to a cancelled request. */
   readonly isUnwanted: boolean;
@@ -61,9 +61,9 @@ export class ModelTurns {
   readonly #begins: () => Cause;
   /** The most recent response. */
   #response: Response | null = null;
-  /** Until this time, content belongs to an interrupted turn. */
+  /** Until this time, new content belongs to an interrupted turn. */
   #strayUntil = Number.NEGATIVE_INFINITY;
-  /** Whether the user interrupted that turn: content may then arrive even after its end, while the user still speaks. */
+  /** Whether the user interrupted that turn. While the user is speaking, content may arrive even after its end. */
   #isByUser = false;
   #lateUntil = Number.NEGATIVE_INFINITY;
   #isTrailing = false;
@@ -79,12 +79,12 @@ export class ModelTurns {
     return this.#response !== null && this.#response.phase !== 'over';
   }
 
-  /** Whether the server has not reported the turn's end yet. */
+  /** Whether the server has yet to report the end of the turn. */
   get isOpen(): boolean {
     return this.isAnswering || this.#isStray;
   }
 
-  /** Whether the server has not reported the end of an interrupted turn yet. */
+  /** Whether the server has yet to report the end of an interrupted turn. */
   get #isStray(): boolean {
     return this.#connection.environment.clock.now() < this.#strayUntil;
   }
@@ -118,13 +118,13 @@ export class ModelTurns {
     if (response.phase === 'over') this.#awaitTrailing(response);
   }
 
-  /** Returns the id of the call's response. */
+  /** Returns the id of the response that the call belongs to. */
   calls(): string {
     // A call is never dropped, because the model would wait for its response forever.
     return (this.#current() ?? this.#response ?? this.#begin()).id;
   }
 
-  /** Marks the response's content as complete; it may still be playing. */
+  /** Marks the response's content as complete. The content may still be playing. */
   made(): void {
     const response = this.#response;
     if (response?.phase === 'making') this.#end(response, 'completed', null, 'made');
@@ -144,7 +144,7 @@ export class ModelTurns {
     return true;
   }
 
-  /** Reports a model turn that failed before its first content. */
+  /** Reports that a model turn failed before its first content. */
   failed(reason: string): void {
     const response = this.#begin();
     if (response.phase === 'making') this.#end(response, 'failed', reason, 'over');
@@ -169,7 +169,7 @@ export class ModelTurns {
     return true;
   }
 
-  /** Ends a response that has had no new content for too long. */
+  /** Ends a response that has received no new content for too long. */
   giveUp(): void {
     const response = this.#response;
     if (response?.phase === 'making') this.#end(response, 'incomplete', 'silence', 'over');
@@ -190,7 +190,7 @@ export class ModelTurns {
     this.#cancelTrailing();
   }
 
-  /** Returns the response for new content; null if the content is to be dropped (GEMINI-LIVE-MODEL-TURNS-2). */
+  /** Returns the response for new content; null if the content must be dropped (GEMINI-LIVE-MODEL-TURNS-2). */
   #current(): Response | null {
     const response = this.#response;
     if (response !== null && response.phase !== 'over') {
@@ -259,9 +259,10 @@ export class ModelTurns {
 }
 
 /**
- * Determines why the model sends its next response. The server never reports which message a response answers, and the
- * model also responds without a request: to the user's words and to tool results. So a request is sent only when the
- * model has nothing else to respond to, and the next response belongs to it unless another cause appears first.
+ * Determines why the model starts its next response. The server never reports which message a response answers. The
+ * model also responds without a request, to the user's words and to tool results. A request is therefore sent only when
+ * the model has nothing else to respond to, and the next response belongs to the request unless another cause appears
+ * first.
  *
  *   request ──sent──▶ pending ──a response starts──▶ (the response's key)
  *                        └──the user speaks, cancelled, the turn ends empty──▶ ended without a response
@@ -269,11 +270,11 @@ export class ModelTurns {
 export class Requests {
   readonly #connection: WireConnection;
   #pending: string | null = null;
-  /** Until this time, the model may respond to a message without a request. */
+  /** Until this time, the model may respond to a message that did not request a response. */
   #owesUntil = Number.NEGATIVE_INFINITY;
-  /** Whether the user spoke while a request was pending: the model may respond to both, one after the other. */
+  /** Whether the user spoke while a request was pending. The model may then respond to both, one after the other. */
   #answersBoth = false;
-  /** The second of these two responses, while the first is in progress. */
+  /** The second of these two responses, set while the first is in progress. */
   #second: 'none' | 'wanted' | 'unwanted' = 'none';
   /** Until this time, a new response belongs to a cancelled request. */
   #unwantedUntil = Number.NEGATIVE_INFINITY;
@@ -282,33 +283,33 @@ export class Requests {
     this.#connection = connection;
   }
 
-  /** Whether a request was sent and has no response yet. */
+  /** Whether a request has been sent and has no response yet. */
   get isPending(): boolean {
     return this.#pending !== null;
   }
 
-  /** How long the model may still start another response, in milliseconds; 0 if it will not. */
+  /** How long the model may take to start another response, in milliseconds; 0 if it will not start one. */
   get owedMs(): number {
     return Math.max(0, this.#owesUntil - this.#connection.environment.clock.now());
   }
 
-  /** Records that a request was sent. */
+  /** Records that a request has been sent. */
   sent(responseKey: string): void {
     this.#pending = responseKey;
     this.#unwantedUntil = Number.NEGATIVE_INFINITY;
   }
 
-  /** Records a message that the model responds to without a request. */
+  /** Records a message that the model responds to even without a request. */
   owes(): void {
     this.#owesUntil = this.#connection.environment.clock.now() + ANSWER_MS;
   }
 
-  /** Records that the model waits for the client and will not respond. */
+  /** Records that the model is waiting for the client and will not respond. */
   owesNothing(): void {
     this.#owesUntil = Number.NEGATIVE_INFINITY;
   }
 
-  /** Returns the cause of a starting response (GEMINI-LIVE-REQUESTS-1, GEMINI-LIVE-REQUESTS-3). */
+  /** Returns the cause of a response that is starting (GEMINI-LIVE-REQUESTS-1, GEMINI-LIVE-REQUESTS-3). */
   begins(): Cause {
     const key = this.#pending;
     const isUnwanted = this.#connection.environment.clock.now() < this.#unwantedUntil;
@@ -320,7 +321,7 @@ export class Requests {
     return { key, isUnwanted };
   }
 
-  /** Records the end of the turn: a second response either follows now or never. */
+  /** Records the end of the turn: a second response either follows now or does not follow at all. */
   turnEnded(): void {
     if (this.#second === 'none') return;
     this.owes();
@@ -328,7 +329,7 @@ export class Requests {
     this.#second = 'none';
   }
 
-  /** Records that the user speaks, so that the next response may be for the user. */
+  /** Records that the user is speaking, so the next response may be for the user. */
   userSpoke(): void {
     this.#answersBoth = this.isPending;
     this.#second = 'none';
@@ -336,7 +337,7 @@ export class Requests {
     this.#unwantedUntil = Number.NEGATIVE_INFINITY;
   }
 
-  /** Cancels the sent request. @returns whether one was pending */
+  /** Cancels the sent request. @returns whether a request was pending */
   cancel(): boolean {
     if (this.#second === 'wanted') this.#second = 'unwanted';
     if (this.#pending === null) return false;
@@ -345,7 +346,7 @@ export class Requests {
     return true;
   }
 
-  /** Ends the sent request, because it will have no response or its response is uncertain. */
+  /** Ends the sent request, because it will receive no response or it is uncertain which response belongs to it. */
   failed(reason: string, status: Ended['status'] = 'cancelled'): void {
     const responseKey = this.#pending;
     this.#pending = null;
@@ -361,7 +362,7 @@ export class Requests {
   }
 }
 
-/** Ends a request that has no identifiable response. */
+/** Ends a request whose response cannot be identified. */
 function endedInVain(
   { ids }: Environment,
   responseKey: string,

@@ -1,18 +1,19 @@
-// Resumes a session on another connection, using a server handle and the messages that the handle does not cover.
+// Resumes a session on another connection. It uses a handle from the server and the messages that the handle does not
+// cover.
 //
-// Owns:     the resumption token, and the messages sent since. It does not decide when to open a new connection (the
-//           session does).
+// Owns:     the resumption token, and the messages sent since it was issued. It does not decide when to open a new
+//           connection (the session does).
 //
-// RESUMPTION-1. A token is offered only if the model has not spoken since the server issued the handle: a resumed
+// RESUMPTION-1. A token is offered only if the model has not spoken since the server issued the handle. A resumed
 //     session would lack that speech, while a replay includes it.
-// RESUMPTION-2. Messages sent since the handle are sent again, in order; sending a message twice is better than losing
-//     it. Response requests are not sent again: the session repeats them.
-// RESUMPTION-3. A handle that the server rejected is neither offered nor used again.
+// RESUMPTION-2. Messages that were sent after the handle was issued are sent again, in order. Sending a message twice
+//     is better than losing it. Response requests are not sent again, because the session repeats them.
+// RESUMPTION-3. A handle that the server has rejected is neither offered nor used again.
 
 import type { WireConnection } from '../socket/wire.ts';
 import type { ToolCalls } from './tool-calls.ts';
 
-/** If more messages than this have been sent since the handle, the handle is discarded. */
+/** The handle is discarded if more messages than this have been sent since it was issued. */
 const MAX_MESSAGES = 256;
 
 /** The value of `transport.resumable`. Valid in this process only, because it refers to messages that are sent later. */
@@ -33,12 +34,12 @@ export class ResumeToken {
   }
 }
 
-/** Returns the resume value if it is a usable token, otherwise null. */
+/** Returns the value to resume from if it is a usable token, otherwise null. */
 export function usableToken(resume: unknown): ResumeToken | null {
   return resume instanceof ResumeToken && !resume.isRefused ? resume : null;
 }
 
-/** The messages of one connection that may have to be sent again. The setup has the index 0. */
+/** The messages of one connection that may have to be sent again. The setup has index 0. */
 class MessageLog {
   #lastIndex = 0;
   #messages: { readonly index: number; readonly lasting: object }[] = [];
@@ -86,7 +87,7 @@ export class Resumption {
     this.#connection.send(JSON.stringify(message));
   }
 
-  /** Records a sent message. `lasting`: the part that stays valid on another connection (audio does not). */
+  /** Records a message that was sent. `lasting`: the part that stays valid on another connection (audio does not). */
   sent(lasting: object | null): void {
     this.#log.sent(lasting);
     if (this.#log.isFull) this.withdraw();

@@ -1,5 +1,5 @@
 // Texts for messages that the protocol cannot represent: system messages, because it has no system role, and tool calls
-// of an earlier connection, whose ids are unknown here. Pure.
+// from an earlier connection, whose ids are unknown here. Pure.
 
 import type { NoteWriter } from '../../actors/notes/note-marks.ts';
 import { note, sentence } from '../../actors/notes/note.ts';
@@ -8,14 +8,14 @@ import type { Turn } from './wire.ts';
 
 type Command<T extends TransportCommand['type']> = Extract<TransportCommand, { type: T }>;
 
-/** Asks the model to speak when no other message does so. */
+/** Asks the model to speak when no other message does. */
 export const YOUR_TURN = note(
   sentence`It is your turn. If the user's last words have no reply yet, or a note or result above is not told yet, do that now. Otherwise say nothing.`,
 );
 
 /**
- * Returns a system message as a note, since the protocol lacks the role. The session's notes are already marked, and
- * stay unchanged.
+ * Returns a system message as a note, because the protocol has no system role. The session's notes already have a
+ * marker and stay unchanged.
  */
 export function systemText(notes: NoteWriter, text: string, id: string): string {
   return text.startsWith('[') ? text : notes.text({ says: text }, id);
@@ -46,7 +46,7 @@ export function callTurn(
   return { role: 'user', parts: [{ text }] };
 }
 
-/** Returns the result of such a call. */
+/** Returns the result of a call from an earlier connection. */
 export function answerTurn(
   notes: NoteWriter,
   name: string | undefined,

@@ -3,14 +3,14 @@
 //   (called) ──▶ open ──answer──▶ answered
 //                 └──cancelled by the model──▶ cancelled
 //
-// TOOL-CALLS-1. A call id is reported once, even if the server repeats it.
+// TOOL-CALLS-1. A call id is reported once, even if the server repeats the call.
 // TOOL-CALLS-2. Each response names its call, and its payload is an object. An empty output becomes a statement of
-//     completion, because the model would repeat the call otherwise.
-// TOOL-CALLS-3. A call that the model has cancelled gets no response.
-// TOOL-CALLS-4. Responses that the server does not accept are sent as text: for a call of an earlier connection, whose
-//     id is unknown here, and for a call that already has a response.
-// TOOL-CALLS-5. The number of open calls is bounded: the oldest is forgotten, and the model no longer counts as waiting
-//     for it.
+//     completion, because the model would otherwise repeat the call.
+// TOOL-CALLS-3. A call that the model has cancelled receives no response.
+// TOOL-CALLS-4. Responses that the server does not accept are sent as text. This applies to a call from an earlier
+//     connection, whose id is unknown here, and to a call that already has a response.
+// TOOL-CALLS-5. The number of open calls is limited. The oldest call is forgotten, and the model no longer counts as
+//     waiting for that call.
 
 import { isRecord } from '../../values/json.ts';
 import { BoundedMap } from '../socket/bounded-map.ts';
@@ -34,7 +34,7 @@ export class ToolCalls {
   readonly #calls = new BoundedMap<string, Call>(REMEMBERED_CALLS);
   readonly #open = new Set<string>();
 
-  /** Whether the model waits for a response. */
+  /** Whether the model is waiting for a response. */
   get areOpen(): boolean {
     return this.#open.size > 0;
   }
@@ -44,7 +44,7 @@ export class ToolCalls {
     if (this.#calls.has(callId)) return false;
     this.#calls.set(callId, { name, state: 'open' });
     this.#open.add(callId);
-    // A forgotten call can have no response, so the model does not count as waiting for it.
+    // A forgotten call cannot have a response, so the model does not count as waiting for it.
     for (const open of this.#open) if (!this.#calls.has(open)) this.#open.delete(open);
     return true;
   }
@@ -54,7 +54,7 @@ export class ToolCalls {
     this.#calls.set(callId, { name, state: 'recalled' });
   }
 
-  /** @returns whether the call still needed a response */
+  /** @returns whether the call was still waiting for a response */
   cancelled(callId: string): boolean {
     const call = this.#calls.get(callId);
     if (call?.state !== 'open') return false;

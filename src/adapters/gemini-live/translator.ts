@@ -1,12 +1,12 @@
-// Translates in both directions: commands become client messages; server messages become transport events and audio
-// frames. Performs no network I/O.
+// Translates in both directions: commands become client messages, and server messages become transport events and audio
+// frames. It performs no network I/O.
 //
-// Owns:     the meaning of each field of a message, and whether the model is busy.
+// Owns:     what each field of a message means, and whether the model is busy.
 // Does not: keep a connection alive (`gemini-live.ts`), or manage responses and their requests (`responses.ts`),
 //           utterances (`user-speech.ts`), calls (`tool-calls.ts`) or the outgoing queue (`outgoing.ts`).
 //
 // GEMINI-LIVE-TRANSLATOR-1. The parts of one message are handled in chronological order: an interruption, the
-//     interrupting user's words, the model's speech, the end of that speech.
+//     interrupting user's words, the model's speech, and the end of that speech.
 // GEMINI-LIVE-TRANSLATOR-2. An interruption that the client caused does not count as user speech.
 
 import type { NoteWriter } from '../../actors/notes/note-marks.ts';
@@ -109,7 +109,7 @@ export class Translator {
     this.#speech.sentMs += durationMs;
   }
 
-  /** Starts sending: the model is configured and has its history. */
+  /** Starts sending when the model is configured and has its history. */
   open(): void {
     this.#outgoing.open();
   }
@@ -134,7 +134,7 @@ export class Translator {
       case 'response.cancel':
         return this.#cancel();
       case 'utterance.end':
-        // Ending the audio stream stops the server's speech detector, which would keep listening otherwise.
+        // Ending the audio stream stops the server's speech detector, which would otherwise keep listening.
         this.#resumption.send(wire.audioStreamEnd(), null);
         return this.#speech.settle();
       case 'response.withdraw':
@@ -143,7 +143,7 @@ export class Translator {
         return this.#showPicture(command);
       case 'session.configure':
         return this.#configure(command);
-      // The protocol cannot delete items, and has no delegation.
+      // The protocol cannot delete items and does not support delegation.
       case 'item.delete':
       case 'question.expect':
       case 'playout.truncate':
@@ -171,7 +171,7 @@ export class Translator {
     return this.#busyForMs !== 0;
   }
 
-  /** How long the model stays busy, in milliseconds; null if the end is unknown. */
+  /** How long the model will stay busy, in milliseconds; null if the end is unknown. */
   get #busyForMs(): number | null {
     const isTalked = this.#turns.isOpen || this.#speech.isOpen || this.#isWorking;
     return isTalked || this.#requests.isPending ? null : this.#requests.owedMs;
@@ -189,7 +189,7 @@ export class Translator {
     this.#outgoing.withdraw(null);
     const wasPending = this.#requests.cancel();
     const wasMaking = this.#turns.cancel();
-    // Client content interrupts the model; a speaking user has interrupted it already.
+    // Client content interrupts the model. If the user is speaking, the user has interrupted it already.
     const canStop = this.#traits.clientContent === 'anytime' && !this.#speech.isOpen;
     if (!canStop || !(wasPending || wasMaking)) return;
     this.#weInterruptUntil = this.#connection.environment.clock.now() + OUR_INTERRUPTION_MS;
@@ -203,7 +203,7 @@ export class Translator {
       this.#resumption.send(message, message);
       return;
     }
-    // In the realtime input, the model would see a picture only while the user speaks.
+    // In the realtime input, the model would see a picture only while the user is speaking.
     const parts = [{ inlineData: { mimeType: mediaType, data: base64 } }];
     this.#outgoing.add({ role: 'user', parts });
   }
@@ -217,7 +217,7 @@ export class Translator {
     const behavior = this.#traits.duringCall === 'goes_on' ? 'NON_BLOCKING' : null;
     const message = wire.contextUpdate(configuration, behavior);
     this.#resumption.send(message, message);
-    // The server sends no confirmation: it processes updates in order with all other messages, or ends the session.
+    // The server sends no confirmation. It processes updates in order with all other messages, or ends the session.
     this.#connection.emit({ type: 'session.configured' });
   }
 
@@ -251,7 +251,7 @@ export class Translator {
     if (content.waitingForInput) this.#requests.owesNothing();
     if (content.turnComplete) this.#onTurnComplete(content.turnCompleteReason ?? null);
     if (content.interactionStatus) {
-      // While a call is open, the model waits for the client and accepts messages.
+      // While a call is open, the model is waiting for the client and accepts messages.
       const isWorking = content.interactionStatus === 'IN_PROGRESS' && !this.#calls.areOpen;
       this.#setWorking(isWorking);
     }

@@ -1,43 +1,45 @@
-// Derives the user's utterances from transcript fragments. The protocol has no utterances: fragments may arrive late,
-// the last one is not marked, and only some models report speech detection.
+// Derives the user's utterances from fragments of the transcript. The protocol has no utterances. Fragments may arrive
+// late, the last fragment is not marked, and only some models report when they detect speech.
 //
 //   (silent) ──signal, words, interruption──▶ speaking ──signal, pause, the model responds──▶ ended
 //       ▲                                                                    │
 //       └────────────────────── no more words for a moment ──────────────────┘
 //
-// Owns:     the ids, starts, ends and words of utterances. It does not know how the model reacts to them.
+// Owns:     the ids, starts, ends and words of utterances. This module does not know how the model reacts to
+//           utterances.
 //
 // USER-SPEECH-1. For each utterance, the start, the end and the words (or a report that there are none) are reported
 //                once, in this order.
-// USER-SPEECH-2. Words that arrive after the end belong to the utterance that ended. Words that arrive after the
-//     utterance's words were reported are reported as late: a new utterance would cut off the model's response. If the
-//     model responds before the user's words are known, and is not interrupted, the first words to arrive are those
-//     that it responded to: their utterance started before the response.
+// USER-SPEECH-2. Words that arrive after the end belong to the utterance that has ended. Words that arrive after the
+//     utterance's words were reported are reported as late, because a new utterance would cut off the model's response.
+//     If the model responds before the user's words are known and is not interrupted, the first words to arrive are the
+//     words that it responded to. Their utterance started before the response.
 // USER-SPEECH-3. The reported start is never too early: the user spoke the words before they arrived.
 
 import type { WireConnection } from '../socket/wire.ts';
 
 /**
- * A pause of this length after a speaking user's last words ends the utterance; the words of one sentence arrive together.
+ * After a speaking user's last words, a pause of this length ends the utterance. The words of one sentence arrive
+ * together.
  */
 const PAUSE_MS = 1_500;
 /** The pause that ends an utterance without words. */
 const WORDLESS_PAUSE_MS = 3_000;
-/** The longest wait for the detector to report the end, after the last words and without any words. */
+/** The longest wait for the detector to report the end, both after the last words and without any words. */
 const SIGNALLED_PAUSE_MS = 15_000;
 const WORDLESS_SIGNALLED_PAUSE_MS = 60_000;
-/** The time after the end during which more words may arrive. */
+/** How long after the end more words may arrive. */
 const TRAILING_MS = 600;
-/** The same time for an utterance without words. */
+/** The same period for an utterance without words. */
 const WORDLESS_TRAILING_MS = 2_000;
-/** Words that arrive within this time after the last reported words count as late if the model is responding. */
+/** Words that arrive this soon after the last reported words count as late if the model is responding. */
 const LATE_MS = 3_000;
-/** The minimum age of words on arrival. */
+/** Words are at least this old when they arrive. */
 const WORDS_LAG_MS = 800;
 
-/** Callbacks for an utterance, and the model state that it depends on. */
+/** Callbacks for an utterance, and the state of the model that it depends on. */
 interface UserSpeechListener {
-  /** Returns whether the model responds without interruption, or its response counts as still playing. */
+  /** Returns whether the model is responding without interruption, or its response counts as still playing. */
   isAnswered(): boolean;
   /** Reports the start of speech. */
   began(): void;
@@ -65,9 +67,9 @@ export class UserSpeech {
   readonly #listener: UserSpeechListener;
   #utterance: Utterance | null = null;
   #settledAt = Number.NEGATIVE_INFINITY;
-  /** Whether reported words have no response yet. */
+  /** Whether words that were reported have no response yet. */
   #isUnanswered = false;
-  /** The audio position at which the model started to respond to unknown words; null if it has not. */
+  /** The audio position at which the model started to respond to unknown words; null if it has not done so. */
   #answersUnknownSinceMs: number | null = null;
   #cancelPause: () => void = () => {};
 
@@ -76,18 +78,18 @@ export class UserSpeech {
     this.#listener = listener;
   }
 
-  /** Whether the user is speaking, or the last utterance's words are still unknown. */
+  /** Whether the user is speaking or the last utterance's words are still unknown. */
   get isOpen(): boolean {
     return this.#utterance !== null;
   }
 
-  /** Handles the detector's start of speech; `startMs` is a position in the received audio. */
+  /** Handles the detector's report that speech has started; `startMs` is a position in the received audio. */
   heardStart(startMs: number | null): void {
     this.#begin(startMs ?? this.sentMs).isSignalled = true;
     this.#waitOn();
   }
 
-  /** Handles a user's interruption. */
+  /** Handles an interruption by the user. */
   brokeIn(): void {
     this.#begin(this.sentMs);
     this.#waitOn();
@@ -97,7 +99,7 @@ export class UserSpeech {
     this.#end();
   }
 
-  /** Appends final words. `isLast`: the server marks them as the last words. */
+  /** Appends final words. `isLast`: the server has marked these words as the last. */
   heardWords(words: string, isLast: boolean, startMs: number | null): void {
     const utterance = this.#utteranceOf(words, startMs);
     if (utterance === null) return;
@@ -117,7 +119,7 @@ export class UserSpeech {
     this.#continue(utterance);
   }
 
-  /** Handles the start of the model's response, which means that the user has finished. */
+  /** Handles the start of the model's response, which means that the user has finished speaking. */
   answered(): void {
     const isKnown = this.#utterance !== null || this.#isUnanswered;
     this.#answersUnknownSinceMs = isKnown ? null : this.sentMs;
@@ -200,7 +202,7 @@ export class UserSpeech {
     this.#connection.emit({ type: 'utterance.transcribed', utteranceId, text, final: false });
   }
 
-  /** Waits for further words of the utterance. */
+  /** Waits for more words of the utterance. */
   #continue(utterance: Utterance): void {
     if (utterance.isTrailing) this.#markEnded(utterance);
     this.#waitOn();

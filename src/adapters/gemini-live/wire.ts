@@ -1,17 +1,17 @@
 // The Gemini Live protocol without a socket: a builder for each client message, typed against the official union, and
-// schemas for the server message fields that are read. Pure.
+// schemas for the fields of server messages that are read. Pure.
 //
-// A server message may combine any number of fields. Two tables list each field of the official types, with a schema
-// for the parts that are read or the reason why the field is ignored. A new field in the official type fails to compile
-// until the table lists it, and a type test fails when a part that is read changes. At run time, unknown fields are
-// accepted, and every field is optional.
+// A server message may combine any number of fields. Two tables list each field of the official types, either with a
+// schema for the parts that are read or with the reason why the field is ignored. If the official type gains a field,
+// compilation fails until the table lists it. A type test fails when a part that is read changes. At run time, unknown
+// fields are accepted, and every field is optional.
 
 import { jsonOf, malformed, type MalformedFrame } from '../socket/event-table.ts';
 import { z } from 'zod';
 import type { TransportConfiguration } from '../../voice/connection/transport.ts';
 import type { ClientMessage, LiveServerContent, LiveServerMessage } from './official.ts';
 
-/** The server's native rate; it also accepts other rates if they are stated. */
+/** The server's native rate. It also accepts other rates if they are stated. */
 export const INPUT_SAMPLE_RATE_HZ = 16_000;
 export const OUTPUT_SAMPLE_RATE_HZ = 24_000;
 
@@ -27,17 +27,17 @@ export interface SessionSettings {
     readonly budget?: number;
   };
   readonly voiceActivity?: {
-    /** How readily audio counts as the start of speech. */
+    /** How readily audio is treated as the start of speech. */
     readonly startSensitivity?: 'high' | 'low';
-    /** How readily a pause counts as the end of speech. */
+    /** How readily a pause is treated as the end of speech. */
     readonly endSensitivity?: 'high' | 'low';
-    /** The speech duration before speech counts as started, in milliseconds. */
+    /** How long speech must last before it counts as started, in milliseconds. */
     readonly prefixPaddingMs?: number;
-    /** The silence duration before speech counts as ended, in milliseconds. */
+    /** How much silence must follow speech before it counts as ended, in milliseconds. */
     readonly silenceDurationMs?: number;
     /** Whether the user's voice interrupts the model. */
     readonly interrupts?: boolean;
-    /** The content of a user turn: speech only, all audio, or speech and every picture. */
+    /** The content of a user turn: only speech, all audio, or speech and every picture. */
     readonly turnCoverage?: 'only_activity' | 'all_input' | 'activity_and_video';
   };
   readonly transcription?: {
@@ -48,9 +48,9 @@ export interface SessionSettings {
   readonly transparentResumption: boolean;
 }
 
-/** The setup parts that depend on the model and the connection. */
+/** The parts of the setup that depend on the model and the connection. */
 interface SetupExtras {
-  /** The declared behaviour of each tool; null leaves it to the model. */
+  /** The declared behaviour of each tool; null leaves the behaviour to the model. */
   readonly toolBehavior: 'NON_BLOCKING' | null;
   /** Whether the first client content is the conversation so far. */
   readonly beginsWithHistory: boolean;
@@ -58,7 +58,7 @@ interface SetupExtras {
   readonly handle: string | null;
 }
 
-/** One conversation message. The protocol has no system role: system messages become notes in user turns. */
+/** One conversation message. The protocol has no system role, so system messages become notes in user turns. */
 export interface Turn {
   readonly role: 'user' | 'model';
   readonly parts: readonly (
@@ -111,7 +111,7 @@ export function setup(
   } satisfies ClientMessage;
 }
 
-/** Replaces instructions and tools. An empty tool list removes all tools. */
+/** Replaces the instructions and tools. An empty tool list removes all tools. */
 export function contextUpdate(
   configuration: TransportConfiguration,
   toolBehavior: SetupExtras['toolBehavior'],
@@ -122,7 +122,7 @@ export function contextUpdate(
   } satisfies ClientMessage;
 }
 
-/** Adds turns to the conversation. `turnComplete`: the model should respond now. */
+/** Adds turns to the conversation. `turnComplete`: whether the model should respond now. */
 export function clientContent(turns: readonly Turn[], turnComplete: boolean) {
   return {
     clientContent: { ...(turns.length > 0 && { turns }), turnComplete },
@@ -156,7 +156,7 @@ export function toolResponse(functionResponses: readonly FunctionResponse[]) {
 
 const AUDIO_TYPE = `audio/pcm;rate=${INPUT_SAMPLE_RATE_HZ}`;
 
-/** Returns an audio frame as JSON text: base64 needs no escaping, and JSON.stringify is 7 times slower. */
+/** Returns an audio frame as JSON text. Base64 needs no escaping, and JSON.stringify is 7 times slower. */
 export function audioText(base64: string): string {
   return `{"realtimeInput":{"audio":{"data":"${base64}","mimeType":"${AUDIO_TYPE}"}}}`;
 }
@@ -219,7 +219,7 @@ function realtimeInput(activity: NonNullable<SessionSettings['voiceActivity']>) 
   };
 }
 
-/** Returns the compression setting; protobuf JSON writes 64-bit numbers as text. */
+/** Returns the compression setting. Protobuf JSON writes 64-bit numbers as text. */
 function compressionOf({
   triggerTokens,
   targetTokens,
@@ -266,7 +266,7 @@ const functionCall = z.object({
 
 const count = z.number().nullish();
 
-/** The breakdown of a token count. Unreadable parts are dropped; the count stays. */
+/** The breakdown of a token count. Unreadable parts are dropped, but the count remains. */
 const modalities = z
   .array(z.object({ modality: z.string(), tokenCount: z.number() }))
   .nullish()
@@ -299,7 +299,7 @@ const messageTable = {
   }),
 } satisfies Record<Exclude<keyof LiveServerMessage, 'text' | 'data'>, z.ZodType | string>;
 
-/** A server message with the fields that are read, all optional. */
+/** A server message with the fields that are read, all of them optional. */
 export type ServerMessage = z.output<ReturnType<typeof readableOf<typeof messageTable>>>;
 export type ServerContent = NonNullable<ServerMessage['serverContent']>;
 
@@ -308,7 +308,7 @@ type ParsedServerMessage =
   | {
       readonly kind: 'read';
       readonly message: ServerMessage;
-      /** Field names that this version does not know. */
+      /** Field names that are unknown to this version. */
       readonly unknown: readonly string[];
       readonly raw: unknown;
     }
@@ -345,7 +345,7 @@ type ReadIn<T extends Table> = {
   >;
 };
 
-/** Returns an object schema with the table's fields that are read. */
+/** Returns an object schema with those fields of the table that are read. */
 function readableOf<T extends Table>(table: T) {
   const fields = Object.entries(table).flatMap(([name, schema]) =>
     typeof schema === 'string' ? [] : [[name, schema.nullish()] as const],

@@ -1,14 +1,14 @@
 // The known actors and their places in the actor tree.
 //
-// Owns:     the actors' names in messages, their parents, and how long they are kept.
+// Owns:     the names of actors in messages, their parents, and how long actors are remembered.
 // Does not: convert or send anything, or keep an actor alive.
 //
 // Invariants
-//   ACTOR-REGISTRY-1. An actor is named by its path: a root by its id, any other actor by its id below its parent's
-//       name. The parent of a root `a/b` is the actor `a`.
-//   ACTOR-REGISTRY-2. A new actor replaces the previous actor of the same name; two living roots with the same id get
+//   ACTOR-REGISTRY-1. An actor's name is its path. The path of a root is its id; the path of any other actor is its id
+//       below its parent's name. The parent of a root `a/b` is the actor `a`.
+//   ACTOR-REGISTRY-2. A new actor replaces the previous actor with the same name. Two live roots with the same id get
 //                     different names.
-//   ACTOR-REGISTRY-3. The latest `maxEnded` ended actors are kept.
+//   ACTOR-REGISTRY-3. The latest `maxEnded` actors that have ended are remembered.
 
 import { propertiesOf } from '../../values/json.ts';
 /** The part of an XState actor that this module uses. */
@@ -27,7 +27,7 @@ export interface SeenSnapshot {
   readonly [part: string]: unknown;
 }
 
-/** An actor's identity in messages. */
+/** An actor as messages identify it. */
 export interface Identity {
   readonly wireId: string;
   readonly name: string;
@@ -49,11 +49,11 @@ export interface ActorRecord {
 interface Entry extends ActorRecord {
   identity: Identity;
   phase: Phase;
-  /** XState's id of the current actor; events of an earlier actor are ignored. */
+  /** XState's id for the current actor. Events of an earlier actor are ignored. */
   sessionId: string;
   /** An actor can be garbage-collected without being stopped. */
   actor: WeakRef<SeenActor> | undefined;
-  /** The last snapshot, after the actor has been collected. */
+  /** The last snapshot, stored when the actor has been garbage-collected. */
   rest: SeenSnapshot | undefined;
 }
 
@@ -77,12 +77,12 @@ export class ActorRegistry {
     this.#maxEnded = maxEnded;
   }
 
-  /** All remembered actors, parents before their children. */
+  /** All remembered actors, with parents before their children. */
   get records(): Iterable<ActorRecord> {
     return this.#entries.values();
   }
 
-  /** Returns an actor's record; undefined if the actor is unknown or forgotten. */
+  /** Returns an actor's record; undefined if the actor is unknown or has been forgotten. */
   find(actor: SeenActor): ActorRecord | undefined {
     const entry = this.#known.get(actor);
     return entry?.phase === 'forgotten' ? undefined : entry;
@@ -93,14 +93,14 @@ export class ActorRegistry {
     return this.#known.has(actor);
   }
 
-  /** Registers an actor and its ancestors; returns the ones that are new to viewers. */
+  /** Registers an actor and its ancestors, and returns those that are new to viewers. */
   register(actor: SeenActor): readonly ActorRecord[] {
     const fresh: ActorRecord[] = [];
     if (!this.#known.has(actor)) this.#enter(actor, fresh);
     return fresh;
   }
 
-  /** Records an actor's snapshot; returns the changes for viewers. */
+  /** Records an actor's snapshot, and returns the changes for viewers. */
   observe(actor: SeenActor, snapshot: SeenSnapshot): readonly Change[] {
     const entry = this.#known.get(actor);
     if (!entry || entry.sessionId !== actor.sessionId) return [];
@@ -109,7 +109,7 @@ export class ActorRegistry {
     return this.#end(entry, snapshot);
   }
 
-  /** Checks whether a machine has thrown, because it then reports no snapshot. */
+  /** Checks whether a machine has thrown, because such a machine reports no snapshot. */
   inspectCrash(actor: SeenActor): readonly Change[] {
     const entry = this.#known.get(actor);
     if (!entry || entry.sessionId !== actor.sessionId || entry.phase !== 'live') return [];
@@ -191,7 +191,7 @@ export class ActorRegistry {
     this.#entries.delete(entry.identity.wireId);
   }
 
-  /** Ends actors that were garbage-collected without being stopped. */
+  /** Marks actors as ended that were garbage-collected without being stopped. */
   #sweep(): void {
     for (const entry of this.#entries.values())
       if (entry.phase === 'live' && !isAlive(entry))
@@ -215,7 +215,7 @@ function snapshotOf(actor: SeenActor | undefined): SeenSnapshot | undefined {
   }
 }
 
-/** Returns the last part of the path; for an unnamed actor, its machine's name. */
+/** Returns the last part of the path or, for an unnamed actor, the name of its machine. */
 function nameOf(id: string, sessionId: string, config: unknown): string {
   if (id === sessionId) {
     const { id: machineId } = propertiesOf(config);

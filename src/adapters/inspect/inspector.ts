@@ -1,6 +1,6 @@
 // Shows the running actors of sessions in an inspector, as one tree.
 //
-// Owns:     the choice of the viewer's transport, and the shutdown.
+// Owns:     choosing the transport to viewers, and shutting down.
 // Does not: observe (`stream.ts`), convert (`trace-line.ts`) or redact (`shown-value.ts`).
 
 import type { InspectionEvent } from 'xstate';
@@ -20,26 +20,26 @@ import {
   type WebSocketTarget,
 } from './viewers.ts';
 
-/** An inspector target that passes its messages to an app callback. */
+/** An inspector target that passes its messages to a callback of the app. */
 export interface SinkTarget {
-  /** Selects an app callback. */
+  /** Selects a callback of the app. */
   readonly mode: 'sink';
-  /** Called with each message, in order; adapters of `@statelyai/inspect` have the same signature. */
+  /** Called with each message, in order. Adapters of `@statelyai/inspect` have the same signature. */
   readonly send: (message: InspectorMessage) => void;
 }
 
-/** The destination of the stream. */
+/** Where the stream is sent. */
 export type InspectorTarget = RelayTarget | BrowserTarget | WebSocketTarget | SinkTarget;
 
 /** The options of `createInspector`. */
 export interface InspectorOptions {
-  /** The clock, and the source of a relay's token. */
+  /** Provides the clock and generates a relay's token. */
   readonly environment: Environment;
   /** @defaultValue `{ mode: 'relay' }` */
   readonly to?: InspectorTarget;
   /**
-   * Controls the redaction of contexts, events, outputs and errors. `true` hides user and model texts (see
-   * `redactWords`); `false` shows everything; a function decides for each value.
+   * Controls the redaction of contexts, events, outputs and errors. `true` hides the texts of the user and the model
+   * (see `redactWords`), `false` shows everything, and a function decides for each value.
    * @defaultValue true
    */
   readonly redact?: boolean | Redact;
@@ -48,17 +48,17 @@ export interface InspectorOptions {
    * @defaultValue 65536
    */
   readonly maxBytes?: number;
-  /** The queue length for a slow viewer, above which older messages are dropped. @defaultValue 5000 */
+  /** The maximum length of a slow viewer's queue; older messages beyond it are dropped. @defaultValue 5000 */
   readonly maxQueuedLines?: number;
-  /** The number of ended actors shown to late viewers; the oldest are dropped. @defaultValue 500 */
+  /** How many ended actors are shown to late viewers; the oldest are dropped. @defaultValue 500 */
   readonly maxEndedActors?: number;
-  /** The delay from an event to its message, in milliseconds. @defaultValue 50 */
+  /** How long after an event its message is sent, in milliseconds. @defaultValue 50 */
   readonly flushMs?: number;
-  /** Called with non-fatal errors: a lost connection, a `send` that threw. @defaultValue none */
+  /** Called with non-fatal errors, such as a lost connection or a `send` that threw. @defaultValue none */
   readonly onError?: (error: unknown, where: string) => void;
 }
 
-/** The defaults of `createInspector`: a relay on 127.0.0.1, with words redacted. */
+/** The defaults of `createInspector`: a relay on 127.0.0.1, with texts redacted. */
 export const defaultInspectorOptions = {
   to: { mode: 'relay' },
   redact: true,
@@ -111,7 +111,7 @@ interface InspectorSettings extends StreamOptions {
   readonly to: InspectorTarget;
 }
 
-/** @throws {ConfigurationError} `INVALID_OPTION`, naming each invalid option. */
+/** @throws {ConfigurationError} `INVALID_OPTION`; the message names each invalid option. */
 function resolveOptions(options: InspectorOptions): InspectorSettings {
   check('createInspector', optionsSchema, options);
   const defaults = defaultInspectorOptions;
@@ -132,7 +132,7 @@ function resolveOptions(options: InspectorOptions): InspectorSettings {
 export interface Inspector {
   /** The callback for `createRuntime({ inspect })` or `createActor(machine, { inspect })`. Never throws. */
   readonly inspect: (event: InspectionEvent) => void;
-  /** Relay only: the page to open in a browser; its URL contains the token, which gives read access. */
+  /** Relay only: the page to open in a browser. Its URL contains the token, which gives read access. */
   readonly url?: string;
   /** Relay only: the URL for `createWebSocketReceiver({ server })`, which contains the token. */
   readonly streamUrl?: string;
@@ -167,7 +167,7 @@ async function open(
 ): Promise<Opened> {
   switch (to.mode) {
     case 'relay': {
-      // Imported on demand: this module needs Node.js, and a browser must not load it.
+      // Imported on demand, because this module needs Node.js and a browser must not load it.
       const { startRelay } = await import('./relay.ts');
       return startRelay(stream, environment, to);
     }

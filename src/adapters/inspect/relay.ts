@@ -1,18 +1,18 @@
 // A local server for inspectors: a page with the Stately Inspector, and a WebSocket for any `@statelyai/inspect` receiver.
 //
 // Owns:     the page, and access control for the stream.
-// Does not: reject untrusted requests (`listen/guard.ts`), or store sent messages: the stream brings late viewers up to
-//           date.
+// Does not: reject untrusted requests (`listen/guard.ts`), or store messages that were sent: the stream brings late
+//           viewers up to date.
 //
 // Invariants
-//   RELAY-1. The relay listens on 127.0.0.1 only, and answers only under its own host names (another name indicates DNS
-//       rebinding).
-//   RELAY-2. The stream requires the token. A browser must also come from an allowed origin: the relay's page or
-//       `allowedOrigins`. Programs send no origin.
-//   RELAY-3. Viewers only receive: their messages are ignored, and the message size is limited.
-//   RELAY-PAGE-1. Only the frame with the inspector may request and receive the stream: the page checks the origin in both
-//       directions.
-//   RELAY-PAGE-2. Whenever the inspector (re)connects, the stream restarts with all actors.
+//   RELAY-1. The relay listens only on 127.0.0.1 and answers only under its own host names, because another name
+//       indicates DNS rebinding.
+//   RELAY-2. The stream requires the token. A browser must also come from an allowed origin: the origin of the relay's
+//       page or one of `allowedOrigins`. Programs send no origin.
+//   RELAY-3. Viewers only receive. Their messages are ignored, and the message size is limited.
+//   RELAY-PAGE-1. Only the frame that contains the inspector may request and receive the stream. The page checks the
+//       origin in both directions.
+//   RELAY-PAGE-2. Whenever the inspector connects or reconnects, the stream restarts with all actors.
 
 import type { OutgoingHttpHeaders } from 'node:http';
 import type { Environment } from '../../actors/ports/environment.ts';
@@ -28,18 +28,18 @@ export interface RelayTarget {
   readonly mode: 'relay';
   /** @defaultValue 0: any free port */
   readonly port?: number;
-  /** The secret that viewers present. @defaultValue generated with `environment.ids` */
+  /** The secret that viewers must present. @defaultValue generated with `environment.ids` */
   readonly token?: string;
   /** The inspector that the page shows. @defaultValue 'https://stately.ai/inspect' */
   readonly inspectorUrl?: string;
-  /** Other web pages that may read the stream with the token. @defaultValue none */
+  /** Other web pages that may use the token to read the stream. @defaultValue none */
   readonly allowedOrigins?: readonly string[];
 }
 
 export interface Relay {
-  /** The page to open in a browser; the URL fragment contains the token. */
+  /** The page to open in a browser. The URL fragment contains the token. */
   readonly url: string;
-  /** The URL for `createWebSocketReceiver({ server })`; the query contains the token. */
+  /** The URL for `createWebSocketReceiver({ server })`. The query contains the token. */
   readonly streamUrl: string;
   /** Resolves when the port is free and all earlier messages have been sent. */
   stop(): Promise<void>;
@@ -53,7 +53,7 @@ const MAX_VIEWER_MESSAGE_BYTES = 1_024;
 const MAX_BUFFERED_BYTES = 1_048_576;
 const CLOSE_TIMEOUT_MS = 1_000;
 
-/** @throws {ConfigurationError} `MISSING_DEPENDENCY` without `ws`; `CANNOT_LISTEN` if the port is taken. */
+/** @throws {ConfigurationError} `MISSING_DEPENDENCY` if `ws` is not installed; `CANNOT_LISTEN` if the port is taken. */
 export async function startRelay(
   stream: InspectionStream,
   environment: Environment,
@@ -131,8 +131,8 @@ function verdictOn({ target }: Visit, token: string, stream: InspectionStream): 
 }
 
 /**
- * The relay's page: it shows an inspector in a frame and forwards the WebSocket's messages to the inspector. The URL
- * fragment contains the token, because browsers do not send the fragment.
+ * The relay's page. It shows an inspector in a frame and forwards the WebSocket's messages to it. The URL fragment
+ * contains the token, because browsers do not send the fragment.
  */
 interface RelayPage {
   readonly html: string;
@@ -140,7 +140,7 @@ interface RelayPage {
   readonly contentSecurityPolicy: string;
 }
 
-/** `inspectorUrl` is shown in the frame; `host` is the relay's own `name:port`. */
+/** `inspectorUrl` is shown in the frame, and `host` is the relay's own `name:port`. */
 function relayPage(inspectorUrl: string, host: string): RelayPage {
   const { origin } = new URL(inspectorUrl);
   const html = `<!doctype html>

@@ -1,24 +1,25 @@
-// Converts any value to plain data of bounded size that may be shown, with texts redacted. The conversion works
-// top-down and stops when the size budget is spent, so that a large value costs no more than its visible part.
+// Converts any value to plain data that may be shown. The data has a limited size, and its texts are redacted. The
+// conversion works from the top down and stops when the size budget is used up, so a large value costs no more than its
+// visible part.
 //
-// Redaction uses an allow-list: user and model texts are hidden wherever they occur; values that distinguish states,
-// events and actors are shown.
+// Redaction uses an allow-list. The texts of the user and the model are hidden wherever they occur; values that
+// distinguish states, events and actors are shown.
 //
 // Invariants
 //   SHOWN-VALUE-1. The result is JSON: no cycles, no functions, no objects with behaviour.
 //   SHOWN-VALUE-2. Parts that do not fit are omitted and marked: `[truncated …]`.
-//   SHOWN-VALUE-3. Only plain objects, lists, maps and sets are traversed; for any other object (a socket, a
-//       controller, audio) only the kind is shown, and no getter runs.
+//   SHOWN-VALUE-3. Only plain objects, lists, maps and sets are traversed. For any other object (a socket, a
+//       controller, audio), only the kind is shown and no getter runs.
 //   REDACT-1. A text is shown only if its key is known (ids, `type`, `status` …) and the text looks like a name: ASCII
 //       without spaces, at most 64 characters.
-//   REDACT-2. Within a payload (tool arguments, messages, results …) no value is shown, not even numbers and ids,
-//       because its keys have no known meaning.
+//   REDACT-2. Within a payload (tool arguments, messages, results …), no value is shown, not even numbers and ids,
+//       because the keys of a payload have no known meaning.
 //   REDACT-3. A key is shown only if it looks like a name.
 //   REDACT-4. Values that look like credentials (values/secrets.ts) are never shown.
 
 import { secretRemover } from '../../values/secrets.ts';
 
-/** The remaining size of a message in bytes, shared by the message's values. */
+/** The remaining size of a message in bytes, which the message's values share. */
 export interface Budget {
   bytesLeft: number;
 }
@@ -40,7 +41,7 @@ interface Walk {
   readonly above: object[];
 }
 
-/** Returns the displayable form of a value. `section` names the message part; see `Redact`. */
+/** Returns the form of a value that may be shown. `section` names the part of the message; see `Redact`. */
 export function shownValue(
   value: unknown,
   section: string,
@@ -162,7 +163,7 @@ function keyOf(key: unknown): string {
   return typeof key === 'string' || typeof key === 'number' ? String(key) : kindOf(key);
 }
 
-/** Omits the stack, because it names files and its first line repeats the message. */
+/** Omits the stack, because it contains file names and its first line repeats the message. */
 function errorFields(error: Error): Fields {
   const { name, message, code, cause } = error as Error & { code?: unknown };
   return { type: name, code, message, cause };
@@ -172,7 +173,7 @@ function dateText(date: Date): string {
   return Number.isNaN(date.getTime()) ? 'Invalid Date' : date.toISOString();
 }
 
-/** Recognises an actor reference in a context or event, and shows it in XState's notation. */
+/** Recognises an actor reference in a context or event. */
 function isActorRef(value: object): value is { readonly id: string } {
   return 'getSnapshot' in value && isOwnText(value, 'id') && isOwnText(value, 'sessionId');
 }
@@ -181,7 +182,7 @@ function isOwnText(value: object, key: string): boolean {
   return typeof Object.getOwnPropertyDescriptor(value, key)?.value === 'string';
 }
 
-/** Omits the machine that another machine's snapshot contains. */
+/** Omits the machine that is part of another machine's snapshot. */
 function snapshotFields(snapshot: Fields): Fields {
   const { status, value, context, output, error } = snapshot;
   return { status, value, context, output, error };
@@ -200,8 +201,8 @@ const withoutSecrets = secretRemover([]);
 export type Leaf = string | number | bigint | boolean;
 
 /**
- * Decides how a leaf value is shown. `path` locates the value: first the message part (`context`, `event`, `input`,
- * `output`, `error`, `meta` or `params`), then its keys; list items have the path of their list.
+ * Decides how a leaf value is shown. `path` locates the value. It consists of the message part (`context`, `event`,
+ * `input`, `output`, `error`, `meta` or `params`) and then the value's keys; list items have the path of their list.
  */
 export type Redact = (leaf: Leaf, path: readonly string[]) => Leaf;
 
@@ -231,7 +232,7 @@ const SHOWN_KEYS = new Set([
 /** `id`, `callId`, `deliveryIds` … */
 const ID_KEY = /^ids?$|[a-z\d]Ids?$/;
 
-/** Ids that reveal the user's choice. */
+/** Ids that reveal what the user has chosen. */
 const ANSWER_KEYS = new Set(['optionId', 'optionIds', 'answerId']);
 
 const PAYLOAD_KEYS = new Set([
@@ -275,7 +276,7 @@ const PAYLOAD_KEYS = new Set([
 
 const NAME = /^[\w.:/@#$+-]{1,64}$/;
 
-/** The default: hides user and model texts, by REDACT-1 and REDACT-2. */
+/** The default: hides the texts of the user and the model according to REDACT-1 and REDACT-2. */
 export const redactWords: Redact = (leaf, path) => {
   const isPayload = path[0] === 'output' || path.some((key, at) => at > 0 && PAYLOAD_KEYS.has(key));
   if (typeof leaf !== 'string') return isPayload ? `[redacted ${typeof leaf}]` : leaf;

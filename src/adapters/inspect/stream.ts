@@ -4,14 +4,14 @@
 // Does not: know how a viewer is connected.
 //
 // Invariants
-//   STREAM-1. `inspect` never throws and only records: it neither converts nor sends. Recorded lines are sent `flushMs`
-//       later, in one slice per event loop turn.
-//   STREAM-2. A viewer receives an actor's start before any other message about the actor. A late viewer first receives
-//       all actors with their latest snapshots.
-//   STREAM-3. An actor whose machine threw is shown as failed, even though XState does not report the failure.
-//   STREAM-4. A failing viewer is removed, without an effect on the other viewers or the actors.
+//   STREAM-1. `inspect` never throws and only records events. It neither converts nor sends anything. Recorded lines
+//       are sent `flushMs` later, in one slice per turn of the event loop.
+//   STREAM-2. A viewer learns that an actor has started before it receives any other message about the actor. A late
+//       viewer first receives all actors with their latest snapshots.
+//   STREAM-3. An actor whose machine has thrown is shown as failed, even though XState does not report the failure.
+//   STREAM-4. A failing viewer is removed without affecting the other viewers or the actors.
 //   VIEWER-QUEUE-1. An actor's start and latest snapshot are dropped only if a later actor has the same name.
-//   VIEWER-QUEUE-2. Dropped lines are counted, and the gap shows the count.
+//   VIEWER-QUEUE-2. Dropped lines are counted, and the gap shows how many were dropped.
 
 import type { InspectionEvent } from 'xstate';
 import type { Environment } from '../../actors/ports/environment.ts';
@@ -27,7 +27,7 @@ import {
 
 /** A recipient of the stream. */
 interface Viewer {
-  /** False while the viewer is busy; the stream tries again a moment later. */
+  /** False while the viewer is busy. The stream then tries again a moment later. */
   isReady(): boolean;
   /** Called with each new message, in order. */
   send(converted: Converted): void;
@@ -44,7 +44,7 @@ export interface StreamOptions {
 }
 
 const INIT = 'xstate.init';
-/** The maximum number of lines, and the time limit, for converting and sending in one event loop turn. */
+/** The maximum number of lines to convert and send in one turn of the event loop, and the time limit for doing so. */
 const SLICE_LINES = 25;
 const SLICE_MS = 2;
 
@@ -53,9 +53,9 @@ export class InspectionStream {
   readonly #actors: ActorRegistry;
   readonly #converter: Converter;
   readonly #viewers = new Map<Viewer, ViewerQueue>();
-  /** The actors with an event since the last flush, whose machines may have thrown. */
+  /** The actors that have had an event since the last flush and whose machines may have thrown. */
   readonly #touched = new Set<SeenActor>();
-  /** Announced actors that have neither started nor a snapshot. */
+  /** Announced actors that have not started and have no snapshot. */
   readonly #beginning = new WeakMap<SeenActor, ActorLine>();
   #cancelFlush: (() => void) | null = null;
   #stopped = false;
@@ -76,7 +76,7 @@ export class InspectionStream {
     }
   };
 
-  /** Adds a viewer. @returns a function that removes it */
+  /** Adds a viewer. @returns a function that removes the viewer */
   attach(viewer: Viewer): () => void {
     const queue = new ViewerQueue(this.#options.maxQueuedLines);
     const at = this.#options.environment.clock.now();
@@ -119,7 +119,7 @@ export class InspectionStream {
         this.#show(this.#actors.observe(actor, snapshot), event);
         break;
       }
-      // The message schema does not cover these events.
+      // The message schema does not include these events.
       case '@xstate.action':
       case '@xstate.microstep':
       case '@xstate.transition':
@@ -134,7 +134,7 @@ export class InspectionStream {
     for (const record of fresh) {
       const { identity } = record;
       const line: ActorLine = { kind: 'actor', identity, at, snapshot: record.snapshot() };
-      // The last record is the actor itself, after its ancestors.
+      // The last record is that of the actor itself, after its ancestors.
       this.#beginning.set(actor, line);
       this.#push(line);
     }
@@ -192,7 +192,7 @@ export class InspectionStream {
       if (this.#isReady(viewer)) hasMore = true;
       else isBlocked = true;
     }
-    // `#cancelFlush` stays set while slices follow, so that no second timer starts.
+    // `#cancelFlush` stays set while slices follow, so that no second timer is started.
     if (hasMore) {
       this.#options.environment.scheduler.yieldThen(this.#flush);
       return;
@@ -201,7 +201,7 @@ export class InspectionStream {
     if (isBlocked) this.#schedule();
   };
 
-  /** Sends at least one line per turn, so that every viewer progresses. */
+  /** Sends at least one line per turn, so that every viewer makes progress. */
   #drain(viewer: Viewer, queue: ViewerQueue, maxLines: number, endsAt: number): void {
     const { clock } = this.#options.environment;
     for (let sent = 0; sent < maxLines && this.#isReady(viewer); sent += 1) {
@@ -238,7 +238,8 @@ const NO_EVENT: SeenEvent = { type: '' };
 const GAP = 'offstage.inspect.gap';
 
 /**
- * A viewer's pending lines, in order. If the viewer is too slow, the oldest history is dropped, and a line reports the gap.
+ * A viewer's pending lines, in order. If the viewer is too slow, the oldest history is dropped and a line reports the
+ * gap.
  */
 class ViewerQueue {
   readonly #maxLines: number;
@@ -246,7 +247,7 @@ class ViewerQueue {
   #head = 0;
   #compactAt: number;
 
-  /** @param maxLines A longer queue is cut to half this length, plus the actors' states. */
+  /** @param maxLines A longer queue is cut to half this length, in addition to the actors' states. */
   constructor(maxLines: number) {
     this.#maxLines = maxLines;
     this.#compactAt = maxLines;
@@ -277,7 +278,7 @@ class ViewerQueue {
     const waiting = this.#lines.slice(this.#head);
     const recent = Math.floor(this.#maxLines / 2);
     const cut = waiting.length - recent;
-    /** The kept older lines, newest first. */
+    /** The older lines that are kept, newest first. */
     const kept: Line[] = [];
     const announced = new Set<string>();
     const known = new Set(
@@ -317,7 +318,7 @@ class ViewerQueue {
   }
 }
 
-/** Returns whether the line describes an actor's state: its start or a new snapshot. */
+/** Returns whether the line describes an actor's state, which is its start or a new snapshot. */
 function isState({ kind }: Line): boolean {
   return kind !== 'event';
 }

@@ -1,8 +1,8 @@
-// One observation and its message. Observing is cheap: a line only references its data. A line is converted once, when
-// the first viewer needs it.
+// One observation and its message. Observing is cheap because a line only references its data. A line is converted
+// once, when the first viewer needs it.
 //
-// The messages are those of `@statelyai/inspect` 0.7.2, as its receivers parse them. Source: the package's types and
-// output (2026-11).
+// The messages are those of `@statelyai/inspect` 0.7.2, in the form that its receivers parse. Source: the package's
+// types and output (2026-11).
 //
 // Invariants
 //   INSPECT-LINE-1. A message has at most `maxBytes` bytes as JSON text.
@@ -20,7 +20,7 @@ interface BaseLine {
 /** The start of an actor. */
 export interface ActorLine extends BaseLine {
   readonly kind: 'actor';
-  /** Known once the actor starts, shortly after the announcement. */
+  /** Known once the actor starts, shortly after it is announced. */
   snapshot: SeenSnapshot | undefined;
 }
 
@@ -51,12 +51,12 @@ export interface Converted {
 
 const INIT = 'xstate.init';
 const MAX_TYPE_LENGTH = 200;
-/** The size reserved for ids, names and times, and for omission marks. */
+/** The size reserved for ids, names, times and omission marks. */
 const ENVELOPE_BYTES = 4_096;
 
 export class Converter {
   readonly #redact: Redact;
-  /** The size of each large part; a message has at most two: its definition or event, and its snapshot. */
+  /** The size of each large part. A message has at most two: its definition or event, and its snapshot. */
   readonly #partBytes: number;
   readonly #converted = new WeakMap<Line, Converted>();
   readonly #definitions = new WeakMap<object, string>();
@@ -101,7 +101,7 @@ export class Converter {
     }
   }
 
-  /** Each host provides its own machine object, but all share the configuration. */
+  /** Each host provides its own machine object, but all of them share the configuration. */
   #definition({ name, config }: Identity): string {
     const known = this.#definitions.get(config as object);
     if (known !== undefined) return known;
@@ -119,7 +119,7 @@ export class Converter {
     const shown = {
       type: type.slice(0, MAX_TYPE_LENGTH),
       ...(show(fields, 'event') as object),
-      // A machine's input becomes its context and is redacted like it; any other input is a payload.
+      // A machine's input becomes its context and is redacted in the same way. Any other input is a payload.
       ...(input === undefined
         ? {}
         : type === INIT
@@ -134,7 +134,7 @@ export class Converter {
     const budget = { bytesLeft: this.#partBytes };
     const { status = 'active', value, tags, children, historyValue } = snapshot;
     const structure = { value, tags, children, historyValue: historyIds(historyValue) };
-    // A machine's author chooses its state names; in other logic, state names may be any text.
+    // The author of a machine chooses its state names. In other logic, state names may be any text.
     const redact = 'machine' in snapshot ? redactNothing : this.#redact;
     const shown = shownValue(structure, 'structure', redact, budget) as object;
     const parts = ['output', 'error', 'input', 'context']
@@ -153,7 +153,7 @@ function withText(message: InspectorMessage): Converted {
   return { message, text: JSON.stringify(message) };
 }
 
-/** A getter in the app's data, or `redact`, has thrown. */
+/** A getter in the app's data or `redact` has thrown. */
 function unreadable(line: Line): InspectorMessage {
   const base = baseOf(line);
   const event = { type: '[unreadable]' };
@@ -282,11 +282,12 @@ const stateParts: Parts = {
 const DEFINITION_ENVELOPE_BYTES = 200;
 
 /**
- * Returns the definition of an actor's logic for an inspector: a machine's configuration as JSON text, built part by part.
- * States, events, targets, and the names of actions, guards and actors are kept; data in the configuration (initial
- * context, params, meta, descriptions) is redacted like other data.
+ * Returns the definition of an actor's logic for an inspector, which is a machine's configuration as JSON text, built
+ * part by part. States, events, targets and the names of actions, guards and actors are kept. Data in the configuration
+ * (initial context, params, meta, descriptions) is redacted like other data.
  *
- * For logic that is not a machine, only the name is included. A definition longer than `maxBytes` is replaced by a note.
+ * For logic that is not a machine, only the name is included. If a definition is longer than `maxBytes`, a note
+ * replaces it.
  */
 function definitionOf(
   config: unknown,
@@ -297,7 +298,7 @@ function definitionOf(
   if (typeof config !== 'object' || config === null) return JSON.stringify({ id: actorName });
   const write = { redact, budget: { bytesLeft: maxBytes - DEFINITION_ENVELOPE_BYTES } };
   const text = JSON.stringify(state(config, write));
-  // Within a message, the JSON text is encoded again with escaped quotes.
+  // The JSON text is encoded again within a message, so its quotes are escaped.
   const { length: bytes } = new TextEncoder().encode(JSON.stringify(text));
   if (bytes <= maxBytes) return text;
   return JSON.stringify({
@@ -306,11 +307,11 @@ function definitionOf(
   });
 }
 
-/** The schema version; receivers ignore messages without it. */
+/** The version of the schema. Receivers ignore messages without it. */
 const WIRE_VERSION = '0.7.2';
 
 interface BaseMessage {
-  /** The actor's permanent name in the inspector: its path, such as `ses_1/outbox`. */
+  /** The actor's permanent name in the inspector, which is its path, such as `ses_1/outbox`. */
   readonly sessionId: string;
   /** The root actor of the tree. */
   readonly rootId: string;
@@ -320,14 +321,14 @@ interface BaseMessage {
   readonly _version: string;
 }
 
-/** The displayable form of an event; `type` is always present. */
+/** The form of an event that may be shown; `type` is always present. */
 export interface ShownEvent {
   /** The type of the event. */
   readonly type: string;
   readonly [field: string]: unknown;
 }
 
-/** The displayable form of a snapshot. Only machines have `value`, `tags`, `children` and `historyValue`. */
+/** The form of a snapshot that may be shown. Only machines have `value`, `tags`, `children` and `historyValue`. */
 export interface ShownSnapshot {
   /** The actor's status. */
   readonly status: 'active' | 'done' | 'error' | 'stopped';
@@ -341,7 +342,7 @@ export interface ShownSnapshot {
   readonly historyValue?: unknown;
 }
 
-/** Announces an actor. Sent again when another actor replaces it under the same name. */
+/** Announces an actor. Sent again when another actor with the same name replaces the actor. */
 export interface ActorMessage extends BaseMessage {
   readonly type: '@xstate.actor';
   /** The last part of the actor's path. */

@@ -1,5 +1,5 @@
-// A remote inspector server over a WebSocket: a relay, or a server of `@statelyai/inspect`. It may connect late,
-// disconnect and reconnect; on each connection it receives all current actors.
+// A remote inspector server over a WebSocket: a relay, or a server of `@statelyai/inspect`. The server may connect
+// late, disconnect and reconnect. On each connection, it receives all current actors.
 
 import { propertiesOf } from '../../values/json.ts';
 import type { Environment } from '../../actors/ports/environment.ts';
@@ -10,11 +10,11 @@ import type { InspectionStream } from './stream.ts';
 export interface WebSocketTarget {
   /** Selects a remote inspector server. */
   readonly mode: 'webSocket';
-  /** The server's URL, `ws:` or `wss:`, with its token if it requires one. */
+  /** The server's URL, `ws:` or `wss:`, including its token if it requires one. */
   readonly url: string;
 }
 
-/** The part of `WebSocket` that this module uses; Node.js and browsers have it built in. */
+/** The part of `WebSocket` that this module uses. `WebSocket` is built into Node.js and browsers. */
 interface Socket {
   readonly bufferedAmount: number;
   send(text: string): void;
@@ -25,7 +25,7 @@ interface Socket {
 const FIRST_RETRY_MS = 250;
 const LAST_RETRY_MS = 5_000;
 const MAX_BUFFERED_BYTES = 1_048_576;
-/** The time to send the last messages before the process may exit. */
+/** How long the last messages may take to be sent before the process may exit. */
 const CLOSE_TIMEOUT_MS = 1_000;
 
 /** @returns a function that closes the connection after all messages have been sent */
@@ -56,7 +56,7 @@ export function openWebSocketViewer(
         send: ({ text }) => opened.send(text),
       });
     });
-    // Every `error` is followed by `close`; without a listener, the error would be thrown.
+    // Every `error` is followed by `close`. Without a listener, the error would be thrown.
     opened.addEventListener('error', () => {});
     opened.addEventListener('close', () => {
       isClosed = true;
@@ -64,7 +64,7 @@ export function openWebSocketViewer(
       onClosed();
       if (isStopped) return;
       onError(
-        // Omits the query, which may contain a token.
+        // Omits the query, because it may contain a token.
         new ProviderError(
           'CONNECTION_LOST',
           `No connection to the inspector at ${url.replace(/\?.*$/s, '')}; trying again in ${retryMs} ms`,
@@ -116,8 +116,8 @@ const CONNECTED = '@statelyai.connected';
 
 /**
  * Opens the Stately Inspector in a window or frame of the page. The package `@statelyai/inspect` opens the window and
- * sends the messages; this module keeps the stream complete: on each (re)connection, the inspector receives all current
- * actors, like any late viewer.
+ * sends the messages. This module keeps the stream complete: whenever the inspector connects or reconnects, it receives
+ * all current actors, like any late viewer.
  *
  * @returns a function that disconnects the inspector
  * @throws {ConfigurationError} `MISSING_DEPENDENCY` without `@statelyai/inspect`.
@@ -158,8 +158,8 @@ export async function openBrowserViewer(
 }
 
 /**
- * @throws {ConfigurationError} `MISSING_DEPENDENCY` if the package is not installed; the message contains the command that
- *   installs it.
+ * @throws {ConfigurationError} `MISSING_DEPENDENCY` if the package is not installed; the message contains the install
+ *   command.
  */
 export async function loadPeer<T>(name: string, load: () => Promise<T>): Promise<T> {
   try {

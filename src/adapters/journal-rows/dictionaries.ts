@@ -1,8 +1,9 @@
-// The dictionaries for packed events: the typical content of long events (snapshots of a session with a waiting
-// subagent), without user data. A packed event refers to dictionary content with one or two bytes.
+// The dictionaries for packed events. They contain the typical content of long events (snapshots of a session with a
+// waiting subagent), without user data. A packed event uses one or two bytes to refer to content of the dictionary.
 //
-//   DICTIONARIES-1. A dictionary never changes, because events packed with it would become unreadable. An improvement
-//       is appended as a new dictionary, with a new table layout, so that older versions refuse the tables.
+//   DICTIONARIES-1. A dictionary never changes, because events packed with it would become unreadable. An improved
+//       dictionary is appended as a new one, together with a new table layout, so that older versions refuse to open
+//       the tables.
 
 const FIRST = [
   '{"type":"session.snapshot","versions":{"session":2,"subagent":3,"service":1},',
@@ -200,8 +201,8 @@ const SECOND = [
 ];
 
 /**
- * The dictionaries, in order. A packed event contains its dictionary's number, starting at 1. New events use the last
- * dictionary.
+ * The dictionaries in order of their numbers. A packed event contains the number of its dictionary, starting at 1. New
+ * events use the last dictionary.
  */
 export const DICTIONARIES: readonly Buffer[] = [FIRST, SECOND].map((lines) =>
   Buffer.from(lines.join('')),

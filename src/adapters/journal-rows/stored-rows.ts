@@ -1,7 +1,7 @@
-// Converts a journal entry to a table row and back, packing long events. Also converts wake times.
+// Converts a journal entry to a table row and back, and packs long events. Also converts wake times.
 //
-//   STORED-ENTRY-1. A row that was altered or is not an entry causes an error that names it.
-//   STORED-ENTRY-2. An entry has the same checksum, packed or not.
+//   STORED-ENTRY-1. A row that was altered or is not an entry causes an error that names the row.
+//   STORED-ENTRY-2. An entry has the same checksum whether it is packed or not.
 
 import { crc32, deflateRawSync, inflateRawSync } from 'node:zlib';
 import { checkEntry, journalEntryOf } from '../../actors/ports/journal-entry.ts';
@@ -52,7 +52,7 @@ export function textOfEntry(entry: JournalEntry): string {
       { retryable: false, cause: error },
     );
   }
-  // A character has at most three bytes, so most texts need no exact count.
+  // A character takes at most three bytes, so most texts need no exact count.
   if (text.length * 3 > MAX_EVENT_BYTES && Buffer.byteLength(text) > MAX_EVENT_BYTES)
     throw new JournalError(
       'INVALID_ENTRY',
@@ -86,7 +86,7 @@ export function entryOf(row: StoredRow, source: string): JournalEntry {
 function textOf({ event, packed: bytes }: StoredRow, source: string, name: string): string {
   if (bytes === null || bytes === undefined) return String(event);
   try {
-    // The text next to packed bytes is empty, unless the row was altered.
+    // The text next to packed bytes is empty unless the row was altered.
     return `${String(event)}${unpacked(bytes as Uint8Array)}`;
   } catch (error) {
     throw journalCorrupt(source, `${name} cannot be unpacked`, error);
@@ -114,17 +114,17 @@ export function checkWakeTime(scope: string, at: number | null): void {
     });
 }
 
-/** About the number of characters that fit into an SQLite page. */
+/** Roughly the number of characters that fit into an SQLite page. */
 const PACKED_FROM = 4000;
-/** Longer texts are repetitive: searching for the best match would take three times as long, and save only a tenth. */
+/** Longer texts are repetitive. Searching for the best match would take three times as long and save only a tenth. */
 const FAST_FROM = 64_000;
 
-/** The maximum size of an event as JSON, in bytes: a small packed event must not fill the memory. */
+/** The maximum size of an event as JSON, in bytes. Without a limit, a small packed event could fill the memory. */
 const MAX_EVENT_BYTES = 256 * 1024 * 1024;
 
 /**
- * Packs a long event: the dictionary's number, and the output of `deflate` with that dictionary. Returns null for a
- * short event: sessions write such events constantly, and packing takes longer than storing.
+ * Packs a long event. The result is the dictionary's number and the output of `deflate` with that dictionary. Returns
+ * null for a short event. Sessions write short events constantly, and packing takes longer than storing them.
  */
 export function packed(text: string): Uint8Array | null {
   if (text.length < PACKED_FROM) return null;

@@ -1,21 +1,21 @@
 // Reads the parts of an untrusted request: its target, host, origin and secret. The functions are pure and never throw,
-// whatever the request.
+// whatever the request contains.
 
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 
 /** The target of a request line. */
 export interface Target {
-  /** Starts with exactly one `/`; not decoded. */
+  /** Starts with exactly one `/` and is not decoded. */
   readonly path: string;
   readonly query: URLSearchParams;
-  /** The authority of an absolute target (`GET http://host/ HTTP/1.1`), equivalent to `Host`. */
+  /** The authority of an absolute target (`GET http://host/ HTTP/1.1`), which is equivalent to `Host`. */
   readonly authority: string | null;
 }
 
 /**
- * Returns the target of this request line; null if it is not valid. `new URL(request.url, base)` cannot replace this:
- * it throws for `/\`, `http://a:99999/` and `http://[/`.
+ * Returns the target of this request line; null if the request line is invalid. `new URL(request.url, base)` cannot
+ * replace this function, because it throws for `/\`, `http://a:99999/` and `http://[/`.
  */
 export function targetOf(url: string | undefined): Target | null {
   if (url === undefined) return null;
@@ -34,17 +34,17 @@ function split(text: string): Pick<Target, 'path' | 'query'> {
   };
 }
 
-/** Returns whether this is a name of the loopback interface, with any port. Other names may result from DNS rebinding. */
+/** Returns whether this names the loopback interface, with any port. Other names may result from DNS rebinding. */
 export function isLoopbackName(host: string): boolean {
   return /^(?:127\.0\.0\.1|localhost|\[::1\])(?::\d{1,5})?$/i.test(host);
 }
 
-/** Returns the host names of a server on the loopback interface at this port. */
+/** Returns the host names of a server that listens on this port of the loopback interface. */
 export function loopbackHosts(port: number): readonly string[] {
   return [`127.0.0.1:${port}`, `localhost:${port}`];
 }
 
-/** Returns the token of `Authorization: Bearer …`; null if there is none. */
+/** Returns the token from `Authorization: Bearer …`; null if there is none. */
 export function bearerToken({ authorization = '' }: IncomingHttpHeaders): string | null {
   return /^Bearer +(\S(?:.*\S)?) *$/i.exec(authorization)?.[1] ?? null;
 }
@@ -55,15 +55,15 @@ export function offeredProtocols(headers: IncomingHttpHeaders): readonly string[
 }
 
 /**
- * Returns the token in a subprotocol that starts with `prefix`, for browsers, which cannot set headers; null if there
- * is none.
+ * Returns the token in a subprotocol that starts with `prefix`; null if there is none. Browsers use a subprotocol
+ * because they cannot set headers.
  */
 export function protocolToken(headers: IncomingHttpHeaders, prefix: string): string | null {
   const carrier = offeredProtocols(headers).find((name) => name.startsWith(prefix));
   return carrier === undefined ? null : carrier.slice(prefix.length);
 }
 
-/** Compares in a time that depends neither on the secret nor on its length. */
+/** Compares two texts in a time that depends neither on the secret nor on its length. */
 export function isSameSecret(presented: string | null, expected: string): boolean {
   const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
   return timingSafeEqual(digest(presented ?? ''), digest(expected)) && presented !== null;

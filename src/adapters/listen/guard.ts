@@ -1,27 +1,29 @@
-// Protects every listening server: the guard handles the sockets of unknown peers, before the code for authenticated
-// clients.
+// Protects every listening server. The guard handles the sockets of unknown peers before the code for authenticated
+// clients runs.
 //
 //   connection ─▶ unauthenticated ─▶ request line ─▶ Host ─▶ Origin ─▶ the listener's verdict ─▶ client
 //                    │                                                    │
 //                    └── deadline, displaced by a new peer, malformed ────┴─▶ refused, destroyed
 //
-// A connection is unauthenticated until its listener has verified a proof (a key, a token, a signature). Unauthenticated
-// connections have their own places and a deadline, and never take a client's place. After a request is answered, its
-// connection is unauthenticated again.
+// A connection is unauthenticated until its listener has verified a proof (a key, a token, a signature).
+// Unauthenticated connections have their own places and a deadline, and never take a client's place. After a request
+// has been answered, its connection is unauthenticated again.
 //
-// Owns:     every socket of its server, from start to end; the WebSocket handshake; refusals; the shutdown at `close`.
+// Owns:     every socket of its server, from start to end; the WebSocket handshake; refusals; and the shutdown on
+//           `close`.
 // Does not: know keys or paths (the listener decides), read bodies (`readBody`), or restrict the messages of authenticated
 //           clients.
 //
 // Invariants
-//   GUARD-1. No input, in any phase, causes a throw or ends the process: each socket, request, response and WebSocket has
-//            an `error` listener; an error of a listener is reported to `onError` and answered with 500.
+//   GUARD-1. No input, in any phase, causes a throw or ends the process. Each socket, request, response and WebSocket
+//            has an `error` listener, and an error of a listener is reported to `onError` and answered with 500.
 //   GUARD-2. A refused socket is destroyed, even if its client keeps sending or never closes.
-//   GUARD-3. An unauthenticated peer keeps a socket for at most `authenticationTimeoutMs`, and at most `maxUnauthenticated`
-//            such sockets exist; a new one displaces the oldest socket of the IP address with the most sockets.
-//   GUARD-4. `maxClients` counts authenticated connections only.
-//   GUARD-5. A request with an untrusted `Host` in any form (DNS rebinding), or from a web page that `isOrigin` rejects, is
-//       refused. Programs send no `Origin`.
+//   GUARD-3. An unauthenticated peer keeps a socket for at most `authenticationTimeoutMs`, and at most
+//            `maxUnauthenticated` such sockets exist. A new one displaces the oldest socket of the IP address that has
+//            the most sockets.
+//   GUARD-4. `maxClients` counts only authenticated connections.
+//   GUARD-5. A request is refused if its `Host` is untrusted in any form (DNS rebinding), or if it comes from a web
+//       page that `isOrigin` rejects. Programs send no `Origin`.
 //   GUARD-6. After `close`, no socket is open, not even a half-open one.
 
 import {
@@ -56,24 +58,24 @@ export interface Visit {
   readonly port: number;
 }
 
-/** A request that needs a response. */
+/** A request that must be answered. */
 export interface RequestVisit extends Visit {
   readonly response: ServerResponse;
   /**
-   * Records that the request is authenticated: until it is answered, its connection counts as a client's. Without this
-   * call, the deadline for unauthenticated connections applies.
+   * Records that the request is authenticated. Its connection counts as a client's until the request has been answered.
+   * Without this call, the deadline for unauthenticated connections applies.
    */
   admit(): void;
 }
 
-/** The decision on an upgrade. */
+/** The decision about an upgrade. */
 export type Verdict =
   /** Authenticated. Called with the open WebSocket. */
   | { readonly type: 'open'; readonly open: (client: WebSocket) => void }
   | { readonly type: 'refuse'; readonly refusal: Refusal }
-  /** Not authenticated: the WebSocket is opened to report this, as some protocols require, and then closed. */
+  /** Not authenticated. The WebSocket is opened only to report this, as some protocols require, and is then closed. */
   | { readonly type: 'expel'; readonly tell: (client: WebSocket) => void }
-  /** Never answered, and closed at the deadline. */
+  /** The upgrade is never answered, and the connection is closed at the deadline. */
   | { readonly type: 'ignore' };
 
 export interface WebSocketOptions {
@@ -83,7 +85,7 @@ export interface WebSocketOptions {
   readonly subprotocol?: string;
   /** A client that does not answer a ping within this time counts as disconnected. @defaultValue no pings */
   readonly keepAliveMs?: number;
-  /** Decides on an upgrade. May be asynchronous: the guard handles clients that disconnect meanwhile. */
+  /** Decides on an upgrade. May be asynchronous, because the guard handles clients that disconnect in the meantime. */
   readonly upgrade: (visit: Visit) => Verdict | Promise<Verdict>;
 }
 
@@ -91,33 +93,33 @@ export interface GuardOptions {
   /** The server's name in error messages. */
   readonly name: string;
   readonly environment: Pick<Environment, 'scheduler'>;
-  /** Returns whether this `Host` is one of the server's names. Use `() => true` if a proxy checks it. */
+  /** Returns whether this `Host` is one of the server's names. Use `() => true` if a proxy performs this check. */
   readonly isHost: (host: string, port: number) => boolean;
   /** Returns whether a page from this origin may connect. */
   readonly isOrigin: (origin: string, port: number) => boolean;
-  /** Answers requests. A rejection becomes a 500. @defaultValue 404 */
+  /** Answers requests. A rejection is answered with 500. @defaultValue 404 */
   readonly request?: (visit: RequestVisit) => void | Promise<void>;
-  /** The server's WebSockets; requires `ws`. @defaultValue none: upgrades receive a 404 */
+  /** Serves the WebSockets; requires `ws`. @defaultValue none: upgrades are answered with 404 */
   readonly webSocket?: WebSocketOptions;
   /** The maximum number of concurrent clients (WebSockets). @defaultValue 64 */
   readonly maxClients?: number;
   /** The maximum number of concurrent unauthenticated connections. @defaultValue 64 */
   readonly maxUnauthenticated?: number;
-  /** The time from the connection, or from the previous response, to the proof, in milliseconds. @defaultValue 10000 */
+  /** The time to authenticate after connecting or after the previous response, in milliseconds. @defaultValue 10000 */
   readonly authenticationTimeoutMs?: number;
   /** PEM texts for TLS. @defaultValue none */
   readonly tls?: { readonly key: string; readonly cert: string } | null;
-  /** Called with errors of the listener and of the system (such as no free file descriptors). @defaultValue none */
+  /** Called with errors from the listener and the system (such as no free file descriptors). @defaultValue none */
   readonly onError?: (error: unknown) => void;
 }
 
 /** How long a refused client may take to read the reason. */
 const LINGER_MS = 1_000;
-/** The time that `ws` allows a client for the closing handshake. */
+/** How long `ws` lets a client take for the closing handshake. */
 const CLOSE_TIMEOUT_MS = 2_000;
-/** A refused client has no reason to send more. */
+/** A refused client has no reason to send more than this. */
 const MAX_EXPELLED_MESSAGE_BYTES = 1_024;
-/** No legitimate client sends longer headers. */
+/** No legitimate client sends longer headers than this. */
 const MAX_HEADER_BYTES = 16_384;
 const GOING_AWAY = 1001;
 const defaults = { maxClients: 64, maxUnauthenticated: 64, authenticationTimeoutMs: 10_000 };
@@ -134,7 +136,7 @@ interface Connection {
 }
 
 /**
- * Creates a guard. `listen` starts a separate server; `upgrade` handles upgrades of another server.
+ * Creates a guard. `listen` starts a separate server, and `upgrade` handles the upgrades of another server.
  * @throws {ConfigurationError} `MISSING_DEPENDENCY` if `ws` is needed but not installed
  */
 export async function createGuard(options: GuardOptions): Promise<Guard> {
@@ -159,7 +161,7 @@ export class Guard {
   readonly #sockets = new Set<WebSocket>();
   /** The server for authenticated clients; null if there are no WebSockets. */
   readonly #webSockets: WebSocketServer | null;
-  /** The server that tells refused clients the reason. */
+  /** The server that reports the reason to refused clients. */
   readonly #expelled: WebSocketServer | null;
   #server: Server | null = null;
   #whenEmpty: () => void = ignore;
@@ -187,13 +189,13 @@ export class Guard {
     this.#expelled = serving(MAX_EXPELLED_MESSAGE_BYTES);
   }
 
-  /** The number of open sockets, and how many of them are authenticated clients. */
+  /** The number of open sockets, and how many of them belong to authenticated clients. */
   get size(): { readonly connections: number; readonly clients: number } {
     return { connections: this.#connections.size, clients: this.#clients };
   }
 
   /**
-   * Listens with a separate server; port 0 selects any free port. Rejects with the system's error, and may then be
+   * Listens with a separate server. Port 0 selects any free port. Rejects with the system's error and can then be
    * called again.
    * @returns the address
    * @throws {ConfigurationError} `INVALID_OPTION` if `tls` has no valid key and certificate
@@ -208,7 +210,7 @@ export class Guard {
       });
     });
     this.#server = server;
-    // A system error, such as no free file descriptors, must not end the process.
+    // A system error, such as running out of file descriptors, must not end the process.
     server.on('error', (error) => this.#report(error));
     server.on('connection', (socket) => this.#connected(socket));
     server.on('secureConnection', (socket) => this.#secured(socket));
@@ -266,7 +268,7 @@ export class Guard {
     if (!webSocket) return this.#refuse(connection, notFound);
     try {
       const verdict = await webSocket.upgrade(visit);
-      // In the meantime, the client may have disconnected or reached its deadline, or the guard was closed.
+      // In the meantime, the client may have disconnected or reached its deadline, or the guard may have been closed.
       if (!this.#connections.has(socket) || socket.destroyed) return;
       switch (verdict.type) {
         case 'refuse':
@@ -285,7 +287,7 @@ export class Guard {
   };
 
   /**
-   * Closes the port and all connections. WebSockets are notified, and have `graceMs` to receive pending messages. Safe
+   * Closes the port and all connections. WebSockets are notified and have `graceMs` to receive pending messages. Safe
    * to call twice.
    */
   close({ graceMs = 0 }: { readonly graceMs?: number } = {}): Promise<void> {
@@ -361,7 +363,7 @@ export class Guard {
     return this.#connections.get(socket) ?? this.#connected(socket as Socket);
   }
 
-  /** Starts or restarts the deadline for a proof. */
+  /** Starts or restarts the deadline for authentication. */
   #awaitAuthentication(connection: Connection): void {
     const { authenticationTimeoutMs } = this.#options;
     if (connection.isClient) this.#clients -= 1;
@@ -428,7 +430,7 @@ export class Guard {
     const { socket } = connection;
     if (connection.isClient) this.#awaitAuthentication(connection);
     this.#stay(connection, LINGER_MS);
-    // Reading continues, so that a reset does not discard the response, and the client's end is noticed.
+    // The socket is still read, so that a reset does not discard the response and the client's end is noticed.
     socket.once('end', () => socket.destroy());
     if (socket.writable) socket.end();
     socket.resume();
@@ -456,7 +458,7 @@ export class Guard {
         onSilence: () => client.terminate(),
       });
       client.on('pong', () => keepAlive.heard());
-      // After a frame that is too long or malformed, `ws` closes, and the client has this time to respond.
+      // When a frame is too long or malformed, `ws` closes the WebSocket, and the client has this long to respond.
       client.on('error', () => this.#stay(connection, LINGER_MS));
       client.once('close', () => {
         this.#sockets.delete(client);
@@ -498,14 +500,14 @@ const notFound: Refusal = { status: 404, message: 'Nothing is here' };
 const internalError: Refusal = { status: 500, message: 'The server made a mistake' };
 
 function ignore(): void {
-  // A later event contains more information.
+  // A later event provides more information.
 }
 
 function bodyOf({ message }: Refusal): string {
   return `${JSON.stringify({ error: { message } })}\n`;
 }
 
-/** Returns a complete HTTP response, for a socket that the HTTP server has handed over. */
+/** Returns a complete HTTP response for a socket that the HTTP server has handed over. */
 function textOf(refusal: Refusal): string {
   const body = bodyOf(refusal);
   const { status } = refusal;

@@ -1,6 +1,6 @@
 // The headers that every server in this package sends with a page and its files.
 
-/** Browsers store nothing of the page, send no referrer, guess no types, and embed the page in no other origin. */
+/** Browsers do not store the page, send a referrer, guess types, or let another origin embed the page. */
 export const pageHeaders = {
   'cache-control': 'no-store',
   'cross-origin-resource-policy': 'same-origin',
@@ -8,7 +8,7 @@ export const pageHeaders = {
   'x-content-type-options': 'nosniff',
 } as const;
 
-/** Returns a policy that allows only these sources: no frame, no form, no inline code. */
+/** Returns a policy that allows only these sources and permits no frames, forms or inline code. */
 export function contentSecurityPolicy(sources: Readonly<Record<string, string>>): string {
   const allowed = Object.entries(sources).map(([kind, from]) => `${kind}-src ${from}`);
   return [

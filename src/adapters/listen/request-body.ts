@@ -1,4 +1,4 @@
-// Reads a request body within limits of size and time.
+// Reads a request body, limiting its size and the time to read it.
 
 import type { IncomingMessage } from 'node:http';
 import type { Scheduler } from '../../actors/ports/environment.ts';
@@ -8,20 +8,20 @@ export type Body = Buffer | 'too_large' | 'too_late' | 'aborted' | 'consumed';
 
 export interface BodyLimits {
   readonly scheduler: Scheduler;
-  /** The limit in bytes; a larger announced length is also `too_large`. */
+  /** The limit in bytes. A larger announced length also counts as `too_large`. */
   readonly maxBytes: number;
   /** The time limit for the whole body, in milliseconds. */
   readonly timeoutMs: number;
-  /** Stops reading, with the result `aborted`. */
+  /** Stops reading; the result is then `aborted`. */
   readonly signal?: AbortSignal;
 }
 
-/** Reads the body, and stops at the first failure. Never rejects. */
+/** Reads the body and stops at the first failure. Never rejects. */
 export function readBody(
   request: IncomingMessage,
   { scheduler, maxBytes, timeoutMs, signal }: BodyLimits,
 ): Promise<Body> {
-  // A body that other code has decoded differs from the signed one.
+  // A body that other code has decoded differs from the body that was signed.
   if (request.readableEnded || request.readableDidRead || request.readableEncoding !== null)
     return Promise.resolve('consumed');
   if (signal?.aborted || request.destroyed) return Promise.resolve('aborted');
@@ -45,7 +45,7 @@ export function readBody(
     const aborted = (): void => end('aborted');
     const cancel = scheduler.schedule(() => end('too_late'), timeoutMs);
     signal?.addEventListener('abort', aborted, { once: true });
-    // A broken connection emits `error` and then `close`; handling `close` suffices.
+    // A broken connection emits `error` and then `close`, so handling `close` is enough.
     request.on('error', () => undefined);
     request.on('data', read).on('end', ended).on('close', aborted);
   });

@@ -1,10 +1,10 @@
 // Places for unauthenticated peers: connections without a verified key, and bodies without a verified signature. A new
-// peer always gets a place; if none is free, it displaces a place of the IP address that holds the most. So slow peers
-// cannot lock out an authentic client, whose proof arrives at once.
+// peer always gets a place. If none is free, it displaces a peer of the IP address that holds the most places. Slow
+// peers therefore cannot lock out an authentic client, whose proof arrives at once.
 //
 // Invariants
 //   PLACE-1. At most `max` places are occupied.
-//   PLACE-2. A new peer is never refused: it displaces the oldest place of the IP address that holds the most.
+//   PLACE-2. A new peer is never refused. It displaces the oldest place of the IP address that holds the most places.
 
 type Shed = () => void;
 
@@ -23,7 +23,7 @@ export class UnauthenticatedPlaces {
   }
 
   /**
-   * Takes a place. `shed` is called when a new peer displaces this one.
+   * Takes a place. `shed` is called when a new peer displaces this peer.
    * @returns a function that releases the place; repeated calls have no effect.
    */
   take(address: string, shed: Shed): () => void {

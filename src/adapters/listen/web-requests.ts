@@ -1,4 +1,4 @@
-// The request handling that this package's servers share: one handler for web requests and one for `node:http`, which
+// The request handling that this package's servers share: one handler for web requests and one for `node:http`. They
 // check Host and Origin, and convert `node:http` requests and web responses.
 //
 // Does not: identify the sender (the server's `authorize` does), or guard sockets (`guard.ts`).
@@ -23,7 +23,7 @@ export interface Reachable {
   readonly origins?: readonly string[];
 }
 
-/** Tells whether this is a name of the server: other names may result from DNS rebinding. */
+/** Whether this is one of the server's names. Other names may be the result of DNS rebinding. */
 export function isServedHost(host: string, { hosts, origins = [] }: Reachable): boolean {
   if (isLoopbackName(host)) return true;
   const names = hosts ?? origins.map((origin) => URL.parse(origin)?.host);
@@ -84,21 +84,21 @@ export function unservedReporter(
 export interface WebHandlers {
   /** Never rejects. */
   readonly fetch: (request: Request) => Promise<Response>;
-  /** Any other path calls `next`; without `next`, it is answered with 404. */
+  /** For any other path, calls `next`. Without `next`, the handler answers with 404. */
   readonly handle: (request: IncomingMessage, response: ServerResponse, next?: () => void) => void;
 }
 
 export interface WebHandlersOptions {
-  /** The function that the app called, for error messages. */
+  /** The name of the function that the app called, for error messages. */
   readonly name: string;
   readonly path: string;
   readonly reachable: Reachable;
   readonly methods: readonly ('GET' | 'POST' | 'DELETE')[];
-  /** The headers that a page of another origin may send and read. */
+  /** The headers that a page from another origin may send and read. */
   readonly cors?: { readonly headers: string; readonly expose: string };
   readonly scheduler: Scheduler;
   readonly maxBytes: number;
-  /** Responds to a request whose Host, Origin, path and method are accepted. */
+  /** Responds to a request whose Host, Origin, path and method have been accepted. */
   answer(request: Request, url: URL): Promise<Response> | Response;
   onError(error: unknown, where: string): void;
 }
@@ -204,7 +204,7 @@ export function webHeaders(headers: IncomingMessage['headers']): Headers {
   return result;
 }
 
-/** Returns the URL of a request whose Host and target are valid. */
+/** Returns the URL of a request that has a valid Host and target. */
 export function urlOf(request: MountedRequest): URL {
   const { host = 'localhost' } = request.headers;
   const { path = '/', query } = targetOf(request.originalUrl ?? request.url) ?? {};
@@ -212,7 +212,7 @@ export function urlOf(request: MountedRequest): URL {
   return URL.parse(`http://${host}${path}${search}`) ?? new URL(`http://localhost${path}${search}`);
 }
 
-/** Converts a `node:http` request to a web request with its body; if that fails, returns a response. */
+/** Converts a `node:http` request with its body to a web request. If this fails, returns a response. */
 async function webRequest(
   request: MountedRequest,
   response: ServerResponse,
@@ -236,7 +236,7 @@ async function webRequest(
   });
 }
 
-/** Reads a web request's text; null if it exceeds `maxBytes`. */
+/** Returns the text of a web request; null if it exceeds `maxBytes`. */
 export async function readText(request: Request, maxBytes: number): Promise<string | null> {
   if (Number(request.headers.get('content-length') ?? 0) > maxBytes) return null;
   const chunks: Uint8Array[] = [];
@@ -249,7 +249,7 @@ export async function readText(request: Request, maxBytes: number): Promise<stri
   return Buffer.concat(chunks).toString('utf8');
 }
 
-/** Writes a web response at the client's speed; resolves when it is written or the client has disconnected. */
+/** Writes a web response at the client's speed. Resolves once it is written or the client has disconnected. */
 export async function answerWith(response: ServerResponse, answer: Response): Promise<void> {
   if (response.headersSent || response.destroyed) return;
   response.writeHead(answer.status, Object.fromEntries(answer.headers));

@@ -1,6 +1,6 @@
-// The eleven client events of the GA Realtime protocol with their schemas, and their content: conversation items,
-// tools, response parameters. Like the real server, it rejects unknown fields. One event is an extension of this server
-// (`OPEN_QUESTION`), which the session announces in the field `extensions`.
+// The eleven client events of the GA Realtime protocol with their schemas and content: conversation items, tools and
+// response parameters. Like the real server, this server rejects unknown fields. One event is an extension of this
+// server (`OPEN_QUESTION`), which the session announces in the `extensions` field.
 
 import { z } from 'zod';
 import { propertiesOf } from '../../values/json.ts';
@@ -15,7 +15,7 @@ const MAX_METADATA_VALUE_LENGTH = 512;
 const MAX_OUTPUT_TOKENS = 4096;
 
 const id = z.string().min(1).max(MAX_ID_LENGTH);
-/** Call ids may come from other servers, and may then be longer. */
+/** Call ids may come from other servers and may then be longer. */
 const callId = z.string().min(1).max(256);
 
 const itemFields = {
@@ -36,7 +36,7 @@ const inputImage = z.strictObject({
   detail: z.enum(['auto', 'low', 'high']).nullish(),
 });
 const outputText = z.strictObject({ type: z.literal('output_text'), text: z.string() });
-/** A client can send back only the transcript of assistant audio, not the audio. */
+/** A client can send back only the transcript of the assistant's audio, not the audio itself. */
 const outputAudio = z.strictObject({
   type: z.literal('output_audio'),
   transcript: z.string(),
@@ -95,7 +95,7 @@ export const toolChoice = z.union([
   z.enum(['auto', 'none', 'required']),
   z.strictObject({ type: z.literal('function'), name: z.string() }),
 ]);
-/** Audio or text, not both: audio always includes a transcript. */
+/** Either audio or text, but not both, because audio always includes a transcript. */
 export const outputModalities = z.array(z.enum(['text', 'audio'])).length(1);
 export const audioFormat = z.strictObject({
   type: z.literal('audio/pcm'),
@@ -145,7 +145,7 @@ const itemId = z.string();
 /**
  * The extension event that names the question that the user may be answering, so that an answer ends the user's turn at
  * once: `{"type": "session.open_question", "question": {"kind": "choice", "options": […]}}`; `null` for none. The
- * server responds only to reject it.
+ * server responds only if it rejects the event.
  */
 export const OPEN_QUESTION = 'session.open_question';
 
@@ -231,9 +231,9 @@ const clientEventSchemas = {
 type Schemas = typeof clientEventSchemas;
 export type ClientEvent = { [Type in keyof Schemas]: z.output<Schemas[Type]> }[keyof Schemas];
 
-/** The result of parsing a client frame. */
+/** The result of parsing a frame from a client. */
 interface ParsedFrame {
-  /** The client's event id, which the error repeats. */
+  /** The client's event id, which is repeated in the error. */
   readonly eventId: string | null;
   readonly event: ClientEvent | Refusal;
 }

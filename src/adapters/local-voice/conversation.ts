@@ -1,4 +1,4 @@
-// One connection's conversation: its items in order, in the client's form and in the model's form.
+// One connection's conversation. It contains the items in order, both in the client's form and in the model's form.
 //
 // Owns:     items, their audio (the latest two minutes), and the words that were heard and spoken. It does not send
 //           events (`realtime-session.ts`) or call the model (`language-model.ts`).
@@ -17,14 +17,14 @@ const MAX_KEPT_SAMPLES = 120_000 * SAMPLES_PER_MS;
 export type RememberedPart =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'image'; readonly url: string }
-  /** User audio; `words` resolves once the words are known, and never rejects. */
+  /** User audio. `words` resolves once the words are known and never rejects. */
   | { readonly type: 'sound'; readonly words: Promise<string> }
-  /** The heard part of the assistant's speech. */
+  /** The part of the assistant's speech that has been heard. */
   | { readonly type: 'speech'; readonly words: SpokenWords };
 
 type ReasoningPart = Extract<Exclude<AssistantContent, string>[number], { type: 'reasoning' }>;
 
-/** The data that a thinking model must see again with its call: the preceding reasoning, and signatures. */
+/** The data that a thinking model must receive again with its call: the reasoning before the call, and signatures. */
 export interface CallEcho {
   readonly reasoning: readonly ReasoningPart[];
   readonly providerOptions?: ReasoningPart['providerOptions'];
@@ -43,8 +43,8 @@ export type Remembered =
       readonly name: string;
       readonly arguments: string;
       /**
-       * The data that the provider needs again with the call; absent if there is none, or if the call is from another
-       * connection.
+       * The data that the provider must receive again with the call; absent if there is none or if the call is from
+       * another connection.
        */
       readonly echo?: CallEcho | undefined;
     }
@@ -52,10 +52,10 @@ export type Remembered =
 
 export interface ConversationItem {
   readonly id: string;
-  /** The item in the protocol's form, without audio; replaced when it changes. */
+  /** The item in the protocol's form, without audio. It is replaced when it changes. */
   wire: WireItem;
   remembered: Remembered;
-  /** Audio at 24 kHz, in chunks; old audio is dropped. */
+  /** Audio at 24 kHz, in chunks. Old audio is dropped. */
   sound: Int16Array[];
 }
 
@@ -81,7 +81,7 @@ export class Conversation {
   }
 
   /**
-   * Adds an item at the end, or after `previousItemId` (`root`: at the start).
+   * Adds an item at the end or after `previousItemId` (`root` means at the start).
    * @returns the id of the preceding item
    * @throws {Refusal} if the id is already used, `previousItemId` does not exist, or there are too many items
    */
@@ -98,7 +98,7 @@ export class Conversation {
     return this.previousId(item.id);
   }
 
-  /** Deletes an item. @returns whether it existed */
+  /** Deletes an item. @returns whether the item existed */
   delete(id: string): boolean {
     const index = this.#items.findIndex((item) => item.id === id);
     if (index >= 0) this.#items.splice(index, 1);
@@ -141,8 +141,8 @@ export function withSound(item: ConversationItem): WireItem {
 }
 
 /**
- * Removes the unheard part of an item: its audio, and its words from the model's memory.
- * @throws {Refusal} if the item has no model audio, or less than `endMs` of it
+ * Removes the part of an item that was not heard: its audio, and its words from the model's memory.
+ * @throws {Refusal} if the item has no audio from the model, or less than `endMs` of it
  */
 export function truncateSpeech(item: ConversationItem, endMs: number): void {
   const { remembered, wire } = item;
@@ -151,7 +151,7 @@ export function truncateSpeech(item: ConversationItem, endMs: number): void {
     const message = 'Only model output audio messages can be truncated';
     throw new Refusal('unsupported_content_type', message, 'item_id');
   }
-  // Clients count whole milliseconds.
+  // Clients count in whole milliseconds.
   const durationMs = Math.ceil(part.words.durationMs);
   if (endMs > durationMs) {
     const message = `Audio content of ${durationMs}ms is already shorter than ${endMs}ms`;

@@ -1,10 +1,10 @@
-// Judges during a pause whether the user has finished, from the words so far, the open question, and an app function
-// (`endOfTurn`), such as a model that listens to intonation.
+// Judges during a pause whether the user has finished. The judgement uses the words so far, the open question, and an
+// app function (`endOfTurn`) such as a model that listens to intonation.
 //
-// END-OF-TURN-1. Words that answer the open question, or are a command in reply to it, end the turn without calling the
-//     app's function, so that no model delays a "yes".
-// END-OF-TURN-2. If the function throws, returns no number from 0 to 1, or takes too long, this is reported, and the
-//     list of unfinished words decides.
+// END-OF-TURN-1. If the words answer the open question or are a command in reply to it, the turn ends without a call to
+//     the app's function, so that no model delays a "yes".
+// END-OF-TURN-2. If the function throws, returns a value that is not a number from 0 to 1, or takes too long, the
+//     failure is reported and the list of unfinished words decides.
 
 import type { Scheduler } from '../../actors/ports/environment.ts';
 import { matchAnswer } from '../../language/match-answer.ts';
@@ -17,8 +17,8 @@ import type { AudioFrame } from '../../voice/audio/audio-frame.ts';
 export type OpenQuestion = AnswerableQuestion;
 
 /**
- * Returns the probability that the user has finished, from 0 to 1; below 0.5 the server keeps waiting. Called in each
- * pause, with the audio of the utterance so far (at most its last 8 seconds), its words, and the open question.
+ * Returns the probability that the user has finished, from 0 to 1. Below 0.5, the server keeps waiting. Called in each
+ * pause with the audio of the utterance so far (at most its last 8 seconds), its words, and the open question.
  */
 export type EndOfTurn = (
   audio: AudioFrame,
@@ -26,10 +26,10 @@ export type EndOfTurn = (
   openQuestion: OpenQuestion | null,
 ) => number | PromiseLike<number>;
 
-/** `answered` and `unfinished` follow from the words; `finished` means that the words may be complete. */
+/** `answered` and `unfinished` are determined by the words; `finished` means that the words may be complete. */
 export type TurnEnd = 'answered' | 'finished' | 'unfinished';
 
-/** The match types that settle an open question, or are a command in reply to it. */
+/** The types of matches that settle an open question or are a command in reply to it. */
 const ANSWERS: ReadonlySet<Match['kind']> = new Set(['approved', 'denied', 'repeat', 'hold']);
 const LIKELY = 0.5;
 const LONGEST_SOUND_MS = 8_000;
@@ -61,14 +61,14 @@ export async function judgeTurn(judge: Judge, pause: Pause): Promise<TurnEnd> {
   return sure >= LIKELY ? 'finished' : 'unfinished';
 }
 
-/** Judges by words alone. */
+/** Judges by the words alone. */
 export function endByWords(text: string, question: OpenQuestion | null, language: string): TurnEnd {
   if (isUnfinished(text, language)) return 'unfinished';
   if (question === null) return 'finished';
   const match = matchAnswer(question, text, { language });
   if (ANSWERS.has(match.kind)) return 'answered';
   if (match.kind !== 'option') return 'finished';
-  // A near match, or an option with other words around it, may be the start of something else.
+  // A near match, or an option surrounded by other words, may be the start of something else.
   const isDoubtful = match.how === 'sound' || match.how === 'spelling' || match.doubt === true;
   return isDoubtful ? 'finished' : 'answered';
 }

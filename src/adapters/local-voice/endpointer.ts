@@ -1,10 +1,11 @@
-// Detects the start and end of utterances in a stream of speech probabilities. It uses no clock: time follows from the
-// audio's length.
+// Detects the start and end of utterances in a stream of speech probabilities. It uses no clock: time is derived from
+// the length of the audio.
 //
 // ENDPOINTING-1. `started` and `stopped` alternate, starting with `started`.
-// ENDPOINTING-2. Speech shorter than two windows (64 ms: a click, a breath) does not start an utterance.
-// ENDPOINTING-3. An utterance ends after `silenceMs` without speech; a shorter pause is part of it.
-// ENDPOINTING-4. An utterance lasts at most `longestMs`. Later speech belongs to the next utterance, so that none is lost.
+// ENDPOINTING-2. Speech shorter than two windows (64 ms, such as a click or a breath) does not start an utterance.
+// ENDPOINTING-3. An utterance ends after `silenceMs` without speech. A shorter pause is part of the utterance.
+// ENDPOINTING-4. An utterance lasts at most `longestMs`. Later speech belongs to the next utterance, so that no speech
+//     is lost.
 
 import type { TurnEnd } from './end-of-turn.ts';
 import type { TurnDetection } from './session-config.ts';
@@ -15,9 +16,9 @@ type Waits = Readonly<Record<TurnEnd, number>>;
 export interface EndpointingSettings {
   /** A window with at least this probability counts as speech. */
   readonly threshold: number;
-  /** The duration of audio before the first speech that belongs to the utterance. */
+  /** How much audio before the first speech belongs to the utterance. */
   readonly prefixPaddingMs: number;
-  /** The silence that ends an utterance; with `Waits`, the words decide. */
+  /** The silence that ends an utterance. With `Waits`, it depends on the words. */
   readonly silenceMs: number | Waits;
 }
 
@@ -27,18 +28,18 @@ export type Endpoint =
   | { readonly type: 'stopped'; readonly startMs: number; readonly endMs: number };
 
 const WINDOWS_TO_START = 2;
-/** The tolerance after the start: syllables fade, so a slightly lower probability still counts as speech. */
+/** The tolerance after the start. Syllables fade, so a slightly lower probability still counts as speech. */
 const HYSTERESIS = 0.15;
 const LEAST_THRESHOLD = 0.01;
 
-/** The pauses that end an utterance; low eagerness suits people who think while they speak. */
+/** The pauses that end an utterance. Low eagerness suits people who think while they speak. */
 const SEMANTIC_SILENCE_MS = {
   low: { answered: 500, finished: 1_200, unfinished: 2_500 },
   medium: { answered: 300, finished: 500, unfinished: 1_800 },
   auto: { answered: 300, finished: 500, unfinished: 1_800 },
   high: { answered: 300, finished: 400, unfinished: 1_500 },
 } as const satisfies Record<string, Waits>;
-/** The longest pause inside an utterance with `semantic_vad`; the parts around it are transcribed together. */
+/** The longest pause in an utterance with `semantic_vad`. The parts before and after it are transcribed together. */
 export const LONGEST_PAUSE_MS = SEMANTIC_SILENCE_MS.low.unfinished;
 const SEMANTIC_PREFIX_PADDING_MS = 300;
 const SEMANTIC_THRESHOLD = 0.5;
@@ -64,14 +65,14 @@ export function silenceThreshold(threshold: number): number {
   return Math.max(threshold - HYSTERESIS, LEAST_THRESHOLD);
 }
 
-/** One audio window, and the settings for it. */
+/** One window of audio, and the settings for it. */
 export interface Window {
   /** The window's speech probability. */
   readonly probability: number;
   /** The end of the window, in stream time. */
   readonly endMs: number;
   readonly windowMs: number;
-  /** The silence that ends an utterance now. */
+  /** The silence that would end an utterance now. */
   readonly silenceMs: number;
   readonly longestMs: number;
   readonly settings: Pick<EndpointingSettings, 'threshold' | 'prefixPaddingMs'>;

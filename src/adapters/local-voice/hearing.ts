@@ -1,9 +1,9 @@
-// Transcribes audio: cuts out the speech with a little silence around it (long silence makes the model transcribe
-// nothing), and transcribes each part.
+// Transcribes audio. It cuts out the speech with a little silence around it, because long silence makes the model
+// transcribe nothing, and transcribes each part.
 //
-// HEARING-1. If an open choice is pending and a short utterance matches no option, the utterance is transcribed again
-//     with different silence around it. The second result replaces the first only if it is exactly an option or a
-//     command. This never applies to a consent, or if the first result is an answer.
+// HEARING-1. If a choice is open and a short utterance matches no option, the utterance is transcribed again with a
+//     different amount of silence around it. The second result replaces the first only if it exactly matches an option
+//     or a command. This never applies to an approval, or if the first result is an answer.
 
 import { languageFor } from '../../language/languages.ts';
 import { matchAnswer } from '../../language/match-answer.ts';
@@ -14,7 +14,7 @@ import { LONGEST_PAUSE_MS, silenceThreshold } from './endpointer.ts';
 import type { OpenQuestion } from './end-of-turn.ts';
 import type { SpeechEngine } from './speech/speech-engine.ts';
 
-/** Known speech probabilities of the audio. */
+/** The known speech probabilities of the audio. */
 export interface KnownSpeech {
   /** The speech probability of each window, starting at the first sample. */
   readonly windows: readonly number[];
@@ -30,25 +30,25 @@ interface Span {
 const DEFAULT_THRESHOLD = 0.5;
 /** The longest span that the model can transcribe at once. */
 const LONGEST_SPAN_MS = 24_000;
-/** The final part of a long span; the span is cut at the quietest window in this part. */
+/** The final part of a long span. The span is cut at the quietest window in this part. */
 const CUT_WITHIN_MS = 6_000;
 interface Padding {
   readonly beforeMs: number;
   readonly afterMs: number;
 }
 
-/** The silence kept before and after speech; the second setting is tried if the first yields no words. */
+/** The silence to keep before and after speech. The second setting is tried if the first yields no words. */
 const PADDINGS: readonly Padding[] = [
   { beforeMs: 250, afterMs: 300 },
   { beforeMs: 100, afterMs: 100 },
 ];
 /** The pause that separates two transcriptions. */
 const PARTING_PAUSE_MS = LONGEST_PAUSE_MS;
-/** HEARING-1: from this length, an utterance is not transcribed again. */
+/** HEARING-1: an utterance of this length or longer is not transcribed again. */
 const SHORT_MS = 1_200;
 /**
- * With these paddings, 41 of 48 one-word answers are transcribed correctly, with `PADDINGS` alone 34; none became
- * another word of the list.
+ * With these paddings, 41 of 48 one-word answers are transcribed correctly; with `PADDINGS` alone, 34 are. No answer
+ * became another word of the list.
  */
 const OTHER_PADDINGS: readonly Padding[] = [
   { beforeMs: 100, afterMs: 100 },
@@ -57,14 +57,14 @@ const OTHER_PADDINGS: readonly Padding[] = [
   { beforeMs: 150, afterMs: 500 },
 ];
 
-/** The question and language for the words. */
+/** The question and the language of the words. */
 export interface Context {
   readonly question: OpenQuestion | null;
   /** The language of the words. */
   readonly language: string;
 }
 
-/** Like `transcribeSound`, for an utterance while a question is open (HEARING-1). */
+/** Like `transcribeSound`, but for an utterance while a question is open (HEARING-1). */
 export async function hearUtterance(
   engine: SpeechEngine,
   sound: AudioFrame,
@@ -85,7 +85,7 @@ export async function hearUtterance(
   return text;
 }
 
-/** Returns whether a text is exactly an option or a command. */
+/** Returns whether a text exactly matches an option or a command. */
 function isExact(text: string, { options }: OpenQuestion, language: string): boolean {
   const tables = tablesOf(languageFor(language));
   const words = wordsOf(text, tables.language);
@@ -114,7 +114,7 @@ export async function transcribeSound(
   return words.join(' ');
 }
 
-/** Returns the speech spans: close ones joined, long ones cut. */
+/** Returns the speech spans. Spans that are close together are joined, and long spans are cut. */
 export function findSpeech({ windows, windowMs, threshold }: KnownSpeech): Span[] {
   const spans: { first: number; last: number }[] = [];
   let current: { first: number; last: number } | undefined;
@@ -179,7 +179,7 @@ function cutOut(
 ): AudioFrame {
   const sampleAt = (ms: number): number => Math.round((ms * sampleRateHz) / 1000);
   const start = Math.max(0, sampleAt(startMs - beforeMs));
-  // Pads the cut with zeros after the end of the audio.
+  // Pads the cut with zeros where it extends past the end of the audio.
   const cut = new Int16Array(sampleAt(endMs + afterMs) - start);
   cut.set(samples.subarray(start, start + cut.length));
   return { samples: cut, sampleRateHz };

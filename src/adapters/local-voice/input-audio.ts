@@ -1,14 +1,14 @@
-// One connection's input audio buffer: the incoming user audio, utterance detection, and commitment.
+// One connection's input audio buffer. It holds the user's incoming audio, detects utterances and commits them.
 //
-// INPUT-AUDIO-1. All event times count from the connection's first sample.
-// INPUT-AUDIO-2. Committed or cleared audio never starts or ends another utterance.
-// INPUT-AUDIO-3. The buffer holds at most ten minutes; during silence it holds only audio that may start an utterance.
-// INPUT-AUDIO-4. An utterance is transcribed during its pauses. Its text is that of its last pause, unless that text is
-//     empty.
-// INPUT-AUDIO-5. Audio is judged in order: while a pause waits for its transcription, later audio waits too, for at
-//     most `WORDS_TIMEOUT_MS`.
-// INPUT-AUDIO-6. Words that stop the current speech ("stop", "not now") are reported once known; since so little speech
-//     precedes them, the first pause after them only has to last a third of `transcribeAfterMs`.
+// INPUT-AUDIO-1. All event times are measured from the connection's first sample.
+// INPUT-AUDIO-2. Audio that was committed or cleared never starts or ends another utterance.
+// INPUT-AUDIO-3. The buffer holds at most ten minutes. During silence, it holds only audio that may start an utterance.
+// INPUT-AUDIO-4. An utterance is transcribed during its pauses. Its text is the text from its last pause, unless that
+//     text is empty.
+// INPUT-AUDIO-5. Audio is judged in order. While a pause is waiting for its transcription, later audio waits too, for
+//     at most `WORDS_TIMEOUT_MS`.
+// INPUT-AUDIO-6. Words that stop the current speech ("stop", "not now") are reported as soon as they are known. Because
+//     so little speech precedes them, the first pause after them only has to last a third of `transcribeAfterMs`.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 import { putsOff } from '../../language/side-talk.ts';
@@ -30,11 +30,11 @@ import { Refusal } from './wire-events.ts';
 export const INPUT_SAMPLE_RATE_HZ = 24_000;
 const MAX_BUFFERED_MS = 10 * 60_000;
 const MIN_COMMITTED_MS = 100;
-/** Speech shorter than this may be words that stop the current speech (INPUT-AUDIO-6). */
+/** Speech that is shorter than this may consist of words that stop the current speech (INPUT-AUDIO-6). */
 const SHORT_MS = 1_000;
-/** How long a decision waits for words; words that arrive later do not change it. */
+/** How long a decision waits for words. Words that arrive later do not change it. */
 const WORDS_TIMEOUT_MS = 1_000;
-/** The detection lag: during silence, this much more than the prefix is kept. */
+/** The lag of the detection: during silence, this much audio is kept in addition to the prefix. */
 const NOTICE_MS = 1_000;
 
 /** @throws {Refusal} `input_audio_buffer_commit_empty` if there is too little audio for an item. */
@@ -50,11 +50,11 @@ export function checkCommitted(durationMs: number): void {
 export interface Utterance {
   readonly itemId: string;
   readonly samples: Int16Array;
-  /** The words; absent if not transcribed yet. */
+  /** The words; absent if the audio has not been transcribed yet. */
   readonly words?: Promise<string>;
 }
 
-/** The input audio buffer as a session uses it. */
+/** The input audio buffer, as a session uses it. */
 export interface InputBuffer {
   /** Sets the utterance detection; with `null`, the client commits utterances. `language`: the language of the words. */
   configure(detection: TurnDetection | null, language: string): void;
@@ -62,7 +62,7 @@ export interface InputBuffer {
   expect?(question: OpenQuestion | null): void;
   /** @throws {Refusal} `input_audio_buffer_full` */
   append(samples: Int16Array): void;
-  /** Commits all held audio as one utterance. @throws {Refusal} `input_audio_buffer_commit_empty` */
+  /** Commits all audio in the buffer as one utterance. @throws {Refusal} `input_audio_buffer_commit_empty` */
   commit(): Utterance;
   clear(): void;
   close(): void;
@@ -85,17 +85,17 @@ export interface InputAudioOptions {
   readonly engine: SpeechEngine;
   /** The maximum length of an utterance, in milliseconds. */
   readonly longestUtteranceMs: number;
-  /** The silence after which words are transcribed, in milliseconds; null: not before the utterance ends. */
+  /** The silence after which words are transcribed, in milliseconds; null to wait for the end of the utterance. */
   readonly transcribeAfterMs: number | null;
   readonly endOfTurn?: EndOfTurn | undefined;
-  /** How much quieter the user may be than in the last utterances, in dB; null: no limit. */
+  /** How much quieter the user may be than in recent utterances, in dB; null for no limit. */
   readonly levelMarginDb: number | null;
 }
 
 /** A detector, and the position of its windows in the connection's audio. */
 interface Listening {
   readonly detector: SpeechDetector;
-  /** The probabilities of windows that are not judged yet. */
+  /** The probabilities of windows that have not been judged yet. */
   readonly waiting: number[];
   /** The end of the last judged window. */
   heardMs: number;
@@ -105,12 +105,12 @@ interface Listening {
   windowsFromMs: number;
 }
 
-/** The current pause; further speech ends it. */
+/** The current pause, which ends with further speech. */
 interface SpeechPause {
   /** The start of the audio before the pause. */
   readonly fromMs: number;
   readonly text: Promise<string>;
-  /** The judgement; null while pending. */
+  /** The judgement; null until it is known. */
   end: TurnEnd | null;
 }
 
@@ -126,10 +126,10 @@ export class InputAudio implements InputBuffer {
   readonly #gate: LevelGate | null;
   /** The levels of the current utterance's speech windows. */
   #speechLevels: number[] = [];
-  /** The announced id of the current utterance. */
+  /** The id that was announced for the current utterance. */
   #itemId: string | null = null;
   #pause: SpeechPause | null = null;
-  /** The pause whose words the buffer waits for (INPUT-AUDIO-5). */
+  /** The pause whose words the buffer is waiting for (INPUT-AUDIO-5). */
   #judged: SpeechPause | null = null;
   /** Settles together with the last pause's transcription, because transcriptions never overlap. */
   #lastText: Promise<unknown> = Promise.resolve();
@@ -217,7 +217,7 @@ export class InputAudio implements InputBuffer {
     if (listening === null) return;
     listening.windows = [];
     listening.levels = [];
-    // The judged pause is over, but the windows that waited for it are not processed yet.
+    // The pause that was judged is over, but the windows that waited for it have not been processed yet.
     this.#judgeWindows(listening);
   }
 
@@ -260,7 +260,7 @@ export class InputAudio implements InputBuffer {
     } else this.#duringUtterance(listening, this.#endpointer.startMs, settings);
   }
 
-  /** Returns the silence that ends the utterance now. */
+  /** Returns how much silence would end the utterance now. */
   #silenceMs({ silenceMs }: EndpointingSettings): number {
     return typeof silenceMs === 'number' ? silenceMs : silenceMs[this.#pause?.end ?? 'finished'];
   }
@@ -329,7 +329,7 @@ export class InputAudio implements InputBuffer {
     const judged = pause.text.then((text) =>
       text === '' ? ('finished' as const) : judgeTurn(judge, { audio, text, question, language }),
     );
-    // A failed transcription is reported when the utterance ends.
+    // If a transcription fails, the failure is reported when the utterance ends.
     judged.then(end, () => end('finished'));
   }
 
@@ -370,7 +370,7 @@ export class InputAudio implements InputBuffer {
     this.#events.committed({ itemId, samples, words });
   }
 
-  /** Returns the nearest voice's speech since a time, cut at a window boundary so that windows and samples match. */
+  /** Returns the nearest voice's speech since this time, cut at a window boundary so that windows and samples match. */
   #speechSince(
     listening: Listening,
     sinceMs: number,
@@ -405,7 +405,7 @@ export class InputAudio implements InputBuffer {
   }
 }
 
-/** User audio that is not committed yet, indexed by the time since the connection's first sample. */
+/** User audio that has not been committed yet, indexed by the time since the connection's first sample. */
 export class SoundBuffer {
   readonly #samplesPerMs: number;
   #chunks: Int16Array[] = [];
@@ -416,12 +416,12 @@ export class SoundBuffer {
     this.#samplesPerMs = sampleRateHz / 1000;
   }
 
-  /** The time of the first held sample, in milliseconds. */
+  /** The time of the first sample in the buffer, in milliseconds. */
   get startMs(): number {
     return this.#startSample / this.#samplesPerMs;
   }
 
-  /** The total length of appended audio, in milliseconds. */
+  /** The total length of the audio appended so far, in milliseconds. */
   get endMs(): number {
     return this.#endSample / this.#samplesPerMs;
   }
@@ -443,7 +443,7 @@ export class SoundBuffer {
     return taken;
   }
 
-  /** Returns the held audio from `fromMs` to `toMs`. */
+  /** Returns the audio in the buffer from `fromMs` to `toMs`. */
   copy(fromMs: number, toMs: number): Int16Array {
     const from = this.#clamp(fromMs);
     const copied = new Int16Array(Math.max(0, this.#clamp(toMs) - from));

@@ -1,11 +1,11 @@
-// The language model behind the voice: any AI SDK language model. One call generates one response: text, and tool calls
-// that the client executes.
+// The language model behind the voice: any AI SDK language model. One call generates one response, which consists of
+// text and of tool calls that the client executes.
 //
 // Invariants
-//   LOCAL-PROMPT-1. Any model accepts the prompt: notes have the user role, unless the app states that its model
-//       accepts system messages mid-conversation; the assistant's words and calls form one message; and neither the
-//       first nor the last message is the assistant's.
-//   LOCAL-PROMPT-2. A call keeps the model's reasoning and signatures for it.
+//   LOCAL-PROMPT-1. The prompt suits any model. Notes have the user role, unless the app states that its model accepts
+//       system messages mid-conversation. The assistant's words and calls form one message, and neither the first nor
+//       the last message is from the assistant.
+//   LOCAL-PROMPT-2. A call is stored with the model's reasoning and signatures for it.
 
 import {
   jsonSchema,
@@ -32,17 +32,17 @@ interface TextModelRequest {
   readonly instructions: string;
   readonly tools: readonly FunctionTool[];
   readonly toolChoice: ToolChoice;
-  /** The output form of the text. */
+  /** The output format of the text. */
   readonly modality: 'text' | 'audio';
-  /** The response's length limit; `null` for the model's own limit only. */
+  /** The limit on the response's length; `null` if only the model's own limit applies. */
   readonly maxOutputTokens: number | null;
   readonly signal: AbortSignal;
 }
 
 export type TextModelPart =
-  /** `isWhole`: the text can be spoken without waiting for more text. */
+  /** `isWhole`: whether the text can be spoken without waiting for more text. */
   | { readonly type: 'text'; readonly text: string; readonly isWhole?: boolean }
-  /** `arguments` is the model's JSON text, not validated. `callId` is generated if absent. */
+  /** `arguments` is the model's JSON text, which has not been validated. `callId` is generated if it is absent. */
   | {
       readonly type: 'call';
       readonly name: string;
@@ -58,7 +58,7 @@ export type TextModelPart =
 
 export interface TextModel {
   /**
-   * Generates a response. Ends with one `end`, or without one if `signal` aborted.
+   * Generates a response. Ends with one `end` unless `signal` was aborted.
    * @throws {ProviderError} `MODEL_FAILED`
    */
   respond(request: TextModelRequest): AsyncIterable<TextModelPart>;
@@ -106,11 +106,11 @@ async function* generate(
     toolChoice:
       typeof toolChoice === 'string' ? toolChoice : { type: 'tool', toolName: toolChoice.name },
     ...(request.maxOutputTokens !== null && { maxOutputTokens: request.maxOutputTokens }),
-    // The client decides whether to retry: the user should not wait for a retry delay.
+    // The client decides whether to retry, because the user should not have to wait for a retry delay.
     maxRetries: 0,
     abortSignal: signal,
     telemetry: { functionId: 'local_voice' },
-    // Without this handler the SDK prints the error, which is also part of the stream.
+    // Without this handler, the SDK prints the error, which is also part of the stream.
     onError: () => undefined,
     _internal: {
       now: () => environment.clock.now(),
@@ -150,7 +150,7 @@ async function* generate(
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
-/** Sets the reasoning signature, which may come without text; the last signature is complete. */
+/** Sets the signature of the reasoning, which may arrive without text. The last signature is complete. */
 function signReasoning(
   reasoning: Writable<CallEcho['reasoning'][number]> | undefined,
   { providerMetadata }: { readonly providerMetadata?: ProviderMetadata | undefined },
@@ -165,7 +165,7 @@ function toToolSet(
   for (const { name, description, parameters } of tools) {
     set[name] = {
       ...(description && { description }),
-      // There is no `execute`: the client runs the tool and validates its arguments.
+      // There is no `execute`, because the client runs the tool and validates its arguments.
       inputSchema: objectSchema(jsonSchema(parameters ?? { type: 'object' }), `tool "${name}"`),
     };
   }
@@ -205,10 +205,10 @@ export function toUsage(usage: {
   };
 }
 
-/** Stands in for unintelligible speech. */
+/** Replaces unintelligible speech. */
 export const INAUDIBLE = '[inaudible]';
 const PENDING = 'Accepted. The result is not known yet; it will follow.';
-/** The message for a conversation without user words, since a language model needs one. */
+/** The message for a conversation without any words from the user, because a language model needs one. */
 const NOTHING_SAID = '[The user has not said anything yet.]';
 
 const NOTHING_SINCE = '[The user has said nothing since.]';
@@ -220,9 +220,9 @@ type AssistantPart = Exclude<AssistantContent, string>[number];
 /**
  * Converts conversation items to language model messages.
  *
- * A tool call may have no result yet while the conversation continues, but a language model must see a result right
- * after each call. So a call without a result, or with a later one, is first answered with PENDING. The actual result
- * appears where it arrived, as the result of the same call, which is repeated there.
+ * A tool call may have no result yet while the conversation continues, but a language model must see a result
+ * immediately after each call. A call without a result, or with a later one, is therefore first answered with PENDING.
+ * The actual result appears at the point where it arrived, as the result of the same call, which is repeated there.
  *
  * Resolves with the messages once all their words are known.
  */
@@ -252,7 +252,7 @@ export async function toModelMessages(
       made.push(callWithAnswer(item, item.callId, item.echo, output));
     } else if (item.kind === 'answer') {
       const call = calls.get(item.callId);
-      // The call was deleted, or its result already follows it.
+      // The call was deleted or is already followed by its result.
       if (call === undefined || promptAnswer(items, items.indexOf(call)) === item) continue;
       endCalls();
       made.push(callWithAnswer(call, `${item.callId}_late`, echoAgain(call.echo), item.output));
@@ -267,7 +267,7 @@ export async function toModelMessages(
     }
   }
   endCalls();
-  // Some models refuse to start, or to call a tool, before any user message.
+  // Some models refuse to start or to call a tool before any user message.
   if (messages[0]?.role !== 'user') messages.unshift({ role: 'user', content: NOTHING_SAID });
   // Some models refuse to continue their own words.
   if (messages.at(-1)?.role === 'assistant')
@@ -275,7 +275,7 @@ export async function toModelMessages(
   return messages;
 }
 
-/** Adds parts to the assistant's last message: some models reject a call in a separate message after text. */
+/** Adds parts to the assistant's last message, because some models reject a call in a separate message after text. */
 function addAssistant(messages: ModelMessage[], parts: readonly AssistantPart[]): void {
   const last = messages.at(-1);
   const before =
@@ -287,7 +287,7 @@ function addAssistant(messages: ModelMessage[], parts: readonly AssistantPart[])
   messages.push({ role: 'assistant', content });
 }
 
-/** Returns a call's result if only calls and results are between them. */
+/** Returns a call's result if only calls and results are between the two. */
 function promptAnswer(items: readonly Remembered[], callIndex: number): Answer | undefined {
   const call = items[callIndex] as Call;
   for (const item of items.slice(callIndex + 1)) {
@@ -314,7 +314,7 @@ function callWithAnswer(
   };
 }
 
-/** Returns the echo of a repeated call: OpenAI rejects a repeated item ("Duplicate item found with id"). */
+/** Returns the copy of a repeated call: OpenAI rejects a repeated item ("Duplicate item found with id"). */
 function echoAgain(echo: CallEcho | undefined): CallEcho | undefined {
   const isOfOpenAi = [echo, ...(echo?.reasoning ?? [])].some(
     (one) =>

@@ -1,15 +1,15 @@
-// Distinguishes the user from more distant voices (a television, the next table) by loudness, because a speech detector
-// reports every voice. It uses no clock: time follows from the audio's length.
+// Distinguishes the user from more distant voices (a television, the next table) by their loudness, because a speech
+// detector reports every voice. It uses no clock: time is derived from the length of the audio.
 //
 // LEVEL-GATE-1. A window counts as speech only if it, or one of the two windows before it, is within `marginDb` of the
-//     user's usual level: the median of the last utterances with words. Before the first such utterance, the window
-//     must be louder than the noise. An utterance's level is that of its nearest voice, so that a television during the
-//     utterance does not lower it.
-// LEVEL-GATE-2. A much louder voice counts as the user's, and the earlier levels are forgotten.
-// LEVEL-GATE-3. A user who has moved away is admitted again: if a voice that is too quiet speaks for 2 s and then
+//     user's usual level, which is the median of the last utterances with words. Before the first such utterance, the
+//     window must be louder than the noise. An utterance's level is that of its nearest voice, so a television during
+//     the utterance does not lower it.
+// LEVEL-GATE-2. A much louder voice counts as the user's, and earlier levels are forgotten.
+// LEVEL-GATE-3. A user who has moved away is recognised again. If a voice that is too quiet speaks for 2 s and then
 //     pauses, the gate drops by 6 dB, until the user is heard at the former level.
-// LEVEL-GATE-4. An utterance starts and ends with its nearest voice: audio that is 20 dB quieter for half a second
-//     before or after that voice does not belong to the utterance.
+// LEVEL-GATE-4. An utterance starts and ends with its nearest voice. If audio is 20 dB quieter than that voice for half
+//     a second before or after it, the audio does not belong to the utterance.
 
 const REMEMBERED_UTTERANCES = 5;
 const WINDOWS_IN_VIEW = 3;
@@ -17,22 +17,22 @@ const WINDOWS_IN_VIEW = 3;
 const NOISE_FRACTION = 0.1;
 const NOISE_MS = 10_000;
 const ABOVE_NOISE_DB = 15;
-/** LEVEL-GATE-1: a voice above this level need not exceed the noise. */
+/** LEVEL-GATE-1: a voice above this level need not be louder than the noise. */
 const CERTAIN_DB = -40;
 const LEAST_DB = -70;
 const NEARER_DB = 10;
-/** LEVEL-GATE-4: the greatest level range of one voice, and the number of loud windows that make up a voice. */
+/** LEVEL-GATE-4: the greatest difference in level within one voice, and how many loud windows make up a voice. */
 const ONE_VOICE_DB = 20;
 const VOICE_WINDOWS = 8;
-/** The range below the nearest voice's loudest windows; quieter audio belongs to other voices. */
+/** The range below the loudest windows of the nearest voice. Quieter audio belongs to other voices. */
 const NEAREST_DB = 12;
-/** LEVEL-GATE-4: a voice may start quietly, for 190 ms; another voice counts only if it lasts half a second. */
+/** LEVEL-GATE-4: a voice may start quietly for 190 ms. Another voice counts only if it lasts half a second. */
 const ONSET_WINDOWS = 6;
 const ELSEWHERE_WINDOWS = 16;
 const STEP_DB = 6;
 /**
- * LEVEL-GATE-3: the duration of the quiet speech, and of the silence after it. A television keeps talking, without such
- * a pause.
+ * LEVEL-GATE-3: how long the quiet speech lasts, and the silence after it. A television keeps talking without such a
+ * pause.
  */
 const SHUT_OUT_MS = { least: 2_000, most: 10_000, pause: 600, wait: 1_500 };
 
@@ -45,14 +45,14 @@ export class LevelGate {
   readonly #levels: number[] = [];
   /** The loudest levels of the current utterance, loudest first. */
   #loudest: number[] = [];
-  /** The duration of speech that was too quiet, and of the silence since. */
+  /** How long speech was too quiet, and how long silence has lasted since then. */
   #shutOut = { speechMs: 0, silenceMs: 0 };
 
   constructor(marginDb: number) {
     this.#marginDb = marginDb;
   }
 
-  /** Returns the probability that the user speaks in a window, given the `probability` of any speech. */
+  /** Returns the probability that the user is speaking in a window, given the `probability` of any speech. */
   admit(probability: number, levelDb: number, windowMs: number, threshold: number): number {
     const level = Math.max(levelDb, LEAST_DB);
     this.#levels.push(level);
@@ -65,7 +65,7 @@ export class LevelGate {
     return isLoud ? probability : 0;
   }
 
-  /** The level of the current utterance's nearest voice; minus infinity while there is none. */
+  /** The level of the current utterance's nearest voice; minus infinity if there is none. */
   get #voiceDb(): number {
     return this.#loudest[VOICE_WINDOWS - 1] ?? Number.NEGATIVE_INFINITY;
   }
@@ -117,7 +117,7 @@ export function levelOf(samples: Int16Array): number {
   return 10 * Math.log10(energy / Math.max(1, samples.length) / 32_768 ** 2 + 1e-9);
 }
 
-/** Returns the level of an utterance's nearest voice, from its speech levels; null without speech. */
+/** Returns the level of an utterance's nearest voice, calculated from its speech levels; null without speech. */
 export function nearestLevel(levels: readonly number[]): number | null {
   const sorted = levels.toSorted((a, b) => b - a);
   const loud = sorted[Math.min(VOICE_WINDOWS, sorted.length) - 1];
@@ -125,8 +125,8 @@ export function nearestLevel(levels: readonly number[]): number | null {
 }
 
 /**
- * Returns the number of windows before the nearest voice that belong to another voice (LEVEL-GATE-4). `levels`: the
- * levels of all windows.
+ * Returns how many windows before the nearest voice belong to another voice (LEVEL-GATE-4). `levels`: the levels of all
+ * windows.
  */
 export function windowsBeforeNearest(levels: readonly number[]): number {
   const loud = levels.toSorted((a, b) => b - a)[VOICE_WINDOWS - 1];

@@ -1,5 +1,5 @@
-// `localVoice`: a local voice server. It speaks the OpenAI Realtime protocol, and combines speech detection, speech to
-// text, any AI SDK language model, and text to speech. It needs no API key and no network.
+// `localVoice`: a local voice server. It speaks the OpenAI Realtime protocol and combines speech detection, speech to
+// text, any AI SDK language model and text to speech. It needs no API key and no network.
 
 import type { IncomingHttpHeaders } from 'node:http';
 import type { LanguageModel } from 'ai';
@@ -28,11 +28,11 @@ import type { ServerEventBody } from './wire-events.ts';
 
 /** The options of `localVoice`. */
 export interface LocalVoiceOptions {
-  /** The model that answers the user; its tools come from the connected session. */
+  /** The model that answers the user. The connected session provides the model's tools. */
   readonly model: LanguageModel;
   /**
-   * The role of system messages within the conversation, such as a session's notes, when they are sent to the model.
-   * The protocol has such messages, but only some models accept them. `system` is for OpenAI models; Claude, Gemini,
+   * The role in which the model receives system messages within the conversation, such as a session's notes. The
+   * protocol has such messages, but only some models accept them. `system` is for OpenAI models. Claude, Gemini,
    * Mistral, Qwen and Bedrock reject it with an error. @defaultValue 'user', which every model accepts
    */
   readonly systemAs?: 'system' | 'user';
@@ -42,21 +42,23 @@ export interface LocalVoiceOptions {
   readonly port?: number;
   /**
    * Provides speech detection, speech to text and text to speech. The built-in engine consists of Silero, Moonshine and
-   * Flite; `npx offstage voice install` installs them. The server starts an engine that you pass, but does not close
-   * it, because other servers may use it. @defaultValue 'built-in'
+   * Flite; `npx offstage voice install` installs them. The server starts an engine that you pass but does not close it,
+   * because other servers may be using it. @defaultValue 'built-in'
    */
   readonly speech?: 'built-in' | SpeechEngine;
   /**
-   * A speech-to-text service that replaces the engine's; the engine still detects the start and end of speech:
-   * `aiSdkTranscriber(…)` of `offstage/ai-sdk-speech`, or your implementation. @defaultValue the engine's speech to text
+   * A speech-to-text service that replaces the engine's own. The engine still detects the start and end of speech:
+   * `aiSdkTranscriber(…)` of `offstage/ai-sdk-speech`, or your implementation. @defaultValue the engine's speech to
+   * text
    */
   readonly transcriber?: Transcriber;
   /**
-   * The name of an engine voice, used also for requested voices that the engine lacks, such as `marin`; or a voice that
-   * replaces the engine's voices: `aiSdkVoice(…)`, or your implementation. @defaultValue the engine's first voice, 'slt'
+   * The name of a voice of the engine, which is also used when a client requests a voice that the engine lacks, such as
+   * `marin`; or a voice that replaces the engine's voices: `aiSdkVoice(…)`, or your implementation. @defaultValue the
+   * engine's first voice, 'slt'
    */
   readonly voice?: string | Voice;
-  /** The detection and transcription of the user's speech. */
+  /** How the user's speech is detected and transcribed. */
   readonly hearing?: HearingOptions;
   /** The key that clients must present. @defaultValue generated; `start` returns it */
   readonly apiKey?: string;
@@ -64,35 +66,36 @@ export interface LocalVoiceOptions {
   readonly allowedOrigins?: readonly string[];
   /** The maximum number of concurrent connections. @defaultValue 16 */
   readonly maxConnections?: number;
-  /** Key and certificate as PEM texts, to serve wss. @defaultValue none */
+  /** The key and certificate as PEM texts, to serve wss. @defaultValue none */
   readonly tls?: { readonly key: string; readonly cert: string };
 }
 
 /** Options for the detection and transcription of user speech. */
 export interface HearingOptions {
   /**
-   * The length at which the server ends an utterance and reports its words, in milliseconds; later speech is the next
-   * utterance. @defaultValue 15000
+   * The length at which the server ends an utterance and reports its words, in milliseconds. Speech after that belongs
+   * to the next utterance. @defaultValue 15000
    */
   readonly longestUtteranceMs?: number;
   /**
    * The silence after which the words so far are transcribed, in milliseconds, so that they are known when the
-   * utterance ends; a third of it within the first second of speech. Each longer pause inside an utterance costs one
-   * transcription. `null`: only the whole utterance is transcribed, and its end does not depend on its words.
+   * utterance ends. Within the first second of speech, a third of this silence is enough. Each longer pause inside an
+   * utterance costs one transcription. `null`: only the whole utterance is transcribed, and when it ends does not
+   * depend on its words.
    * @defaultValue 200
    */
   readonly transcribeAfterMs?: number | null;
   /**
-   * Judges during a pause, with `semantic_vad`, whether the user has finished, instead of the list of unfinished words;
+   * With `semantic_vad`, judges during a pause whether the user has finished. It replaces the list of unfinished words,
    * for example with an end-of-turn model. It is not called for words that answer the open question. The function has
-   * half a second: if it fails or is late, the server reports this and uses the list. @defaultValue the list
+   * half a second. If it fails or takes longer, the server reports this and uses the list. @defaultValue the list
    */
   readonly endOfTurn?: EndOfTurn;
   /**
-   * How much quieter a voice may be than the user's last utterances, in decibels. A quieter voice, such as a
-   * television, is not the user: it neither starts an utterance nor keeps one open. A user who moves away is recognised
-   * again after one sentence. Before the first utterance, a voice must be louder than the noise. `null`: every voice
-   * counts as the user's. @defaultValue 15
+   * How much quieter a voice may be than the user's recent utterances, in decibels. A quieter voice, such as a
+   * television, is not treated as the user's. It neither starts an utterance nor prolongs one. A user who moves away is
+   * recognised again after one sentence. Before the first utterance, a voice must be louder than the noise. `null`:
+   * every voice is treated as the user's. @defaultValue 15
    */
   readonly levelMarginDb?: number | null;
 }
@@ -125,7 +128,7 @@ export interface LocalVoiceAddress {
 /** The local voice server, as `localVoice` returns it. */
 export interface LocalVoice {
   /**
-   * Loads the models and starts to listen. Can be called only once.
+   * Loads the models and starts listening. It can be called only once.
    * @throws {ConfigurationError} `MISSING_DEPENDENCY`, `LISTEN_FAILED`, `INVALID_OPTION` (the voice) or `ALREADY_STARTED`
    */
   start(): Promise<LocalVoiceAddress>;
@@ -158,7 +161,8 @@ const optionsSchema = z.strictObject({
 });
 
 /**
- * Creates a local voice server. It speaks the OpenAI Realtime protocol, with local speech and any AI SDK text model.
+ * Creates a local voice server. It speaks the OpenAI Realtime protocol and uses local speech models and any AI SDK text
+ * model.
  * @throws {ConfigurationError} `INVALID_OPTION`
  */
 export function localVoice(options: LocalVoiceOptions): LocalVoice {
@@ -222,7 +226,7 @@ export function localVoice(options: LocalVoiceOptions): LocalVoice {
         const { url, port: actualPort } = await started;
         return { url, port: actualPort, apiKey: key };
       } catch (error) {
-        // One engine thread may be running.
+        // One thread of the engine may be running.
         if (builtIn) await engine.close();
         throw error;
       }
@@ -247,9 +251,9 @@ function chosenVoice(engine: SpeechEngine, voice: string | undefined): string {
 /** The only network interface that the server listens on. */
 const LOOPBACK = '127.0.0.1';
 const PATH = '/v1/realtime';
-/** The maximum frame size; the real server has this limit for one append. */
+/** The maximum frame size, which is the real server's limit for one append. */
 const MAX_FRAME_BYTES = 15 * 1024 * 1024;
-/** The number of unread bytes above which the server holds back audio from a client. */
+/** When a client has more unread bytes than this, the server holds back audio for that client. */
 const MAX_UNREAD_BYTES = 1024 * 1024;
 const UNREAD_POLL_MS = 20;
 const KEEP_ALIVE_MS = 20_000;
@@ -276,10 +280,10 @@ interface RunningServer {
 }
 
 /**
- * Starts to listen: HTTP(S) on the loopback interface, WebSocket upgrades on /v1/realtime, one RealtimeSession per
+ * Starts to listen: HTTP(S) on the loopback interface, WebSocket upgrades on /v1/realtime, and one RealtimeSession per
  * connection.
  *
- * Owns: the URL, the key check, and the frame and connection limits. It does not handle events
+ * Owns: the URL, the key check, and the limits on frames and connections. It does not handle events
  * (`realtime-session.ts`) or reject other requests (`listen/guard.ts`).
  *
  * @throws {ConfigurationError} `MISSING_DEPENDENCY` or `LISTEN_FAILED` (the port is taken)
@@ -324,8 +328,8 @@ async function startServer(options: ServerOptions): Promise<RunningServer> {
 }
 
 /**
- * Returns how to reject a client without a valid key: like the real server, with an error on the open socket, which
- * then closes. Returns null for a valid key.
+ * Returns how to reject a client without a valid key. Like the real server, this server sends an error on the open
+ * socket and then closes the socket. Returns null if the key is valid.
  */
 function unauthorized(
   headers: IncomingHttpHeaders,

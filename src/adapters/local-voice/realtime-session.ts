@@ -1,12 +1,12 @@
-// The server's side of one connection: reads client events, keeps the session, the conversation and the responses, and
-// responds in the real server's order.
+// The server's side of one connection. It reads client events, manages the session, the conversation and the responses,
+// and responds in the same order as the real server.
 //
-// Owns:     the configuration, the conversation, the input audio, and each response's configuration. It does not handle
-//           the socket (`local-voice.ts`), or the threads and models shared by all connections.
+// Owns:     the configuration, the conversation, the input audio and the configuration of each response. It does not
+//           handle the socket (`local-voice.ts`), or the threads and models that all connections share.
 //
-// REALTIME-SESSION-1. Each client event is answered with its server event, or one `error` that names its `event_id`; no
-//     client event ends the session.
-// REALTIME-SESSION-2. At most one response writes to the conversation; out-of-band responses run in parallel.
+// REALTIME-SESSION-1. Each client event is answered with its server event or with one `error` that names its
+//     `event_id`. No client event ends the session.
+// REALTIME-SESSION-2. At most one response writes to the conversation. Out-of-band responses run in parallel.
 // REALTIME-SESSION-3. A transcription delays only the response that must read it.
 
 import type { Environment } from '../../actors/ports/environment.ts';
@@ -51,16 +51,16 @@ export interface RealtimeSessionOptions {
   readonly environment: Environment;
   readonly engine: SpeechEngine;
   readonly textModel: TextModel;
-  /** The voice for clients that request a voice unknown to the engine. */
+  /** The voice for clients that request a voice that the engine does not have. */
   readonly defaultVoice: string;
-  /** The model that the client requested, which the session only echoes. */
+  /** The model that the client requested, which the session merely echoes. */
   readonly model: string;
   readonly send: (text: string) => void;
   /** Creates the input buffer. */
   readonly createInput: (events: InputAudioEvents) => InputBuffer;
-  /** The initial `session.update`, for example of an ephemeral token. */
+  /** The initial `session.update`, for example from an ephemeral token. */
   readonly preset?: unknown;
-  /** Resolves in another event loop turn, once the client can receive more. */
+  /** Resolves in another turn of the event loop, once the client can receive more. */
   readonly whenReady: () => Promise<void>;
 }
 
@@ -72,9 +72,9 @@ export class RealtimeSession {
   readonly #input: InputBuffer;
   readonly #responses: Responses;
   #config: SessionConfig;
-  /** Whether audio has been generated, after which the voice cannot change. */
+  /** Whether audio has been generated. The voice cannot change after that. */
   #spoken = false;
-  /** The newest utterance whose words were reported before it ended. */
+  /** The latest utterance whose words were reported before it ended. */
   #stoppedBy: string | null = null;
   #closed = false;
 
@@ -125,7 +125,7 @@ export class RealtimeSession {
     this.#emit({ type: 'session.created', session: this.#config });
   }
 
-  /** Handles one text frame of the client. Never throws. */
+  /** Handles a text frame from the client. Never throws. */
   receive(data: string): void {
     const { eventId, event } = parseClientFrame(data);
     try {
@@ -136,18 +136,18 @@ export class RealtimeSession {
     }
   }
 
-  /** Handles a binary frame of the client. */
+  /** Handles a binary frame from the client. */
   receiveBinary(): void {
     const message = 'Expected a text WebSocket message; binary frames are not supported.';
     this.#emitError('invalid_request_error', 'invalid_event', message);
   }
 
-  /** Starts a response without a client request. @throws {Refusal} if a response is in progress */
+  /** Starts a response that the client did not request. @throws {Refusal} if a response is in progress */
   respond(): void {
     this.#createResponse({});
   }
 
-  /** Handles the end of the connection: stops everything, and sends nothing more. */
+  /** Handles the end of the connection: stops everything and sends nothing more. */
   close(): void {
     this.#closed = true;
     this.#input.close();
@@ -257,7 +257,7 @@ export class RealtimeSession {
     this.#emit({ type, item_id: itemId, content_index: 0, delta: words });
   }
 
-  /** Reports the transcription once it is known, if the client requested it. */
+  /** Reports the transcription when it is known, if the client requested it. */
   #reportTranscription(item: ConversationItem, heard: Promise<string>, sound: AudioFrame): void {
     if (this.#config.audio.input.transcription === null) return;
     const place = { item_id: item.id, content_index: 0 };
@@ -271,7 +271,7 @@ export class RealtimeSession {
           role: 'user',
           content: [{ type: 'input_audio', transcript }],
         };
-        // Deltas are parts of one text; the final event contains the whole text.
+        // Deltas are parts of one text, and the final event contains the whole text.
         if (transcript !== '' && item.id !== this.#stoppedBy)
           this.#emit({ type: `${type}.delta`, ...place, delta: transcript });
         const seconds = sound.samples.length / sound.sampleRateHz;
@@ -415,7 +415,7 @@ function noSuchItem(stem: string, verb: string, id: string): Refusal {
 
 const MAX_OUT_OF_BAND = 8;
 
-/** One connection's running responses: at most one that writes to the conversation, and several out-of-band ones. */
+/** One connection's running responses: at most one that writes to the conversation, and any out-of-band responses. */
 class Responses {
   readonly #context: ResponseContext;
   readonly #outOfBand = new Map<string, ResponseRun>();
@@ -453,7 +453,7 @@ class Responses {
   }
 
   /**
-   * Cancels the response with this id; without an id, the response that writes to the conversation.
+   * Cancels the response with this id. Without an id, cancels the response that writes to the conversation.
    * @throws {Refusal} `response_cancel_not_active`
    */
   cancel(id: string | null): void {
@@ -480,11 +480,11 @@ type GivenPart = GivenMessage['content'][number];
 interface NewItemTools {
   readonly newId: (prefix: string) => string;
   readonly decode: (base64: string) => Int16Array;
-  /** Returns the words in the audio; never rejects. */
+  /** Returns the words in the audio. Never rejects. */
   readonly hear: (samples: Int16Array) => Promise<string>;
 }
 
-/** Converts a client's item to a conversation item, in the client's form and the model's form. */
+/** Converts an item from the client to a conversation item, in both the client's form and the model's form. */
 function toConversationItem(given: GivenItem, tools: NewItemTools): ConversationItem {
   const id = given.id ?? tools.newId('item');
   const fields = { id, status: 'completed' as const };

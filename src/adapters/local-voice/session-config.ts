@@ -1,4 +1,5 @@
-// A session's configuration: the initial one, and its changes by `session.update`, each applied completely or rejected.
+// A session's configuration: the initial one, and its changes by `session.update`. Each change is either applied
+// completely or rejected.
 
 import { z } from 'zod';
 import {
@@ -25,7 +26,7 @@ const serverVad = z.strictObject({
   threshold: z.number().min(0).max(1).nullish(),
   prefix_padding_ms: z.int().min(0).max(5_000).nullish(),
   silence_duration_ms: z.int().min(0).max(10_000).nullish(),
-  // Not supported: the application decides whether to speak to a silent user.
+  // Not supported, because the application decides whether to speak to a silent user.
   idle_timeout_ms: z.null().optional(),
 });
 const semanticVad = z.strictObject({
@@ -175,9 +176,9 @@ export function defaultSessionConfig(id: string, model: string, voice: string): 
 }
 
 /**
- * Returns the updated configuration: present fields replace, objects are merged, `null` turns a setting off. Settings
- * without an effect here (tracing, truncation, noise reduction …) are accepted.
- * @param spoken Whether audio has been generated, after which the voice cannot change.
+ * Returns the updated configuration. Fields that are present replace the old ones, objects are merged, and `null` turns
+ * a setting off. Settings that have no effect here (tracing, truncation, noise reduction …) are accepted.
+ * @param spoken Whether audio has been generated. The voice cannot change after that.
  * @throws {Refusal}
  */
 export function updateSessionConfig(
@@ -245,7 +246,8 @@ function unlessAbsent<T>(next: T | undefined, current: T): T {
 }
 
 /**
- * Returns the detection settings: missing fields keep their values if the type is unchanged, and otherwise get defaults.
+ * Returns the detection settings. If the type is unchanged, missing fields keep their values; otherwise they get
+ * defaults.
  */
 function detectionWithDefaults(
   patch: TurnDetectionPatch,

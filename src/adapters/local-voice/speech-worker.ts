@@ -1,4 +1,5 @@
-// The code of a speech thread: it loads its role's models, then handles calls. `speech/built-in-engine.ts` starts it.
+// The code of a speech thread. It loads the models for its role and then handles calls. `speech/built-in-engine.ts`
+// starts it.
 
 import { parentPort, workerData, type Transferable } from 'node:worker_threads';
 import { propertiesOf } from '../../values/json.ts';
@@ -47,7 +48,7 @@ const roles: Readonly<Record<ThreadRole, () => Promise<Handlers>>> = {
     const flite = await Flite.load();
     await flite.speak({ text: 'ready', voice: 'slt', speed: 1 });
     return {
-      // The audio has the protocol's sample rate, so that the socket thread need not resample.
+      // The audio has the protocol's sample rate, so the socket thread need not resample it.
       synthesize: async (request) => ({
         samples: resampleSound(await flite.speak(request), OUTPUT_SAMPLE_RATE_HZ),
         sampleRateHz: OUTPUT_SAMPLE_RATE_HZ,
@@ -109,7 +110,7 @@ async function answer(
   return await handler(argument);
 }
 
-/** Returns the audio's buffers, which are transferred instead of copied. */
+/** Returns the audio's buffers, which are transferred rather than copied. */
 function buffersOf(value: unknown): readonly Transferable[] {
   const samples = propertiesOf(value)['samples'];
   return samples instanceof Int16Array && samples.length > 0 ? [samples.buffer as ArrayBuffer] : [];
@@ -129,7 +130,7 @@ interface Stream {
   last: Promise<unknown>;
 }
 
-/** Detects speech in many streams, with Silero. Runs inside a worker thread. */
+/** Detects speech in many streams with Silero. Runs inside a worker thread. */
 class Detection {
   readonly #silero: Silero;
   readonly #streams = new Map<number, Stream>();

@@ -1,10 +1,10 @@
-// The server events, typed against the official package, so that an event with a wrong form does not compile; and the
-// rejection of client events.
+// The server events and the rejection of client events. Server events are typed against the official package, so that
+// an event with the wrong form does not compile.
 
 import { ProtocolError } from '../../values/errors.ts';
 import type { RealtimeServerEvent } from '../openai-realtime/official.ts';
 
-/** The type of a protocol object: the protocol writes `null` for fields that the official types omit. */
+/** The type of a protocol object. The protocol writes `null` for fields that the official types omit. */
 type NullForAbsent<T> = unknown extends T
   ? T
   : T extends object
@@ -25,10 +25,10 @@ export type WireItem = EventOf<'conversation.item.added'>['item'];
 export type WireResponse = EventOf<'response.created'>['response'];
 export type WireUsage = NonNullable<WireResponse['usage']>;
 
-/** Sends an event to the client. Never throws, and has no effect after the connection has closed. */
+/** Sends an event to the client. Never throws, and has no effect after the connection has been closed. */
 export type Emit = (event: ServerEventBody) => void;
 
-/** The rejection of a client event, reported in an `error` event. */
+/** The rejection of a client event, which an `error` event reports. */
 export class Refusal extends ProtocolError {
   /** The invalid field of the client event, such as `item.content[0].type`. */
   readonly param: string | null;

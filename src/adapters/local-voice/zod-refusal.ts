@@ -1,9 +1,10 @@
-// Describes a problem in a client event like the real server does. Source: captures of api.openai.com/v1/realtime, 2026-09.
+// Describes a problem in a client event in the same way as the real server. Source: captures of
+// api.openai.com/v1/realtime, 2026-09.
 
 import type { z } from 'zod';
 import { Refusal } from './wire-events.ts';
 
-/** Returns the first problem. `value` is the checked value, `root` its name in messages. */
+/** Returns the first problem. `value` is the checked value, and `root` is its name in messages. */
 export function refusalOf(error: z.ZodError, value: unknown, root = ''): Refusal {
   const [issue] = error.issues;
   if (issue === undefined) return new Refusal('invalid_event', 'Invalid event.');

@@ -1,7 +1,7 @@
-// A subagent's question as an MCP form (`elicitation/create`), and the reading of the client's answer.
+// Converts a subagent's question to an MCP form (`elicitation/create`) and interprets the client's answer.
 //
 // Invariants
-//   MCP-FORM-1. Only an explicit choice of the user is an answer: `cancel` leaves the question open, `decline` denies
+//   MCP-FORM-1. Only an explicit choice by the user is an answer: `cancel` leaves the question open; `decline` denies
 //       an approval or ends a question without an answer.
 
 import { z } from 'zod';
@@ -64,7 +64,8 @@ const resultSchema = z.looseObject({
 });
 
 /**
- * `declined`: the user chose not to answer. `left`: the question remains open. `invalid`: with the reason, for the client.
+ * `declined`: the user chose not to answer. `left`: the question remains open. `invalid`: the result is invalid, with
+ * the reason for the client.
  */
 export type FormAnswer =
   | { readonly type: 'given'; readonly answer: GivenAnswer }
@@ -72,7 +73,7 @@ export type FormAnswer =
   | { readonly type: 'left' }
   | { readonly type: 'invalid'; readonly why: string };
 
-/** Reads the result of `elicitation/create`, which may be invalid. */
+/** Interprets the result of `elicitation/create`, which may be invalid. */
 export function answerIn(question: TaskQuestion, result: unknown): FormAnswer {
   const checked = resultSchema.safeParse(result);
   if (!checked.success) return { type: 'invalid', why: z.prettifyError(checked.error) };

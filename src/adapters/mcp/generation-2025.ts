@@ -1,5 +1,5 @@
-// The server side of protocol version 2025-11-25, on the official SDK's server: a connection whose tools may be called
-// as tasks.
+// The server side of protocol version 2025-11-25, built on the official SDK's server. It serves one connection, whose
+// tools may be called as tasks.
 //
 //   tools/call + task   → the task's id, once it is in the journal
 //   tasks/result        → waits for the end; meanwhile, questions are sent to the client as `elicitation/create`
@@ -31,15 +31,15 @@ type Extra = RequestHandlerExtra<ServerRequest, ServerNotification>;
 export interface ConnectedUser {
   /** Calls `work` with the user's tasks, which stay in memory until `work` has settled. */
   readonly use: <Result>(work: (tasks: UserTasks) => Promise<Result>) => Promise<Result>;
-  /** Like `use`, for a request that waits; rejects when more than `waitsPerUser` requests wait. */
+  /** Like `use`, but for a request that waits. Rejects when more than `waitsPerUser` requests are waiting. */
   readonly wait: <Result>(work: (tasks: UserTasks) => Promise<Result>) => Promise<Result>;
 }
 
-/** The maximum timer value: a question ends only when the task no longer needs the answer. */
+/** The maximum timer value. A question ends only when the task no longer needs the answer. */
 const ASK_TIMEOUT_MS = 2_147_483_647;
 const PAGE = 100;
 
-/** Creates the server of one connection. */
+/** Creates the server for one connection. */
 export function server2025(sdk: ServerSdk, options: CheckedMcp, user: ConnectedUser): Server {
   const { name, instructions, tools } = options;
   const server = new sdk.Server(
@@ -92,7 +92,7 @@ export function server2025(sdk: ServerSdk, options: CheckedMcp, user: ConnectedU
       const isTask = params.task !== undefined;
       const known = tools.has(params.name);
       const task = await taskOf(options, params.name, params.arguments).catch((error: unknown) => {
-        // The client's model reads the error and can correct its call.
+        // The client's model sees the error and can correct its call.
         if (known && !isTask) return failedCall(messageOf(error));
         throw error;
       });

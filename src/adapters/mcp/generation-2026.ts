@@ -1,4 +1,4 @@
-// Protocol version 2026-07-28 over HTTP, with its tasks extension: requests are independent, and the server sends only
+// Protocol version 2026-07-28 over HTTP, with its tasks extension. Requests are independent, and the server sends only
 // responses. No SDK implements the server side of these tasks.
 //
 //   tools/call, tasks declared → the task; `tasks/get` returns its questions, `tasks/update` answers, `tasks/cancel`
@@ -78,7 +78,7 @@ class Refused extends Error {
   }
 }
 
-/** Tells whether a posted message has this protocol version. */
+/** Whether a posted message has this protocol version. */
 export function is2026(headers: Headers, message: unknown): boolean {
   if (headers.get('mcp-protocol-version') === VERSION_2026) return true;
   const checked = requestSchema.safeParse(message);
@@ -103,7 +103,7 @@ export async function answer2026(
       );
     const request = checked.data;
     checkHeaders(request, headers);
-    // A notification gets no response.
+    // A notification receives no response.
     if (request.id === undefined) return new Response(null, { status: 202 });
     const result = await resultFor(request, options, user, signal);
     return Response.json({ jsonrpc: '2.0', id, result });
@@ -267,7 +267,7 @@ async function called(
   }
 }
 
-/** Accepts the answers to open questions; other keys are ignored, as the protocol requires. */
+/** Accepts the answers to open questions. Other keys are ignored, as the protocol requires. */
 async function update(tasks: UserTasks, id: string, responses: Json): Promise<void> {
   const { questions } = viewOf(tasks, id);
   const read = questions.flatMap((question) =>
@@ -297,7 +297,7 @@ function baseOf(view: TaskView, { ttlMs, pollMs }: CheckedMcp): Json {
   const { id, status, message, createdAt, updatedAt } = view;
   return {
     taskId: id,
-    // A failed subagent is a tool failure: the status `failed` is reserved for protocol errors.
+    // A failed subagent is reported as a tool failure, because the status `failed` is reserved for protocol errors.
     status: status === 'failed' ? 'completed' : status,
     ...(message === null ? {} : { statusMessage: message }),
     createdAt: new Date(createdAt).toISOString(),

@@ -1,8 +1,9 @@
-// A journal wrapper that reports written entries, so that a server can respond after the write.
+// A journal wrapper that reports each entry once it is written, so that a server can wait for the write before it
+// responds.
 
 import { passedOn, type Journal, type JournalEntry } from '../../actors/ports/journal.ts';
 
-/** The entries that are written from now on. */
+/** The entries written from now on. */
 interface Begun {
   /** Resolves once a matching entry has been written. */
   kept(isIt: (entry: JournalEntry) => boolean): Promise<void>;

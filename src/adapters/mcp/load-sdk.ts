@@ -8,7 +8,7 @@ import type * as web from '@modelcontextprotocol/sdk/server/webStandardStreamabl
 import type * as types from '@modelcontextprotocol/sdk/types.js';
 import { ConfigurationError } from '../../values/errors.ts';
 
-/** An explicit type: an inferred type would copy all SDK schemas into the declarations. */
+/** The type is explicit because an inferred type would copy all SDK schemas into the declarations. */
 export type ServerSdk = typeof server & typeof web & typeof stdio & typeof types;
 
 export type ClientSdk = typeof client & typeof http & typeof types;

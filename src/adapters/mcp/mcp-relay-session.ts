@@ -1,16 +1,17 @@
-// One session with an MCP server's tool: the current call or task, and its input requests.
+// One session with a tool of an MCP server: the current call or task, and its input requests.
 //
-// Owns:     polling the task until its end, and asking a form's fields one by one.
-// Does not: execute the task, which continues at the server without a reader.
+// Owns:     polling the task until it ends, and asking for a form's fields one by one.
+// Does not: execute the task, which continues on the server even if no one reads its state.
 //
 // Invariants
-//   MCP-RELAY-1. A form is answered once, and accepted only on the user's words: a yes accepts exactly the form that
-//       the user saw.
-//   MCP-RELAY-2. Only the task's state ends the task; a lost connection does not.
-//   MCP-RELAY-3. A request that arrives after the turn's cancellation, or from another task, does not reach the user.
-//   MCP-RELAY-4. A task may wait for an answer although its question never arrived: a broken connection may have lost
-//       the question, and servers on the official SDK send it once. After the grace period, the session drops the
-//       connection and resumes the task on a new one.
+//   MCP-RELAY-1. A form is answered once, and it is accepted only on the basis of the user's words. A yes accepts
+//       exactly the form that the user saw.
+//   MCP-RELAY-2. Only the task's state ends the task. A lost connection does not.
+//   MCP-RELAY-3. A request does not reach the user if it arrives after the turn was cancelled or comes from another
+//       task.
+//   MCP-RELAY-4. A task may be waiting for an answer although its question never arrived: a broken connection may have
+//       lost the question, and servers built on the official SDK send it only once. After the grace period, the session
+//       drops the connection and resumes the task on a new one.
 
 import { z } from 'zod';
 import type {
@@ -44,11 +45,11 @@ import {
   type Heard,
 } from './remote-server.ts';
 
-/** The input for the tool call's arguments. */
+/** What the tool call's arguments are built from. */
 export interface McpPrompt {
   /** The subagent's instructions and task, or a later message to the subagent. */
   readonly text: string;
-  /** The subagent's task; absent if unknown. */
+  /** The subagent's task; absent if it is unknown. */
   readonly task?: RelayTask;
 }
 
@@ -56,7 +57,7 @@ interface McpRelaySessionOptions {
   readonly name: string;
   readonly tool: string;
   readonly argumentsOf: ((prompt: McpPrompt) => Readonly<Record<string, unknown>>) | null;
-  /** Connects; resumes the server session with this id if the server still has it. */
+  /** Connects, and resumes the server session with this id if the server still has the session. */
   connect(heard: Heard, sessionId: string | null): Promise<RemoteServer>;
   readonly start: RelayStart;
   readonly graceMs: number;
@@ -68,7 +69,7 @@ interface McpRelaySessionOptions {
 type EndReason = Extract<RelayEvent, { readonly type: 'turn_ended' }>['reason'];
 type Request = Extract<RelayEvent, { readonly type: 'permission' | 'question' }>;
 
-/** A turn: a call of the tool, from its arguments to its result. */
+/** A turn: a call to the tool, from its arguments to its result. */
 interface Turn {
   readonly number: number;
   taskId: string | null;
@@ -78,22 +79,22 @@ interface Turn {
   /** Task requests that arrived before the task id. */
   early: Asking[];
   progress: string;
-  /** Set while the task waits for an answer; null while it works. */
+  /** Set while the task is waiting for an answer; null while it is working. */
   wait: Wait | null;
-  /** The number of requests that had arrived when the task was last read. */
+  /** How many requests had arrived when the task was last read. */
   looked: number;
   isCancelling: boolean;
   readonly ended: PromiseWithResolvers<RelayRelease>;
 }
 
 interface Wait {
-  /** The task's status message: a new message means a new wait. */
+  /** The task's status message. A new message indicates a new wait. */
   readonly message: string;
-  /** The number of requests that had arrived before this wait. */
+  /** How many requests had arrived before this wait. */
   readonly after: number;
 }
 
-/** The bounds of the polling interval, whatever interval the server requests. */
+/** The limits for the polling interval, whatever interval the server requests. */
 const MIN_POLL_MS = 20;
 const MAX_POLL_MS = 60_000;
 /** The maximum number of requests that wait for their task id. */
@@ -111,14 +112,14 @@ export class McpRelaySession implements RelaySession {
   #server: RemoteServer | null = null;
   #tool: RemoteTool | null = null;
   #turn: Turn | null = null;
-  /** The current task, which a suspended session keeps. */
+  /** The current task, which is kept when the session is suspended. */
   #taskId: string | null = null;
   #turns = 0;
   #isOver = false;
   #wake: (() => void) | null = null;
   #isChanged = false;
   #cancelGrace: (() => void) | null = null;
-  /** Cancels the timer of a question that has not arrived. */
+  /** Cancels the timer for a question that has not arrived. */
   #cancelMute: (() => void) | null = null;
   #lettingGo: Promise<void> | null = null;
 
@@ -150,7 +151,7 @@ export class McpRelaySession implements RelaySession {
     void this.#call(this.#begin(null), text);
   }
 
-  /** The relay declares that it cannot steer. */
+  /** The relay declares that it does not support steering. */
   steer(): void {}
 
   answer(requestId: string, answer: RelayAnswer): void {
@@ -169,7 +170,7 @@ export class McpRelaySession implements RelaySession {
       graceMs,
     );
     if (turn.taskId !== null) void this.#cancel(turn.taskId);
-    // A call that creates a task ends once the task has an id.
+    // A call that creates a task ends as soon as the task has an id.
     else if (this.#tool?.isTask !== true) turn.calling.abort(new Error('cancelled'));
     this.#dropRequests();
   }
@@ -193,7 +194,7 @@ export class McpRelaySession implements RelaySession {
     const { name, start, over, connect, tool } = this.#options;
     const known = start.resume === undefined ? null : readSessionId('mcp', start.resume);
     if (start.resume !== undefined && !known) throw unknownSession(name, start.resume);
-    // The relay's key, and the server session's id if the server has sessions.
+    // The relay's key, and the id of the server session if the server has sessions.
     const [key = this.#conversation, ...rest] = known?.conversation.split('@') ?? [];
     const sessionId = rest.length > 0 ? rest.join('@') : null;
     const heard: Heard = {
@@ -241,7 +242,7 @@ export class McpRelaySession implements RelaySession {
     };
     let task = await look();
     if (task.status === 'input_required' && turn.asked.size === 0) {
-      // A server repeats the question unprompted, or never.
+      // A server either repeats the question unprompted or never repeats it.
       await this.#pause(graceMs);
       task = await look();
     }
@@ -376,7 +377,7 @@ export class McpRelaySession implements RelaySession {
       this.#stopMute();
       return;
     }
-    // The connection stays if the question has been answered, because the server may be working.
+    // The connection stays open if the question has been answered, because the server may be working.
     if (turn.asked.size > turn.wait.after || this.#open.size > 0) {
       turn.wait = { message, after: -1 };
       this.#stopMute();
@@ -451,7 +452,7 @@ export class McpRelaySession implements RelaySession {
     if (this.#turn === turn && result) answer(turn.isCancelling ? { action: 'cancel' } : result);
   }
 
-  /** Asks all fields of a form. MCP-RELAY-1 */
+  /** Asks for all fields of a form. MCP-RELAY-1 */
   async #fill(
     id: string,
     form: AskedForm,
@@ -509,7 +510,7 @@ export class McpRelaySession implements RelaySession {
     turn.ended.resolve('cancelled');
   }
 
-  /** Drops the server, which is unreachable or does not stop. */
+  /** Drops the server, because it is unreachable or does not stop. */
   #close(message: string): void {
     const turn = this.#turn;
     if (this.#isOver && !turn) return;
@@ -518,7 +519,7 @@ export class McpRelaySession implements RelaySession {
     this.#stopTimers();
     this.#send({ type: 'closed', message });
     this.#isOver = true;
-    // A session whose server does not stop is not resumed.
+    // If a server does not stop, its session is not resumed.
     void this.#letGo(turn?.isCancelling === true ? 'ended' : 'suspended');
     turn?.ended.resolve('killed');
   }
@@ -558,7 +559,7 @@ export class McpRelaySession implements RelaySession {
     this.#wake?.();
   }
 
-  /** Waits for a change, for at most this long. */
+  /** Waits for a change, but no longer than this. */
   async #pause(ms: number): Promise<void> {
     if (!this.#isChanged) {
       const { promise, resolve } = Promise.withResolvers<void>();
@@ -596,7 +597,7 @@ interface Consent {
   readonly no: FormResult;
 }
 
-/** Returns the consent question of a form that asks only yes or no; null for any other form. */
+/** Returns the approval question for a form that asks only for yes or no; null for any other form. */
 function consentIn(form: AskedForm): Consent | null {
   const { mode, requestedSchema, _meta } = form as AskedForm & {
     readonly _meta?: Readonly<Record<string, unknown>> | null;

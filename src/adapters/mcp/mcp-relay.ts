@@ -1,5 +1,5 @@
-// A relay to an MCP server's tool: each turn is a tool call, which runs as a task if the server supports tasks. The
-// tool runs at the server; a stdio transport starts the server as a local process.
+// A relay to a tool of an MCP server. Each turn is a tool call, which runs as a task if the server supports tasks. The
+// tool runs on the server. A stdio transport starts the server as a local process.
 //
 // Does not: offer sampling, roots or files to the server, open URLs for the user, or log in.
 
@@ -29,7 +29,7 @@ export interface McpRelayOptions {
   readonly fetch?: typeof globalThis.fetch;
   /**
    * Creates an SDK transport for one session, such as `() => new StdioClientTransport({ command, args })`. Supported
-   * with `2025-11-25` only.
+   * only with `2025-11-25`.
    */
   readonly transport?: () => Transport | Promise<Transport>;
   /** The protocol version, which determines how tasks work. @defaultValue '2025-11-25' */
@@ -40,9 +40,9 @@ export interface McpRelayOptions {
   readonly name?: string;
   /** The time limit for connecting and finding the tool, in milliseconds. @defaultValue 30000 */
   readonly startTimeoutMs?: number;
-  /** The time for the server to cancel a task before the relay abandons it, in milliseconds. @defaultValue 5000 */
+  /** How long the server may take to cancel a task before the relay gives up, in milliseconds. @defaultValue 5000 */
   readonly graceMs?: number;
-  /** The polling interval of a task in milliseconds, unless the server specifies one. @defaultValue 2000 */
+  /** How often a task is polled unless the server specifies an interval, in milliseconds. @defaultValue 2000 */
   readonly pollMs?: number;
   /** How long the server should keep a task, in milliseconds (2025-11-25). @defaultValue 86400000 */
   readonly ttlMs?: number;
@@ -84,7 +84,7 @@ export function mcpRelay(options: McpRelayOptions): Relay {
   return {
     name,
     loop: relayLoop,
-    // A task exists at the server. With 2025-11-25 a question has no id, and most servers send it once.
+    // The server keeps the task. With 2025-11-25, a question has no id, and most servers send it only once.
     capabilities: {
       openQuestionSurvives: protocol === '2026-07-28',
       resumes: true,
@@ -141,6 +141,6 @@ async function connect(
     return Remote2025.open(sdk, transport, { heard, ttlMs, signal, traceparent });
   };
   if (sessionId === null) return open(null);
-  // A restarted server does not know the session, but may still know its tasks.
+  // A server that has restarted does not know the session, but may still know its tasks.
   return open(sessionId).catch(() => open(null));
 }

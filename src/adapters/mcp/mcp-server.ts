@@ -1,4 +1,4 @@
-// Offers subagents to MCP clients: as tools that may be called as tasks, over streamable HTTP and stdio.
+// Offers subagents to MCP clients as tools that may be called as tasks, over streamable HTTP and stdio.
 //
 //   fetch ──▶ Host, Origin ──▶ authorize ─┬─▶ answer2026 ────────────────────────────┬─▶ the user's tasks
 //                                         └─▶ connection of this user ─┬─▶ server2025 ─┘
@@ -8,9 +8,9 @@
 // Does not: run tasks (`served-tasks.ts`), or listen on a port (the app does).
 //
 // Invariants
-//   MCP-SERVER-1. A request is refused if its Host or Origin is untrusted, or if `authorize` returns no user. Every
-//       request is authorized separately: a connection is invisible to other users.
-//   MCP-SERVER-2. No client message can make a handler throw, or end the process.
+//   MCP-SERVER-1. A request is refused if its Host or Origin is untrusted or `authorize` returns no user. Every request
+//       is authorized separately, and a connection is invisible to other users.
+//   MCP-SERVER-2. No message from a client can make a handler throw or end the process.
 
 import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -42,30 +42,30 @@ export interface McpStdioOptions {
 
 /** The connection to the client that started this program. */
 export interface McpStdio {
-  /** Resolves when the client has disconnected; its tasks continue. */
+  /** Resolves when the client has disconnected. Its tasks continue. */
   readonly closed: Promise<void>;
 }
 
-/** The server that `mcpServer` returns: it offers subagents as MCP tools. */
+/** The server that `mcpServer` returns. It offers subagents as MCP tools. */
 export interface McpServer {
-  /** The number of HTTP connections, and of users whose tasks are in memory. */
+  /** The number of HTTP connections, and the number of users whose tasks are in memory. */
   readonly size: { readonly connections: number; readonly users: number };
-  /** Handles a request in Hono, Next.js and other frameworks with web requests. Never rejects. */
+  /** Handles a request in Hono, Next.js and other frameworks that use web requests. Never rejects. */
   readonly fetch: (request: Request) => Promise<Response>;
   /**
-   * Like `fetch`, for `node:http`, Express, Fastify and Koa. For any other path it calls `next`, or responds with 404
+   * Like `fetch`, but for `node:http`, Express, Fastify and Koa. For any other path, calls `next`, or responds with 404
    * if `next` is absent.
    */
   readonly handle: (request: IncomingMessage, response: ServerResponse, next?: () => void) => void;
   /** Serves the client that started this program. */
   stdio(options?: McpStdioOptions): Promise<McpStdio>;
-  /** Ends all connections. The journal keeps the tasks, and the next server with the same name continues them. */
+  /** Ends all connections. The journal stores the tasks, and the next server with the same name continues them. */
   close(): Promise<void>;
 }
 
 /**
- * Serves subagents to MCP clients: protocol 2025-11-25, and over HTTP also 2026-07-28. Needs the package
- * `@modelcontextprotocol/sdk`. Continues the tasks of an earlier process at once.
+ * Serves subagents to MCP clients with protocol 2025-11-25, and over HTTP also with 2026-07-28. Needs the package
+ * `@modelcontextprotocol/sdk`. It continues the tasks of an earlier process at once.
  * @throws {ConfigurationError} `INVALID_OPTION`, `INVALID_SCHEMA`, `MISSING_DEPENDENCY` (rejects)
  */
 export async function mcpServer(options: McpServerOptions): Promise<McpServer> {
@@ -111,10 +111,10 @@ class Server implements McpServer {
   readonly #options: CheckedMcp;
   readonly #kept: KeptEntries;
   readonly #connections = new Map<string, Connection>();
-  /** Connections that are handling their first request; they count towards the limit. */
+  /** Connections that are handling their first request. They count towards the limit. */
   readonly #connecting = new Set<Connection>();
   readonly #tasks = new Map<string, OpenTasks>();
-  /** Tasks being unloaded; their scope can be opened again only afterwards. */
+  /** Tasks that are being unloaded. Their scope can be opened again only afterwards. */
   readonly #leaving = new Map<string, Promise<void>>();
   readonly #stdio = new Set<{ close(): Promise<void> }>();
   #stopSweep: () => void = () => undefined;
@@ -214,7 +214,7 @@ class Server implements McpServer {
       const answer = await connection.transport.handleRequest(
         method === 'POST' ? copyOf(request, text) : request,
       );
-      // A first request other than `initialize` leaves no connection.
+      // A first request other than `initialize` leaves no connection behind.
       if (known === null && connection.transport.sessionId === undefined) await connection.close();
       return answer;
     } catch (error) {
@@ -241,7 +241,7 @@ class Server implements McpServer {
     const tasks = this.#connected(user);
     const server = server2025(this.#sdk, this.#options, {
       use: tasks.use,
-      // A connection with a waiting request is not idle.
+      // A connection on which a request is waiting is not idle.
       async wait(work) {
         connection.busy += 1;
         try {
@@ -400,7 +400,7 @@ function valueOf(text: string): unknown {
   }
 }
 
-/** Returns a copy of the request with its body, which has already been read. */
+/** Returns a copy of the request that includes its body, which has already been read. */
 function copyOf(request: Request, body: string): Request {
   const { url, headers, signal } = request;
   return new Request(url, { method: 'POST', headers, signal, body });

@@ -13,11 +13,11 @@ import { aFunction, anObject, check, type ChecksOf } from '../../values/checks.t
 import { ConfigurationError } from '../../values/errors.ts';
 import { reporter } from '../../values/reporter.ts';
 
-/** A subagent that clients may call; its configuration names the tool. */
+/** A subagent that clients may call. Its configuration names the tool. */
 export interface McpSubagent {
   /** The subagent's configuration. */
   readonly config: SubagentConfig;
-  /** The tool's description, which the client's model reads to choose a tool. */
+  /** The tool's description, which the client's model uses to choose a tool. */
   readonly description: string;
 }
 
@@ -61,16 +61,16 @@ export const defaultMcpLimits: McpLimits = {
 export interface McpServerOptions {
   /** The subagents that clients may call, one tool for each. */
   readonly subagents: readonly McpSubagent[];
-  /** The runtime, whose journal keeps the tasks: with a durable journal they survive a crash. */
+  /** The runtime, whose journal stores the tasks. With a durable journal, they survive a crash. */
   readonly runtime: Runtime;
-  /** The model for subagent configurations without a model. */
+  /** The model for subagents whose configuration has no model. */
   readonly model?: LanguageModel;
   /**
-   * Returns the user whose tasks an HTTP request may see; null refuses the request.
+   * Returns the user whose tasks an HTTP request may see. If it returns null, the request is refused.
    * @defaultValue every HTTP request is refused
    */
   readonly authorize?: (request: McpAuthorizeRequest) => string | null | Promise<string | null>;
-  /** The server's name for clients; the journal keeps the tasks under this name. @defaultValue 'offstage' */
+  /** The server's name for clients. The journal stores the tasks under this name. @defaultValue 'offstage' */
   readonly name?: string;
   /** The server's description for clients. */
   readonly instructions?: string;
@@ -83,13 +83,13 @@ export interface McpServerOptions {
   readonly origins?: readonly string[];
   /** The accepted host names in `Host`; `*` allows any. @defaultValue localhost, and the hosts in `origins` */
   readonly hosts?: readonly string[];
-  /** How long a task's result is kept after its end, in milliseconds. @defaultValue 86_400_000 */
+  /** How long a task's result is kept after the task has ended, in milliseconds. @defaultValue 86_400_000 */
   readonly ttlMs?: number;
-  /** The interval at which clients should poll a task, in milliseconds. @defaultValue 1000 */
+  /** How often clients should poll a task, in milliseconds. @defaultValue 1000 */
   readonly pollMs?: number;
   /** The server's limits. @defaultValue the defaults of `McpLimits` */
   readonly limits?: Partial<McpLimits>;
-  /** Called with errors that are hidden from clients. @defaultValue such errors are dropped */
+  /** Called with errors whose details are hidden from clients. @defaultValue such errors are ignored */
   readonly onError?: (error: unknown, where: string) => void;
 }
 
@@ -139,7 +139,7 @@ export interface ServedTool {
   readonly description: string;
   readonly schema: Schema;
   readonly inputSchema: Readonly<Record<string, unknown>>;
-  /** Whether the tool has the single argument `task`, because the subagent has no schema. */
+  /** Whether the tool has only the argument `task`, because the subagent has no schema. */
   readonly takesWords: boolean;
 }
 

@@ -1,5 +1,5 @@
-// An external server with protocol 2025-11-25, through the official SDK's client: the client polls `tasks/get`, and the
-// server sends questions as requests while `tasks/result` waits.
+// An external server with protocol 2025-11-25, accessed through the official SDK's client. The client polls
+// `tasks/get`, and the server sends questions as requests while `tasks/result` is waiting.
 
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
@@ -26,7 +26,7 @@ import { OFFSTAGE_VERSION } from '../../values/version.ts';
 
 const RELATED = 'io.modelcontextprotocol/related-task';
 const VERSION = '2025-11-25';
-/** The maximum timer value: a task has no deadline at this level. */
+/** The maximum timer value, because a task has no deadline at this level. */
 const NEVER = 2_147_483_647;
 
 const anything = z.looseObject({});
@@ -48,7 +48,7 @@ export class Remote2025 implements RemoteServer {
   readonly #heard: Heard;
   readonly #ttlMs: number;
   readonly #traceparent: Remote2025Options['traceparent'];
-  /** The pending `tasks/result` requests, by task: questions arrive only while such a request is pending. */
+  /** The pending `tasks/result` requests, by task. Questions arrive only while such a request is pending. */
   readonly #results = new Map<string, Promise<CallResult>>();
   readonly #over = new AbortController();
   #asked = 0;
@@ -66,7 +66,7 @@ export class Remote2025 implements RemoteServer {
     try {
       await server.#client.connect(transport, { timeout: NEVER, signal });
       if (isKnown) {
-        // A resumed session is not initialized again: the response shows whether the server still has the session.
+        // A resumed session is not initialized again. The response shows whether the server still has the session.
         transport.setProtocolVersion?.(VERSION);
         await server.#client.ping({ timeout: NEVER, signal });
       }
@@ -137,7 +137,7 @@ export class Remote2025 implements RemoteServer {
 
   async close(why: 'ended' | 'suspended'): Promise<void> {
     this.#over.abort(new Error('released'));
-    // Ends the session at an HTTP server that has sessions; other servers refuse the request.
+    // Ends the session with an HTTP server that has sessions. Other servers refuse the request.
     const { transport } = this.#client;
     if (why === 'ended' && transport instanceof this.#sdk.StreamableHTTPClientTransport)
       await transport.terminateSession().catch(() => {});
@@ -165,7 +165,7 @@ export class Remote2025 implements RemoteServer {
     waiting.then(
       () => this.#heard.changed(),
       (error: unknown) => {
-        // The task's state decides; the next regular poll waits for the result again.
+        // The task's state is what counts. The next regular poll waits for the result again.
         if (this.#results.get(taskId) === waiting) this.#results.delete(taskId);
         if (!(error instanceof Refusal) && !this.#over.signal.aborted) this.#heard.report(error);
       },

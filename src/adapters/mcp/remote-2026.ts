@@ -1,4 +1,4 @@
-// An external server with protocol 2026-07-28 and its tasks extension: each request is an independent POST, and the
+// An external server with protocol 2026-07-28 and its tasks extension. Each request is an independent POST, and the
 // task contains its questions.
 
 import { z } from 'zod';
@@ -63,7 +63,7 @@ export function remote2026(options: Remote2026Options): RemoteServer {
   const sessionId = null;
   let requests = 0;
 
-  /** Waits until all requests of one round are answered. */
+  /** Waits until all requests of one round have been answered. */
   async function answers(
     round: number,
     asked: InputRequests,
@@ -106,7 +106,7 @@ export function remote2026(options: Remote2026Options): RemoteServer {
   }
 
   function update(taskId: string, key: string, result: FormResult): void {
-    // A cancelled task needs no answer, and a late answer would let it continue.
+    // A cancelled task needs no answer, and a late answer would let the task continue.
     if (result.action === 'cancel') return;
     const { heard } = options;
     ask('tasks/update', { taskId, inputResponses: { [key]: result } }).then(
@@ -191,7 +191,7 @@ export function remote2026(options: Remote2026Options): RemoteServer {
     async cancel(taskId) {
       await ask('tasks/cancel', { taskId });
     },
-    /** This server's requests ended with the session. */
+    /** Requests to this server ended with the session. */
     async close() {},
   };
 }
@@ -207,7 +207,7 @@ async function bodyOf(response: Response): Promise<string> {
   return text + decoder.decode();
 }
 
-/** Finds a request's response in the body, which is one message or an event stream. */
+/** Finds the response to a request in the body, which is either one message or an event stream. */
 function messageIn(text: string, type: string, id: number, status: number) {
   const isStream = type.startsWith('text/event-stream');
   const messages = isStream

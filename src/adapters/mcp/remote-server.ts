@@ -1,5 +1,5 @@
-// An external server whose tool does a subagent's work: the interface for the relay, implemented for both protocol
-// versions. The implementations only transfer requests: `mcp-relay-session.ts` decides.
+// An external server whose tool does a subagent's work: the interface that the relay uses, implemented for both
+// protocol versions. The implementations only transfer requests: `mcp-relay-session.ts` decides.
 
 import { z } from 'zod';
 import { messageOf } from '../../values/errors.ts';
@@ -13,11 +13,11 @@ export interface FormResult {
 
 /** The server's request for input. */
 export interface Asking {
-  /** Unique among the task's requests. */
+  /** Unique among the requests of the task. */
   readonly key: string;
   readonly form: AskedForm;
   answer(result: FormResult): void;
-  /** Aborts when the server no longer waits. */
+  /** Aborted when the server is no longer waiting. */
   readonly signal?: AbortSignal;
 }
 
@@ -27,7 +27,7 @@ export interface RemoteTask {
   readonly message: string;
   /** The polling interval that the server requests, in milliseconds. */
   readonly pollMs: number | null;
-  /** The result of an ended task. */
+  /** The result of a task that has ended. */
   readonly result: CallResult | null;
 }
 
@@ -44,10 +44,10 @@ export interface RemoteTool {
 
 /** One session's connection to a server. */
 export interface RemoteServer {
-  /** The server's session id, if the server has sessions: some servers keep tasks only within a session. */
+  /** The server's session id if the server has sessions. Some servers keep tasks only within a session. */
   readonly sessionId: string | null;
   tools(signal: AbortSignal): Promise<readonly RemoteTool[]>;
-  /** Calls the tool. Resolves when the task has an id; for a tool without task support, when the call has ended. */
+  /** Calls the tool. Resolves when the task has an id or, for a tool without task support, when the call has ended. */
   call(
     tool: RemoteTool,
     args: Readonly<Record<string, unknown>>,
@@ -56,11 +56,11 @@ export interface RemoteServer {
   /** Reads a task. Its input requests arrive through `asked`. */
   look(taskId: string, signal: AbortSignal): Promise<RemoteTask>;
   cancel(taskId: string): Promise<void>;
-  /** `suspended`: the session will resume later, possibly in another process. */
+  /** `suspended`: the session will be resumed later, possibly in another process. */
   close(why: 'ended' | 'suspended'): Promise<void>;
 }
 
-/** Callbacks for unsolicited server messages. */
+/** Callbacks for unsolicited messages from the server. */
 export interface Heard {
   asked(taskId: string | null, asking: Asking): void;
   /** Called when the task has changed and should be read. */
@@ -70,7 +70,7 @@ export interface Heard {
   report(error: unknown): void;
 }
 
-/** The server refused a request over a working connection. */
+/** The server refused a request, but the connection works. */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
 }
@@ -116,7 +116,7 @@ export const taskSchema = z.looseObject({
   statusMessage: z.string().nullish(),
 });
 
-/** Parses a server message. @throws {Error} whose message names what was expected. */
+/** Parses a message from the server. @throws {Error} whose message names what was expected. */
 export function read<Schema extends z.ZodType>(schema: Schema, given: unknown): z.output<Schema> {
   const { success, data, error } = schema.safeParse(given);
   if (success) return data;

@@ -1,13 +1,13 @@
-// One user's tasks: subagents of a separate service, stored in the user's scope of the journal. A task is a subagent
-// and has its id. This file does not depend on a protocol version.
+// One user's tasks. They are subagents of a separate service, stored in the user's scope of the journal. A task is a
+// subagent and has its id. This file does not depend on a protocol version.
 //
 // Owns:     the user's service and its open questions.
 // Does not: know clients or messages.
 //
 // Invariants
-//   MCP-TASKS-1. A task or answer is confirmed to the client only after it is in the journal.
-//   MCP-TASKS-2. To a client, other users' tasks do not exist.
-//   MCP-TASKS-3. An answer that does not fit its question changes nothing.
+//   MCP-TASKS-1. A task or answer is confirmed to the client only after it has been written to the journal.
+//   MCP-TASKS-2. For a client, other users' tasks do not exist.
+//   MCP-TASKS-3. An answer that does not match its question changes nothing.
 
 import type { Subscription } from 'rxjs';
 import { propertiesOf } from '../../values/json.ts';
@@ -38,7 +38,7 @@ import type { KeptEntries } from './kept-entries.ts';
 export interface TaskQuestion {
   /** Unique within its task. */
   readonly requestId: string;
-  /** `input`: the subagent asks for text from the program that started the task. */
+  /** `input`: the subagent is asking the program that started the task for text. */
   readonly kind: 'question' | 'approval' | 'input';
   readonly text: string;
   readonly options: readonly QuestionOption[];
@@ -56,7 +56,7 @@ export interface TaskView {
   /** Milliseconds since 1970. */
   readonly createdAt: number;
   readonly updatedAt: number;
-  /** Empty after the task has ended. */
+  /** Empty once the task has ended. */
   readonly questions: readonly TaskQuestion[];
   readonly outcome: Outcome | null;
 }
@@ -114,14 +114,14 @@ export class UserTasks {
     this.#notify();
   }
 
-  /** Tells whether a task is running. */
+  /** Whether a task is running. */
   get isBusy(): boolean {
     return this.#service.list(THE_LEAD).length > 0;
   }
 
   /**
-   * Starts a task; resolves with the task id once the task is in the journal. `meta`: the request's `_meta`, which may
-   * contain the client's trace context (SEP 414).
+   * Starts a task. Resolves with the task id once the task is in the journal. `meta`: the `_meta` of the request, which
+   * may contain the client's trace context (SEP 414).
    * @throws {OffstageError} why the task was rejected
    */
   async start(name: string, task: SubagentTask, meta: Meta = {}): Promise<string> {
@@ -148,7 +148,7 @@ export class UserTasks {
     }
   }
 
-  /** Returns a task; null if it does not exist, belongs to another user, or ended more than `ttlMs` ago. */
+  /** Returns a task; null if the task does not exist, belongs to another user, or ended more than `ttlMs` ago. */
   view(id: string): TaskView | null {
     return this.list().find((task) => task.id === id) ?? null;
   }
@@ -169,8 +169,8 @@ export class UserTasks {
   }
 
   /**
-   * Answers a question, or records (null) that the user does not answer; resolves once this is in the journal. `gone`:
-   * the question is not open.
+   * Answers a question, or records (null) that the user does not answer it. Resolves once this is in the journal.
+   * `gone`: the question is not open.
    * @throws {ProtocolError} `INVALID_ANSWER`, `NOT_ALLOWED`
    */
   async answer(
@@ -205,7 +205,7 @@ export class UserTasks {
     }
   }
 
-  /** Records that a client has received the result, which is then kept for `ttlMs`. */
+  /** Records that a client has received the result, which is kept for `ttlMs` from then on. */
   returned(id: string): void {
     this.#service.delivered(id);
   }
@@ -215,7 +215,7 @@ export class UserTasks {
     return this.#service.cancel(id, THE_LEAD, 'cancelled by the client', this.#by);
   }
 
-  /** Resolves when the task has ended or is unknown. */
+  /** Resolves when the task has ended, or at once if it is unknown. */
   async whenEnded(id: string, signal: AbortSignal): Promise<void> {
     for (;;) {
       const changed = this.changed();
@@ -224,7 +224,7 @@ export class UserTasks {
     }
   }
 
-  /** Resolves at the next change of any task. */
+  /** Resolves at the next change to any task. */
   changed(): Promise<void> {
     return this.#changed.promise;
   }
@@ -272,7 +272,7 @@ export class UserTasks {
     const work = (): Promise<void> =>
       new Promise((resolve) => {
         void begun.kept(isIt).then(resolve);
-        // An ended task may write no more entries.
+        // A task that has ended may write no more entries.
         this.whenEnded(taskId, over.signal).then(resolve, () => undefined);
       });
     const late = (): Error =>

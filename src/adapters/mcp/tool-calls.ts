@@ -1,5 +1,5 @@
-// A tool call and its task as both protocol versions share them: the arguments, waiting for the end, the result, and
-// errors.
+// A tool call and its task, in the parts that both protocol versions share: the arguments, waiting for the end, the
+// result, and errors.
 
 import { validateWith } from '../../actors/model/schema.ts';
 import type { Scheduler } from '../../actors/ports/environment.ts';
@@ -11,7 +11,7 @@ import { answerIn } from './forms.ts';
 import type { CheckedMcp } from './options.ts';
 import type { TaskQuestion, TaskView, UserTasks } from './served-tasks.ts';
 
-/** The `_meta` key that names a message's task. */
+/** The `_meta` key that names the task of a message. */
 export const RELATED_TASK = 'io.modelcontextprotocol/related-task';
 
 /**
@@ -48,7 +48,7 @@ export interface CallResult {
   readonly isError: boolean;
 }
 
-/** Returns the result of an ended call. */
+/** Returns the result of a call that has ended. */
 export function resultOf({ outcome, status, message }: TaskView): CallResult {
   if (outcome?.status !== 'completed') {
     const { partial = '' } = outcome ?? {};
@@ -75,11 +75,11 @@ export function failedCall(text: string): CallResult {
   return { content: [{ type: 'text', text }], isError: true };
 }
 
-/** The client whose call waits for the task. */
+/** The client whose call is waiting for the task. */
 export interface Caller {
   /** Asks the user; null if this client cannot ask. Rejects if the client has disconnected. */
   readonly ask: ((question: TaskQuestion, signal: AbortSignal) => Promise<unknown>) | null;
-  /** Whether questions remain open for another client if `ask` is null. Otherwise such questions end unanswered. */
+  /** If `ask` is null: whether questions stay open for another client. Otherwise, such questions end unanswered. */
   readonly leavesOpen: boolean;
   /** Called on each change and at least every 15 s, because clients may abort a request that is silent for 60 s. */
   progressed(message: string): void;
@@ -89,12 +89,12 @@ export interface Caller {
 
 const PROGRESS_MS = 15_000;
 
-/** The number of times that a client may try to send a valid answer. */
+/** How many times a client may try to send a valid answer. */
 const MAX_ATTEMPTS = 3;
 
 /**
- * Follows a task to its end, and asks the client the task's questions. If two calls follow the same task, both ask, and
- * the first answer is used.
+ * Follows a task until it ends, and asks the client the task's questions. If two calls follow the same task, both ask,
+ * and the first answer is used.
  */
 export async function follow(
   tasks: UserTasks,

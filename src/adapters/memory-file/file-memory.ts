@@ -1,15 +1,17 @@
-// Memory in a file, for one process: small, readable, and crash-safe.
+// Memory in a file for one process. It is small, readable and crash-safe.
 //
-// Owns:     the order of reads and writes. The first use reads the file.
-// Does not: share the file: a second process, or a second store on the same path, would overwrite the first one's changes.
+// Owns:     the order of reads and writes. The file is read on first use.
+// Does not: share the file. A second process, or a second store on the same path, would overwrite the changes of the
+//           first.
 //
 // Invariants
-//   FILE-MEMORY-1. A change becomes visible, and `remember` resolves, only after the change is on disk.
-//   FILE-MEMORY-2. Changes apply in call order; pending changes are written together.
-//   FILE-MEMORY-3. A change that cannot be written is undone and rejects; later changes continue.
-//   FACT-FILE-1. A write replaces the file by renaming a complete new file that is already on disk: a crash leaves either
-//       the old or the new content, never a mix.
-//   FACT-FILE-2. A malformed file is refused with its name and line, and is never changed.
+//   FILE-MEMORY-1. A change becomes visible, and `remember` resolves, only once the change is on disk.
+//   FILE-MEMORY-2. Changes apply in call order, and pending changes are written together.
+//   FILE-MEMORY-3. If a change cannot be written, it is undone and its call rejects. Later changes continue.
+//   FACT-FILE-1. A write replaces the file by renaming a complete new file that is already on disk. A crash leaves
+//       either the old or the new content, never a mixture.
+//   FACT-FILE-2. A malformed file is rejected with an error that names the file and line, and the file is never
+//       changed.
 
 import { mkdir, open, readFile, rename, stat } from 'node:fs/promises';
 import { resolve, dirname } from 'node:path';
@@ -31,7 +33,7 @@ import { ConfigurationError, messageOf, ProviderError } from '../../values/error
 
 /** The options of `fileMemory`. */
 export interface FileMemoryOptions {
-  /** The file's path; its folder is created if necessary. Relative paths start at the working directory. */
+  /** The file's path. Its folder is created if necessary. Relative paths are resolved from the working directory. */
   readonly path: string;
   /** The memory limits. @defaultValue the defaults of `MemoryLimits` */
   readonly limits?: Partial<MemoryLimits>;
@@ -47,13 +49,13 @@ const optionsSchema = z.strictObject({
 
 interface Change {
   readonly apply: (table: FactTable) => FactTable;
-  /** Resolves with whether the change had an effect. */
+  /** Resolves to whether the change had an effect. */
   readonly resolve: (changed: boolean) => void;
   readonly reject: (error: unknown) => void;
 }
 
 /**
- * Creates a memory store in a file. A file error rejects the current call; later calls try again.
+ * Creates a memory store in a file. A file error rejects the current call. Later calls try again.
  * @throws {ConfigurationError} if a limit is not a positive whole number
  */
 export function fileMemory(options: FileMemoryOptions): MemoryStore {
@@ -88,7 +90,7 @@ export function fileMemory(options: FileMemoryOptions): MemoryStore {
         draft = next;
         settle.push(() => change.resolve(changed));
       } catch (error) {
-        // Only this change is refused (memory full, or not a fact); the rest of the batch continues.
+        // Only this change is rejected (the memory is full, or this is not a fact). The rest of the batch continues.
         change.reject(error);
       }
     }
@@ -134,14 +136,14 @@ export function fileMemory(options: FileMemoryOptions): MemoryStore {
 }
 
 /**
- * Reads the facts; none if the file does not exist.
+ * Returns the facts in the file, or no facts if the file does not exist.
  * @throws {ConfigurationError} `MEMORY_FILE_CORRUPT` if a line is not a fact, {ProviderError} `MEMORY_FILE_UNREADABLE`
  *   if the file cannot be read
  */
 async function readFacts(path: string): Promise<FactTable> {
   let content: string;
   try {
-    // Reading a pipe or device would not end, and a write would replace it with a file.
+    // Reading a pipe or device would never end, and a write would replace it with a file.
     if (!(await stat(path)).isFile()) throw new Error('expected a regular file');
     content = await readFile(path, 'utf8');
   } catch (error) {
@@ -171,7 +173,7 @@ async function writeFacts(path: string, table: FactTable): Promise<void> {
     for (const fact of facts.values()) content += `${JSON.stringify(fact)}\n`;
   }
   const folder = dirname(path);
-  // Only one writer runs at a time, so one temporary name suffices; a leftover of a crash is overwritten.
+  // Only one writer runs at a time, so one temporary name is enough. A file left over from a crash is overwritten.
   const draft = `${path}.tmp`;
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -212,7 +214,7 @@ function corrupt(where: string, problem: string, cause: unknown): ConfigurationE
   );
 }
 
-/** Makes the rename itself durable, if the system can sync a folder. */
+/** Makes the rename itself durable if the system can sync a folder. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r').catch(() => null);
   if (!handle) return;

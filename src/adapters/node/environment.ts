@@ -1,24 +1,24 @@
 // The host's real time and randomness: Node.js, or a browser and its workers. No other module provides time or randomness.
 //
-//   ENVIRONMENT-1. This module uses only globals, and imports no Node.js module: `import 'offstage'` works in each of these
-//       hosts.
-//   ENVIRONMENT-2. The clock never goes back and never stands still: after the wall clock is set back, this clock continues
-//       with the monotonic clock. A clock that stood still would stretch every measured pause by the same time, and block
-//       deliveries.
+//   ENVIRONMENT-1. This module uses only globals and imports no Node.js module: `import 'offstage'` works in each of
+//       these hosts.
+//   ENVIRONMENT-2. The clock never goes back and never stands still. If the wall clock is set back, this clock
+//       continues with the monotonic clock. If the clock stood still, every measured pause would become longer by that
+//       time, and deliveries would be blocked.
 
 import { toBase64 } from '../../values/base64.ts';
 import type { Environment } from '../../actors/ports/environment.ts';
 
-/** Node sets a longer delay to 1 ms. Source: nodejs.org, `setTimeout` (2026). */
+/** Node.js reduces a longer delay to 1 ms. Source: nodejs.org, `setTimeout` (2026). */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 /** 9 bytes. */
 const ID_CHARACTERS = 12;
 /** The maximum number of finished tasks kept in the lane. */
 const LONGEST_TAIL = 256;
-/** Random bytes are generated for this many ids at once: a call per id would dominate its cost. */
+/** Random bytes are generated for this many ids at once, because a call per id would account for most of its cost. */
 const IDS_IN_POOL = 256;
 
-/** Runs a task in a later event loop turn; returns a function that cancels the task. */
+/** Runs a task in a later turn of the event loop, and returns a function that cancels the task. */
 type Soon = (task: () => void, isBackground: boolean) => () => void;
 
 const soonInNode: Soon = (task, isBackground) => {
@@ -28,8 +28,8 @@ const soonInNode: Soon = (task, isBackground) => {
 };
 
 /**
- * Browsers lack `setImmediate`, and stretch a nested 0 ms timer to 4 ms (in a hidden tab to 1 s), so a message triggers
- * each task.
+ * Browsers have no `setImmediate`, and extend a nested 0 ms timer to 4 ms (in a hidden tab, to 1 s). Each task is
+ * therefore triggered by a message.
  */
 function soonByMessages(): Soon {
   const { port1, port2 } = new MessageChannel();
@@ -53,11 +53,11 @@ export function nodeEnvironment(): Environment {
   let lastTicks = 0;
   let lane: (() => void)[] = [];
   let next = 0;
-  // Each event loop turn runs one task, so that timers and sockets run in between.
+  // Each turn of the event loop runs one task, so that timers and sockets run in between.
   const runOne = (): void => {
     const task = lane[next++];
     if (next < lane.length) soon(runOne, false);
-    // Finished tasks are removed in bulk: a lane that is never empty must not accumulate them.
+    // Finished tasks are removed in bulk, because a lane that is never empty must not accumulate them.
     if (next === lane.length || next === LONGEST_TAIL) {
       lane = lane.slice(next);
       next = 0;
@@ -78,7 +78,7 @@ export function nodeEnvironment(): Environment {
     },
     scheduler: {
       schedule(task, delayMs, { isBackground = false } = {}) {
-        // Node runs a 0 ms timer after 1 ms, so an immediate task uses no timer.
+        // Node.js runs a 0 ms timer after 1 ms, so an immediate task uses no timer.
         if (delayMs <= 0) return soon(task, isBackground);
         // In a browser, a timer is a number.
         let timer: NodeJS.Timeout | number;
@@ -102,7 +102,8 @@ export function nodeEnvironment(): Environment {
         if (pool === '') pool = urlText(crypto.getRandomValues(bytes));
         const id = pool.slice(0, ID_CHARACTERS);
         pool = pool.slice(ID_CHARACTERS);
-        // `join` instead of a concatenation: V8 keeps a concatenation as a tree, which would hold the whole pool.
+        // Uses `join` rather than concatenation: V8 stores a concatenation as a tree, which would keep the whole pool
+        // in memory.
         return [prefix, id].join('_');
       },
     },

@@ -1,7 +1,9 @@
-// Large job texts in a folder that both ends can access: the claims of `packedEngine` on one machine or a shared disk.
+// Stores large job texts in a folder that both ends can access. These are the claims of `packedEngine` on one machine
+// or a shared disk.
 //
 // Invariants
-//   FILE-CLAIMS-1. A text exists completely or not at all: it is written under a temporary name and then renamed.
+//   FILE-CLAIMS-1. A text exists completely or not at all, because it is written under a temporary name and then
+//       renamed.
 //   FILE-CLAIMS-2. No reference leads to a file outside the folder.
 
 import { createHash, randomUUID } from 'node:crypto';
@@ -14,7 +16,7 @@ import { check } from '../../values/checks.ts';
 
 /** The options of `fileClaims`. */
 export interface FileClaimsOptions {
-  /** The folder, which is created if necessary. Relative paths start at the working directory. */
+  /** The folder, which is created if necessary. Relative paths are resolved from the working directory. */
   readonly directory: string;
 }
 
@@ -35,9 +37,9 @@ const optionsSchema = z.strictObject({
     .refine((path) => !path.includes('\0'), 'expected a path without \\0'),
 });
 
-/** The maximum length of a file name segment; file systems allow 255 bytes. A longer name is split into folders. */
+/** The maximum length of a file name segment. File systems allow 255 bytes. A longer name is split into folders. */
 const PART_CHARS = 200;
-/** A longer reference ends in a digest, because a path may have 4,096 bytes. */
+/** A longer reference ends in a digest, because a path can have at most 4,096 bytes. */
 const MAX_PARTS = 12;
 
 /**
@@ -80,7 +82,7 @@ export function fileClaims(options: FileClaimsOptions): FileClaims {
   };
 }
 
-/** FILE-CLAIMS-2. Folder names differ from file names. */
+/** FILE-CLAIMS-2. Folder names are distinct from file names. */
 function pathOf(reference: string): string {
   const parts = partsOf(encoded(reference));
   if (parts.length > MAX_PARTS) {
@@ -99,7 +101,7 @@ function partsOf(name: string): string[] {
   return parts;
 }
 
-/** An encoded name never starts with a dot (temporary files do), and never contains a plus (folders do). */
+/** An encoded name never starts with a dot (temporary files do) and never contains a plus sign (folders do). */
 function encoded(reference: string): string {
   return encodeURIComponent(reference.toWellFormed()).replaceAll('.', '%2E').replaceAll('*', '%2A');
 }

@@ -1,26 +1,28 @@
-// Adds texts to the model's context within the protocol's limits: during a session in appends of at most 500 tokens; the
-// earlier conversation in a session's first event, as at most 128 messages and 8,192 tokens.
+// Adds texts to the model's context within the protocol's limits. During a session, a text is sent in appends of at
+// most 500 tokens. The earlier conversation is sent in the session's first event, as at most 128 messages and 8,192
+// tokens.
 //
-// The server counts tokens and rejects texts that are too long. This file has no tokenizer and overestimates the token
-// count, so that a piece may be smaller than necessary but is not rejected. For prose and code, the estimate is nearly
-// twice the count of OpenAI's tokenizers; only random letters may be underestimated.
+// The server counts tokens and rejects texts that are too long. This file has no tokenizer and overestimates the number
+// of tokens, so a piece may be smaller than necessary but is not rejected. For prose and code, the estimate is nearly
+// twice the count of OpenAI's tokenizers. Only random letters may be underestimated.
 //
-// Owns:     event ids, the appends without a response, and which appends form one text. It does not conclude that a text
-//           was spoken: the server's acceptance does not prove it.
+// Owns:     event ids, the appends that have no response yet, and which appends make up one text. It does not conclude
+//           that a text was spoken, because the server's acceptance does not prove it.
 //
-// APPENDS-1. A text of several appends counts as accepted when its last append is, and as rejected when any append is. Its
-//     ticket is the event id of the last append.
-// APPENDS-2. Some servers do not name the append in a response: the response then applies to the oldest append of its
+// APPENDS-1. A text of several appends counts as accepted when its last append is accepted, and as rejected when any
+//     append is rejected. Its ticket is the event id of the last append.
+// APPENDS-2. Some servers do not name the append in a response. The response then applies to the oldest append of its
 //     channel.
 // APPENDS-4. Each append of a quotation starts like the first one, so that no piece looks like unquoted text.
-// APPENDS-3. Texts that the model must remember are stored until the server accepts them, so that a resumed session
-//     receives them again.
+// APPENDS-3. Texts that the model must remember are stored until the server accepts them, so that they can be sent
+//     again to a resumed session.
 //
-// HISTORY-1. The newest messages are kept whole and in order; only the very newest message may be cut.
-// HISTORY-2. If messages were omitted, the first one states how many.
+// HISTORY-1. The newest messages are kept whole and in order. Only the very newest message may be cut.
+// HISTORY-2. If messages were omitted, the first message says how many.
 //
-// TOKENS-1. No piece is estimated above its limit; the joined pieces equal the text, except for white space at the cuts.
-// TOKENS-2. A cut is at a sentence end if one fits, else between words, else between characters.
+// TOKENS-1. No piece is estimated to exceed its limit. The joined pieces equal the text, except for white space at the
+//     cuts.
+// TOKENS-2. A cut is made at the end of a sentence if one fits, otherwise between words, otherwise between characters.
 
 import { shortNameOf, type NoteWriter, unmarkedNotes } from '../../actors/notes/note-marks.ts';
 import { note, sentence } from '../../actors/notes/note.ts';
@@ -30,21 +32,21 @@ import { append, type AppendChannel, type HistoryMessage } from './wire.ts';
 
 export type AppendEvent = ReturnType<typeof append>;
 
-/** The maximum number of pieces per text: a longer text would push the conversation out of the model's context. */
+/** The maximum number of pieces per text. A longer text would push the conversation out of the model's context. */
 const MAX_PIECES = 16;
 const MAX_PENDING = 512;
 
 interface Pending {
   readonly channel: AppendChannel;
   readonly ticket: string;
-  /** The text to repeat in a resumed session (APPENDS-3); null if repetition is not needed. */
+  /** The text to send again in a resumed session (APPENDS-3); null if this is not needed. */
   readonly memory: string | null;
 }
 
 export class Appends {
   readonly #newEventId: () => string;
   readonly #notes: NoteWriter;
-  /** The appends without a response, by event id, oldest first. */
+  /** The appends that have no response yet, by event id, oldest first. */
   readonly #pending = new Map<string, Pending>();
 
   constructor(newEventId: () => string, notes: NoteWriter) {
@@ -58,8 +60,8 @@ export class Appends {
   }
 
   /**
-   * Returns the events for this text; none if it is only white space. `isKept`: the model must remember the text
-   * (APPENDS-3).
+   * Returns the events for this text, or no events if the text is only white space. `isKept`: whether the model must
+   * remember the text (APPENDS-3).
    */
   say(
     channel: AppendChannel,
@@ -80,7 +82,7 @@ export class Appends {
     return events;
   }
 
-  /** Records the acceptance of an append. @returns the text's ticket if all its appends are accepted */
+  /** Records that an append was accepted. @returns the text's ticket if all appends of the text have been accepted */
   accepted(channel: AppendChannel, clientEventId: string | null | undefined): string | null {
     const eventId = clientEventId ?? this.#oldestOf(channel);
     const pending = eventId === null ? undefined : this.#pending.get(eventId);
@@ -89,7 +91,7 @@ export class Appends {
     return pending.ticket === eventId ? eventId : null;
   }
 
-  /** Records the rejection of an append. @returns the text's ticket */
+  /** Records that an append was rejected. @returns the text's ticket */
   refused(clientEventId: string): string | null {
     const pending = this.#pending.get(clientEventId);
     this.#pending.delete(clientEventId);
@@ -105,7 +107,7 @@ export class Appends {
 const OPENER = /^\[(?:note|data) [^\]\s]+\] /gm;
 const MAX_OPENER_TOKENS = 32;
 
-/** Splits a text into pieces; a quotation that is too long continues in the next piece as the same quotation. */
+/** Splits a text into pieces. A quotation that is too long continues in the next piece as the same quotation. */
 function piecesOf(text: string): readonly string[] {
   if (estimateTokens(text) <= MAX_APPEND_TOKENS) return splitText(text);
   let opener = '';
@@ -133,10 +135,10 @@ const MAX_MESSAGES = 128;
 const MAX_TOKENS = 8_192;
 /** The tokens that the server adds around each message. */
 const TOKENS_AROUND = 8;
-/** The tokens of the omission note (HISTORY-2). */
+/** The tokens in the omission note (HISTORY-2). */
 const RESERVED_TOKENS = 64;
 
-/** Returns these commands' content as messages. */
+/** Returns the content of these commands as messages. */
 export function historyOf(
   commands: readonly TransportCommand[],
   notes: NoteWriter = unmarkedNotes,
@@ -168,15 +170,15 @@ function messageOf(command: TransportCommand): HistoryMessage | null {
   return { role: command.role === 'system' ? 'developer' : command.role, text: command.text };
 }
 
-/** The maximum tokens per append; the server rejects longer ones. */
+/** The maximum number of tokens per append. The server rejects longer appends. */
 export const MAX_APPEND_TOKENS = 500;
 
-// English prose has more than 4 letters per token, keys and codes about 1.5.
+// English prose has more than 4 letters per token; keys and codes have about 1.5.
 const LOWER_CASE = 0.35;
 const UPPER_CASE = 0.8;
 const SPACE = 0.4;
 
-/** Returns an upper estimate of this text's tokens. */
+/** Returns an upper estimate of the number of tokens in this text. */
 export function estimateTokens(text: string): number {
   let tokens = 0;
   for (const character of text) tokens += tokensOf(character);
@@ -188,14 +190,14 @@ function tokensOf(character: string): number {
   if (code >= 0x61 && code <= 0x7a) return LOWER_CASE;
   if (code >= 0x41 && code <= 0x5a) return UPPER_CASE;
   if (code === 0x20) return SPACE;
-  // The rarest alphabets need two tokens per letter, the others far fewer.
+  // The rarest alphabets need two tokens per letter; the others need far fewer.
   if (code < 0x8_00) return 1;
   return code < 0x1_00_00 ? 2 : 4;
 }
 
 const sentences = new Intl.Segmenter(undefined, { granularity: 'sentence' });
 
-/** Splits a text into pieces of at most `maxTokens` each (TOKENS-1, TOKENS-2); none if it is only white space. */
+/** Splits a text into pieces of at most `maxTokens` (TOKENS-1, TOKENS-2). White space alone yields no pieces. */
 export function splitText(text: string, maxTokens = MAX_APPEND_TOKENS): readonly string[] {
   const pieces: string[] = [];
   let piece = '';
@@ -211,7 +213,7 @@ export function splitText(text: string, maxTokens = MAX_APPEND_TOKENS): readonly
   return pieces;
 }
 
-/** Returns the start of a text, at most `maxTokens` long. */
+/** Returns the start of a text, up to `maxTokens` long. */
 export function headOf(text: string, maxTokens: number): string {
   let tokens = 0;
   let head = '';
@@ -223,7 +225,7 @@ export function headOf(text: string, maxTokens: number): string {
   return head;
 }
 
-/** Yields the largest parts within `maxTokens`: sentences, else words, else word pieces. */
+/** Yields the largest parts within `maxTokens`: sentences, otherwise words, otherwise pieces of words. */
 function* partsOf(text: string, maxTokens: number): Generator<string> {
   for (const { segment } of sentences.segment(text)) {
     if (estimateTokens(segment) <= maxTokens) yield segment;

@@ -1,14 +1,17 @@
-// Derives the user's utterances from transcript fragments. The server does not report when utterances start and end: it
-// sends fragments, each with its position in session time.
+// Derives the user's utterances from fragments of the transcript. The server does not report when utterances start and
+// end. It sends only fragments, each with its position in session time.
 //
 //   silent ──words──▶ speaking ──pause, delegation──▶ silent
 //
 // Owns:     an utterance's start, end and id. It does not process audio.
 //
-// HEARD-UTTERANCES-1. An utterance starts with its first words and ends after `pauseMs` without words; sooner if the model
-//     starts to speak, because it considers the user finished; at once if the model delegates. Its words are then final.
-// HEARD-UTTERANCES-2. A fragment after a pause in the audio starts another utterance, even if the fragment arrives early.
-// HEARD-UTTERANCES-3. A repeated fragment counts once; a late fragment starts another utterance, so that no words are lost.
+// HEARD-UTTERANCES-1. An utterance starts with its first words and ends after `pauseMs` without words. It ends sooner
+//     if the model starts to speak, because the model then considers the user finished, and at once if the model
+//     delegates. Its words are final from then on.
+// HEARD-UTTERANCES-2. A fragment that follows a pause in the audio starts another utterance, even if the fragment
+//     arrives early.
+// HEARD-UTTERANCES-3. A repeated fragment counts once. A late fragment starts another utterance, so that no words are
+//     lost.
 
 import { BoundedMap } from '../socket/bounded-map.ts';
 import type { WireConnection } from '../socket/wire.ts';
@@ -35,7 +38,7 @@ export class HeardUtterances {
   readonly #connection: WireConnection;
   readonly #inputClock: InputClock;
   readonly #pauseMs: number;
-  /** The pause while the model speaks. */
+  /** The pause while the model is speaking. */
   readonly #turnMs: number;
   readonly #seen = new BoundedMap<string, true>(REMEMBERED_FRAGMENTS);
   #utterance: Utterance | null = null;
@@ -71,19 +74,19 @@ export class HeardUtterances {
     return true;
   }
 
-  /** Handles the start of the model's speech, which ends the utterance if the user has paused. */
+  /** Handles the start of the model's speech. If the user has paused, it ends the utterance. */
   modelBegins(): void {
     const { clock } = this.#connection.environment;
     if (clock.now() - this.#lastWordsAt >= this.#turnMs) this.end();
   }
 
-  /** Handles the start or end of the model's audible speech, during which a shorter pause ends the utterance. */
+  /** Handles the start or end of the model's audible speech. During that speech, a shorter pause ends the utterance. */
   modelHeard(isHeard: boolean): void {
     this.#isModelHeard = isHeard;
     this.#awaitPause();
   }
 
-  /** Ends the utterance: its words are complete. */
+  /** Ends the utterance, because its words are complete. */
   end(): void {
     const utterance = this.#utterance;
     if (!utterance) return;
@@ -111,7 +114,7 @@ export class HeardUtterances {
     this.#connection.emit({ type: 'utterance.started', utteranceId, audioStartMs });
     return utterance;
   }
-  /** Ends the utterance after a pause, which is shorter while the model speaks audibly. */
+  /** Ends the utterance after a pause, which is shorter while the model is speaking audibly. */
   #awaitPause(): void {
     this.#cancel();
     if (!this.#utterance) return;

@@ -1,21 +1,21 @@
-// Keeps the session's time running. The server measures time by the received audio: without audio, the model does not
-// listen, speak or read appends, and after half a minute the server ends the session. So this clock sends silence in
-// real time whenever the user sends no audio (a muted microphone, a page in the background).
+// Keeps the session's time running. The server measures time by the audio that it receives. Without audio, the model
+// does not listen, speak or read appends, and after half a minute the server ends the session. This clock therefore
+// sends silence in real time whenever the user sends no audio (a muted microphone, a page in the background).
 //
-// Owns:     the durations of user audio and of silence that the server has received. It does not buffer audio.
+// Owns:     how much user audio and how much silence the server has received. It does not buffer audio.
 //
-// INPUT-CLOCK-1. Silence starts after `GAP_MS` without audio and ends with the next user audio. It never replaces late
-//     audio.
-// INPUT-CLOCK-2. Server times are converted to times in the user's audio, without the silence.
+// INPUT-CLOCK-1. Silence starts after `GAP_MS` without audio and ends when the user next sends audio. It never replaces
+//     late audio.
+// INPUT-CLOCK-2. Server times are converted to times in the user's audio, which does not include the silence.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 
-/** The time without audio before silence starts, longer than the pauses of a client that sends continuously. */
+/** How long audio must be missing before silence starts; a client that sends continuously has shorter pauses. */
 const GAP_MS = 300;
 export const SILENCE_FRAME_MS = 100;
 const MAX_STRETCHES = 64;
 
-/** Silence that the server received, starting at its time `atMs`. */
+/** Silence that the server has received, starting at its time `atMs`. */
 interface Stretch {
   readonly atMs: number;
   durationMs: number;
@@ -34,7 +34,7 @@ export class InputClock {
     this.#sendSilence = sendSilence;
   }
 
-  /** Starts the session's time. */
+  /** Starts measuring the session's time. */
   start(): void {
     this.#lastAt = this.#environment.clock.now();
     this.#watch(GAP_MS);
@@ -44,7 +44,7 @@ export class InputClock {
     this.#cancel();
   }
 
-  /** Records user audio sent to the server. */
+  /** Records user audio that was sent to the server. */
   sent(durationMs: number): void {
     this.#totalMs += durationMs;
     this.#lastAt = this.#environment.clock.now();

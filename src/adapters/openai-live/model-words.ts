@@ -1,5 +1,5 @@
-// Texts for the voice model that replace missing protocol fields: the application's abilities, typed words and
-// requests, and when to speak. Pure functions.
+// Texts for the voice model that stand in for fields missing from the protocol: the application's abilities, typed
+// messages and requests, and when to speak. Pure functions.
 
 import { note, sentence } from '../../actors/notes/note.ts';
 import type { NoteWriter } from '../../actors/notes/note-marks.ts';
@@ -9,7 +9,7 @@ import type {
   TransportTool,
 } from '../../voice/connection/transport.ts';
 
-/** Returns a session's instructions: the agent's instructions, and the tasks that can be delegated. */
+/** Returns a session's instructions: the agent's own instructions, and the tasks that can be delegated. */
 export function startInstructions({ instructions, tools }: TransportConfiguration): string {
   return `${instructions}\n\n${delegationPolicy(tools)}`.trim();
 }
@@ -43,7 +43,7 @@ type Told = Extract<
   { type: 'message.add' } | { type: 'tool.recall' } | { type: 'tool.answer' }
 >;
 
-/** Returns a text that tells the model the command's content without making it speak. */
+/** Returns a text that informs the model of the command's content without making it speak. */
 export function toldAs(command: Told): string {
   switch (command.type) {
     case 'message.add':
@@ -71,7 +71,7 @@ const NOW = sentence`Do not wait for the user to speak first. Say it once; after
 
 const REPLY_NOW = sentence`If the user's last words have no reply yet, or a note or result above is not told yet, do that now. Otherwise say nothing. ${NOW}`;
 
-/** Returns a text that makes the model speak now; `instructions` is a note with the subject. */
+/** Returns a text that makes the model speak now. `instructions` is a note with the subject. */
 export function speakNow(notes: NoteWriter, instructions?: string, about?: string): string {
   if (instructions === undefined) return notes.text(note(REPLY_NOW), 'reply now');
   return `${instructions} ${NOW}${about === undefined ? '' : `\n${about}`}`;
@@ -80,7 +80,7 @@ export function speakNow(notes: NoteWriter, instructions?: string, about?: strin
 /** Makes the model speak when it has just read the subject. */
 export const FOLLOW_NOW = note(sentence`Do now, aloud, what the last note above says. ${NOW}`);
 
-/** The response to a delegation without a call. */
+/** The response to a delegation that results in no call. */
 export const TAKEN_CARE_OF = note(
   sentence`This is taken care of: there is nothing to do, and nothing to say about it.`,
 );

@@ -1,8 +1,8 @@
 // The transport for the OpenAI Live API (`gpt-live-1`) over WebSocket, with client delegation: the model talks and
-// delegates tasks to the session. This file contains a session's start, frames and end, and the protocol's abilities;
-// `translator.ts` interprets the events.
+// delegates tasks to the session. This file contains the start, frames and end of a session, and the protocol's
+// abilities. `translator.ts` interprets the events.
 //
-// FORKED-CONNECTION-1. The second attempt is made once, and receives all messages that were sent before.
+// FORKED-CONNECTION-1. There is only one second attempt, and it receives all messages that were sent before it.
 // FORKED-CONNECTION-2. Events of the first attempt are dropped once it has failed.
 
 import { createHash } from 'node:crypto';
@@ -40,18 +40,19 @@ import { Translator } from './translator.ts';
 import type { ServerEvent } from './wire.ts';
 import * as wire from './wire.ts';
 
-/** The transport of `openaiLive`; its connections also report server messages that they could not use. */
+/** The transport that `openaiLive` returns. Its connections also report server messages that they could not use. */
 export type OpenaiLiveTransport = SocketTransport;
 
 /**
  * Creates a transport to the OpenAI Live API. Uses the `ws` package, an optional peer dependency. The model listens and
- * speaks at the same time, and decides when to speak. It calls no tools: it delegates, and the session derives the calls.
+ * speaks at the same time and decides on its own when to speak. It calls no tools. Instead it delegates, and the
+ * session derives the calls.
  *
- * The server measures a session's time by the received audio: while the user sends none, the transport sends silence, which
- * is billed like an open microphone. A session's instructions cannot change: an agent that takes over gets a new
- * connection.
+ * The server measures a session's time by the audio that it receives. While the user sends none, the transport sends
+ * silence, which is billed like an open microphone. A session's instructions cannot change, so an agent that takes over
+ * gets a new connection.
  *
- * This API has no browser keys: a page connects by WebRTC through your server.
+ * This API has no keys for browsers. A page connects by WebRTC through your server.
  *
  * @throws {ConfigurationError} `MISSING_API_KEY` if there is no key, `INVALID_OPTION`, `INVALID_URL`, or
  * `MISSING_DEPENDENCY` if `ws` is not installed and no `webSocket` is given.
@@ -116,7 +117,7 @@ function storedSession(resume: unknown): StoredSession | null {
   return checked.success ? checked.data : null;
 }
 
-/** The abilities of the Live protocol as this transport uses it. */
+/** The abilities of the Live protocol, as this transport uses it. */
 function openaiLiveCapabilities({
   sampleRateHz,
   store,
@@ -128,7 +129,7 @@ function openaiLiveCapabilities({
     utterances: 'inferred',
     endsUtterances: true,
     responds: 'by_itself',
-    // Only a response with a single possible cause has its request's key.
+    // A response has its request's key only if no other cause is possible.
     correlatesResponses: true,
     // The model keeps speaking, but the transport drops its audio.
     cancelsResponses: true,
@@ -152,9 +153,9 @@ function openaiLiveCapabilities({
 /** The value of `transport.resumable`: a stored session that can be resumed. */
 interface StoredSession {
   readonly sessionId: string;
-  /** The fingerprint of its configuration: a fork inherits the configuration, so both must be equal. */
+  /** The fingerprint of its configuration. A fork inherits the configuration, so both must be equal. */
   readonly configuration: string;
-  /** The texts that were sent to the session but not accepted yet. */
+  /** The texts that were sent to the session but have not been accepted yet. */
   readonly untaken: readonly string[];
 }
 
@@ -183,7 +184,7 @@ function liveWire(options: LiveWireOptions, connection: WireConnection): Wire {
   const { settings, configuration, forkOf, history } = options;
   let isReady = false;
   let sessionId = '';
-  /** The resume value offered last. */
+  /** The resume value that was offered last. */
   let lastOffered = '';
   let cancelExpiry: () => void = () => {};
   const notes = options.notes ?? unmarkedNotes;
@@ -200,7 +201,7 @@ function liveWire(options: LiveWireOptions, connection: WireConnection): Wire {
     else {
       translator.fromWire(event);
       offer();
-      // No other event has been sent yet, so the error concerns session.start, with or without an event id.
+      // No other event has been sent yet, so the error concerns session.start, whether or not it contains an event id.
       if (event.type === 'error' && !isReady) connection.finish(classifyRefusedStart(event.error));
     }
   }
@@ -235,7 +236,7 @@ function liveWire(options: LiveWireOptions, connection: WireConnection): Wire {
     const { clock, scheduler } = connection.environment;
     const { expiryNoticeMs } = options.settings;
     const delayMs = expiresAt - expiryNoticeMs - wallTime(clock);
-    // An earlier time shows that the client and server clocks differ.
+    // An earlier time means that the clocks of the client and the server differ.
     if (delayMs <= 0) return;
     cancelExpiry = scheduler.schedule(
       () => connection.emit({ type: 'transport.expiring', inMs: expiryNoticeMs }),
@@ -282,7 +283,7 @@ function liveWire(options: LiveWireOptions, connection: WireConnection): Wire {
       return wire.audioAppendText(encodePcm16Base64(frame.samples));
     },
     read: (text) => takeEvent(wire.parseServerEvent(text), connection, (event) => onEvent(event)),
-    /** Asks the server to close, so that it first completes its session record. */
+    /** Asks the server to close the session, so that the server first completes its record of the session. */
     farewell: () => [JSON.stringify(wire.sessionClose(translator.newEventId()))],
     stop() {
       cancelExpiry();
@@ -292,7 +293,7 @@ function liveWire(options: LiveWireOptions, connection: WireConnection): Wire {
   };
 }
 
-/** The reasons after which a new session would end the same way: a requested end, or the content. */
+/** The reasons after which a new session would end in the same way: a requested end, or the content. */
 const FINAL_REASONS: ReadonlySet<string> = new Set(['close_requested', 'content']);
 
 type Attempt = TransportConnection & { readonly diagnostics: ConnectionDiagnostics };

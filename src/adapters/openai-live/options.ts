@@ -1,5 +1,5 @@
-// The options of `openaiLive`, checked once at construction. The environment's key and base URL are checked at
-// construction and read again at each connect, so that a rotated key takes effect.
+// The options of `openaiLive`, checked once when the transport is created. The key and base URL from the environment
+// are checked at that time and read again on each connect, so that a rotated key takes effect.
 
 import { z } from 'zod';
 import { withoutUndefined } from '../../values/without-undefined.ts';
@@ -17,28 +17,28 @@ import { withoutEndSlashes } from '../../values/end-slashes.ts';
 
 /** The options of `openaiLive`. */
 export interface OpenaiLiveOptions extends DialOptions {
-  /** The API key. @defaultValue the environment variable `OPENAI_API_KEY`, read at each connect */
+  /** The API key. @defaultValue the environment variable `OPENAI_API_KEY`, read on each connect */
   readonly apiKey?: string;
   /**
-   * The URL of the endpoint (`wss:`, `ws:`, `https:` or `http:`); a stored session is resumed at `/{session id}/fork`
-   * below it.
-   * @defaultValue `OPENAI_BASE_URL` + `/live/sessions` if that variable is set, else
+   * The URL of the endpoint (`wss:`, `ws:`, `https:` or `http:`). A stored session is resumed at `/{session id}/fork`
+   * under this URL.
+   * @defaultValue `OPENAI_BASE_URL` + `/live/sessions` if that variable is set, otherwise
    * `wss://api.openai.com/v1/live/sessions`
    */
   readonly url?: string;
   /** @defaultValue 'gpt-live-1' */
   readonly model?: string;
-  /** A built-in voice by name, or a custom one by id. @defaultValue 'marin' */
+  /** A built-in voice by name, or a custom voice by id. @defaultValue 'marin' */
   readonly voice?: string | { readonly id: string };
   /** The audio sample rate in both directions. @defaultValue 24000 */
   readonly sampleRateHz?: 16_000 | 24_000;
   /**
-   * The delay in milliseconds after a delegation until the model is asked to say that it is working, unless it has
-   * received a text. @defaultValue the server's delay: none
+   * How long the model may stay silent after a delegation before it is asked to say that it is working, unless it has
+   * received a text; in milliseconds. @defaultValue the server's delay: none
    */
   readonly acknowledgementDelayMs?: number;
   /**
-   * Whether the provider records each session (for 30 days), so that a lost connection can be resumed; otherwise a new
+   * Whether the provider records each session (for 30 days) so that a lost connection can be resumed. Otherwise, a new
    * session receives the conversation as text. Your project must permit recordings. @defaultValue false
    */
   readonly store?: boolean;
@@ -47,25 +47,25 @@ export interface OpenaiLiveOptions extends DialOptions {
    * @defaultValue 3000
    */
   readonly forkTimeoutMs?: number;
-  /** Timeouts for inferring turns, because the server does not report turns; in milliseconds. */
+  /** Timeouts in milliseconds for inferring turns, because the server does not report them. */
   readonly turns?: {
-    /** After this much silence on the model's track, the response has ended. @defaultValue 800 */
+    /** When the model's track has been silent for this long, the response has ended. @defaultValue 800 */
     readonly responseSilenceMs?: number;
-    /** After this time without audio or words, the response has ended if the track stops. @defaultValue 2000 */
+    /** If the track stops, the response has ended after this time without audio or words. @defaultValue 2000 */
     readonly responseStallMs?: number;
-    /** After this time without words, the user's utterance has ended. @defaultValue 1000 */
+    /** When no words have arrived for this long, the user's utterance has ended. @defaultValue 1000 */
     readonly utterancePauseMs?: number;
-    /** The same time while the model speaks. @defaultValue 500 */
+    /** The same period while the model is speaking. @defaultValue 500 */
     readonly turnPauseMs?: number;
-    /** A request fails if the model has not started to speak within this time. @defaultValue 8000 */
+    /** A request fails if the model does not start to speak within this time. @defaultValue 8000 */
     readonly requestTimeoutMs?: number;
     /**
-     * Within this time after user words or a delegation, the model may speak unprompted; such speech does not count as
-     * the requested response. @defaultValue 3000
+     * For this long after the user's words or a delegation, the model may speak unprompted. Such speech does not count
+     * as the requested response. @defaultValue 3000
      */
     readonly causeMs?: number;
   };
-  /** How long before its expiry a session is notified, in milliseconds. @defaultValue 60000 */
+  /** How long before a session expires it is notified, in milliseconds. @defaultValue 60000 */
   readonly expiryNoticeMs?: number;
 }
 
@@ -85,9 +85,10 @@ export interface TurnTimes {
 }
 
 const defaultTurnTimes: TurnTimes = {
-  // Pauses between sentences are shorter, pauses between replies longer.
+  // Pauses between sentences are shorter than this, and pauses between replies are longer.
   responseSilenceMs: 800,
-  // From OpenAI's own `TranscriptGrouper`: `assistantSilenceMs` here, `minTurnSeparationMs` for `turnPauseMs`.
+  // From OpenAI's own `TranscriptGrouper`: `assistantSilenceMs` for this value, and `minTurnSeparationMs` for
+  // `turnPauseMs`.
   responseStallMs: 2_000,
   // Fragments of fluent speech arrive up to 800 ms apart.
   utterancePauseMs: 1_000,
@@ -137,7 +138,7 @@ const optionsSchema = z.strictObject({
 export interface OpenaiLiveSettings extends SessionSettings, Required<DialOptions> {
   /** Returns the current key. */
   apiKey(): string;
-  /** Returns the current URL; `forkOf`: the id of a session to resume. */
+  /** Returns the current URL. `forkOf` is the id of a session to resume. */
   url(forkOf?: string): string;
   readonly times: TurnTimes;
   readonly forkTimeoutMs: number;

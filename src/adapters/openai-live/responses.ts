@@ -1,5 +1,5 @@
-// Presents the model's speech as responses. The protocol has none: its audio is one continuous track, silent between
-// replies, and its transcript arrives in fragments without an end mark.
+// Represents the model's speech as responses. The protocol has no responses. Its audio is one continuous track that is
+// silent between replies, and its transcript arrives in fragments without a marker for the end.
 //
 //   silent ──audio or words──▶ speaking ──quiet for long enough──▶ silent
 //                                 └──cancelled───▶ unheard ──quiet──────▲
@@ -7,30 +7,31 @@
 // Owns:     a response's start and end, its ids, its forwarded part, and its request. It does not infer the user's
 //           utterances (`heard-utterances.ts`).
 //
-// SPOKEN-RESPONSES-1. A response starts with the first audible audio or word, and ends after `responseSilenceMs` of the
+// SPOKEN-RESPONSES-1. A response starts with the first audible audio or word. It ends after `responseSilenceMs` of the
 //     track without either, or after `responseStallMs` if the track itself stops.
 // SPOKEN-RESPONSES-2. Audio is forwarded during a response, including its pauses, but never between responses.
-// SPOKEN-RESPONSES-3. No audio of a cancelled response is forwarded. The response ends with a pause (a shorter one if
-//     the user spoke) or after `CANCEL_MS`, so that the session does not wait for a model that keeps talking. Speech
-//     after the pause is another response.
-// SPOKEN-RESPONSES-4. `response.ended` lists the audio up to the last audible frame, so that a user who heard that
-//     frame has heard the whole response.
-// SPOKEN-RESPONSES-5. Late words belong to the response that was playing when they were said.
-// SPOKEN-RESPONSES-6. The model hears the user while it speaks, and may stop without reporting it. A response that ends
-//     mid-sentence after the user spoke during it counts as cancelled, because the user has not heard all of it.
+// SPOKEN-RESPONSES-3. No audio of a cancelled response is forwarded. The response ends at a pause (a shorter one if the
+//     user spoke) or after `CANCEL_MS`, so that the session does not wait for a model that keeps talking. Speech after
+//     the pause is a new response.
+// SPOKEN-RESPONSES-4. `response.ended` lists the audio up to the last audible frame, so a user who has heard that frame
+//     has heard the whole response.
+// SPOKEN-RESPONSES-5. Late words belong to the response that was playing when they were spoken.
+// SPOKEN-RESPONSES-6. The model hears the user while it speaks and may stop without reporting that it did. If the user
+//     spoke during a response and it ends mid-sentence, the response counts as cancelled, because the user has not
+//     heard all of it.
 //
 // OPENAI-LIVE-REQUESTS-1. A response belongs to a request only if it started after the server accepted the request's
-//     text, and if no other cause is possible: since then the user said nothing, the model did not delegate, and no
-//     other text to say was sent.
-// OPENAI-LIVE-REQUESTS-2. Another cause expires after the next response, or after `causeMs`.
-// OPENAI-LIVE-REQUESTS-3. Each request ends once: answered, lapsed, or rejected.
-// OPENAI-LIVE-REQUESTS-4. A request is sent when the model is silent and has no other cause to speak; until then it is
+//     text and no other cause is possible. This means that since then, the user has said nothing, the model has not
+//     delegated, and no other text to say was sent.
+// OPENAI-LIVE-REQUESTS-2. Another cause expires after the next response or after `causeMs`.
+// OPENAI-LIVE-REQUESTS-3. Each request ends once: as answered, lapsed or rejected.
+// OPENAI-LIVE-REQUESTS-4. A request is sent when the model is silent and has no other cause to speak. Until then, it is
 //     held. A held request can be withdrawn and repeated without its text being spoken twice.
-// OPENAI-LIVE-REQUESTS-5. A text is not spoken twice when its request lapsed, or when the model spoke about another
-//     cause first. For `causeMs` of silence after that, speech without another cause counts as that text. Such speech
-//     belongs to the request that repeats the text, which is then not sent, even if that request comes up to `ASKED_MS`
-//     later; without such a request, the speech is dropped. If a text was sent twice, the second copy is dropped. A
-//     request's timeout runs only while both parties are silent.
+// OPENAI-LIVE-REQUESTS-5. A text is not spoken twice if its request lapsed or if the model spoke about another cause
+//     first. For `causeMs` of silence after that, speech without another cause is treated as that text. Such speech
+//     belongs to the request that repeats the text, even if that request comes up to `ASKED_MS` later. The request is
+//     then not sent. Without such a request, the speech is dropped. If a text was sent twice, the second copy is
+//     dropped. A request's timeout runs only while both parties are silent.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 import type { TransportEvent } from '../../voice/connection/transport.ts';
@@ -39,13 +40,13 @@ import type { WireConnection } from '../socket/wire.ts';
 import type { HeardUtterances } from './heard-utterances.ts';
 import type { OpenaiLiveSettings, TurnTimes } from './options.ts';
 
-/** Frames with a root mean square above this are audible; between replies, the track is below 30. */
+/** Frames whose root mean square is above this are audible. Between replies, the track is below 30. */
 const AUDIBLE_LEVEL = 65;
-/** The longest wait for a cancelled response to end; shorter than the session's own timeout. */
+/** The longest wait for a cancelled response to end. It is shorter than the session's own timeout. */
 const CANCEL_MS = 2_000;
 /** How soon the session may repeat a request. */
 const ASKED_MS = 2_000;
-/** How much of the track before the first audible frame is forwarded, since words start quietly. */
+/** How much of the track before the first audible frame is forwarded, because words start quietly. */
 const ONSET_MS = 40;
 
 type Status = Extract<TransportEvent, { type: 'response.ended' }>['status'];
@@ -54,12 +55,12 @@ interface Response {
   readonly responseId: string;
   readonly itemId: string;
   responseKey: string | null;
-  /** Reports to make once the answered request is known; null if reports are made at once. */
+  /** Reports that are made once the answered request is known; null if reports are made at once. */
   held: (() => void)[] | null;
   text: string;
   sentMs: number;
   audibleMs: number;
-  /** Whether the server reported an error during the response. */
+  /** Whether the server has reported an error during the response. */
   isTroubled: boolean;
   isCancelled: boolean;
 }
@@ -74,10 +75,10 @@ export class SpokenResponses {
   #hasUserSpoken = false;
   #last: Response | null = null;
   #trackMs = 0;
-  /** The track position after the last audible audio. */
+  /** The position on the track after the last audible audio. */
   #audibleUntilMs = 0;
   #quietMs = 0;
-  /** The newest part of the track during silence. */
+  /** The most recent part of the track during silence. */
   #onset: Int16Array | null = null;
   #lastAt = 0;
   #cancelStall: () => void = () => {};
@@ -96,7 +97,7 @@ export class SpokenResponses {
     this.#utterances = utterances;
   }
 
-  /** Whether the model speaks, even if the user does not hear it. */
+  /** Whether the model is speaking, even if the user does not hear it. */
   get isSpeaking(): boolean {
     return this.#requests.isModelSpeaking;
   }
@@ -122,7 +123,7 @@ export class SpokenResponses {
     if (this.#quietMs >= this.#pauseMs) this.#end();
   }
 
-  /** Handles a transcript fragment; `startMs` is its position on the track. */
+  /** Handles a fragment of the transcript. `startMs` is its position on the track. */
   words(delta: string, startMs: number): void {
     if (delta === '') return;
     if (!this.isSpeaking && startMs < this.#audibleUntilMs) {
@@ -156,7 +157,7 @@ export class SpokenResponses {
     this.#hasUserSpoken = true;
   }
 
-  /** Records an error, after which the current speech may be incomplete. */
+  /** Records an error. The current speech may be incomplete after it. */
   trouble(): void {
     if (this.#response) this.#response.isTroubled = true;
   }
@@ -223,7 +224,7 @@ export class SpokenResponses {
     for (const report of held) report();
   }
 
-  /** Drops the current speech, which no request has claimed. */
+  /** Drops the current speech, because no request has claimed it. */
   #forget(): void {
     this.#cancelPatience();
     this.#response = null;
@@ -310,21 +311,21 @@ export class SpokenResponses {
   }
 }
 
-/** Returns the samples' root mean square; full scale is 32,767. */
+/** Returns the root mean square of the samples; full scale is 32,767. */
 function levelOf(samples: Int16Array): number {
   let sum = 0;
   for (const sample of samples) sum += sample * sample;
   return Math.sqrt(sum / samples.length);
 }
 
-/** Why the model speaks. */
+/** Why the model is speaking. */
 interface Claim {
-  /** The request that the speech belongs to, if certain; otherwise null. */
+  /** The request that the speech belongs to; null if this is uncertain. */
   readonly responseKey: string | null;
-  /** The request that failed because its speech is uncertain. */
+  /** The request that failed because it is uncertain which speech belongs to it. */
   readonly lapsedKey: string | null;
   /**
-   * Whether the speech can only belong to a cancelled request, and must not be heard. `unless_asked`: the speech may
+   * Whether the speech can only belong to a cancelled request and must not be heard. `unless_asked`: the speech may
    * belong to a request that is about to repeat a lapsed one.
    */
   readonly isUnwanted: boolean | 'unless_asked';
@@ -332,13 +333,13 @@ interface Claim {
 
 interface Request {
   readonly responseKey: string;
-  /** The text's content, which identifies a later request for the same content. */
+  /** The content of the text, which identifies a later request for the same content. */
   readonly subject: string | null;
   readonly ticket: string;
-  /** Whether the text was sent before, so that the model may say it once more. */
+  /** Whether the text has been sent before, so that the model may say it once more. */
   readonly isRepeated: boolean;
   isAccepted: boolean;
-  /** When the request was cancelled, or answered while a copy of its text remains; null while in progress. */
+  /** When the request was cancelled, or answered while a copy of its text remains; null while it is in progress. */
   cancelledAt: number | null;
 }
 
@@ -349,17 +350,17 @@ interface Held {
   readonly send: () => string;
 }
 
-/** OPENAI-LIVE-REQUESTS-5. A text that the model has not said, although its request has ended. */
+/** OPENAI-LIVE-REQUESTS-5. A text that the model has not spoken although its request has ended. */
 interface Unsaid {
   readonly subject: string;
-  /** Since when the model could have said the text. */
+  /** The time since which the model could have spoken the text. */
   readonly since: number;
 }
 
 const OTHER: Claim = { responseKey: null, lapsedKey: null, isUnwanted: false };
 
 /**
- * Determines which response belongs to a request. The server never reports this: the model reads an appended text and
+ * Determines which response belongs to a request. The server never reports this. The model reads an appended text and
  * speaks when it chooses, and it also speaks to the user and about other tasks.
  *
  *   asked ─▶ held ──no other cause to speak──▶ sent ──accepted──▶ may be said
@@ -381,7 +382,7 @@ export class Requests {
   #cancelHold: () => void = () => {};
   #request: Request | null = null;
   #unsaid: Unsaid | null = null;
-  /** The subject of the current speech, if no request for it has come yet. */
+  /** The subject of the current speech if no request for it has arrived yet. */
   #said: { readonly subject: string; readonly isFor: (responseKey: string) => void } | null = null;
   #lastCauseAt: number | null = null;
   #cancelTimeout: () => void = () => {};
@@ -391,14 +392,14 @@ export class Requests {
     this.#times = times;
   }
 
-  /** Whether the model speaks, even if the user does not hear it. */
+  /** Whether the model is speaking, even if the user does not hear it. */
   get isModelSpeaking(): boolean {
     return this.#isModelSpeaking;
   }
 
   /**
-   * Requests a response with the text that `send` sends to the model, now or later (OPENAI-LIVE-REQUESTS-4). Requests
-   * for the same content have the same `subject`.
+   * Requests a response. `send` sends its text to the model, now or later (OPENAI-LIVE-REQUESTS-4). Requests for the
+   * same content have the same `subject`.
    */
   ask(responseKey: string, send: () => string, subject: string | null = null): void {
     const said = this.#said;
@@ -425,7 +426,7 @@ export class Requests {
     else this.#send(this.#held);
   }
 
-  /** Withdraws an unsent request; null withdraws any held request. */
+  /** Withdraws a request that has not been sent. If null, withdraws any held request. */
   withdraw(responseKey: string | null): void {
     const held = this.#held;
     if (!held || (responseKey !== null && held.responseKey !== responseKey)) return;
@@ -434,12 +435,12 @@ export class Requests {
     this.#lapse(held.responseKey, 'cancelled');
   }
 
-  /** Records that the server accepted the text with this ticket. */
+  /** Records that the server has accepted the text with this ticket. */
   accepted(ticket: string): void {
     if (this.#request?.ticket === ticket) this.#request.isAccepted = true;
   }
 
-  /** Records that the server rejected the text with this ticket. @returns the key of its request */
+  /** Records that the server has rejected the text with this ticket. @returns the key of the text's request */
   refused(ticket: string): string | null {
     const request = this.#request;
     if (request?.ticket !== ticket) return null;
@@ -447,7 +448,7 @@ export class Requests {
     return request.cancelledAt === null ? request.responseKey : null;
   }
 
-  /** Cancels the request; a text that was sent cannot be withdrawn. */
+  /** Cancels the request. A text that has been sent cannot be withdrawn. */
   cancel(): void {
     const request = this.#request;
     if (!request || request.cancelledAt !== null) return;
@@ -455,14 +456,14 @@ export class Requests {
     this.#lapse(request.responseKey, 'cancelled');
   }
 
-  /** Records another cause for the model to speak, which precedes the requested speech. */
+  /** Records another cause for the model to speak, which comes before the requested speech. */
   otherCause(): void {
     this.#lastCauseAt = this.#now;
     if (this.#request) this.#watch(this.#request);
   }
 
   /**
-   * Returns the cause of the starting speech.
+   * Returns the cause of the speech that is starting.
    * @param isFor Called if a later request turns out to be the cause (`unless_asked`).
    */
   claim(isFor: (responseKey: string) => void): Claim {
@@ -480,12 +481,12 @@ export class Requests {
       return isWanted ? this.#claimHeld() : { ...OTHER, isUnwanted: true };
     }
     if (!isSaid) return { ...OTHER, lapsedKey: responseKey };
-    // The model may still say the remaining copy, which is then dropped.
+    // The model may still speak the remaining copy, which is then dropped.
     if (request.isRepeated) this.#request = { ...request, cancelledAt: this.#now };
     return { ...OTHER, responseKey };
   }
 
-  /** Handles the end of the model's speech, after which the timeouts run again. */
+  /** Handles the end of the model's speech. The timeouts then run again. */
   modelFellSilent(): void {
     this.#isModelSpeaking = false;
     if (this.#unsaid) this.#unsaid = { ...this.#unsaid, since: this.#now };
@@ -534,7 +535,7 @@ export class Requests {
     this.#held = null;
     this.#unsaid = null;
     this.#end();
-    // The model already knows a repeated text: its next speech is that text, whichever copy causes it.
+    // The model already knows a repeated text. Its next speech is that text, whichever copy causes it.
     this.#request = {
       responseKey,
       subject,
@@ -557,7 +558,7 @@ export class Requests {
     }, this.#times.requestTimeoutMs);
   }
 
-  /** OPENAI-LIVE-REQUESTS-2: how long the model may still speak because of another cause. */
+  /** OPENAI-LIVE-REQUESTS-2: how long another cause may still make the model speak. */
   get #causeForMs(): number {
     return this.#leftOf(this.#lastCauseAt);
   }
@@ -567,7 +568,7 @@ export class Requests {
     return this.#leftOf(this.#request?.cancelledAt ?? null);
   }
 
-  /** How long the model may still say a lapsed request's text. */
+  /** How long the model may still speak the text of a lapsed request. */
   get #unsaidForMs(): number {
     return this.#leftOf(this.#unsaid?.since ?? null);
   }
@@ -580,7 +581,7 @@ export class Requests {
     return this.#connection.environment.clock.now();
   }
 
-  /** Reports that the request failed: it was cancelled, or the model stayed silent. */
+  /** Reports that the request failed because it was cancelled or the model stayed silent. */
   #lapse(responseKey: string, reason: string): void {
     this.#connection.emit(nothingSaid(this.#connection.environment, responseKey, reason));
   }
@@ -594,7 +595,7 @@ export class Requests {
   }
 }
 
-/** Returns the end report of a failed request. */
+/** Returns the report on the end of a failed request. */
 function nothingSaid(
   { ids }: Environment,
   responseKey: string,
@@ -610,6 +611,6 @@ function nothingSaid(
   };
 }
 
-/** Separates two turns of the model, whose texts may join without a space. */
+/** Separates two turns of the model, whose texts might otherwise be joined without a space. */
 const spaced = (delta: string, before: string): string =>
   /\p{L}{2}[.!?]$/u.test(before) && /^\p{Lu}/u.test(delta) ? ` ${delta}` : delta;

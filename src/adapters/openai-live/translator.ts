@@ -1,17 +1,19 @@
-// Translates in both directions: commands become client events; server events become transport events and audio frames.
-// Performs no network I/O.
+// Translates in both directions: commands become client events, and server events become transport events and audio
+// frames. It performs no network I/O.
 //
-// Owns:     which call belongs to which delegation, and each command's form in a protocol that only adds texts for a model
-//           that speaks by itself. It does not infer and attribute responses (`responses.ts`), infer utterances
-//           (`heard-utterances.ts`), or split texts (`appends.ts`).
+// Owns:     which call belongs to which delegation, and the form of each command in a protocol that only adds texts for
+//           a model that speaks on its own. It does not infer and attribute responses (`responses.ts`), infer
+//           utterances (`heard-utterances.ts`) or split texts (`appends.ts`).
 //
-// OPENAI-LIVE-TRANSLATOR-1. Texts that the model should know are sent as thinking, texts that it should say as commentary.
-//     Only a request to speak now, after a failed request, is also sent as an instruction, because instructions may
-//     interrupt the model's speech. Tool results are never instructions.
-// OPENAI-LIVE-TRANSLATOR-2. A tool result belongs to its delegation and is spoken, unless it is silent. A result from an
-//     earlier connection belongs to no delegation, since the server knows only its own; it is sent as thinking.
-// OPENAI-LIVE-TRANSLATOR-3. A delegation ends the user's utterance: the words are final before the delegation is reported.
-// OPENAI-LIVE-TRANSLATOR-4. Commands that this protocol lacks (pictures, deletion, truncation) have no effect.
+// OPENAI-LIVE-TRANSLATOR-1. Texts that the model should know are sent as thinking, and texts that it should say are
+//     sent as commentary. Only a request to speak now, after a failed request, is also sent as an instruction, because
+//     instructions may interrupt the model's speech. Tool results are never instructions.
+// OPENAI-LIVE-TRANSLATOR-2. A tool result belongs to its delegation and is spoken, unless it is silent. A result from
+//     an earlier connection belongs to no delegation, because the server knows only its own delegations. The result is
+//     sent as thinking.
+// OPENAI-LIVE-TRANSLATOR-3. A delegation ends the user's utterance. The words are final before the delegation is
+//     reported.
+// OPENAI-LIVE-TRANSLATOR-4. Commands that this protocol does not have (pictures, deletion, truncation) have no effect.
 
 import { decodePcm16Base64 } from '../../voice/audio/pcm16.ts';
 import type { NoteWriter } from '../../actors/notes/note-marks.ts';
@@ -41,7 +43,7 @@ export class Translator {
   readonly #delegationOfCall = new BoundedMap<string, string>(REMEMBERED_CALLS);
   readonly #delegations = new BoundedMap<string, true>(REMEMBERED_EVENTS);
   readonly #spokenFragments = new BoundedMap<string, true>(REMEMBERED_EVENTS);
-  /** The latest answer's delegation, for a request that follows that answer directly. */
+  /** The delegation of the latest answer, for a request that directly follows that answer. */
   #subject: string | null = null;
   #lastEventNumber = 0;
 
@@ -74,7 +76,7 @@ export class Translator {
     return this.#appends.say('thinking', text, null, true);
   }
 
-  /** Returns the events for a command; empty if it has no effect (OPENAI-LIVE-TRANSLATOR-4). */
+  /** Returns the events for a command, or no events if it has no effect (OPENAI-LIVE-TRANSLATOR-4). */
   toWire(command: TransportCommand): readonly AppendEvent[] {
     const subject = this.#subject;
     this.#subject = null;
@@ -103,7 +105,7 @@ export class Translator {
           message: 'The instructions of a Live session cannot change: it takes a new connection',
         });
         return [];
-      // In this protocol, an utterance consists of its words.
+      // In this protocol, an utterance consists only of its words.
       case 'utterance.end':
         this.#utterances.end();
         return [];
@@ -118,7 +120,7 @@ export class Translator {
     }
   }
 
-  /** Forwards the meaning of a server event. `liveWire` handles the start and end of the session. */
+  /** Interprets a server event and forwards the result. `liveWire` handles the start and end of the session. */
   fromWire(event: ServerEvent): void {
     switch (event.type) {
       case 'session.started':
@@ -150,7 +152,7 @@ export class Translator {
     }
   }
 
-  /** Stops inferring events, because the connection has ended. */
+  /** Stops inferring events because the connection has ended. */
   stop(): void {
     this.#requests.stop();
     this.#responses.stop();
@@ -159,7 +161,7 @@ export class Translator {
 
   #accept(delegationId: string, callIds: readonly string[]): readonly AppendEvent[] {
     for (const callId of callIds) this.#delegationOfCall.set(callId, delegationId);
-    // Without calls, the model must neither wait for results nor announce them.
+    // If there are no calls, the model must neither wait for results nor announce them.
     if (callIds.length > 0) return [];
     const told = this.#notes.text(TAKEN_CARE_OF, `${delegationId} taken care of`);
     return this.#appends.say('thinking', told, delegationId, false);
@@ -167,7 +169,7 @@ export class Translator {
 
   #answer(command: Extract<TransportCommand, { type: 'tool.answer' }>): readonly AppendEvent[] {
     const delegationId = this.#delegationOfCall.get(command.callId) ?? null;
-    // A result repeated on a new connection was already spoken on an earlier one.
+    // A result that is repeated on a new connection was already spoken on an earlier one.
     const isSpoken = command.silent !== true && delegationId !== null;
     if (isSpoken) this.#requests.otherCause();
     else this.#subject = delegationId;
@@ -235,7 +237,7 @@ export class Translator {
     const { code, type, message } = event.error;
     const eventId = event.error.client_event_id ?? event.client_event_id;
     const ticket = eventId ? this.#appends.refused(eventId) : null;
-    // Moderation cuts off the current speech, and reports this in an error without an event id.
+    // When moderation cuts off the current speech, the server reports this in an error without an event id.
     if (!eventId) this.#responses.trouble();
     this.#connection.emit({
       type: 'transport.error',

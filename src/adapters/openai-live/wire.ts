@@ -1,12 +1,12 @@
 // The Live protocol without a socket: a builder for each client event, checked against the official union because the
-// server rejects unknown fields, and schemas for the server event fields that are read.
+// server rejects unknown fields, and schemas for the fields of server events that are read.
 //
-// One table lists each server event of the official union, with a schema of the fields that are read or the reason why
-// the event is ignored. A new event in the official union fails to compile until the table lists it, and a type test
-// fails when a field that is read changes.
+// One table lists each server event of the official union, either with a schema of the fields that are read or with the
+// reason why the event is ignored. If the official union gains an event, compilation fails until the table lists it. A
+// type test fails when a field that is read changes.
 
-// The official types serve checks at compile time only: `openai` is a development dependency, so no public declaration
-// may reach these types. They are used in `satisfies` and in checks that are not exported.
+// The official types are used only for checks at compile time: `openai` is a development dependency, so no public
+// declaration may depend on these types. They are used in `satisfies` and in checks that are not exported.
 // oxlint-disable-next-line offstage/import-direction -- types only; in no published declaration
 import type { ForkClientEvent } from 'openai/resources/live/forks/forks';
 // oxlint-disable-next-line offstage/import-direction -- types only; in no published declaration
@@ -17,7 +17,7 @@ import type {
 import { z } from 'zod';
 import { parseEvent, type EventOf, type ParsedEvent } from '../socket/event-table.ts';
 
-/** A text's role: an instruction, knowledge (`thinking`), or words to say (`commentary`). */
+/** The role of a text: an instruction, knowledge (`thinking`), or words to say (`commentary`). */
 export type AppendChannel = 'instructions' | 'thinking' | 'commentary';
 
 /** A conversation message from before the session. */
@@ -62,7 +62,7 @@ export function sessionStart(
   } satisfies LiveClientEvent;
 }
 
-/** The first event of a session that resumes a stored one and inherits the rest of its configuration. */
+/** The first event of a session that resumes a stored session and inherits the rest of its configuration. */
 export function forkStart(
   eventId: string,
   settings: Pick<SessionSettings, 'sampleRateHz' | 'store'>,
@@ -74,7 +74,7 @@ export function forkStart(
   } satisfies ForkClientEvent;
 }
 
-/** Adds a text of at most 500 tokens. `delegationId`: the text's task; null for the whole session. */
+/** Adds a text of at most 500 tokens. `delegationId`: the text's delegation; null for the whole session. */
 export function append(
   eventId: string,
   channel: AppendChannel,
@@ -93,7 +93,7 @@ export function sessionClose(eventId: string) {
   return { type: 'session.close', event_id: eventId } satisfies LiveClientEvent;
 }
 
-/** Returns a frame of `session.input_audio.append` as JSON text: base64 needs no escaping. */
+/** Returns a frame of `session.input_audio.append` as JSON text. Base64 needs no escaping. */
 export function audioAppendText(base64: string): string {
   return `{"type":"session.input_audio.append","audio":"${base64}"}`;
 }

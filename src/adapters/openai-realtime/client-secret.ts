@@ -12,11 +12,11 @@ import { withoutEndSlashes } from '../../values/end-slashes.ts';
 
 /** The options of `createClientSecret`. */
 export interface ClientSecretOptions {
-  /** Key, URL, model, voice and other options, as for `openaiRealtime`. */
+  /** The key, URL, model, voice and other options, as for `openaiRealtime`. */
   readonly options?: OpenaiRealtimeOptions;
-  /** The session's initial configuration; the holder of the secret can change it. @defaultValue none */
+  /** The session's initial configuration, which the holder of the secret can change. @defaultValue none */
   readonly configuration?: TransportConfiguration;
-  /** How long the secret can open connections, in seconds: 10 to 7200. @defaultValue 600, by the server */
+  /** How long the secret can open connections, in seconds: 10 to 7200. @defaultValue 600, set by the server */
   readonly expiresInSeconds?: number;
   /** Aborts the request. @defaultValue none */
   readonly signal?: AbortSignal;
@@ -26,7 +26,7 @@ export interface ClientSecretOptions {
 
 /** A short-lived secret that connects a page to OpenAI Realtime without the API key. */
 export interface ClientSecret {
-  /** The value to use instead of a key: `ek_…`. */
+  /** The value to use in place of a key: `ek_…`. */
   readonly value: string;
   /** When the secret expires. */
   readonly expiresAt: Date;
@@ -48,7 +48,8 @@ const answerSchema = z.object({ value: z.string().min(1), expires_at: z.number()
  * Creates a client secret for the Realtime API.
  *
  * @throws {ConfigurationError} `INVALID_OPTION`, `MISSING_API_KEY`, `INVALID_URL` or `MISSING_DEPENDENCY`.
- * @throws {ProviderError} `TOKEN_REFUSED` if the server issues no secret; retryable if the server was busy or unreachable.
+ * @throws {ProviderError} `TOKEN_REFUSED` if the server issues no secret; the error is retryable if the server was busy
+ * or unreachable.
  */
 export async function createClientSecret(options: ClientSecretOptions = {}): Promise<ClientSecret> {
   check('createClientSecret', optionsSchema, options);
@@ -71,7 +72,7 @@ export async function createClientSecret(options: ClientSecretOptions = {}): Pro
   return { value: answer.data.value, expiresAt: new Date(answer.data.expires_at * 1000) };
 }
 
-/** Returns the HTTP URL that belongs to the WebSocket URL. */
+/** Returns the HTTP URL that corresponds to the WebSocket URL. */
 function secretsUrl(webSocketUrl: string): string {
   const url = new URL(webSocketUrl.replace(/^ws/, 'http'));
   url.pathname = `${withoutEndSlashes(url.pathname)}/client_secrets`;

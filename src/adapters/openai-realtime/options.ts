@@ -1,5 +1,5 @@
-// The options of `openaiRealtime`, checked once at construction. The environment's key and base URL are checked at
-// construction and read again at each connect, so that a rotated key takes effect.
+// The options of `openaiRealtime`, checked once when the transport is created. The key and base URL from the
+// environment are checked at that time and read again on each connect, so that a rotated key takes effect.
 
 import { z } from 'zod';
 import { withoutUndefined } from '../../values/without-undefined.ts';
@@ -16,21 +16,21 @@ import type { SessionSettings } from './wire.ts';
 
 /** The options of `openaiRealtime`. */
 export interface OpenaiRealtimeOptions extends DialOptions {
-  /** The API key. @defaultValue the environment variable `OPENAI_API_KEY`, read at each connect */
+  /** The API key. @defaultValue the environment variable `OPENAI_API_KEY`, read on each connect */
   readonly apiKey?: string;
   /**
-   * The URL of the endpoint (`wss:`, `ws:`, `https:` or `http:`); `model` is added to its query if the query names no
-   * model.
-   * @defaultValue `OPENAI_BASE_URL` + `/realtime` if that variable is set, else `wss://api.openai.com/v1/realtime`
+   * The URL of the endpoint (`wss:`, `ws:`, `https:` or `http:`). `model` is added to its query if the query does not
+   * name a model.
+   * @defaultValue `OPENAI_BASE_URL` + `/realtime` if that variable is set, otherwise `wss://api.openai.com/v1/realtime`
    */
   readonly url?: string;
   /** @defaultValue 'gpt-realtime-2.1' */
   readonly model?: string;
   /** The model's output. `withVoice` requires `text` and speaks it with another voice. @defaultValue 'audio' */
   readonly output?: 'audio' | 'text';
-  /** A built-in voice by name, or a custom one by id. @defaultValue 'marin' */
+  /** A built-in voice by name, or a custom voice by id. @defaultValue 'marin' */
   readonly voice?: string | { readonly id: string };
-  /** The speech rate, 0.25 to 1.5. @defaultValue 1, by the server */
+  /** The speech rate, 0.25 to 1.5. @defaultValue 1, set by the server */
   readonly speed?: number;
   /** The transcription of the user's speech. @defaultValue `{ model: 'gpt-4o-mini-transcribe' }` */
   readonly transcription?: {
@@ -40,16 +40,16 @@ export interface OpenaiRealtimeOptions extends DialOptions {
     readonly prompt?: string;
   };
   /**
-   * The server's detection of the start and end of an utterance. The server only reports them: it never responds or
-   * interrupts by itself. `semantic_vad` also considers the words, and waits longer after an unfinished sentence. A
-   * compatible server without `semantic_vad` needs `{ type: 'server_vad' }`: threshold 0.5, 300 ms of prefix, 500 ms of
-   * silence.
-   * @defaultValue `{ type: 'semantic_vad' }`, with the eagerness `auto`
+   * How the server detects the start and end of an utterance. The server only reports them. It never responds or
+   * interrupts on its own. `semantic_vad` also considers the words and waits longer after an unfinished sentence. A
+   * compatible server without `semantic_vad` needs `{ type: 'server_vad' }`, which has a threshold of 0.5, a prefix of
+   * 300 ms and 500 ms of silence.
+   * @defaultValue `{ type: 'semantic_vad' }` with the eagerness `auto`
    */
   readonly turnDetection?: SessionSettings['turnDetection'];
-  /** The noise reduction: `near_field` for headsets, `far_field` for speakers. @defaultValue none */
+  /** The noise reduction: `near_field` is for headsets, and `far_field` is for speakers. @defaultValue none */
   readonly noiseReduction?: 'near_field' | 'far_field';
-  /** The reasoning effort; only for models that reason. @defaultValue the effort of the model */
+  /** The reasoning effort, for models that reason. @defaultValue the effort of the model */
   readonly reasoningEffort?: SessionSettings['reasoningEffort'];
   /** The maximum length of a response, in tokens. @defaultValue the limit of the model */
   readonly maxOutputTokens?: number;
@@ -68,7 +68,7 @@ const defaultOpenaiRealtimeOptions = {
   model: 'gpt-realtime-2.1',
   output: 'audio',
   voice: 'marin',
-  // OpenAI retires this model on 2027-02-26; as of 2026-11, OpenAI's own client uses it in voice sessions.
+  // OpenAI will retire this model on 2027-02-26. As of 2026-11, OpenAI's own client uses it in voice sessions.
   transcription: { model: 'gpt-4o-mini-transcribe' },
   turnDetection: { type: 'semantic_vad' },
   ...defaultDialOptions,
@@ -116,7 +116,7 @@ export interface OpenaiRealtimeSettings extends SessionSettings, Required<DialOp
   readonly model: string;
   /** Returns the current key. */
   apiKey(): string;
-  /** Returns the current URL, with the model. */
+  /** Returns the current URL, including the model. */
   url(): string;
 }
 

@@ -1,28 +1,30 @@
-// Translates in both directions: commands become client events; server events become transport events and audio frames. It
-// performs no network I/O and uses no clock; its state concerns the conversation, not the connection.
+// Translates in both directions: commands become client events, and server events become transport events and audio
+// frames. It performs no network I/O and uses no clock. Its state concerns the conversation, not the connection.
 //
-// Owns:     event ids, the pending and running responses, the configuration in force, the generation gate, each item's
-//           received parts, and partial transcripts. It does not queue, track readiness or close (`openai-realtime.ts`, the
-//           connection).
+// Owns:     event ids, the pending and running responses, the configuration in force, the generation gate, the parts of
+//           each item received so far, and partial transcripts. It does not queue, track readiness or close
+//           (`openai-realtime.ts` and the connection do).
 //
-// OPENAI-REALTIME-TRANSLATOR-1. `response.started`, `response.ended` and rejections contain their request's `responseKey`.
-// OPENAI-REALTIME-TRANSLATOR-2. After `response.cancel` no audio of the cancelled responses is forwarded (the generation
-//     gate: RESPONSE-LEDGER-2, RESPONSE-LEDGER-3).
-// OPENAI-REALTIME-TRANSLATOR-3. `response.ended` lists the forwarded audio, for comparison with the played audio. A
-//     truncation never exceeds the forwarded audio, in whole milliseconds.
+// OPENAI-REALTIME-TRANSLATOR-1. `response.started`, `response.ended` and rejections contain the `responseKey` of their
+//     request.
+// OPENAI-REALTIME-TRANSLATOR-2. After `response.cancel`, no audio of the cancelled responses is forwarded (the
+//     generation gate: RESPONSE-LEDGER-2, RESPONSE-LEDGER-3).
+// OPENAI-REALTIME-TRANSLATOR-3. `response.ended` lists the forwarded audio so that it can be compared with the audio
+//     that was played. A truncation never exceeds the audio that was forwarded, in whole milliseconds.
 // OPENAI-REALTIME-TRANSLATOR-4. A cancellation without a response has no effect and is not an error.
-// OPENAI-REALTIME-TRANSLATOR-5. Each `session.configure` has one result, in order: `session.configured` or `.refused`.
-// OPENAI-REALTIME-TRANSLATOR-6. If the client ends an utterance, the buffer's commit ends it. The utterance keeps its
+// OPENAI-REALTIME-TRANSLATOR-5. Each `session.configure` has one result, and the results are in order:
+//     `session.configured` or `.refused`.
+// OPENAI-REALTIME-TRANSLATOR-6. If the client ends an utterance, committing the buffer ends it. The utterance keeps its
 //     original id, whichever item the server creates for it, and its end is reported once.
 //
-// RESPONSE-LEDGER-1. A response has the `responseKey` of the request that caused it, or none.
-// RESPONSE-LEDGER-2. A cancellation marks the audio of all earlier requested responses as unwanted, including responses
-//     that the server has not announced yet.
-// RESPONSE-LEDGER-3. Audio of an ended response is unwanted.
-// RESPONSE-LEDGER-5. The number of responses that the server starts and never ends is bounded: the oldest response counts
-//     as ended. A response's oldest held call is forgotten as well.
-// RESPONSE-LEDGER-4. A tool call counts once, and only if the model completed it: the server reports a cut-off call's
-//     arguments in the same way as a complete call's.
+// RESPONSE-LEDGER-1. A response has the `responseKey` of the request that caused it, or no key.
+// RESPONSE-LEDGER-2. A cancellation marks the audio of all responses that were requested earlier as unwanted, including
+//     responses that the server has not announced yet.
+// RESPONSE-LEDGER-3. Audio of a response that has ended is unwanted.
+// RESPONSE-LEDGER-5. The number of responses that the server starts and never ends is limited: the oldest response
+//     counts as ended. A response's oldest held call is forgotten in the same way.
+// RESPONSE-LEDGER-4. A tool call counts once, and only if the model completed it. The server reports the arguments of a
+//     call that was cut off in the same way as those of a complete call.
 
 import { createHash } from 'node:crypto';
 import { decodePcm16Base64 } from '../../voice/audio/pcm16.ts';
@@ -74,12 +76,12 @@ export class Translator {
   readonly #connection: Connection;
   readonly #responses = new ResponseLedger();
   readonly #soundOfItems = new BoundedMap<string, SoundOfItem>(REMEMBERED_ITEMS);
-  /** The keys of responses that leave no item in the model's conversation, so that there is nothing to truncate. */
+  /** The keys of responses that leave no item in the model's conversation, so there is nothing to truncate. */
   readonly #outOfBand = new BoundedMap<string, true>(REMEMBERED_ITEMS);
   readonly #partialTranscripts = new BoundedMap<string, string>(REMEMBERED_ITEMS);
   /** OPENAI-REALTIME-TRANSLATOR-6: the utterance that the client has asked the server to end. */
   #ending: string | null = null;
-  /** The utterances that the client has ended, by the server's item id, and the reverse. */
+  /** The utterances that the client has ended, by the server's item id, and vice versa. */
   readonly #utteranceOfItem = new BoundedMap<string, string>(REMEMBERED_ITEMS);
   readonly #itemOfUtterance = new BoundedMap<string, string>(REMEMBERED_ITEMS);
   /** The configuration that the server has accepted. */
@@ -107,7 +109,7 @@ export class Translator {
     return wire.sessionStart(this.#newEventId(), settings, this.#configuration);
   }
 
-  /** Returns the reason of a refused start. Names the option if the server refuses the model that transcribes. */
+  /** Returns why the start was refused. If the server refuses the transcription model, the error names the option. */
   refusal(reason: string): string {
     return reason.includes(this.#transcriber) ? `${reason} (${this.#option})` : reason;
   }
@@ -116,7 +118,7 @@ export class Translator {
     return `openaiRealtime({ transcription: { model: '${this.#transcriber}' } })`;
   }
 
-  /** Returns a command's event; null if the command needs none. */
+  /** Returns the event for a command; null if the command needs no event. */
   toWire(command: TransportCommand): ClientEvent | null {
     const eventId = this.#newEventId();
     switch (command.type) {
@@ -142,7 +144,8 @@ export class Translator {
         return wire.responseCreate(
           eventId,
           command.responseKey,
-          // In the protocol, instructions replace the session's; in the transport port, they are added.
+          // In the protocol, instructions replace those of the session. In the transport port, they are added to those
+          // of the session.
           command.instructions === undefined
             ? undefined
             : `${this.#wanted.instructions}\n\n${command.instructions}`,
@@ -177,7 +180,7 @@ export class Translator {
     this.#connection.emit({ type: 'session.configured' });
   }
 
-  /** Forwards the meaning of a server event. `realtimeWire` handles `session.updated`. */
+  /** Interprets a server event and forwards the result. `realtimeWire` handles `session.updated`. */
   fromWire(event: ServerEvent): void {
     const { emit, toSessionMs } = this.#connection;
     switch (event.type) {
@@ -193,7 +196,7 @@ export class Translator {
         });
       case 'input_audio_buffer.speech_stopped':
         if (this.#itemOfUtterance.has(event.item_id)) return;
-        // The utterance ended before the client's command: the commit finds no audio.
+        // The utterance ended before the client's command, so the commit finds no audio.
         if (this.#ending === event.item_id) this.#ending = null;
         return emit({ type: 'utterance.ended', utteranceId: event.item_id });
       case 'input_audio_buffer.committed':
@@ -253,7 +256,7 @@ export class Translator {
     }
   }
 
-  /** The configuration once the server has accepted all changes. */
+  /** The configuration that results when the server has accepted all changes. */
   get #wanted(): TransportConfiguration {
     return [...this.#changes.values()].at(-1) ?? this.#configuration;
   }
@@ -277,14 +280,15 @@ export class Translator {
     return this.#utteranceOfItem.get(itemId) ?? itemId;
   }
 
-  /** Returns an utterance's server item. */
+  /** Returns the server's item for an utterance. */
   #itemOf(utteranceId: string): string {
     return this.#itemOfUtterance.get(utteranceId) ?? utteranceId;
   }
 
   #truncate(eventId: string, itemId: string, playedMs: number): ClientEvent | null {
     const sound = this.#soundOfItems.get(itemId);
-    // The item is from another connection or was forgotten: the server does not know it, or all of it was played.
+    // The item is from another connection or was forgotten. Either the server does not know it, or all of it was
+    // played.
     if (sound === undefined) return null;
     const audioEndMs = Math.floor(Math.max(0, Math.min(playedMs, sound.samples / SAMPLES_PER_MS)));
     return wire.itemTruncate(eventId, { itemId, contentIndex: sound.contentIndex, audioEndMs });
@@ -298,7 +302,7 @@ export class Translator {
     return record;
   }
 
-  /** Returns a response's record; an unannounced response starts with its first content. */
+  /** Returns the record of a response. An unannounced response starts with its first content. */
   #recordOf(responseId: string): ResponseRecord | undefined {
     return this.#responses.active(responseId) ?? this.#begin(responseId, null);
   }
@@ -406,7 +410,7 @@ export class Translator {
       });
       return;
     }
-    // Some servers do not name the rejected event; this code always concerns a response.create.
+    // Some servers do not name the rejected event. This code always concerns a response.create.
     const refused =
       eventId ??
       (code === 'conversation_already_has_active_response' ? this.#responses.soleRequest : null);
@@ -445,7 +449,7 @@ export class Translator {
   }
 }
 
-/** Returns the rate limit in a list; an empty list if the server sent no numbers. */
+/** Returns the rate limit in a list, or an empty list if the server sent no numbers. */
 function limitOf({ name, limit, remaining, reset_seconds: seconds }: RateLimit): TransportLimit[] {
   if (!name || typeof limit !== 'number' || typeof remaining !== 'number') return [];
   return [{ name, limit, remaining, resetInMs: Math.round((seconds ?? 0) * 1000) }];
@@ -475,9 +479,9 @@ interface ResponseRecord {
   readonly responseId: string;
   readonly responseKey: string | null;
   isCancelled: boolean;
-  /** The generated samples per item, in the order of their first audio. */
+  /** The number of generated samples per item, in the order of their first audio. */
   readonly samplesByItem: Map<string, number>;
-  /** The calls whose arguments have arrived but whose completion is not confirmed. */
+  /** The calls whose arguments have arrived but which have not been confirmed as complete. */
   readonly heldCalls: BoundedMap<string, ToolCall>;
   readonly completedCallIds: BoundedMap<string, true>;
 }
@@ -488,7 +492,7 @@ interface Request {
 }
 
 /**
- * One connection's responses, requested, in progress or ended, and the output of each.
+ * The responses of one connection, whether requested, in progress or ended, and the output of each.
  *
  *   requested ──response.created──▶ running ────response.done──▶ ended
  *       └── refused (error)               │
@@ -506,7 +510,7 @@ export class ResponseLedger {
     if (this.#requests.size > MAX_ACTIVE && oldest !== undefined) this.#requests.delete(oldest);
   }
 
-  /** Cancels all requested and running responses. @returns whether any of them was not already cancelled */
+  /** Cancels all requested and running responses. @returns whether any of them had not been cancelled before */
   cancelAll(): boolean {
     let found = false;
     for (const entry of [...this.#requests.values(), ...this.#active.values()]) {
@@ -549,7 +553,7 @@ export class ResponseLedger {
     return !this.#ended.has(responseId) && this.#active.get(responseId)?.isCancelled !== true;
   }
 
-  /** Records the end of a response. @returns whether it had not already ended */
+  /** Records the end of a response. @returns whether the response had not ended before */
   end(responseId: string): boolean {
     if (this.#ended.has(responseId)) return false;
     this.#active.delete(responseId);
@@ -557,14 +561,14 @@ export class ResponseLedger {
     return true;
   }
 
-  /** Records that the server rejected the event `eventId`. @returns the request's key */
+  /** Records that the server has rejected the event `eventId`. @returns the request's key */
   refuse(eventId: string): string | null {
     const request = this.#requests.get(eventId);
     this.#requests.delete(eventId);
     return request?.responseKey ?? null;
   }
 
-  /** The event id of the only open request, if there is exactly one. */
+  /** The event id of the open request if there is exactly one. */
   get soleRequest(): string | null {
     const [first, second] = this.#requests.keys();
     return first !== undefined && second === undefined ? first : null;
@@ -574,7 +578,7 @@ export class ResponseLedger {
 /** The maximum length of an item id. */
 const MAX_ID_LENGTH = 32;
 
-/** Returns an item's id if the server accepts it, otherwise a short, stable replacement. */
+/** Returns an item's id if the server accepts it; otherwise returns a short, stable replacement. */
 function toWireId(id: string): string {
   if (id.length <= MAX_ID_LENGTH) return id;
   return `item_${createHash('sha256')

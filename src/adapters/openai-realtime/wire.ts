@@ -1,16 +1,17 @@
-// The GA Realtime protocol without a socket: a builder for each client event, typed against the official union, and schemas
-// for the server event fields that are read. Pure functions: the caller provides ids.
+// The GA Realtime protocol without a socket: a builder for each client event, typed against the official union, and
+// schemas for the fields of server events that are read. The functions are pure, and the caller provides ids.
 //
-// One table lists each server event of the official union, with a schema of the fields that are read or the reason why the
-// event is ignored. A new event in the official union fails to compile until the table lists it, and a type test fails when
-// a field that is read changes. At run time, extra fields are accepted; a missing required field is an error.
+// One table lists each server event of the official union, either with a schema of the fields that are read or with the
+// reason why the event is ignored. If the official union gains an event, compilation fails until the table lists it. A
+// type test fails when a field that is read changes. At run time, extra fields are accepted, but a missing required
+// field is an error.
 
 import { z } from 'zod';
 import type { ExpectedAnswer, TransportConfiguration } from '../../voice/connection/transport.ts';
 import { parseEvent, type EventOf, type ParsedEvent } from '../socket/event-table.ts';
 import type { RealtimeClientEvent, RealtimeServerEvent } from './official.ts';
 
-/** The metadata key that holds the request's `responseKey` in a response. */
+/** The metadata key under which a response contains the request's `responseKey`. */
 export const RESPONSE_KEY = 'response_key';
 
 export const WIRE_SAMPLE_RATE_HZ = 24_000;
@@ -36,7 +37,7 @@ export interface SessionSettings {
   readonly noiseReduction?: 'near_field' | 'far_field';
   readonly reasoningEffort?: 'minimal' | 'low' | 'medium' | 'high' | 'xhigh';
   readonly maxOutputTokens?: number;
-  /** Additional fields in the protocol's form; the other settings take precedence. */
+  /** Additional fields in the protocol's form. The other settings take precedence. */
   readonly session?: Readonly<Record<string, unknown>>;
 }
 
@@ -74,7 +75,7 @@ export function sessionStart(
   } satisfies RealtimeClientEvent;
 }
 
-/** Returns a later change of instructions and tools; the voice can no longer change. */
+/** Returns a later change of instructions and tools. The voice can no longer change. */
 export function sessionChange(eventId: string, configuration: TransportConfiguration) {
   return {
     type: 'session.update',
@@ -119,7 +120,7 @@ export function messageAdd(
   },
 ) {
   const { itemId: id, role, text, afterItemId } = message;
-  // The server accepts no assistant audio, so assistant speech is replayed as text.
+  // The server does not accept audio from the assistant, so assistant speech is replayed as text.
   const item =
     role === 'assistant'
       ? { id, type: 'message' as const, role, content: [{ type: 'output_text' as const, text }] }
@@ -199,7 +200,7 @@ export function responseCreate(
     response: {
       metadata: { [RESPONSE_KEY]: responseKey },
       ...(instructions !== undefined && { instructions }),
-      // The response reads the conversation but adds no item to it.
+      // The response uses the conversation but adds no item to it.
       ...(outOfBand && { conversation: 'none' as const }),
     },
   } satisfies RealtimeClientEvent;
@@ -222,10 +223,10 @@ export function itemTruncate(
   } satisfies RealtimeClientEvent;
 }
 
-/** The extension event that tells `localVoice` which question the user may be answering. */
+/** The extension event that informs `localVoice` which question the user may be answering. */
 export const OPEN_QUESTION = 'session.open_question';
 
-/** Returns an event for a server that announces `OPEN_QUESTION`; the official union has no such event. */
+/** Returns an event for a server that announces `OPEN_QUESTION`. The official union has no such event. */
 export function openQuestion(eventId: string, question: ExpectedAnswer | null) {
   return { type: OPEN_QUESTION, event_id: eventId, question } as const;
 }
@@ -236,7 +237,7 @@ export function audioCommit(eventId: string) {
 }
 
 /**
- * Returns a frame of `input_audio_buffer.append` as JSON text: base64 needs no escaping, and JSON.stringify is 7 times
+ * Returns a frame of `input_audio_buffer.append` as JSON text. Base64 needs no escaping, and JSON.stringify is 7 times
  * slower.
  */
 export function audioAppendText(base64: string): string {
@@ -286,7 +287,7 @@ const serverEventTable = {
   'session.created': 'a default session; ours begins when our session.update is answered',
   'session.updated': z.object({
     type: z.literal('session.updated'),
-    // The time at which the server ends the session, in seconds since 1970.
+    // When the server ends the session, in seconds since 1970.
     session: z
       .object({
         expires_at: z.number().nullish(),
@@ -314,7 +315,7 @@ const serverEventTable = {
     type: z.literal('input_audio_buffer.speech_stopped'),
     item_id: z.string(),
   }),
-  // Reports the end of an utterance that the client ended; for all others, the end was already reported.
+  // Reports the end of an utterance that the client ended. For all others, the end has already been reported.
   'input_audio_buffer.committed': z.object({
     type: z.literal('input_audio_buffer.committed'),
     item_id: z.string(),

@@ -1,7 +1,7 @@
-// The metric instruments and the log of a metered journal: names, units, buckets and attributes.
+// The metric instruments and the log of a metered journal: their names, units, buckets and attributes.
 //
 // Owns:     the name of each measurement, taken from the semantic conventions where possible.
-// Does not: know events (`scope-fold.ts`), or collect or export data, which the app's SDK does.
+// Does not: know events (`scope-fold.ts`), or collect or export data (the app's SDK does).
 
 import {
   type Attributes,
@@ -21,14 +21,14 @@ export interface EventLoggerProvider {
   getLogger(name: string, version?: string): { emit(record: EventLogRecord): void };
 }
 
-/** A log record without content: a name, ids, kinds and counts. */
+/** A log record without content: only a name, ids, kinds and counts. */
 export interface EventLogRecord {
   readonly eventName: string;
   readonly timestamp: Date;
   readonly severityNumber: number;
   readonly severityText: string;
   readonly attributes: Attributes;
-  /** The span of a `tracedJournal` in front that the record belongs to. */
+  /** The span that the record belongs to, if a `tracedJournal` wraps this journal. */
   readonly context?: Context;
 }
 
@@ -48,11 +48,11 @@ interface Logged {
 
 export type Severity = keyof typeof SEVERITIES;
 const SEVERITIES = { INFO: 9, WARN: 13, ERROR: 17 } as const;
-/** The part of a scope that gauges observe. */
+/** The part of a scope that the gauges observe. */
 interface MeasuredScope {
-  /** Counts the unfinished subagents that wait for an answer, or the other ones. */
+  /** Counts the unfinished subagents that are waiting for an answer, or the others. */
   countOf(isParked: boolean): number;
-  /** Returns when each unheard result became due. */
+  /** Returns when each result that has not been heard became due. */
   unheard(): readonly number[];
   /** Whether this process owns the scope. */
   readonly isLive: boolean;
@@ -236,7 +236,7 @@ export function instrumentsOf(
         const { [kind]: heard = 0 } = sound;
         const ofModality = (modality: string) => ({ ...ofOne, [names.TOKEN_MODALITY]: modality });
         if (heard > 0) tokens[kind].add(heard, ofModality('audio'));
-        // The journal does not tell whether the remaining tokens are text.
+        // The journal does not show whether the remaining tokens are text.
         if (amount > heard || heard === 0)
           tokens[kind].add(Math.max(0, amount - heard), ofModality('unknown'));
       }
@@ -254,7 +254,7 @@ const TOKEN_KINDS = [
 ] as const;
 type TokenKind = (typeof TOKEN_KINDS)[number];
 const SECONDS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 7200, 86_400];
-/** The conventions' buckets, for one call. */
+/** The buckets that the conventions define for one call. */
 const OF_ONE = [
   0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92,
 ];

@@ -1,7 +1,7 @@
-// The names of attributes and metrics; most are used in several files. The `gen_ai.*` names are from the semantic
-// conventions for generative AI, release v0.1.0 of open-telemetry/semantic-conventions-genai (with v1.45.0 of the
-// others); the token tables are from commit 066d4a7f356f8600de6f10c42874626ab88692fb. Their status is Development: a
-// release may rename them.
+// The names of attributes and metrics, most of which are used in several files. The `gen_ai.*` names come from the
+// semantic conventions for generative AI, release v0.1.0 of open-telemetry/semantic-conventions-genai (with v1.45.0 of
+// the others). The token tables come from commit 066d4a7f356f8600de6f10c42874626ab88692fb. Their status is Development,
+// so a release may rename them.
 
 import type { Attributes } from '@opentelemetry/api';
 
@@ -58,7 +58,7 @@ export interface ModelNames {
   readonly modelId: string;
 }
 
-/** The AI SDK providers that the conventions name differently; a suffix after `.` or `-` names the API. */
+/** The AI SDK providers that have a different name in the conventions. A suffix after `.` or `-` names the API. */
 const PROVIDERS = [
   ['google.vertex', 'gcp.vertex_ai'],
   ['google-vertex', 'gcp.vertex_ai'],

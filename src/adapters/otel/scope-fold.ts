@@ -1,9 +1,9 @@
-// One scope folded from its events: the source of its spans and measurements.
+// One scope, reconstructed from its events. It is the source of the scope's spans and measurements.
 //
-// Owns:     the state that spans and measurements need from earlier events: running subagents, question times, a turn's
-//           deliveries.
+// Owns:     the state that spans and measurements need from earlier events: running subagents, the times of questions,
+//           and the deliveries of a turn.
 // Does not: write spans (`scope-spans.ts`), record metrics (`instruments.ts`), or decide when an entry counts (the two
-//           journals).
+//           journals do).
 
 import { type Attributes, type SpanContext, SpanKind, type Tracer } from '@opentelemetry/api';
 import type { z } from 'zod';
@@ -25,29 +25,29 @@ import { attributesOf, type Spawned, SubagentFold, toolAttributes, USED } from '
 import * as fields from './traced-events.ts';
 import { readAs } from './traced-events.ts';
 
-/** The entry to append, and an action to run once it is written. */
+/** The entry to append, and an action to run after it has been written. */
 export interface Observed {
   readonly entry: JournalEntry;
   readonly kept: () => void;
 }
 
-/** A lead agent's call, until its result has been heard. */
+/** A call by the lead agent, until its result has been heard. */
 interface Call {
   name?: string;
   agentName?: string | undefined;
   subagentId?: string;
   /** When the tool started in this process. */
   ranFrom?: number | undefined;
-  /** The result is delivered later. */
+  /** The result will be delivered later. */
   isBackground?: boolean;
   endedAt?: number;
-  /** Since when the result has been due and unheard. */
+  /** The time since which the result has been due without being heard. */
   unheardSince?: number | undefined;
 }
 
-/** A model call outside turns: a summary, fact extraction, a verdict on claims. */
+/** A model call outside of turns, such as a summary, a fact extraction or a verdict on claims. */
 const ASKED = 'asked';
-/** Whether the call ran is unknown. */
+/** It is unknown whether the call ran. */
 const IN_DOUBT = 'NEEDS_RECONCILE';
 const FAILURES: ReadonlySet<string> = new Set(['failed', 'timed_out', 'lost']);
 
@@ -65,42 +65,43 @@ export class ScopeFold {
   #agentName = 'lead';
   /** The tokens of the reply. */
   #replyUsed: Record<string, number> = {};
-  /** The error code of the reply's latest attempt. */
+  /** The error code of the latest attempt at the reply. */
   #replyFailed: string | null = null;
   /** When the turn's reply ended. */
   #repliedAt: number | null = null;
   #hasUserSpoken = false;
-  /** The user has spoken, and no reply audio has been played since. */
+  /** Whether the user has spoken and no reply audio has been played since then. */
   #areWordsKnown = false;
-  /** The caller that sent the user's latest words passed its span. */
+  /** Whether the caller that sent the user's latest message passed its span. */
   #hasCaller = false;
   #isUserSpeaking = false;
-  /** The end of the user's latest utterance, until reply audio is played. */
+  /** When the user's latest utterance ended; kept until reply audio is played. */
   #userEndedAt: number | null = null;
   #isPlaying = false;
   /**
-   * When the user started to speak over the playing audio, when playback stopped, and whether the audio was interrupted.
+   * When the user started to speak over the audio that was playing, when playback stopped, and whether the audio was
+   * interrupted.
    */
   #over: { readonly from: number; silentAt?: number; isCut?: true } | null = null;
   /** The deliveries that the turn makes to the user. */
   #told: readonly string[] = [];
   #attempt = 1;
-  /** Whether the fold has read an entry of the scope. */
+  /** Whether an entry of the scope has been read. */
   #isKnown = false;
   #isLive = false;
-  /** Whether an earlier process started the running work. */
+  /** Whether an earlier process started the work that is running. */
   #isRestored = false;
   #at = 0;
   #measured: Measured | null = null;
 
-  /** @param isTraced Whether this journal, and not a journal in front, writes the spans. */
+  /** @param isTraced Whether this journal writes the spans, rather than a journal that wraps it. */
   constructor(scope: string, isTraced: boolean) {
     this.#scope = scope;
     this.#isTraced = isTraced;
     this.#spans = new ScopeSpans(scope);
   }
 
-  /** Folds an earlier process's entries. */
+  /** Reads the entries of an earlier process. */
   restore(entries: readonly JournalEntry[]): void {
     this.#isRestored = true;
     this.#isKnown = true;
@@ -115,7 +116,7 @@ export class ScopeFold {
     return this.#isLive;
   }
 
-  /** Folds an entry that has been written. */
+  /** Processes an entry that has been written. */
   measure(entry: JournalEntry, measured: Measured): void {
     this.#isLive = true;
     this.#rememberSpans(entry);
@@ -127,7 +128,7 @@ export class ScopeFold {
     }
   }
 
-  /** Folds an entry that is about to be appended. */
+  /** Processes an entry that is about to be appended. */
   trace(entry: JournalEntry, tracer: Tracer): Observed {
     this.#isLive = true;
     const earlier = this.#underWay.get(entry.unit);
@@ -165,7 +166,7 @@ export class ScopeFold {
     this.#spans.leave(this.#at);
   }
 
-  /** Counts the unfinished subagents that wait for an answer, or the other ones. */
+  /** Counts the unfinished subagents that are waiting for an answer, or the others. */
   countOf(isParked: boolean): number {
     let found = 0;
     for (const subagent of this.#subagents.values())
@@ -173,21 +174,21 @@ export class ScopeFold {
     return found;
   }
 
-  /** Returns when each unheard result became due. */
+  /** Returns when each result that has not been heard became due. */
   unheard(): readonly number[] {
     return [...this.#calls.values()].flatMap(({ unheardSince }) => unheardSince ?? []);
   }
 
-  /** Returns the span of the current work, or of the enclosing work; null if there is none. */
+  /** Returns the span of the current work or of the work that contains it; null if there is none. */
   readonly spanOf: ScopeSpans['spanOf'] = (work) => this.#spans.spanOf(work);
 
-  /** Like `spanOf`; for work that has no span yet, such as its preparation, returns the future parent span. */
+  /** Like `spanOf`, but for work that has no span yet, such as its preparation, returns the future parent span. */
   readonly placeOf: ScopeSpans['spanOf'] = (work) => {
     const above = this.#subagents.get(work.unit)?.place ?? ROOT;
     return this.spanOf(work) ?? this.#spans.contextOf(above, ROOT) ?? null;
   };
 
-  /** Returns the span of a unit's work, or of the scope; a `tracedJournal` in front has started it. */
+  /** Returns the span of a unit's work or of the scope, which a `tracedJournal` that wraps this journal has started. */
   writtenSpanOf(unit: string): SpanContext | undefined {
     return this.#spans.contextOf(`subagent:${unit}`, TURN, ROOT);
   }
@@ -201,7 +202,7 @@ export class ScopeFold {
   }
 
   /**
-   * Starts the root span. A session is a child of the request that opened it; a run that was started by a request has
+   * Starts the root span. A session is a child of the request that opened it. A run that was started by a request has
    * no root span.
    */
   #beginRoot({ at, event }: JournalEntry): void {
@@ -419,7 +420,7 @@ export class ScopeFold {
       }
       case 'question.asked': {
         const question = readAs(fields.asked, event);
-        // After a crash the new process asks the question again.
+        // After a crash, the new process asks the question again.
         if (!question || this.#questions.has(question.requestId)) return;
         const { requestId, kind } = question;
         this.#questions.set(requestId, { at, kind });
@@ -468,7 +469,7 @@ export class ScopeFold {
     );
   }
 
-  /** If the earlier entries are trimmed, the snapshot is the only source. */
+  /** If the earlier entries have been trimmed, the snapshot is the only source. */
   #takeSnapshot(event: unknown, at: number): void {
     const { books, delegation } = readAs(fields.snapshot, event) ?? {};
     this.#agentName = books?.agentName ?? this.#agentName;
@@ -480,7 +481,7 @@ export class ScopeFold {
       one.isParked = isWaiting(rest.life?.snapshot.value);
       one.takeState({ pending: [], isUncertain: true, hasWorked: true, step: 0 });
     }
-    // A process without tracing wrote the snapshot.
+    // The snapshot was written by a process without tracing.
     if (!known) return;
     const { agentName, hasUserSpoken, hasCaller } = known;
     this.#agentName = agentName;
@@ -496,7 +497,7 @@ export class ScopeFold {
     }
   }
 
-  /** Returns the state that `#takeSnapshot` reads. The lead agent's turn is omitted, because it ends with its process. */
+  /** Returns the state that `#takeSnapshot` reads. The lead agent's turn is omitted, as it ends with its process. */
   #toState(): z.infer<typeof fields.state> {
     return {
       agentName: this.#agentName,
@@ -544,7 +545,7 @@ export class ScopeFold {
       agent,
     );
     if (isBeside) {
-      // A model call outside turns is reported at its end.
+      // A model call outside of turns is reported when it ends.
       const isOfLead = agentName === this.#agentName && this.#spans.running.has(TURN);
       this.#spans.begin(ASKED, 'chat', beganAt, {
         kind: SpanKind.CLIENT,
@@ -563,7 +564,7 @@ export class ScopeFold {
     this.#spans.note(REPLY, { ...this.#replyUsed, ...names.namesOfModel(model) });
   }
 
-  /** The model call has ended; its span stays open for later reports until the turn ends. */
+  /** The model call has ended. Its span stays open for later reports until the turn ends. */
   #replied(at: number): void {
     if (this.#spans.running.delete(REPLY)) this.#repliedAt = at;
   }
@@ -581,12 +582,12 @@ export class ScopeFold {
     this.#spans.end(TURN, at);
   }
 
-  /** Starts a lead agent's turn and its model call. */
+  /** Starts a turn of the lead agent and the turn's model call. */
   #reply(at: number): void {
     this.#endTurn(at);
     const isAnswer = this.#hasUserSpoken;
     const caller = isAnswer && this.#hasCaller ? this.#spans.contextOf(CALLER) : undefined;
-    // A conversation stays in its trace: a caller in another trace becomes a link.
+    // A conversation stays in its trace, so a caller in another trace becomes a link.
     const isWithin = caller?.traceId === this.#spans.rootAt(at).traceId;
     const agent = { [names.AGENT_NAME]: this.#agentName };
     this.#spans.begin(
@@ -644,7 +645,7 @@ export class ScopeFold {
     }
   }
 
-  /** The client reports the end of playback and the heard part in either order. */
+  /** The client reports the end of playback and the part that was heard in either order. */
   #measureBargeIn(): void {
     const { from, silentAt, isCut } = this.#over ?? {};
     if (from === undefined || silentAt === undefined || !isCut) return;
@@ -704,7 +705,7 @@ export class ScopeFold {
     call.endedAt = at;
     if (call.isBackground === true) call.unheardSince = at;
     call.isBackground = false;
-    // The failure of an inline call also ends the call.
+    // If an inline call fails, the call ends as well.
     this.#spans.end(actor, at, { [names.OUTCOME]: status });
     if (call.subagentId !== undefined)
       this.#endWork(call.subagentId, at, {
@@ -714,7 +715,7 @@ export class ScopeFold {
     this.#endOfCall(callKey('', callId), status, at);
   }
 
-  /** A model call failed, with or without a retry to follow. */
+  /** Handles a failed model call, whether or not a retry follows. */
   #failed(entry: JournalEntry, subagent: SubagentFold | undefined): void {
     const { unit, at, event } = entry;
     const { error, response, agentName, ...call } = readAs(fields.failed, event) ?? {};
@@ -732,7 +733,7 @@ export class ScopeFold {
       this.#replyFailed = code;
       return;
     }
-    // An unusable answer counts too.
+    // An answer that cannot be used counts too.
     if (response) this.#spans.note(`step:${unit}`, attributesOf(response));
     this.#endWork(unit, at, { [names.ERROR_TYPE]: code });
     this.#endDetached(unit, 'failed', at);
@@ -778,18 +779,18 @@ export class ScopeFold {
     return subagent;
   }
 
-  /** Ends a call's subagent. */
+  /** Ends the subagent of a call. */
   #endOfCall(key: string, status: string, at: number): void {
     const id = this.#childOf.get(key);
     if (id === undefined) return;
     this.#childOf.delete(key);
-    // Descendant calls end together with the subagent, without events of their own.
+    // The calls of descendants end together with the subagent and have no events of their own.
     for (const below of this.#childOf.keys())
       if (below.startsWith(callKey(id, ''))) this.#endOfCall(below, status, at);
     this.#endOne(id, status, at);
   }
 
-  /** Ends a subagent that no call waits for; only the subagent's own events report its end. */
+  /** Ends a subagent that no call is waiting for. Only the subagent's own events report its end. */
   #endDetached(id: string, status: string, at: number): void {
     const key = this.#subagents.get(id)?.spawned.ofCall ?? '';
     if (this.#childOf.get(key) !== id) this.#endOne(id, status, at);
@@ -812,7 +813,7 @@ export class ScopeFold {
     if (subagent?.hasEnded === true) this.#subagents.delete(id);
   }
 
-  /** Stores the caller span that an event names. Returns the span's key; empty if there is none. */
+  /** Stores the caller's span that an event names. Returns the key of the span; empty if there is none. */
   #comesFrom(key: string, event: unknown): string {
     const { traceparent = '' } = readAs(fields.fromCaller, event) ?? {};
     return this.#spans.rememberNamed(key, traceparent) ? key : '';
@@ -833,7 +834,7 @@ function logged(id: string, subagent: SubagentFold | undefined): Attributes {
   return { [names.AGENT_NAME]: subagent?.spawned.name, [names.SUBAGENT_ID]: id };
 }
 
-/** Whether this state of a subagent's machine waits for an answer. */
+/** Whether a subagent in this machine state is waiting for an answer. */
 function isWaiting(value: unknown): boolean {
   return typeof value === 'object' && value !== null && 'waiting_for_input' in value;
 }

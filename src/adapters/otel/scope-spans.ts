@@ -1,7 +1,7 @@
-// The spans of one scope: the open spans, and the contexts that a later span may have as a parent or a link.
+// The spans of one scope: the open spans, and the contexts that a later span may use as a parent or a link.
 //
-// Owns:     writing spans, under keys that let a later process find them.
-// Does not: know events (`scope-fold.ts`), or export spans, which the app's SDK does.
+// Owns:     writing spans under keys that let a later process find them.
+// Does not: know events (`scope-fold.ts`), or export spans (the app's SDK does).
 
 import {
   type Attributes,
@@ -19,18 +19,18 @@ import type { TracedWork } from '../../actors/ports/journal.ts';
 import { readTraceparent } from '../../values/traceparent.ts';
 import * as names from './names.ts';
 
-/** The description of a span, independent of the process that started it. */
+/** The description of a span, independent of the process that started the span. */
 interface Work {
   readonly name: string;
   readonly kind: SpanKind;
-  /** The parent's key; an unknown key means the root. */
+  /** The key of the parent. An unknown key means the root. */
   readonly parent: string;
   readonly attributes: Attributes;
 }
 
-/** The spans that an entry starts, and the actions to run once the entry is written. */
+/** The spans that an entry starts, and the actions to run once the entry has been written. */
 export interface Written {
-  /** Each span's `traceparent`, by key. */
+  /** The `traceparent` of each span, by key. */
   readonly begun: Record<string, string>;
   readonly following: (() => void)[];
 }
@@ -41,9 +41,9 @@ export const TURN = 'turn';
 export const REPLY = 'reply';
 /** The user's utterance. */
 export const WORDS = 'words';
-/** The span of the caller that sent the user's latest words. */
+/** The span of the caller that sent the user's latest message. */
 export const CALLER = 'caller';
-/** The maximum number of stored contexts besides the root's; the oldest are removed first. */
+/** The maximum number of stored contexts, not counting the root's. The oldest are removed first. */
 const MAX_CONTEXTS = 500;
 
 export class ScopeSpans {
@@ -53,7 +53,7 @@ export class ScopeSpans {
   readonly running = new Map<string, Work>();
   /** The open spans that this process started. */
   readonly #spans = new Map<string, Span>();
-  /** The output for the current entry; null while entries are only folded. */
+  /** The output for the current entry; null while entries are read without writing spans. */
   #writing: (Written & { readonly tracer: Tracer }) | null = null;
 
   constructor(scope: string) {
@@ -96,7 +96,7 @@ export class ScopeSpans {
       },
       above ? trace.setSpanContext(ROOT_CONTEXT, above) : ROOT_CONTEXT,
     );
-    // Ends a span that is still open because its end event was missed.
+    // Ends a span that is still open because the event that ends it was missed.
     this.#spans.get(key)?.end(new Date(at));
     this.#spans.set(key, span);
     this.remember(key, span.spanContext());
@@ -139,7 +139,7 @@ export class ScopeSpans {
     this.end(ROOT, at);
   }
 
-  /** Returns the trace's root, which starts together with the first span below it. */
+  /** Returns the root of the trace, which starts together with the first span under it. */
   rootAt(at: number): SpanContext {
     const known = this.#contexts.get(ROOT);
     if (known) return known;
@@ -153,7 +153,7 @@ export class ScopeSpans {
     const running = [...this.running];
     this.running.clear();
     for (const [key, work] of running) {
-      // The lead agent's turn, its calls and the user's utterance end with their process.
+      // The turn of the lead agent, its calls and the user's utterance end with their process.
       if (isOfTurn(key)) continue;
       const parent = work.parent.startsWith('subagent:') ? work.parent : homeOf(key);
       this.begin(key, work.name, at, { ...work, parent }, this.linkTo(key, 'continues'));
@@ -175,7 +175,7 @@ export class ScopeSpans {
     return undefined;
   }
 
-  /** Returns the span of the current work, or of the enclosing work; null if there is none. */
+  /** Returns the span of the current work or of the work that contains it; null if there is none. */
   spanOf({ unit, part }: Omit<TracedWork, 'scope'>): SpanContext | null {
     const isLead = unit === this.#scope;
     const whole = isLead ? TURN : `subagent:${unit}`;
@@ -192,7 +192,7 @@ export class ScopeSpans {
     return span?.spanContext() ?? null;
   }
 
-  /** Stores a span that an event names. Returns whether the name is readable. */
+  /** Stores a span that an event names. Returns whether the name could be read. */
   rememberNamed(key: string, traceparent: string): boolean {
     const context = contextOf(traceparent);
     if (context) this.remember(key, context);
@@ -211,14 +211,14 @@ export class ScopeSpans {
   }
 }
 
-/** A request's model becomes known only with its answer. */
+/** The model of a request becomes known only with its answer. */
 function describe(span: Span, attributes: Attributes): void {
   span.setAttributes(attributes);
   const { [names.REQUEST_MODEL]: model } = attributes;
   if (typeof model === 'string') span.updateName(`chat ${model}`);
 }
 
-/** Whether the key belongs to a lead agent's turn, its model call or tool calls, or the user's utterance. */
+/** Whether the key belongs to the turn of a lead agent, to its model call or tool calls, or to the user's utterance. */
 export function isOfTurn(key: string): boolean {
   return key === TURN || key === REPLY || key === WORDS || key.startsWith('call:');
 }

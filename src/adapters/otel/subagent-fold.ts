@@ -1,4 +1,4 @@
-// One subagent of a scope, folded from its events: its stretches of work, with their model and tool calls.
+// One subagent of a scope, reconstructed from its events: its stretches of work, with their model calls and tool calls.
 
 import { type Attributes, SpanKind } from '@opentelemetry/api';
 import type { z } from 'zod';
@@ -6,18 +6,18 @@ import * as names from './names.ts';
 import type { ScopeSpans } from './scope-spans.ts';
 import type * as fields from './traced-events.ts';
 
-/** Facts known at the subagent's start. */
+/** The data that is known when the subagent starts. */
 export interface Spawned {
   readonly id: string;
   readonly name: string;
   /** The root of the subagent's subtree. */
   readonly root: string;
   readonly spawnedAt: number;
-  /** The key of the call that spawned it. */
+  /** The key of the call that spawned the subagent. */
   readonly parent: string;
-  /** The parent key for its later work: the root, or the caller's span. */
+  /** The parent key for its later work, which is the root or the caller's span. */
   readonly home: string;
-  /** The `callKey` of the call that spawned it. */
+  /** The `callKey` of the call that spawned the subagent. */
   readonly ofCall: string | null;
   /** Whether an external agent does the work. */
   readonly isRemote: boolean;
@@ -27,19 +27,19 @@ type Traced = z.infer<typeof fields.state>['subagents'][number];
 export class SubagentFold {
   readonly #spawned: Spawned;
   readonly #spans: ScopeSpans;
-  /** The latest step's calls without a result, with their kind. */
+  /** The calls of the latest step that have no result, with their kind. */
   readonly #pending = new Map<string, { readonly toolName: string; kind: string }>();
-  /** Whether the latest step was not seen, so that its open calls are unknown. */
+  /** Whether the latest step was not seen. If so, its open calls are unknown. */
   #isUncertain = false;
   #step = 0;
   #hasWorked = false;
-  /** Whether the subagent waits for an answer. */
+  /** Whether the subagent is waiting for an answer. */
   isParked = false;
-  /** The work has ended; its call may still be open. */
+  /** The work has ended, but its call may still be open. */
   isOver = false;
-  /** The caller considers the subagent ended; if no caller waits, the subagent may still be working. */
+  /** The caller considers the subagent ended. If no caller is waiting, the subagent may still be working. */
   hasEnded = false;
-  /** The usage of an external agent since its work started or resumed. */
+  /** The usage of an external agent since its work started or was resumed. */
   #used = { input: 0, output: 0 };
 
   constructor(spawned: Spawned, spans: ScopeSpans) {
@@ -72,7 +72,7 @@ export class SubagentFold {
     return { id, name, parent, home, isRemote, ...own, pending };
   }
 
-  /** Restores the state of a snapshot. */
+  /** Restores the state from a snapshot. */
   takeState({ pending, isUncertain, hasWorked, step }: Omit<Traced, keyof Spawned>): void {
     this.#pending.clear();
     for (const { callId, ...call } of pending) this.#pending.set(callId, call);
@@ -100,7 +100,7 @@ export class SubagentFold {
           [names.SUBAGENT_ID]: id,
         },
       },
-      // The spawning call may have ended long ago, so a link suffices.
+      // The call that spawned the subagent may have ended long ago, so a link is enough.
       this.#hasWorked ? this.#spans.linkTo(key, 'continues') : [],
     );
     this.#hasWorked = true;
@@ -185,7 +185,7 @@ export class SubagentFold {
 
   #beginStep(at: number): void {
     const { id, name, isRemote } = this.#spawned;
-    // There is no local model call: the span above covers the remote agent's work.
+    // There is no local model call. The span above covers the work of the remote agent.
     if (isRemote) return;
     this.#spans.begin(`step:${id}`, 'chat', at, {
       kind: SpanKind.CLIENT,

@@ -1,4 +1,4 @@
-// The event fields that traces and metrics read, and the trace state of snapshots. Unreadable events are skipped.
+// The event fields that traces and metrics use, and the trace state in snapshots. Unreadable events are skipped.
 
 import { SpanKind } from '@opentelemetry/api';
 import { z } from 'zod';
@@ -121,7 +121,7 @@ export const state = z.object({
 });
 export const traced = z.object({ traced: state });
 
-/** Parses an event; null if unreadable. */
+/** Parses an event; null if it is unreadable. */
 export function readAs<Schema extends z.ZodType>(
   schema: Schema,
   event: unknown,

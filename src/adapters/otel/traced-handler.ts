@@ -1,11 +1,11 @@
-// Wraps a worker's handler (`jobWorker`) so that each job has a span, as a child of the session's span.
+// Wraps a worker's handler (`jobWorker`) so that each job has a span that is a child of the session's span.
 //
 // Invariants
-//   TRACED-HANDLER-1. A job's span is a child of the span that the job names, and is active while the job runs. A job
-//       without a readable span name gets no span: no new trace is started.
-//   TRACED-HANDLER-2. Each attempt has a span, even an attempt that the worker refuses. The span contains names and
+//   TRACED-HANDLER-1. The span of a job is a child of the span that the job names, and it is active while the job runs.
+//       A job that names no readable span gets no span, and no new trace is started.
+//   TRACED-HANDLER-2. Each attempt has a span, even if the worker refuses the attempt. The span contains names and
 //                     codes, but no content.
-//   TRACED-HANDLER-3. An SDK fault never affects the job.
+//   TRACED-HANDLER-3. A fault of the SDK never affects the job.
 
 import {
   type Attributes,
@@ -38,8 +38,8 @@ const optionsSchema = z.strictObject({
 } satisfies ChecksOf<TracedHandlerOptions>);
 
 /**
- * Runs each job in a span `offstage.job <name>`, a child of the model or tool call of a session with `tracedJournal`:
- * wrap `jobWorker({ … })` in it, inside or outside of `packedHandler`.
+ * Runs each job in a span `offstage.job <name>`, which is a child of the model call or tool call in a session with
+ * `tracedJournal`. Wrap `jobWorker({ … })` with it, inside or outside of `packedHandler`.
  * @throws {ConfigurationError} if the handler or an option is invalid
  */
 export function tracedHandler(handler: JobHandler, options: TracedHandlerOptions = {}): JobHandler {
@@ -89,7 +89,7 @@ export function tracedHandler(handler: JobHandler, options: TracedHandlerOptions
   };
 }
 
-/** A step's key starts with its session and subagent. */
+/** The key of a step starts with its session and subagent. */
 function attributesOf({ key, name }: Job): Attributes {
   const { scope, subagent } = /^(?<scope>.+?)\/(?<subagent>[^/:]+):\d+:/.exec(key)?.groups ?? {};
   return {

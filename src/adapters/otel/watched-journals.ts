@@ -1,33 +1,38 @@
-// Journal wrappers with a watcher: one wrapper writes traces, the other records metrics and alert log records. Each watcher
-// folds the scopes that its process owns, independently of the session, and never affects the session.
+// Journal wrappers that watch a session: one wrapper writes traces, and the other records metrics and log records for
+// alerts. Each wrapper follows the scopes that its process owns. It works independently of the session and never
+// affects it.
 //
-// Owns:     the set of scopes that this process owns, and the moments at which an entry is traced and measured.
-// Does not: know events (`scope-fold.ts`); record words, arguments or results; export data, which the app's SDK does.
+// Owns:     the set of scopes that this process owns, and the decision when an entry is traced and measured.
+// Does not: know events (`scope-fold.ts`); record messages, arguments or results; export data (the app's SDK does).
 //
 // Invariants
-//   WATCHED-JOURNAL-1. A reader that does not own a scope, such as an inspector, does not change the watcher's state of it.
-//   WATCHED-JOURNAL-2. A watcher fault never reaches the session.
-//   TRACED-JOURNAL-1. A scope has one trace, even after a crash or hibernation: its events contain the contexts of its
+//   WATCHED-JOURNAL-1. A reader that does not own a scope, such as an inspector, does not change the watcher's state
+//       for that scope.
+//   WATCHED-JOURNAL-2. A fault in a watcher never reaches the session.
+//   TRACED-JOURNAL-1. A scope has one trace, even after a crash or hibernation. Its events contain the contexts of its
 //       spans, and the next process reads them.
-//   TRACED-JOURNAL-2. A span covers work, never waiting: a subagent's span ends when the subagent waits for an answer, and
-//       the next span links to it.
-//   TRACED-JOURNAL-3. A span ends after its last event is written. A retried event does not start a second span.
-//   TRACED-JOURNAL-5. Without a registered provider, events are forwarded unchanged and start no spans. A provider that is
-//       registered later takes effect from then on.
-//   TRACED-JOURNAL-7. With each request, a relay sends its agent the span of the subagent's work (ids, no content); after a
-//       crash, the span is in the same trace. Without a listening provider nothing is sent.
-//   TRACED-JOURNAL-8. Work for a caller that passes its span is a child of that span. A conversation stays in its trace: a
-//       caller in another trace becomes a link. An unreadable span name is ignored.
-//   TRACED-JOURNAL-9. The app's tools, models and approvals run while the span of their work is active, whatever context
-//       the session has: spans that they create, and instrumented requests, are its children. Jobs receive the span too.
-//   TRACED-JOURNAL-10. A snapshot contains the trace state of the entries that it replaces, because these may be trimmed.
-//   TRACED-JOURNAL-6. A model call has a span either of this journal or of the AI SDK's integration, not both, unless the
-//       app asks for both.
-//   METERED-JOURNAL-1. The process that appends an event measures it once, after the write. Earlier entries are read but
-//       not measured, so that durations are correct across a crash.
-//   METERED-JOURNAL-3. Without a registered provider nothing is read or measured.
-//   METERED-JOURNAL-4. Each condition that should alert an operator produces a log record without words; docs/tracing.md
-//                      lists them.
+//   TRACED-JOURNAL-2. A span covers work, never waiting. A subagent's span ends when the subagent waits for an answer,
+//       and the next span links to it.
+//   TRACED-JOURNAL-3. A span ends after its last event has been written. Retrying an event does not start a second
+//       span.
+//   TRACED-JOURNAL-5. Without a registered provider, events are forwarded unchanged and no spans are started. A
+//       provider that is registered later takes effect from that time on.
+//   TRACED-JOURNAL-7. With each request, a relay sends its agent the span of the subagent's work (ids, no content).
+//       After a crash, the span belongs to the same trace. Nothing is sent unless a provider is listening.
+//   TRACED-JOURNAL-8. Work for a caller that passes its span is a child of that span. A conversation stays in its
+//       trace, so a caller in another trace becomes a link. A span name that cannot be read is ignored.
+//   TRACED-JOURNAL-9. The app's tools, models and approvals run while the span of their work is active, whatever
+//       context the session has. Spans that they create, and instrumented requests, are children of that span. Jobs
+//       receive the span too.
+//   TRACED-JOURNAL-10. A snapshot contains the trace state of the entries that it replaces, because these entries may
+//       be trimmed.
+//   TRACED-JOURNAL-6. A model call has a span either from this journal or from the AI SDK's integration, but not from
+//       both unless the app asks for both.
+//   METERED-JOURNAL-1. The process that appends an event measures it once, after it has been written. Earlier entries
+//       are read but not measured, so durations are correct across a crash.
+//   METERED-JOURNAL-3. Without a registered provider, nothing is read or measured.
+//   METERED-JOURNAL-4. Each condition that should alert an operator produces a log record without messages.
+//                      docs/tracing.md lists these records.
 
 import {
   context,
@@ -64,13 +69,13 @@ export interface TracedJournalOptions {
   /** The tracer provider. @defaultValue the provider registered with `@opentelemetry/api` */
   readonly tracerProvider?: TracerProvider;
   /**
-   * Whether `@ai-sdk/otel`, if registered, also writes spans of model calls, as children of this journal's spans.
+   * Whether `@ai-sdk/otel`, if registered, also writes spans for model calls, as children of this journal's spans.
    * @defaultValue false
    */
   readonly sdkSpans?: boolean;
   /**
-   * Whether agents behind a relay, and engine workers, receive the trace context of their work (ids only), so that
-   * their spans join the trace. @defaultValue true
+   * Whether agents behind a relay and engine workers receive the trace context of their work (ids only), so that their
+   * spans join the trace. @defaultValue true
    */
   readonly propagates?: boolean;
 }
@@ -82,9 +87,9 @@ const tracedSchema = z.strictObject({
 } satisfies ChecksOf<TracedJournalOptions>);
 
 /**
- * Writes one trace per session (or service) on `journal`: the lead agent's turns and tool calls, and each stretch of a
- * subagent's work with its model and tool calls. Spans contain names, ids, times and token counts, but no content. Wrap
- * this journal around all other journals.
+ * Writes one trace per session (or service) whose journal is `journal`. The trace contains the lead agent's turns and
+ * tool calls, and each stretch of a subagent's work with its model calls and tool calls. Spans contain names, ids,
+ * times and token counts, but no content. Wrap this journal around all other journals.
  * @throws {ConfigurationError} if the journal or an option is invalid
  */
 export function tracedJournal(journal: Journal, options: TracedJournalOptions = {}): Journal {
@@ -133,14 +138,14 @@ export function tracedJournal(journal: Journal, options: TracedJournalOptions = 
           quietly(observed.kept);
         },
         (error: unknown) => {
-          // Another process has owned the scope meanwhile: its entries are read before this process continues.
+          // Another process has owned the scope in the meantime, so its entries are read before this process continues.
           if (codeOf(error) === 'FENCED') leave(entry.scope);
           throw error;
         },
       );
     },
     tracesModelCalls: () => !sdkSpans && (isOn ||= isListening()),
-    // Without a listening provider, no scopes are folded.
+    // No scopes are followed unless a provider is listening.
     traceContextOf: ({ scope, ...work }) => {
       const span = propagates ? quietly(() => scopes.get(scope)?.spanOf(work)) : null;
       return span ? written(span) : null;
@@ -156,14 +161,14 @@ export function tracedJournal(journal: Journal, options: TracedJournalOptions = 
   };
 }
 
-/** Returns the provider behind the API's proxy; a proxy without a delegate returns a constant object. */
+/** Returns the provider behind the API's proxy. A proxy without a delegate returns a constant object. */
 function behind(provider: TracerProvider): TracerProvider {
   return 'getDelegate' in provider && typeof provider.getDelegate === 'function'
     ? (provider.getDelegate() as TracerProvider)
     : provider;
 }
 
-/** Returns a span's W3C Trace Context. */
+/** Returns the W3C Trace Context of a span. */
 function written(span: SpanContext): TraceContext {
   const tracestate = span.traceState?.serialize() ?? '';
   const traceparent = traceparentOf(span);
@@ -190,10 +195,11 @@ const meteredSchema = z.strictObject({
 } satisfies ChecksOf<MeteredJournalOptions>);
 
 /**
- * Records metrics for all sessions on `journal`: tokens and cost of model calls, waiting times of questions, durations of
- * subagents, heard results, audio delay, and the numbers of running and waiting subagents. Attributes are names, kinds and
- * codes, never ids or words. With a `loggerProvider` it also writes alert records, which contain ids: questions that open
- * and close, deliveries that are offered and heard, lost leases. Wrap this journal around all other journals.
+ * Records metrics for all sessions that use `journal`: tokens and cost of model calls, waiting times of questions,
+ * durations of subagents, results that were heard, audio delay, and the numbers of running and waiting subagents.
+ * Attributes are names, kinds and codes, never ids or messages. With a `loggerProvider`, it also writes alert records
+ * that contain ids. They report questions that open and close, deliveries that are offered and heard, and lost leases.
+ * Wrap this journal around all other journals.
  * @throws {ConfigurationError} if the journal or an option is invalid
  */
 export function meteredJournal(journal: Journal, options: MeteredJournalOptions = {}): Journal {
@@ -267,7 +273,7 @@ export function meteredJournal(journal: Journal, options: MeteredJournalOptions 
 }
 
 interface Watcher {
-  /** False while no provider listens; entries are then not folded. */
+  /** False while no provider is listening. Entries are then not processed. */
   isOn(): boolean;
   /** Whether this journal writes spans. */
   readonly isTraced: boolean;

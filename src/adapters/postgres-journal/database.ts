@@ -1,13 +1,13 @@
-// The database: its connections, error meanings, and the journal's tables.
+// The database: its connections, the meaning of its errors, and the journal's tables.
 //
 // Owns:     the pool. The next call replaces a broken connection.
-// Does not: retry: a commit unit retries, because it knows the entry.
+// Does not: retry (a commit unit does, because it knows the entry).
 //
 // Invariants
-//   POSTGRES-JOURNAL-DATABASE-1. Tables of another program or a newer version are never written to. Another process may
-//       upgrade the tables at any time: this process then claims no more scopes.
-//   POSTGRES-JOURNAL-DATABASE-2. If several processes create the tables at the same time, one succeeds, and the others
-//       use its tables.
+//   POSTGRES-JOURNAL-DATABASE-1. Tables that belong to another program or a newer version are never written to. Another
+//       process may upgrade the tables at any time. This process then claims no more scopes.
+//   POSTGRES-JOURNAL-DATABASE-2. If several processes create the tables at the same time, one of them succeeds and the
+//       others use its tables.
 
 import { createRequire } from 'node:module';
 import type { Pool, PoolClient, PoolConfig, QueryResult } from 'pg';
@@ -19,9 +19,9 @@ import { CapacityError, ConfigurationError, messageOf } from '../../values/error
  * events that are packed with the second dictionary.
  */
 export const LAYOUT_VERSION = 4;
-/** The oldest layout with the current tables, readable without an upgrade. */
+/** The oldest layout with the current tables, which can be read without an upgrade. */
 const OLDEST_READABLE_LAYOUT = 3;
-/** An arbitrary number: the advisory lock for creating the tables. */
+/** An arbitrary number that identifies the advisory lock for creating the tables. */
 const MAKING_TABLES = 0x4f_46_46_53;
 
 export interface Database {
@@ -31,7 +31,7 @@ export interface Database {
   readonly schema: string;
   /** The journal's name in errors. */
   readonly name: string;
-  /** The app's release: sessions that a later release wrote are left alone. */
+  /** The app's release. Sessions that a later release has written are left alone. */
   readonly release: number;
 }
 
@@ -58,7 +58,7 @@ export function openPool(
   return pool;
 }
 
-// A process updates its row often: the page's free space holds the next row version.
+// A process updates its row often. The free space of the page holds the next version of the row.
 const nodes = (schema: string): string => `
   create table ${schema}.nodes (
     id bigint primary key,
@@ -84,9 +84,9 @@ const wakeTimesByNode = (schema: string): string => `
   create index wake_times_awake on ${schema}.wake_times (node, scope) where node is not null;
 `;
 
-// Names are compared byte by byte, so that no index depends on the system's collation. Tokens come from a sequence, so
-// that no token is issued twice, even after its lease is deleted. A lease of a layout 2 process has a holder and an
-// expiry time instead of a node.
+// Names are compared byte by byte, so that no index depends on the collation of the system. Tokens come from a
+// sequence, so no token is issued twice, even after its lease has been deleted. A lease of a process with layout 2 has
+// a holder and an expiry time instead of a node.
 const layout = (schema: string): string => `
   create sequence ${schema}.lease_tokens;
   create table ${schema}.leases (
@@ -117,7 +117,7 @@ const layout = (schema: string): string => `
   insert into ${schema}.layout values (${LAYOUT_VERSION});
 `;
 
-// Layout 2 processes keep their leases and heartbeats.
+// Processes with layout 2 keep their leases and heartbeats.
 const withNodes = (schema: string): string => `
   alter table ${schema}.leases
     alter column holder drop not null,
@@ -140,7 +140,7 @@ const from2 = (schema: string): string => `
 `;
 
 /**
- * Creates missing tables, and upgrades older ones.
+ * Creates missing tables and upgrades older ones.
  * @throws {ConfigurationError} `JOURNAL_TOO_NEW`, `NOT_A_JOURNAL` (POSTGRES-JOURNAL-DATABASE-1), `CANNOT_OPEN`
  * @throws {JournalError} `JOURNAL_UNREACHABLE`, `JOURNAL_IO`
  */
@@ -156,7 +156,7 @@ export async function prepareTables(database: Database): Promise<void> {
 }
 
 /**
- * Checks the schema's tables without changing anything.
+ * Checks the tables of the schema without changing anything.
  * @throws {ConfigurationError} `NOT_A_JOURNAL`, `JOURNAL_TOO_OLD`, `JOURNAL_TOO_NEW`, `CANNOT_OPEN`
  * @throws {JournalError} `JOURNAL_UNREACHABLE`, `JOURNAL_IO`
  */
@@ -191,14 +191,14 @@ export function checkKnown(name: string, version: number | null): void {
     );
 }
 
-/** POSTGRES-JOURNAL-DATABASE-2. Returns the resulting table version, whichever process created the tables. */
+/** POSTGRES-JOURNAL-DATABASE-2. Returns the resulting version of the tables, whichever process created them. */
 async function bringUpToDate(database: Database): Promise<number> {
   const { schema, schemaName } = database;
   return inTransaction(database, '', async (client) => {
     await client.query('select pg_advisory_xact_lock($1)', [MAKING_TABLES]);
     const version = await versionOf(database, client);
     if (version === null) {
-      // Creating a schema requires a privilege that the owner of an existing schema may lack.
+      // Creating a schema requires a privilege that the owner of an existing schema may not have.
       const { rowCount } = await client.query('select 1 from pg_namespace where nspname = $1', [
         schemaName,
       ]);
@@ -233,7 +233,7 @@ export async function inTransaction<T>(
   work: (client: PoolClient) => Promise<T>,
 ): Promise<T> {
   const client = await pool.connect();
-  // The pool does not listen to connections in use; the running query receives the error anyway.
+  // The pool does not listen to connections that are in use. The running query receives the error anyway.
   const ignore = (): void => {};
   client.on('error', ignore);
   try {
@@ -273,18 +273,18 @@ const NO_PRIVILEGE = '42501';
 const NO_SUCH_DATABASE = '3D000';
 const CONNECTION = '08';
 const REFUSED_USER = '28';
-/** Shutdown, startup, or a connection that an administrator ended. */
+/** The server is shutting down or starting up, or an administrator ended the connection. */
 const SERVER_STOPS = '57P';
 const STATE = /^[0-9A-Z]{5}$/;
 
-/** Converts a database error to an Offstage error, whose class tells who must act; returns other errors unchanged. */
+/** Converts a database error to an Offstage error whose class shows who must act. Returns other errors unchanged. */
 export function explained(error: unknown, name: string): unknown {
   if (error instanceof JournalError || error instanceof ConfigurationError) return error;
   const state = stateOf(error);
   const said = messageOf(error);
   if (state === DISK_FULL)
     return new CapacityError('DISK_FULL', `${name}: the disk is full`, { cause: error });
-  // Another program's object has the same name as a journal object.
+  // An object of another program has the same name as one of the journal's objects.
   if (state === DUPLICATE_TABLE || state === UNDEFINED_COLUMN)
     return new ConfigurationError(
       'NOT_A_JOURNAL',
@@ -305,14 +305,14 @@ export function explained(error: unknown, name: string): unknown {
 }
 
 /**
- * Returns whether the error concerns the written data rather than the server: data, integrity, or a limit such as an
- * index entry's size.
+ * Returns whether the error concerns the written data rather than the server: its content, its integrity, or a limit
+ * such as the size of an index entry.
  */
 export function isAboutData(error: unknown): boolean {
   return ['22', '23', '54'].includes(stateOf(error).slice(0, 2));
 }
 
-/** Returns the SQLSTATE; empty if there is none. Operating system codes look similar (`EPIPE`), but have no severity. */
+/** Returns the SQLSTATE; empty if there is none. Operating system codes (`EPIPE`) look similar but have no severity. */
 function stateOf(error: unknown): string {
   const { code, severity } = (error ?? {}) as {
     readonly code?: unknown;

@@ -1,18 +1,18 @@
-// This process's appends: the statement that writes an entry also checks its scope's lease.
+// The appends of this process. The statement that writes an entry also checks the lease of its scope.
 //
-// Owns:     the entries that are neither written nor refused yet.
-// Does not: hold leases (`node-leases.ts`), or delete entries (`postgres-journal.ts`, whose statements check the token
-//           too).
+// Owns:     the entries that have been neither written nor refused yet.
+// Does not: hold leases (`node-leases.ts`), or delete entries (`postgres-journal.ts` does, with statements that check
+//           the token too).
 //
 // Invariants
-//   APPEND-QUEUE-1. An append resolves only after its statement is committed.
-//   APPEND-QUEUE-2. One statement runs at a time, so that entries are written in append order.
-//   APPEND-QUEUE-3. An append is refused (`FENCED`) if its scope's lease has another token by then: the statement locks
+//   APPEND-QUEUE-1. An append resolves only after its statement has been committed.
+//   APPEND-QUEUE-2. One statement runs at a time, so entries are written in append order.
+//   APPEND-QUEUE-3. An append is refused (`FENCED`) if its scope's lease has another token by then. The statement locks
 //       the lease, and a process that takes over the lease waits for the statement.
 //   APPEND-QUEUE-4. Repeating an append of the same entry is not an error. A different entry with the same number is
-//       refused, without affecting other entries.
+//       refused without affecting other entries.
 //   APPEND-QUEUE-5. An entry that the server cannot store is refused permanently (`INVALID_ENTRY`) without affecting
-//       the rest of its statement: the statement is split into halves and repeated until the entry is alone.
+//       the rest of its statement. The statement is split into halves and repeated until the entry is alone.
 
 import type { Scheduler } from '../../actors/ports/environment.ts';
 import { JournalError, journalConflict } from '../../actors/ports/journal-error.ts';
@@ -27,14 +27,14 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** A result row; a row without a unit confirms that this process still holds the scope's lease. */
+/** A row of the result. A row without a unit confirms that this process still holds the scope's lease. */
 interface Said {
   readonly scope: string;
   readonly unit: string | null;
   readonly seq: number | null;
 }
 
-/** The maximum number of rows, and of event characters, per statement; further entries go into the next statement. */
+/** The maximum number of rows, and of event characters, per statement. Further entries go into the next statement. */
 const MOST_ROWS = 1000;
 const MOST_CHARACTERS = 4_000_000;
 
@@ -62,8 +62,8 @@ const find = (schema: string): string =>
   `select checksum from ${schema}.entries where scope = $1 and unit = $2 and seq = $3`;
 
 /**
- * Combines the appends of one event loop turn, and those that arrive while a statement runs, into one statement: a
- * commit waits for the server's disk, and all appends share the wait.
+ * Combines the appends of one turn of the event loop, and those that arrive while a statement is running, into one
+ * statement. A commit waits for the server's disk, and all appends share that wait.
  */
 export class AppendQueue {
   readonly #database: Database;
@@ -94,7 +94,7 @@ export class AppendQueue {
     return appended;
   }
 
-  /** Resolves when all earlier appends are written or refused, even if new ones arrive. */
+  /** Resolves when all earlier appends have been written or refused, even if new ones arrive. */
   async decided(): Promise<void> {
     await Promise.allSettled(this.#undecided);
   }
@@ -114,7 +114,7 @@ export class AppendQueue {
     return this.#waiting.splice(0, tooMany === -1 ? this.#waiting.length : tooMany);
   }
 
-  /** Never rejects: each append of the batch has its own result. */
+  /** Never rejects, because each append of the batch has its own result. */
   async #write(batch: readonly Waiting[]): Promise<void> {
     const tokens = new Map<string, Token>();
     const ours: Waiting[] = [];
@@ -144,7 +144,7 @@ export class AppendQueue {
         await this.#isolate(ours, tokens, error);
         return;
       }
-      // Whether the entries were written is unknown; each unit retries.
+      // It is unknown whether the entries were written, so each unit retries.
       const reason = explained(error, this.#database.name);
       for (const { reject } of ours) reject(reason);
       return;
@@ -152,7 +152,7 @@ export class AppendQueue {
     await this.#tell(ours, tokens, said);
   }
 
-  /** APPEND-QUEUE-5. The statement wrote no entry. */
+  /** APPEND-QUEUE-5. The statement has written no entry. */
   async #isolate(
     ours: readonly Waiting[],
     tokens: ReadonlyMap<string, Token>,
@@ -189,7 +189,7 @@ export class AppendQueue {
     for (const waiting of batch) {
       const [scope, unit, seq] = waiting.row;
       if (!held.has(scope)) waiting.reject(fenced(this.#database, scope));
-      // The first entry with this number was written, the second was not.
+      // The first entry with this number was written, but the second was not.
       else if (kept.delete(keyOf(scope, unit, seq))) waiting.resolve();
       else await this.#compare(waiting);
     }

@@ -1,24 +1,25 @@
-// The leases that determine which process writes a scope. A lease belongs to a node (a process with a journal) and is
-// valid while the node is alive, which one heartbeat row shows for all of the node's scopes.
+// The leases that determine which process may write a scope. A lease belongs to a node (a process with a journal) and
+// is valid while the node is alive. One row with a heartbeat shows this for all scopes of the node.
 //
-// Owns:     this process's row in `nodes`, its heartbeat, and its leases.
-// Does not: decide when to take over a lease: the claiming process does.
+// Owns:     this process's row in `nodes`, its heartbeat and its leases.
+// Does not: decide when to take over a lease (the claiming process does).
 //
 // Invariants
-//   LEASES-1. A scope has at most one lease. Its token is larger than any earlier lease's token.
-//   LEASES-2. A lease passes to another process only after its node has expired or released it. Only the database's
-//       clock decides.
-//   LEASES-3. A lost lease is never renewed or released. A node that had expired queries which leases it still holds.
-//   LEASES-4. Rows are locked in scope order, as in appends, and a node's row before its leases, so that statements
-//       cannot deadlock.
-//   LEASES-5. A claim of a scope that this process is releasing waits for the release: the claim may come from a
-//       different user of this process, whose claim must not be released.
+//   LEASES-1. A scope has at most one lease. Its token is larger than the token of any earlier lease.
+//   LEASES-2. A lease passes to another process only after its node has expired or has released it. Only the clock of
+//       the database decides.
+//   LEASES-3. A lost lease is never renewed or released. A node that had expired asks the database which leases it
+//       still holds.
+//   LEASES-4. Rows are locked in scope order, as in appends, and the row of a node is locked before its leases, so that
+//       statements cannot deadlock.
+//   LEASES-5. A claim of a scope that this process is releasing waits for the release. The claim may come from a
+//       different user of this process, and that user's claim must not be released.
 //   LEASES-6. A scope whose last entry is from a later release is not claimed, because this process may be unable to
 //             read it.
-//   LEASES-7. If the response to a claim or release is lost, this node may hold a lease unknowingly. A later heartbeat
-//       releases such a lease, which would otherwise last as long as the node.
-//   LEASES-8. The database's clock is compared with this process's clock when the journal is opened and on each
-//       heartbeat; a difference within the round-trip time is ignored.
+//   LEASES-7. If the response to a claim or release is lost, this node may hold a lease without knowing it. A later
+//       heartbeat releases such a lease, which would otherwise last as long as the node.
+//   LEASES-8. The clock of the database is compared with this process's clock when the journal is opened and on each
+//       heartbeat. A difference within the round-trip time is ignored.
 
 import { hostname } from 'node:os';
 import type { Environment } from '../../actors/ports/environment.ts';
@@ -29,10 +30,10 @@ import { LAYOUT_VERSION, checkKnown, queried, type Database } from './database.t
 /** A bigint in PostgreSQL's notation. */
 export type Token = string;
 
-/** Smaller clock differences are ignored, because the database round trip takes as long. */
+/** Smaller clock differences are ignored, because the round trip to the database takes that long. */
 const LEAST_OFFSET_MS = 100;
 
-/** The number of heartbeats per node lifetime; two may be lost. */
+/** The number of heartbeats per lifetime of a node, of which two may be lost. */
 const BEATS = 3;
 
 /** Returns the error for a process that does not own the scope. */
@@ -44,7 +45,7 @@ export function fenced({ name }: Database, scope: string): JournalError {
   );
 }
 
-/** The database's time, in milliseconds since 1970. */
+/** The time of the database, in milliseconds since 1970. */
 const TIME = `extract(epoch from clock_timestamp())::float8 * 1000 as now`;
 
 interface Time {
@@ -69,7 +70,7 @@ const sweep = (schema: string): string => `
     and not exists (select 1 from ${schema}.leases l where l.node = n.id)
     and not exists (select 1 from ${schema}.wake_times w where w.node = n.id)`;
 
-/** The app release that wrote the scope's last entry. */
+/** The release of the app that wrote the scope's last entry. */
 const lastRelease = (schema: string): string =>
   `coalesce((select release from ${schema}.entries where scope = $1 order by id desc limit 1), 0)`;
 
@@ -83,7 +84,7 @@ const claim = (schema: string): string => `
   on conflict (scope) do update set node = l.node where l.node = excluded.node
   returning token`;
 
-// Reads nodes and leases at one instant, to explain why a claim was refused.
+// Reads nodes and leases at the same instant, to explain why a claim was refused.
 const state = (schema: string): string => `
   select y.version, ${lastRelease(schema)} as release,
     coalesce((select expires_at > clock_timestamp() from ${schema}.nodes where id = $2), false) as is_alive,
@@ -94,7 +95,7 @@ const state = (schema: string): string => `
   left join ${schema}.leases l on l.scope = $1
   left join ${schema}.nodes n on n.id = l.node`;
 
-// Locking the node's row waits for a running heartbeat, and sees its result.
+// Locking the node's row waits for a running heartbeat and sees its result.
 const takeOver = (schema: string): string => `
   with dead as materialized (
     select id from ${schema}.nodes where id = $4 and expires_at <= clock_timestamp() for update
@@ -129,9 +130,9 @@ export class Leases {
   readonly #options: LeaseOptions;
   readonly #holder: string;
   readonly #held = new Map<string, Token>();
-  /** The unanswered claims with their scopes; null for the claim of due sessions. */
+  /** The claims that have not been answered, with their scopes; null for the claim of due sessions. */
   readonly #claiming = new Map<Promise<unknown>, string | null>();
-  /** Each scope's running release. */
+  /** The running release of each scope. */
   readonly #releasing = new Map<string, Promise<void>>();
   #node: Promise<string> | null = null;
   /** LEASES-7 */
@@ -162,7 +163,7 @@ export class Leases {
     const sentAt = clock.now();
     const [found] = await this.#query<Found>(text, values);
     const roundTripMs = clock.now() - sentAt;
-    // A simulated clock has no wall time to compare.
+    // A simulated clock has no wall time to compare with.
     if (!found || !clock.wall) return found;
     const offsetMs = Math.round(found.now - (sentAt + roundTripMs / 2));
     if (Math.abs(offsetMs - this.#clockOffsetMs) > Math.max(roundTripMs, LEAST_OFFSET_MS))
@@ -189,8 +190,8 @@ export class Leases {
   }
 
   /**
-   * Runs a statement that grants leases to this node, whose id it receives, and records the leases. An expired node is
-   * renewed first.
+   * Runs a statement that grants leases to this node, and records the leases. The statement receives the node's id. A
+   * node that has expired is renewed first.
    */
   async claimMany(
     run: (node: string) => Promise<readonly { readonly scope: string; readonly token: Token }[]>,
@@ -204,8 +205,8 @@ export class Leases {
   }
 
   /**
-   * @param first Settles when the lease's running writes are done.
-   * @param prepare Runs directly before the release; if it fails, the lease is kept.
+   * @param first Settles when the running writes under the lease are done.
+   * @param prepare Runs immediately before the release. If it fails, the lease is kept.
    */
   async release(
     scope: string,
@@ -222,7 +223,7 @@ export class Leases {
     }
   }
 
-  /** Releases all leases, and refuses later claims. A lease whose release fails expires with the node. */
+  /** Releases all leases and refuses later claims. A lease that cannot be released expires with the node. */
   async close(): Promise<void> {
     await Promise.allSettled(this.#claiming.keys());
     this.#stopBeat?.();
@@ -272,7 +273,7 @@ export class Leases {
           `${name}: ${scope} was written by release ${found.release} of the app; this process has release ${release}`,
         );
       if (!found.is_alive) await this.#beat(node);
-      // The scope has no lease: it has been released since.
+      // The scope has no lease, because it has been released since then.
       else if (found.token !== null && found.is_over === true) {
         const taking = [scope, node, found.token, found.node];
         const [taken] = await this.#query<{ token: Token }>(takeOver(schema), taking);
@@ -304,7 +305,7 @@ export class Leases {
     );
   }
 
-  /** Resolves to this process's node, which exists from its first claim on. */
+  /** Resolves to the node of this process, which exists from its first claim on. */
   #joined(): Promise<string> {
     if (this.#node) return this.#node;
     const joining = this.#join();
@@ -385,7 +386,8 @@ export class Leases {
       () =>
         void this.#joined()
           .then((node) => this.#beat(node))
-          // The next heartbeat retries; if the node expires before that, leases that another node takes over are fenced.
+          // The next heartbeat retries. If the node expires before that, leases that another node takes over are
+          // fenced.
           .catch(() => {})
           .finally(() => {
             if (this.#stopBeat === null) return;

@@ -1,17 +1,19 @@
 // The wake times of sleeping sessions, shared by all processes.
 //
 // Owns:     the rows of `wake_times`, and the order of this process's writes to them.
-// Does not: check a scope's writer: a wake time only states that some process must load the session, which claims it first.
+// Does not: check which process writes a scope. A wake time only says that some process must load the session, and that
+//           process claims the session first.
 //
 // Invariants
-//   POSTGRES-JOURNAL-WAKE-TIMES-1. `set` resolves only after its statement is committed; the latest value is kept.
-//   POSTGRES-JOURNAL-WAKE-TIMES-2. The times of one turn, and those that arrive during a write, share one statement, so
-//       that a mass suspension does not delay appends and heartbeats.
-//   POSTGRES-JOURNAL-WAKE-TIMES-3. Each statement locks rows in scope order, so that processes cannot deadlock.
-//   POSTGRES-JOURNAL-WAKE-TIMES-4. The row of a session in memory (`AT_ONCE`) names its node. A search reads such rows only
-//       if the node has expired, so that their number does not affect its cost.
-//   POSTGRES-JOURNAL-WAKE-TIMES-5. Of several processes that search at the same time, one receives a session, and the
-//       others receive different ones: a search skips rows that another process has locked.
+//   POSTGRES-JOURNAL-WAKE-TIMES-1. `set` resolves only after its statement has been committed, and the latest value is
+//       kept.
+//   POSTGRES-JOURNAL-WAKE-TIMES-2. The times set in one turn, and those that arrive during a write, share one
+//       statement, so that a mass suspension does not delay appends and heartbeats.
+//   POSTGRES-JOURNAL-WAKE-TIMES-3. Each statement locks rows in scope order, so processes cannot deadlock.
+//   POSTGRES-JOURNAL-WAKE-TIMES-4. The row of a session in memory (`AT_ONCE`) names the session's node. A search reads
+//       such rows only if the node has expired, so their number does not affect the cost of the search.
+//   POSTGRES-JOURNAL-WAKE-TIMES-5. If several processes search at the same time, one of them receives a session and the
+//       others receive different ones, because a search skips rows that another process has locked.
 
 import type { Scheduler } from '../../actors/ports/environment.ts';
 import { AT_ONCE, type WakeTime, type WakeTimes } from '../../actors/ports/wake-times.ts';
@@ -33,7 +35,7 @@ const remove = (schema: string): string => `
   delete from ${schema}.wake_times w using gone where w.scope = gone.scope`;
 
 /**
- * Whether no live process holds the lease of `w`'s scope. A scalar subquery looks up only the few found rows, unlike a
+ * Whether no live process holds the lease of `w`'s scope. A scalar subquery looks up only the few rows found, unlike a
  * join with all leases.
  */
 const isFree = (schema: string): string => `
@@ -97,11 +99,11 @@ export const take = (schema: string): string => `
   update ${schema}.wake_times w set node = $1, at = ${AT_ONCE} from taken t where t.scope = w.scope
   returning t.scope, t.token`;
 
-/** A journal's wake times, which know what this process has in memory. */
+/** A journal's wake times, including which sessions this process has in memory. */
 interface NodeWakeTimes extends Required<WakeTimes> {
   /** Records that a session has left this process's memory, so that another process may load it. */
   asleep(scope: string): Promise<void>;
-  /** Resolves when all earlier times are written or refused. */
+  /** Resolves when all earlier times have been written or refused. */
   decided(): Promise<void>;
 }
 

@@ -1,14 +1,14 @@
-// A journal in PostgreSQL, for several processes: one process at a time writes a scope, and another takes over after
-// that process has died.
+// A journal in PostgreSQL for several processes. One process at a time writes a scope, and another takes over if that
+// process dies.
 //
 // Owns:     its connections, and one schema of the database.
-// Does not: decide when to take over a scope: the claiming process does.
+// Does not: decide when to take over a scope (the claiming process does).
 //
 // Invariants
-//   READING-1. All pages show one instant, so that a concurrent trim leaves no gap.
-//   DELETIONS-1. Only the process that owns the scope can delete its entries: like an append, the statement locks the
+//   READING-1. All pages show the same instant, so a concurrent trim leaves no gap.
+//   DELETIONS-1. Only the process that owns the scope can delete its entries. As for an append, the statement locks the
 //       lease and checks its token. Any other process is refused with `FENCED`.
-//   DELETIONS-2. If forgetting a scope is interrupted, the remaining entries are the scope's first ones.
+//   DELETIONS-2. If forgetting a scope is interrupted, the entries that remain are the first ones of the scope.
 
 import type { Pool, PoolClient, PoolConfig } from 'pg';
 import { z } from 'zod';
@@ -41,37 +41,37 @@ import { nodeWakeTimes } from './node-wake-times.ts';
 /** The options of `postgresJournal`. */
 export interface PostgresJournalOptions {
   /**
-   * The database: `postgres://…`, or options for `Pool` of the package `pg`.
+   * The database: `postgres://…`, or the options for `Pool` from the package `pg`.
    * @defaultValue the environment variables `PGHOST`, `PGDATABASE` …
    */
   readonly connection?: string | PoolConfig;
-  /** Time and randomness; use `nodeEnvironment()` of `offstage/node`. */
+  /** Time and randomness; use `nodeEnvironment()` from `offstage/node`. */
   readonly environment: Environment;
-  /** The schema for the journal's tables, used by nothing else; created if missing. @defaultValue 'offstage' */
+  /** The schema for the journal's tables, which nothing else may use; created if missing. @defaultValue 'offstage' */
   readonly schema?: string;
   /**
-   * The time without a heartbeat after which another process can take over this one's scopes; there are three
+   * How long a process may be without a heartbeat before another process can take over its scopes. There are three
    * heartbeats in this time. In milliseconds, at least 100. @defaultValue 15_000
    */
   readonly leaseMs?: number;
   /**
-   * The URL of this process, such as `http://10.0.0.7:3000`, which other processes read in `holder` of `SCOPE_IN_USE`
-   * to redirect a user. @defaultValue none
+   * The URL of this process, such as `http://10.0.0.7:3000`. Other processes receive it in the `holder` of
+   * `SCOPE_IN_USE` and can redirect a user to it. @defaultValue none
    */
   readonly address?: string;
   /**
-   * The app's release. Raise it when an earlier release cannot continue this release's sessions: a process with an
-   * earlier release neither claims nor wakes sessions that a later release has written. @defaultValue 0
+   * The app's release. Increase it when an earlier release cannot continue the sessions of this release. A process with
+   * an earlier release neither claims nor wakes sessions that a later release has written. @defaultValue 0
    */
   readonly release?: number;
   /**
-   * The time limit for the server's response, after which the server counts as unreachable. In milliseconds.
+   * The time limit for the server's response. The server counts as unreachable after it. In milliseconds.
    * @defaultValue 10_000
    */
   readonly timeoutMs?: number;
 }
 
-/** The journal in a PostgreSQL database that `postgresJournal` returns. */
+/** The journal in a PostgreSQL database, as returned by `postgresJournal`. */
 export interface PostgresJournal extends Journal {
   append(entry: JournalEntry): Promise<void>;
   read(query?: JournalQuery): Promise<readonly JournalEntry[]>;
@@ -82,13 +82,13 @@ export interface PostgresJournal extends Journal {
    *   `release` has written the scope.
    */
   claim(scope: string): Promise<void>;
-  /** @throws {JournalError} `FENCED` if this process does not own the scope; no entry is then deleted */
+  /** @throws {JournalError} `FENCED` if this process does not own the scope, in which case no entry is deleted */
   trim(entry: JournalPosition): Promise<void>;
   release(scope: string): Promise<void>;
   scopes(): Promise<readonly ScopeSummary[]>;
   /** @throws {CapacityError} `SCOPE_IN_USE` while another process owns the scope */
   forget(scope: string): Promise<void>;
-  /** The wake times of all processes: any process may set one, whichever process owns the scope. */
+  /** The wake times of all processes. Any process may set one, whichever process owns the scope. */
   readonly wakeTimes: WakeTimes;
   /**
    * Writes the pending entries, releases all scopes and closes the connections. Later calls reject with
@@ -120,20 +120,20 @@ const optionsSchema = z.strictObject({
   timeoutMs: z.number().positive().optional(),
 });
 
-/** One for appends, one for heartbeats, and two for reads. */
+/** One connection for appends, one for heartbeats, and two for reads. */
 const MOST_CONNECTIONS = 4;
 
 /**
- * Opens a journal in a PostgreSQL database (12 or newer), and creates its tables on first use. A scope must be claimed
- * before it is written. Needs the package `pg`.
+ * Opens a journal in a PostgreSQL database (12 or newer) and creates its tables on first use. A scope must be claimed
+ * before entries are written to it. Needs the package `pg`.
  *
- * @throws {ConfigurationError} `INVALID_OPTION`; `MISSING_DEPENDENCY`; `CANNOT_OPEN` if the server refuses;
- *   `JOURNAL_TOO_NEW` for tables of a newer version; `NOT_A_JOURNAL` if the schema has other tables.
+ * @throws {ConfigurationError} `INVALID_OPTION`; `MISSING_DEPENDENCY`; `CANNOT_OPEN` if the server refuses the
+ *   connection; `JOURNAL_TOO_NEW` for tables of a newer version; `NOT_A_JOURNAL` if the schema has other tables.
  * @throws {JournalError} `JOURNAL_UNREACHABLE`, `JOURNAL_IO`.
  */
 export async function postgresJournal(options: PostgresJournalOptions): Promise<PostgresJournal> {
   checkUnshown('postgresJournal', optionsSchema, options);
-  // An unset environment variable would silently select another database: that of PGHOST, or a local one.
+  // An environment variable that is not set would silently select another database: that of PGHOST, or a local one.
   if ('connection' in options && options.connection === undefined)
     throw new ConfigurationError(
       'INVALID_OPTION',
@@ -262,7 +262,7 @@ export async function postgresJournal(options: PostgresJournalOptions): Promise<
 }
 
 /**
- * Checks, without changing anything, that the database has journal tables with this version's layout.
+ * Checks that the database has journal tables with the layout of this version, without changing anything.
  * @throws {ConfigurationError} `NOT_A_JOURNAL`; `JOURNAL_TOO_OLD`, `JOURNAL_TOO_NEW`; `CANNOT_OPEN`.
  * @throws {JournalError} `JOURNAL_UNREACHABLE`, `JOURNAL_IO`.
  */
@@ -354,7 +354,7 @@ async function page(
   return rows;
 }
 
-/** The maximum rows that one statement deletes, to stay within the server's time limit. */
+/** The maximum number of rows that one statement deletes, to stay within the server's time limit. */
 const ROWS_AT_A_TIME = 2000;
 
 const trim = (schema: string): string => `
@@ -372,7 +372,7 @@ const forget = (schema: string): string => `
     select id from ${schema}.entries where scope = $1 order by id desc limit ${ROWS_AT_A_TIME})`;
 
 /**
- * DELETIONS-1. Deletes a scope's entries before the given one; none if that entry is unknown.
+ * DELETIONS-1. Deletes the entries of a scope before the given one, or no entries if the given one is unknown.
  * @throws {JournalError} `FENCED`
  */
 async function trimTo(

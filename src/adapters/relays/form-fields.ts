@@ -1,10 +1,11 @@
-// The questions of an agent's form (`elicitation/create` of ACP and MCP): one question per field, asked one by one, and
-// the conversion of answers to field values. A form is external data: the type of each part is checked.
+// The questions of an agent's form (`elicitation/create` in ACP and MCP). Each field is one question, the questions are
+// asked one by one, and answers are converted to field values. A form is external data, so the type of each part is
+// checked.
 
 import type { RelayAnswer } from '../../actors/ports/relay.ts';
 import { clip } from '../../values/clip.ts';
 
-/** A form field: one question. */
+/** A form field, which is one question. */
 export interface FormField {
   readonly name: string;
   readonly text: string;
@@ -17,7 +18,7 @@ export interface FormField {
   readonly type: string;
   /** Returns an answer's value; undefined if the answer is invalid for the field. */
   value(answer: RelayAnswer): FieldValue | typeof NOT_LISTED | undefined;
-  /** The field that receives an answer in words outside the options. */
+  /** The field that receives a free-text answer that matches none of the options. */
   readonly custom: string | null;
 }
 
@@ -44,7 +45,7 @@ export interface AskedForm {
 /** A field's value in a protocol message. */
 export type FieldValue = string | number | boolean | string[];
 
-/** Returns a form's fields by name; empty if there are none. */
+/** Returns the fields of a form by name; empty if there are none. */
 export function propertiesOf(requestedSchema: unknown): ReadonlyMap<string, Property> {
   const { properties } = recordOf(requestedSchema);
   return new Map(
@@ -52,7 +53,7 @@ export function propertiesOf(requestedSchema: unknown): ReadonlyMap<string, Prop
   );
 }
 
-/** Returns a form's questions; null if the value is not a form, or the form is too long. */
+/** Returns the questions of a form; null if the value is not a form or the form is too long. */
 export function fieldsOf({
   mode,
   message,
@@ -60,7 +61,7 @@ export function fieldsOf({
 }: AskedForm): readonly FormField[] | null {
   const properties = propertiesOf(requestedSchema);
   if ((mode ?? 'form') !== 'form') return null;
-  // Omits an "Other" field, which belongs to a choice field.
+  // Omits an "Other" field, because it belongs to a choice field.
   const asked = [...properties].filter(
     ([name]) => !(name.endsWith(CUSTOM) && properties.has(name.slice(0, -CUSTOM.length))),
   );
@@ -156,7 +157,7 @@ function choicesOf(property: Property, isOpen: boolean): Pick<FormField, 'option
   };
 }
 
-/** The answer is not an option, but free text is allowed. */
+/** The answer is not one of the options, but free text is allowed. */
 export const NOT_LISTED: unique symbol = Symbol('not listed');
 
 function idIn(answer: RelayAnswer): string | null {
@@ -169,7 +170,7 @@ function wordsOfAnswer(answer: RelayAnswer): string {
 
 function optionsOf(property: Property): FormField['options'] {
   const { enum: values, enumNames, oneOf, anyOf } = property;
-  // `enumNames`: the option titles in MCP before 2025-11-25 (its schema's LegacyTitledEnumSchema).
+  // `enumNames`: the titles of the options in MCP before 2025-11-25 (LegacyTitledEnumSchema in its schema).
   const titles = Array.isArray(enumNames) ? enumNames.map((title: unknown) => ({ title })) : [];
   if (Array.isArray(values))
     return values.flatMap((id, at) =>

@@ -1,10 +1,10 @@
-// A remote agent for relays over HTTP: requests with the app's headers, opening a session within a time limit, and the
-// session id for resuming.
+// A remote agent for relays that use HTTP: requests with the app's headers, opening a session within a time limit, and
+// the session id for resuming.
 //
 // Invariants
-//   REMOTE-AGENT-1. Requests are sent only to the origin of `url` and to origins that the app allows; only the former
+//   REMOTE-AGENT-1. Requests are sent only to the origin of `url` and to origins that the app allows. Only the former
 //       receive the app's headers. Redirects are not followed.
-//   REMOTE-AGENT-2. The buffered part of a response is bounded: a larger body or stream event ends its request.
+//   REMOTE-AGENT-2. The buffered part of a response is limited. A larger body or stream event ends its request.
 
 import type { RelayStart } from '../../actors/ports/relay.ts';
 import { raceAbort } from '../../values/race-abort.ts';
@@ -23,7 +23,7 @@ interface Origin {
   readonly traceparent?: () => string | undefined;
 }
 
-/** Creates the `fetch` of one session. Its requests end when `over` aborts. REMOTE-AGENT-1 */
+/** Creates the `fetch` of one session. Its requests end when `over` is aborted. REMOTE-AGENT-1 */
 export function originFetch(options: Origin, over: AbortSignal): typeof globalThis.fetch {
   const { headers = {}, fetch = globalThis.fetch, traceparent } = options;
   const { origin } = new URL(options.url);
@@ -65,7 +65,7 @@ function bounded(response: Response): Response {
   const isStream = headers.get('content-type')?.startsWith('text/event-stream') === true;
   let size = 0;
   let isLineEmpty = false;
-  /** Counts the bytes since the last blank line, which terminates an event. */
+  /** Counts the bytes since the last blank line, which marks the end of an event. */
   const countEvents = (chunk: Uint8Array): void => {
     for (const byte of chunk) {
       size += 1;
@@ -93,7 +93,7 @@ interface Opening {
 }
 
 /**
- * Opens a session within the time limit; a timeout or an aborted start aborts `over`.
+ * Opens a session within the time limit. If the time runs out or the start is aborted, `over` is aborted.
  * @throws {OffstageError} `RELAY_FAILED`, {@link TimeoutError}, or the abort reason
  */
 export async function openInTime<T>(
@@ -121,7 +121,7 @@ export async function openInTime<T>(
   }
 }
 
-/** Returns a session's id: its conversation, and its current task if there is one. */
+/** Returns the id of a session: its conversation, and its current task if there is one. */
 export function writeSessionId(
   scheme: string,
   conversation: string,

@@ -1,4 +1,4 @@
-// The entry `offstage/restate`: steps of subagents as jobs of Restate, and whole runs as its workflows.
+// The entry `offstage/restate`: steps of subagents as jobs on Restate, and whole runs as its workflows.
 
 export {
   restateJobs,

@@ -1,4 +1,4 @@
-// Deletes Restate's job and run data through Restate's admin API.
+// Deletes the data of jobs and runs through Restate's admin API.
 //
 // Does not: erase bytes from Restate's disk: Restate rewrites its files over time (docs/engines.md).
 
@@ -25,7 +25,7 @@ const rowsSchema = z.object({
   ),
 });
 
-/** The number of concurrent deletions. */
+/** How many deletions run at the same time. */
 const AT_ONCE = 16;
 
 export class RestateAdmin {
@@ -35,7 +35,7 @@ export class RestateAdmin {
     this.#http = new RestateIngress(address, headers);
   }
 
-  /** Returns a service's invocations that match an SQL condition. */
+  /** Returns the invocations of a service that match an SQL condition. */
   async invocations(service: string, condition: string): Promise<readonly Invocation[]> {
     const query = `select id, status, target_handler_name, target_service_key from sys_invocation where target_service_name = ${sqlText(service)} and (${condition})`;
     const { rows } = await this.#http.ask('/query', rowsSchema, { body: { query } });
@@ -47,7 +47,7 @@ export class RestateAdmin {
     }));
   }
 
-  /** Deletes invocations; a running invocation is killed first. */
+  /** Deletes invocations. A running invocation is killed first. */
   async remove(invocations: readonly Invocation[]): Promise<void> {
     for (let at = 0; at < invocations.length; at += AT_ONCE)
       await Promise.all(invocations.slice(at, at + AT_ONCE).map((one) => this.#remove(one)));
@@ -61,7 +61,7 @@ export class RestateAdmin {
   async #change(id: string, how: 'kill' | 'purge'): Promise<void> {
     const path = `/invocations/${encodeURIComponent(id)}/${how}`;
     const answered = await this.#http.request(path, { method: 'PATCH' });
-    // The invocation does not exist, or has ended by itself.
+    // The invocation does not exist, or it has ended on its own.
     if (answered.status === 404 || (how === 'kill' && answered.status === 409)) return;
     if (answered.status === 409)
       throw new JobError('JOBS_UNREACHABLE', `Restate is still stopping ${id}`, {

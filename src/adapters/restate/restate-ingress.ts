@@ -1,6 +1,6 @@
-// Restate over HTTP (its ingress and admin API), for the job and run clients: all errors have one form.
+// Restate over HTTP (its ingress and admin API), for the clients of jobs and runs. All errors have the same form.
 //
-// Does not: retry: callers do, if the error permits it.
+// Does not: retry (callers do, if the error permits it).
 
 import { z } from 'zod';
 import { anObject } from '../../values/checks.ts';
@@ -79,8 +79,8 @@ export class RestateIngress {
 
   /**
    * Returns a response's body.
-   * @throws {JobError} if the response is an error: `JOBS_UNREACHABLE` if a retry may succeed, else `JOBS_REFUSED`;
-   *   `JOB_UNREADABLE` if the body has an unexpected shape.
+   * @throws {JobError} if the response is an error: `JOBS_UNREACHABLE` if a retry may succeed, otherwise
+   *   `JOBS_REFUSED`; `JOB_UNREADABLE` if the body has an unexpected shape.
    */
   async ask<Schema extends z.ZodType>(
     path: string,
@@ -106,7 +106,7 @@ export function readBody<Schema extends z.ZodType>(
   return readFrom('Restate', schema, parsed);
 }
 
-/** Returns the error for a refusal. 404 is retryable: the service may not be registered yet. */
+/** Returns the error for a refusal. 404 is retryable because the service may not be registered yet. */
 export function refused({ status, text }: Answered): JobError {
   const retryable = status === 404 || status === 408 || status === 429 || status >= 500;
   return new JobError(
@@ -116,7 +116,7 @@ export function refused({ status, text }: Answered): JobError {
   );
 }
 
-/** Tells whether the platform's time limit ended a long-running request. */
+/** Whether a long-running request was ended by the platform's time limit. */
 export function isSlow(error: unknown): boolean {
   const inner = isA(error, JobError) ? error.cause : undefined;
   const { cause } = (inner ?? {}) as { readonly cause?: { readonly code?: unknown } };

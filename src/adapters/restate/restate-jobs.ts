@@ -1,17 +1,18 @@
-// Jobs on Restate: a service that runs one job per invocation, with the job's key as idempotency key.
+// Jobs on Restate: a service that runs one job per invocation, with the job's key as the idempotency key.
 //
-// The client uses HTTP with the ingress and needs no package. The worker is an SDK service; the app provides the SDK.
+// The client talks to the ingress over HTTP and needs no package. The worker is a service of the SDK, which the app
+// provides.
 //
-// Owns:     at the client, the awaited jobs; at a worker, the permits to start jobs.
+// Owns:     in the client, the jobs that are awaited; in a worker, the permits to start jobs.
 // Does not: store anything: Restate does.
 //
 // Invariants
-//   RESTATE-JOBS-1. Only the process whose permit is in Restate's journal starts a non-repeatable job: starting uses up
-//       the permit, and the permit ends with the process (JOBS-2). A permit from an attempt that Restate has not
-//       recorded is useless to later attempts.
-//   RESTATE-JOBS-2. A further attempt of an invocation in the same process joins the running job. For a non-repeatable
-//       job, the attempt also receives an end that Restate could not record, so that no end is lost through a broken
-//       connection or a dead server.
+//   RESTATE-JOBS-1. A non-repeatable job is started only by the process whose permit is in Restate's journal. Starting
+//       uses up the permit, and the permit ends with the process (JOBS-2). A permit from an attempt that Restate has
+//       not recorded is useless to later attempts.
+//   RESTATE-JOBS-2. If another attempt of an invocation runs in the same process, it joins the running job. For a
+//       non-repeatable job, the attempt also receives an end that Restate could not record, so that no end is lost
+//       because of a broken connection or a dead server.
 //   RESTATE-JOBS-3. A job that this worker refuses is offered again in another attempt, which may reach another worker
 //                   (JOBS-8).
 
@@ -59,8 +60,8 @@ export interface RestateJobsOptions {
   /** The URL of Restate's ingress, such as `http://127.0.0.1:8080`. */
   readonly ingress: string;
   /**
-   * The URL of Restate's admin API, such as `http://127.0.0.1:9070`; `forget` needs it to delete Restate's job data.
-   * Restrict access to this API. @defaultValue none: Restate deletes the data after `keepMs`
+   * The URL of Restate's admin API, such as `http://127.0.0.1:9070`. `forget` needs it to delete the data of jobs in
+   * Restate. Restrict access to this API. @defaultValue none: Restate deletes the data after `keepMs`
    */
   readonly admin?: string;
   /** The name of the service. @defaultValue 'offstage_jobs' */
@@ -81,16 +82,17 @@ export interface RestateJobServiceOptions<Service = unknown> {
   readonly environment: Environment;
   /** The name of the service. @defaultValue 'offstage_jobs' */
   readonly service?: string;
-  /** How long Restate keeps a job's end, in milliseconds. @defaultValue 604800000, a week */
+  /** How long Restate keeps the end of a job, in milliseconds. @defaultValue 604800000, a week */
   readonly keepMs?: number;
   /**
-   * A job's time limit in milliseconds, after which the job ends with `JOB_TIMEOUT`, or is lost if it is not repeatable.
+   * The time limit for a job in milliseconds. When it is exceeded, the job ends with `JOB_TIMEOUT`, or is lost if it is
+   * not repeatable.
    * @defaultValue 3600000, an hour
    */
   readonly longestMs?: number;
   /**
-   * How long a refused job is offered to workers, in milliseconds, before it fails with the refusal's reason. Choose a
-   * time longer than a deployment takes. @defaultValue 600000, ten minutes
+   * How long a refused job is offered to workers before it fails with the reason for the refusal, in milliseconds.
+   * Choose a time that is longer than a deployment takes. @defaultValue 600000, ten minutes
    */
   readonly offerMs?: number;
   /** The maximum size of a result, in bytes. @defaultValue 4000000 */
@@ -104,7 +106,7 @@ export interface RestateSdk<Service = unknown> {
 }
 
 interface Context {
-  /** `id` is the invocation's id, the same in all its attempts. */
+  /** `id` is the id of the invocation, which is the same in all its attempts. */
   request(): { readonly id: string };
   run<T>(name: string, action: () => T | Promise<T>): DurablePromise<T>;
   sleep(ms: number): DurablePromise<void>;
@@ -116,9 +118,9 @@ const SERVICE = 'offstage_jobs';
 const MAX_BYTES = 4_000_000;
 /** The maximum length of step names in Restate's web interface. */
 const MAX_NAME_CHARS = 200;
-/** A worker that has not ended a job this long after its time limit counts as dead. */
+/** A worker that has not ended a job this long after the job's time limit counts as dead. */
 const GRACE_MS = 60_000;
-/** The maximum size of all ends that Restate may not have recorded. */
+/** The maximum total size of the ends that Restate may not have recorded. */
 const MAX_UNRECORDED_CHARS = 32_000_000;
 
 const jobsOptions = z.strictObject({
@@ -151,13 +153,13 @@ export function restateJobs(options: RestateJobsOptions): Jobs {
   const ingress = new RestateIngress(options.ingress, options.headers);
   const admin =
     options.admin === undefined ? null : new RestateAdmin(options.admin, options.headers);
-  /** The jobs that this process awaits or has abandoned. */
+  /** The jobs that this process is waiting for or has abandoned. */
   const asked = new Map<string, Job>();
 
   const headersOf = async ({ key }: Job): Promise<Readonly<Record<string, string>>> => ({
     'idempotency-key': await engineKeyOf(key, MAX_KEY_CHARS),
   });
-  // One request starts or finds the job, and waits until it ends.
+  // A single request starts or finds the job and waits until it ends.
   const call = async (job: Job, signal: AbortSignal): Promise<JobEnd> => {
     const request = { body: job, headers: await headersOf(job), signal };
     for (;;) {
@@ -168,7 +170,7 @@ export function restateJobs(options: RestateJobsOptions): Jobs {
         if (answered.status >= 300) throw refused(answered);
         return readBody(jobEndSchema, answered);
       } catch (error) {
-        // The job takes longer than a request may last.
+        // The job takes longer than a request may take.
         if (!isSlow(error)) throw error;
       }
     }
@@ -186,7 +188,7 @@ export function restateJobs(options: RestateJobsOptions): Jobs {
       try {
         return await call(job, signal);
       } finally {
-        // A cancel after an abort must find the job.
+        // A cancel that follows an abort must find the job.
         if (!signal.aborted) asked.delete(job.key);
       }
     },
@@ -202,7 +204,7 @@ export function restateJobs(options: RestateJobsOptions): Jobs {
         });
         await ingress.request(`/${service}/cancel/send`, { body: invocationId });
       };
-      // If the cancel fails, the job ends by itself, and its end is not awaited.
+      // If the cancel fails, the job ends on its own, and nothing waits for its end.
       stop().catch(() => {});
     },
     ...(admin
@@ -219,7 +221,7 @@ export function restateJobs(options: RestateJobsOptions): Jobs {
 }
 
 /**
- * Returns the service that runs jobs at a worker, for `restate.serve({ services: [...] })`.
+ * Returns the service that runs jobs in a worker, for `restate.serve({ services: [...] })`.
  * @throws {ConfigurationError} if an option is unknown or invalid
  */
 export function restateJobService<Service>(options: RestateJobServiceOptions<Service>): Service {
@@ -233,10 +235,10 @@ export function restateJobService<Service>(options: RestateJobServiceOptions<Ser
     offerMs = OFFER_MS,
   } = options;
   const jobs = new JobsUnderWay(options);
-  /** Offers a job to this worker once. `isHere`: this attempt ran the job. */
+  /** Offers a job to this worker once. `isHere`: whether this attempt ran the job. */
   const offer = async (ctx: Context, job: Job) => {
     let isHere = false;
-    // A deleted job that is requested again has the old invocation id but a new permit.
+    // If a deleted job is requested again, it has the old invocation id but a new permit.
     const id = job.once
       ? await ctx.run('may begin', () => jobs.permit(ctx.request().id))
       : ctx.request().id;
@@ -255,7 +257,7 @@ export function restateJobService<Service>(options: RestateJobServiceOptions<Ser
     options: {
       explicitCancellation: true,
       idempotencyRetention: keepMs,
-      // The worker itself ends the job; otherwise Restate starts another attempt.
+      // The worker itself ends the job. Otherwise, Restate would start another attempt.
       inactivityTimeout: longestMs + GRACE_MS,
     },
     handlers: {
@@ -291,16 +293,16 @@ interface Held {
 /** The maximum number of remembered permits, and of remembered cancels of unknown jobs; a forgotten permit is refused. */
 const MAX_REMEMBERED = 10_000;
 
-/** The jobs that a worker process knows, by invocation id, or by permit if they are not repeatable. */
+/** The jobs that a worker process knows, by invocation id or, if they are not repeatable, by permit. */
 class JobsUnderWay {
   readonly #options: RestateJobServiceOptions;
-  /** Each invocation's newest unused permit. */
+  /** The newest unused permit of each invocation. */
   readonly #permits = new Map<string, string>();
   /** Jobs that were cancelled before they started. */
   readonly #cancelled = new Set<string>();
-  /** The running jobs, and ended jobs whose end Restate may not have recorded. */
+  /** The running jobs, and the jobs whose end Restate may not have recorded. */
   readonly #held = new Map<string, Held>();
-  /** The sizes of ends that Restate may not have recorded, oldest first. */
+  /** The sizes of the ends that Restate may not have recorded, oldest first. */
   readonly #unrecorded = new Map<string, number>();
   #unrecordedChars = 0;
 
@@ -341,7 +343,7 @@ class JobsUnderWay {
     return this.#permits.get(invocationId) === permit && this.#permits.delete(invocationId);
   }
 
-  /** Restate has recorded the end, and handles later attempts itself. */
+  /** Restate has recorded the end and handles later attempts itself. */
   recorded(id: string): void {
     this.#held.delete(id);
     this.#cancelled.delete(id);
@@ -358,7 +360,7 @@ class JobsUnderWay {
     return null;
   }
 
-  /** Keeps an end. If another process recorded it, no later attempt asks for it. */
+  /** Keeps an end. If another process recorded the end, no later attempt asks for it. */
   #keep(id: string, chars: number): void {
     // Restate recorded another end first.
     if (!this.#held.has(id)) return;

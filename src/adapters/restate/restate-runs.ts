@@ -1,18 +1,18 @@
 // Runs on Restate: one workflow per run, keyed by the run's id. The workflow keeps the journal and runs the turns one
-// by one. Answers are workflow promises; messages and cancels are the workflow's letters, promises with ascending
-// numbers. A turn is a `ctx.run` of one step, whose entry in Restate's journal contains the turn's additions to the
-// run's journal. Parallel steps have one `ctx.run` each.
+// by one. Answers are workflow promises. Messages and cancels are the workflow's letters, which are promises with
+// ascending numbers. A turn is a `ctx.run` of one step. Its entry in Restate's journal contains what the turn adds to
+// the run's journal. Parallel steps have one `ctx.run` each.
 //
-// Owns:     at a worker, this process's turns and steps, and the permits to start steps.
+// Owns:     in a worker, the turns and steps of this process, and the permits to start steps.
 // Does not: store anything: Restate does.
 //
 // Invariants
-//   RESTATE-RUNS-1. The handler makes the same requests to Restate in the same order, regardless of what its process
-//                   has done before.
-//   RESTATE-RUNS-2. A further attempt of a turn or step in the same process joins the running one.
-//   RESTATE-RUNS-3. A non-repeatable step is started once, and only by the process that ran the previous turn according
-//       to Restate's record (its mark).
-//   RESTATE-RUNS-4. A letter takes the first free number, and the run reads letters in this order.
+//   RESTATE-RUNS-1. The handler makes the same requests to Restate in the same order, whatever its process has done
+//                   before.
+//   RESTATE-RUNS-2. If another attempt of a turn or step runs in the same process, it joins the running one.
+//   RESTATE-RUNS-3. A non-repeatable step is started once, and only by the process that, according to Restate's record
+//       (its mark), ran the previous turn.
+//   RESTATE-RUNS-4. A letter gets the first free number, and the run reads letters in this order.
 
 import { z } from 'zod';
 import { CancelledError } from '../../values/errors.ts';
@@ -66,7 +66,7 @@ export interface RestateRunsOptions {
   /** The URL of Restate's ingress, such as `http://127.0.0.1:8080`. */
   readonly ingress: string;
   /**
-   * The URL of Restate's admin API, such as `http://127.0.0.1:9070`; `forget` needs it to delete a run's data in
+   * The URL of Restate's admin API, such as `http://127.0.0.1:9070`. `forget` needs it to delete the data of a run in
    * Restate. Restrict access to this API. @defaultValue none: Restate deletes the data after `keepMs`
    */
   readonly admin?: string;
@@ -84,7 +84,7 @@ export interface RestateRunWorkflowOptions<Workflow = unknown> {
   readonly handler: RunHandler;
   /** The name of the workflow. @defaultValue 'offstage_runs' */
   readonly service?: string;
-  /** How long Restate keeps an ended run, in milliseconds. @defaultValue 604800000, a week */
+  /** How long Restate keeps a run that has ended, in milliseconds. @defaultValue 604800000, a week */
   readonly keepMs?: number;
   /** A turn's time limit in milliseconds, after which the turn is repeated. @defaultValue 3600000, an hour */
   readonly longestMs?: number;
@@ -107,11 +107,11 @@ interface KeptPromise<T> {
 
 /** The workflow's state. */
 interface Shown {
-  /** The newest view's number; the promise with this name contains the view. */
+  /** The number of the newest view. The promise with this name contains the view. */
   readonly turn: number;
   /** The open requests. */
   readonly open: readonly string[];
-  /** The number of letters that the run has received. @defaultValue none */
+  /** How many letters the run has received. @defaultValue none */
   readonly letters?: number;
   /** The ids of unread messages, with their letter numbers. @defaultValue none */
   readonly unread?: Readonly<Record<string, number>>;
@@ -121,7 +121,7 @@ type Letter =
   | { readonly type: 'cancel'; readonly reason: string }
   | { readonly type: 'message'; readonly message: RunMessage };
 
-/** Replaces the last view, which is the workflow's result. */
+/** Replaces the last view, which is the result of the workflow. */
 interface Over {
   readonly isOver: true;
 }
@@ -153,7 +153,7 @@ interface WorkflowContext extends SharedContext {
 const SERVICE = 'offstage_runs';
 const NO_MESSAGES: NonNullable<RunView['messages']> = { last: 0, unread: [] };
 const BY_OPERATOR: Letter = { type: 'cancel', reason: 'cancelled at the engine' };
-/** The maximum size of a step's body and end. */
+/** The maximum size of the body and of the end of a step. */
 const MAX_BYTES = 4_000_000;
 /** The maximum length of entry names in Restate's web interface. */
 const MAX_NAME_CHARS = 200;
@@ -179,7 +179,7 @@ const begunSchema = z.looseObject({ invocationId: z.string() });
 const takenSchema = z.boolean();
 
 /**
- * Returns the engine that keeps runs on Restate, for `runSubagent(…, { id, engine })`.
+ * Returns the engine that stores runs on Restate, for `runSubagent(…, { id, engine })`.
  * @throws {ConfigurationError} if an option is unknown or invalid
  */
 export function restateRuns(options: RestateRunsOptions): RunEngine {
@@ -200,7 +200,7 @@ export function restateRuns(options: RestateRunsOptions): RunEngine {
     return ingress.ask(`/${service}/${key}/${handler}`, schema, asked);
   };
   const outcomes = new Map<string, Promise<RunView>>();
-  /** Resolves with the last view once the run has ended. All waiters of a run share one request. */
+  /** Resolves with the last view once the run has ended. All callers that wait for a run share one request. */
   const outcomeOf = (id: string, signal: AbortSignal): Promise<RunView> => {
     const known = outcomes.get(id);
     if (known) return known;
@@ -223,7 +223,7 @@ export function restateRuns(options: RestateRunsOptions): RunEngine {
     },
     async view(id, after, signal) {
       const over = outcomeOf(id, signal);
-      // A child may not have started yet; its next view then reports the end.
+      // A child may not have started yet. Its next view then reports the end.
       const isOver = over.catch(() => new Promise<never>(() => {}));
       const rest = new AbortController();
       const abort = (): void => rest.abort(signal.reason);
@@ -240,8 +240,8 @@ export function restateRuns(options: RestateRunsOptions): RunEngine {
         if (!('isOver' in view)) return view;
         return await over.catch(() => outcomeOf(id, signal));
       } finally {
-        // The request stays open until the workflow ends: aborting it would cost the connection, and cost Restate as
-        // much as the request.
+        // The request stays open until the workflow ends. Aborting it would cost the connection, and would cost Restate
+        // as much as the request.
         isLeft = true;
         signal.removeEventListener('abort', abort);
       }
@@ -255,7 +255,7 @@ export function restateRuns(options: RestateRunsOptions): RunEngine {
   };
 }
 
-/** Repeats a request that hit the platform's time limit, unless it was abandoned. */
+/** Repeats a request that hit the platform's time limit, unless the request was abandoned. */
 async function patient<T>(ask: () => Promise<T>, isLeft = (): boolean => false): Promise<T> {
   for (;;)
     try {
@@ -290,12 +290,12 @@ async function forgetRun(
   }
   for (const invocations of found.toReversed()) await admin.remove(invocations);
   const [, ...children] = known;
-  // Child ids are short, so that no key needs a digest.
+  // Child ids are short, so no key needs a digest.
   return [id, ...children.map((key) => decodeURIComponent(key))];
 }
 
 /**
- * Returns the workflow of runs at a worker, for `restate.serve({ services: [...] })`.
+ * Returns the workflow that runs in a worker, for `restate.serve({ services: [...] })`.
  * @throws {ConfigurationError} if an option is unknown or invalid
  */
 export function restateRunWorkflow<Workflow>(
@@ -339,7 +339,7 @@ export function restateRunWorkflow<Workflow>(
 /** RESTATE-RUNS-4 */
 async function post(ctx: SharedContext, letter: Letter): Promise<MessageTaken> {
   const { turn = 0, letters = 0, unread = {} } = (await ctx.get(SHOWN)) ?? {};
-  // A run whose first view is its last has no state.
+  // If the first view of a run is also its last, the run has no state.
   const newest = await ctx.promise<RunView | Over>(`turn/${Math.max(turn, 1)}`).peek();
   if (newest && 'isOver' in newest) return { refused: 'over' };
   const isMessage = letter.type === 'message';
@@ -360,13 +360,13 @@ function letterOf(ctx: SharedContext, at: number): KeptPromise<Letter> {
   return ctx.promise<Letter>(`letter/${at}`);
 }
 
-/** Resolves a workflow promise. Returns false if the promise was already resolved. */
+/** Resolves a workflow promise. Returns false if the promise had already been resolved. */
 async function settle<T>(promise: KeptPromise<T>, value: T): Promise<boolean> {
   try {
     await promise.resolve(value);
     return true;
   } catch (error) {
-    // Another value came first.
+    // Another value was set first.
     if ((error as { readonly name?: string }).name === 'TerminalError') return false;
     throw error;
   }
@@ -388,12 +388,12 @@ function driverOf(
   /** The ids of the unread messages, by number. */
   const unread = new Map<number, string>();
   let cancelled: string | null = null;
-  /** Returns a view's unread messages, and those that arrived after it. */
+  /** Returns the unread messages of a view, and those that arrived after it. */
   const unreadIn = ({ messages: { last, unread: left } = NO_MESSAGES }: RunView) => {
     for (const nth of unread.keys()) if (nth <= last && !left.includes(nth)) unread.delete(nth);
     return Object.fromEntries([...unread].map(([nth, id]) => [id, nth]));
   };
-  /** Reads a letter, and waits for the next one. */
+  /** Reads a letter, then waits for the next one. */
   const open = (opened: Letter): void => {
     if (opened.type === 'cancel') {
       cancelled ??= opened.reason;
@@ -434,7 +434,7 @@ function driverOf(
     },
     show(view) {
       const requests = view.waiting.map(({ requestId }) => requestId);
-      // The last view has no open requests; a run without another view has no state to correct.
+      // The last view has no open requests. A run without another view has no state to correct.
       if (view.outcome === null || view.turn > 1)
         ctx.set(SHOWN, {
           turn: view.turn,
@@ -495,7 +495,7 @@ function driverOf(
   };
 }
 
-/** Returns a turn's name for Restate's web interface, taken from the turn's first step. */
+/** Returns the name of a turn for Restate's web interface, taken from the first step of the turn. */
 function nameOf({ number, news }: RunTurn): string {
   const what = news.type === 'next' ? news.step.name : news.type;
   return `turn ${number}: ${what}`.slice(0, MAX_NAME_CHARS);
@@ -510,7 +510,7 @@ interface UnderWay<T> {
 const MAX_REMEMBERED = 10_000;
 
 const BREAK_OFF = new CancelledError('a message has broken it off');
-/** The discarded end of a turn that a message interrupted: a failing `ctx.run` would be repeated. */
+/** The end of a turn that a message interrupted. It is discarded, because a failing `ctx.run` would be repeated. */
 const BROKEN_OFF: RunTurnEnd = { at: 0, journal: [], waiting: [], wakeAt: null, outcome: null };
 
 /** The turns and steps that run in this process. */
@@ -522,7 +522,7 @@ class WorkUnderWay {
    * Turns and steps that were stopped before they started here, with the reason; null if a message interrupted the turn.
    */
   readonly #stopped = new Map<string, string | null>();
-  /** RESTATE-RUNS-3. Permits, by the mark at the turn's end and the step's key. */
+  /** RESTATE-RUNS-3. Permits, by the mark at the end of the turn and the key of the step. */
   readonly #permits = new Set<string>();
 
   constructor(handler: RunHandler) {
@@ -579,7 +579,7 @@ class WorkUnderWay {
     this.#stop(key, reason);
   }
 
-  /** Stops a turn that another one replaces, and ignores its end. */
+  /** Stops a turn that another one replaces, and ignores how it ends. */
   breakOff(key: string): void {
     this.#stop(key, null);
   }

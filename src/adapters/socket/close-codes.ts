@@ -1,5 +1,5 @@
-// Classifies the end of a connection, and decides whether a retry makes sense. A cause that may disappear by itself is
-// retryable (network, load, a restart, the 60-minute session limit); a cause that requires a change is not (key, model,
+// Classifies the end of a connection and decides whether a retry makes sense. A cause that may disappear on its own is
+// retryable (network, load, a restart, the 60-minute session limit). A cause that requires a change is not (key, model,
 // quota, a broken peer).
 
 import { propertiesOf } from '../../values/json.ts';
@@ -7,7 +7,7 @@ import { messageOf } from '../../values/errors.ts';
 
 /** How a connection ended: the fields of `transport.closed`. */
 export interface Ending {
-  /** The WebSocket close code (1000 and above) or HTTP status (below 1000); `null` if there was neither. */
+  /** The WebSocket close code (1000 and above) or the HTTP status (below 1000); `null` if there was neither. */
   readonly code: number | null;
   readonly reason: string;
   readonly retryable: boolean;
@@ -17,7 +17,7 @@ const CLOSE_CODES: Readonly<
   Record<number, { readonly text: string; readonly retryable: boolean }>
 > = {
   1000: { text: 'The server ended the session', retryable: false },
-  // OpenAI ends a session with 1001 at its maximum duration.
+  // OpenAI ends a session with 1001 when the session reaches its maximum duration.
   1001: { text: 'The server is going away', retryable: true },
   1002: { text: 'Protocol error', retryable: false },
   1003: { text: 'Unsupported data', retryable: false },
@@ -35,7 +35,7 @@ const CLOSE_CODES: Readonly<
   3008: { text: 'Timeout', retryable: true },
 };
 
-/** OpenAI's own codes and types for errors that a retry may fix; all others are client errors. */
+/** OpenAI's own codes and types for errors that a retry may fix. All others are client errors. */
 const TRANSIENT_REASON = /server_error|rate_limit|overloaded|unavailable|timeout|expired/i;
 
 /**
@@ -93,13 +93,13 @@ const TRANSIENT_ERRORS: ReadonlySet<string> = new Set([
   'ETIMEDOUT',
 ]);
 
-/** Classifies an error before the socket was open: network, name, certificate, bad header. */
+/** Classifies an error that occurred before the socket was open: network, name, certificate, bad header. */
 export function classifyError(error: unknown): Ending {
   const code = errorCodeOf(error);
   const message = messageOf(error);
   return {
     code: null,
-    // A failed connect to several IP addresses (AggregateError) has a code and an empty message.
+    // When connecting to several IP addresses fails (AggregateError), the error has a code and an empty message.
     reason: `Could not connect: ${message === '' ? (code ?? 'unknown error') : message}`,
     retryable: code !== undefined && TRANSIENT_ERRORS.has(code),
   };
@@ -112,7 +112,7 @@ function errorCodeOf(error: unknown): string | undefined {
 
 const MAX_DETAIL_LENGTH = 300;
 
-/** Reads `{"error": {"code", "message"}}`, or returns the start of any other text. */
+/** Reads `{"error": {"code", "message"}}`. For any other text, returns its start. */
 function readErrorBody(body: string): { readonly code?: string; readonly message?: string } {
   const text = body.trim();
   let parsed: unknown;

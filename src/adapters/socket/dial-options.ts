@@ -1,4 +1,5 @@
-// The options that all voice protocols share, because all are dialled in the same way; and how key and URL are determined.
+// The options that all voice protocols share because they all connect in the same way. Also determines the key and the
+// URL.
 
 import { z } from 'zod';
 import { ConfigurationError } from '../../values/errors.ts';
@@ -10,15 +11,15 @@ export interface DialOptions {
   /** Additional headers for the upgrade request, such as `OpenAI-Project`. @defaultValue none */
   readonly headers?: Readonly<Record<string, string>>;
   /**
-   * The duration of user audio that is kept while the connection is not ready or too slow, in milliseconds.
+   * How much user audio is kept while the connection is not ready or too slow, in milliseconds.
    * @defaultValue 5000
    */
   readonly maxBufferedAudioMs?: number;
-  /** The time from `connect` to `transport.ready`, in milliseconds. @defaultValue 15000 */
+  /** How long the connection may take from `connect` to `transport.ready`, in milliseconds. @defaultValue 15000 */
   readonly connectTimeoutMs?: number;
   /**
-   * The ping interval, in milliseconds; if a ping has no response by the next one, the connection is closed. `null`
-   * disables pings, for a simulated clock that may skip the interval. @defaultValue 20000
+   * The interval between pings, in milliseconds. If a ping has not been answered by the time of the next one, the
+   * connection is closed. `null` disables pings, for a simulated clock that may skip the interval. @defaultValue 20000
    */
   readonly keepAliveMs?: number | null;
   /** Opens the WebSocket. @defaultValue the `WebSocket` of the package `ws`, an optional peer dependency */
@@ -45,22 +46,22 @@ export const dialOptionsShape = {
     .optional(),
 };
 
-/** Access to an endpoint with a bearer token. */
+/** Access to an endpoint that requires a bearer token. */
 interface BearerAccess {
   /** Returns the current key. */
   apiKey(): string;
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Returns the current URL, with the key in a header. */
+/** Returns the current URL; the key is sent in a header. */
 export function bearerAddress({ apiKey, headers }: BearerAccess, url: () => string): Address {
   const secret = apiKey();
   return { url: url(), headers: { ...headers, Authorization: `Bearer ${secret}` }, secret };
 }
 
 /**
- * Returns an endpoint's URL: `option`, else the base URL in the environment variable `baseUrlVariable` plus `path`,
- * else `defaultUrl`.
+ * Returns the URL of an endpoint: `option` or, if it is absent, the base URL in the environment variable
+ * `baseUrlVariable` plus `path`, otherwise `defaultUrl`.
  * @throws {ConfigurationError} `INVALID_URL`
  */
 export function endpointUrl(endpoint: {
@@ -77,7 +78,7 @@ export function endpointUrl(endpoint: {
 }
 
 /**
- * Returns the given key, or the environment variable's current value.
+ * Returns the given key, or the current value of the environment variable.
  * @throws {ConfigurationError} `MISSING_API_KEY`
  */
 export function resolveApiKey(

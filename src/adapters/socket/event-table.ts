@@ -1,12 +1,12 @@
-// Parses frames of a server that states each event's type in the field `type`, using a table: each known type has a
-// schema of the used fields, or the reason why it is ignored. Unknown fields are accepted; a missing field is an error.
-// Protocols without such a field parse their JSON with `jsonOf` and `malformed`.
+// Parses frames from a server that states each event's type in the field `type`. A table has, for each known type, a
+// schema of the fields that are used or the reason why the type is ignored. Unknown fields are accepted, but a missing
+// field is an error. Protocols that have no such field parse their JSON with `jsonOf` and `malformed`.
 
 import type { z } from 'zod';
 import { OffstageError, messageOf } from '../../values/errors.ts';
 import type { WireConnection } from './wire.ts';
 
-/** By type: the schema of the fields that are read, or the reason why the type is ignored. */
+/** For each type: the schema of the fields that are read, or the reason why the type is ignored. */
 type EventTable = Readonly<Record<string, z.ZodType | string>>;
 
 type TypeThatIsRead<Table extends EventTable> = {
@@ -21,13 +21,13 @@ export type EventOf<Table extends EventTable> = {
 /** The result of parsing a frame. */
 export type ParsedEvent<Event> =
   | { readonly kind: 'read'; readonly event: Event }
-  /** Known and deliberately ignored. */
+  /** The event is known and ignored on purpose. */
   | { readonly kind: 'ignored'; readonly type: string }
-  /** Well-formed, with a type that the table lacks. */
+  /** The event is well-formed, but its type is not in the table. */
   | { readonly kind: 'unknown'; readonly type: string; readonly raw: unknown }
   | MalformedFrame;
 
-/** An unreadable frame, and why. */
+/** The frame is unreadable, for the given reason. */
 export interface MalformedFrame {
   readonly kind: 'malformed';
   readonly message: string;
@@ -75,7 +75,7 @@ export function parseEvent<const Table extends EventTable>(
     : malformed(type, event.error, raw);
 }
 
-/** Checked by hand: a schema would copy each audio frame to determine its type. */
+/** Checked by hand, because a schema would copy each audio frame to determine its type. */
 function typeOf(raw: unknown): string | null {
   if (typeof raw !== 'object' || raw === null || !('type' in raw)) return null;
   return typeof raw.type === 'string' ? raw.type : null;
@@ -83,7 +83,7 @@ function typeOf(raw: unknown): string | null {
 
 /**
  * Forwards events that the table reads, and reports all others to the connection. If `take` throws, its event is
- * reported as malformed, and the connection continues.
+ * reported as malformed and the connection continues.
  */
 export function takeEvent<Event extends { readonly type: string }>(
   parsed: ParsedEvent<Event>,

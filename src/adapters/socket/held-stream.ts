@@ -1,5 +1,5 @@
-// A hot stream for one subscriber that buffers the values before the subscription, so that none is lost between
-// `connect` and `subscribe`.
+// A hot stream for one subscriber. It buffers the values emitted before the subscription, so that no value is lost
+// between `connect` and `subscribe`.
 
 import { Observable, type Subscriber } from 'rxjs';
 import { ConfigurationError } from '../../values/errors.ts';
@@ -17,7 +17,7 @@ export function createHeldStream<T extends object>(): HeldStream<T> {
   let subscriber: Subscriber<T> | undefined;
   let isDraining = false;
 
-  /** Values that arrive while another value is being handled wait in the queue. */
+  /** Values that arrive while another value is being handled wait in a queue. */
   const drain = (): void => {
     if (subscriber === undefined || isDraining) return;
     isDraining = true;

@@ -1,4 +1,4 @@
-// Detects a peer that disappeared silently: a socket to a disconnected machine looks open for many minutes.
+// Detects a peer that has disappeared silently. A socket to a disconnected machine looks open for many minutes.
 
 import type { Scheduler } from '../../actors/ports/environment.ts';
 
@@ -7,13 +7,13 @@ interface KeepAliveOptions {
   /** `null`: no pings and no timeout. */
   readonly intervalMs: number | null;
   readonly ping: () => void;
-  /** Called at most once, if nothing was received between two pings. */
+  /** Called at most once, when nothing has been received between two pings. */
   readonly onSilence: () => void;
 }
 
 export interface KeepAlive {
   start(): void;
-  /** Treats any message from the peer as a sign of life. */
+  /** Treats any message from the peer as proof that the peer is alive. */
   heard(): void;
   stop(): void;
 }
@@ -31,7 +31,7 @@ export function createKeepAlive(options: KeepAliveOptions): KeepAlive {
     ping();
     scheduleNext(delayMs);
   };
-  /** After the event loop was blocked, timers run first: a response may still be unread in the socket. */
+  /** After the event loop was blocked, timers run first, so a response may still be unread in the socket. */
   const look = (delayMs: number): void => {
     let isStopped = false;
     stop = () => {

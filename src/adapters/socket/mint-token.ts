@@ -1,4 +1,4 @@
-// Requests a short-lived token from a provider, for browsers, which must not see the API key.
+// Requests a short-lived token from a provider for browsers, which must not see the API key.
 
 import { ProviderError, messageOf } from '../../values/errors.ts';
 import { redact } from './redact.ts';
@@ -14,12 +14,12 @@ export interface TokenRequest {
   readonly fetch?: typeof globalThis.fetch | undefined;
 }
 
-/** The length of the server response that an error quotes. */
+/** How much of the server's response an error quotes. */
 const MAX_SHOWN = 500;
 
 /**
  * Returns the server's JSON response; null if the response is not JSON.
- * @throws {ProviderError} `TOKEN_REFUSED`: retryable if the server was busy or unreachable
+ * @throws {ProviderError} `TOKEN_REFUSED`, which is retryable if the server was busy or unreachable
  */
 export async function requestToken(request: TokenRequest): Promise<unknown> {
   const { url, headers, body, signal, fetch = globalThis.fetch } = request;
@@ -48,7 +48,7 @@ export async function requestToken(request: TokenRequest): Promise<unknown> {
   }
 }
 
-/** Returns the error for a missing token, with its reason. */
+/** Returns the error for a missing token, including the reason. */
 export function refused(
   { secret }: Pick<TokenRequest, 'secret'>,
   reason: string,

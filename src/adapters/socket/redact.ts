@@ -2,7 +2,7 @@
 
 import { secretRemover } from '../../values/secrets.ts';
 
-/** Returns `text` without `apiKey`, and without other texts that look like a key. */
+/** Returns `text` without `apiKey` and without other texts that look like a key. */
 export function redact(text: string, apiKey = ''): string {
   return secretRemover([apiKey])(text);
 }

@@ -4,21 +4,23 @@
 //       └──────────────────────┴── refused, timeout, lost ──────────────▲
 //
 // Owns:     the socket, commands that wait for readiness, the user's audio, keep-alive, and the reason for the end.
-// Does not: interpret frames (the `Wire` does), or reconnect (the session does: a connection ends once).
+// Does not: interpret frames (the `Wire` does), or reconnect (the session does, because a connection ends only once).
 //
-// SOCKET-CONNECTION-1. Every failure, from a bad URL to a bad frame, is reported as an event; nothing throws.
-// SOCKET-CONNECTION-2. `transport.closed` is emitted exactly once, as the last event; then both streams complete.
-// SOCKET-CONNECTION-3. The first messages on the connection are its start, then those sent before readiness, in order.
-//   SOCKET-CONNECTION-4. The memory for a slow connection is bounded; a connection that is too slow is abandoned.
+// SOCKET-CONNECTION-1. Every failure, from a bad URL to a bad frame, is reported as an event. Nothing throws.
+// SOCKET-CONNECTION-2. `transport.closed` is emitted exactly once, as the last event. Both streams then complete.
+// SOCKET-CONNECTION-3. The first messages on the connection are those that start it. The messages sent before readiness
+//     follow, in order.
+//   SOCKET-CONNECTION-4. The memory used for a slow connection is limited, and a connection that is too slow is
+//       abandoned.
 //   SOCKET-CONNECTION-5. The key is used only where the protocol requires it, and never appears in events, errors or
 //                        reasons.
 //
-// AUDIO-UPLINK-1. Frames are sent in order; on overflow, the oldest frame is dropped and counted.
-//   AUDIO-UPLINK-2. The audio that waits here and in the socket is bounded: `maxBufferedMs` plus about a second.
+// AUDIO-UPLINK-1. Frames are sent in order. On overflow, the oldest frame is dropped and counted.
+//   AUDIO-UPLINK-2. The audio that waits here and in the socket is limited: `maxBufferedMs` plus about a second.
 //   AUDIO-UPLINK-3. Server times (milliseconds of received audio) are converted to session times (milliseconds of sent
 //       audio), which include dropped audio.
 //
-// WIRE-TROUBLES-1. The number of remembered types is bounded, in case a peer invents types.
+// WIRE-TROUBLES-1. The number of remembered types is limited, in case a peer invents types.
 // WIRE-TROUBLES-2. An unknown type is reported once.
 
 import { Subject, type Observable } from 'rxjs';
@@ -44,20 +46,20 @@ const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
 /** The maximum number of pending commands, here and in the socket. Replaying a long history stays well below this limit. */
 const MAX_QUEUED_BYTES = 16 * 1024 * 1024;
 const CLOSE_TIMEOUT_MS = 1_000;
-/** A text of this length, alone in the socket, does not congest it (`CONGESTED_BYTES`), in any script. */
+/** A text of this length, alone in the socket, does not congest it (`CONGESTED_BYTES`), whatever its script. */
 const UNNOTICED_LENGTH = 16_000;
 
-/** The dial settings for any protocol. */
+/** The connection settings, for any protocol. */
 export interface DialSettings {
   readonly webSocket: WebSocketFactory;
   readonly inputSampleRateHz: number;
-  /** The duration of user audio that is kept while the connection is not ready or too slow. */
+  /** How much user audio is kept while the connection is not ready or too slow. */
   readonly maxBufferedAudioMs: number;
-  /** The time from `connect` to `transport.ready`. */
+  /** How long the connection may take from `connect` to `transport.ready`. */
   readonly connectTimeoutMs: number;
-  /** The ping interval; null disables pings. */
+  /** The interval between pings; null disables pings. */
   readonly keepAliveMs: number | null;
-  /** Returns the current URL and its secret. A throw ends the connection. */
+  /** Returns the current URL and its secret. If it throws, the connection ends. */
   readonly address: () => Address;
 }
 
@@ -69,13 +71,13 @@ export interface Address {
   readonly secret: string;
 }
 
-/** The messages that a connection could not use, since `connect`. */
+/** The messages since `connect` that a connection could not use. */
 export interface ConnectionDiagnostics extends WireDiagnostics {
   /** User audio that never reached the server. */
   readonly droppedAudio: DroppedAudio;
 }
 
-/** A transport whose connections also report server messages that they could not use. */
+/** A transport whose connections also report the server messages that they could not use. */
 export interface SocketTransport extends Transport {
   connect(
     configuration: TransportConfiguration,
@@ -103,7 +105,7 @@ export class SocketConnection implements TransportConnection {
   #phase: Phase = 'connecting';
   #socket: WebSocketLike | null = null;
   #secret = '';
-  /** Commands that wait for readiness (SOCKET-CONNECTION-3). */
+  /** Commands that are waiting for readiness (SOCKET-CONNECTION-3). */
   #queue: string[] = [];
   #queuedBytes = 0;
   #cancelDeadline: () => void = () => {};
@@ -235,7 +237,7 @@ export class SocketConnection implements TransportConnection {
       socket = settings.webSocket(url, {
         headers,
         maxPayload: MAX_MESSAGE_BYTES,
-        // Base64 audio does not compress, and trying takes time for each frame.
+        // Base64 audio does not compress, and trying to compress it takes time for each frame.
         perMessageDeflate: false,
       });
     } catch (error) {
@@ -336,9 +338,9 @@ export class SocketConnection implements TransportConnection {
   #write(text: string): void {
     const socket = this.#socket;
     if (!socket) return;
-    // Nearly all audio is sent at once, so a callback per frame would cost more than it is worth.
+    // Nearly all audio is sent at once, so a callback per frame would cost more than it saves.
     const isUnnoticed = socket.bufferedAmount === 0 && text.length <= UNNOTICED_LENGTH;
-    // A failed send needs no handling: the following close reports the cause.
+    // A failed send needs no handling, because the close event that follows reports the cause.
     if (isUnnoticed) socket.send(text);
     else socket.send(text, this.#onFlushed);
   }
@@ -367,7 +369,7 @@ export class SocketConnection implements TransportConnection {
     this.#phase = 'closed';
     this.#stopTimers();
     this.#queue = [];
-    // The listeners remain, because a socket that is terminated early reports an error.
+    // The listeners are kept, because a socket that is terminated early reports an error.
     this.#socket?.terminate();
     this.#events.next({
       type: 'transport.closed',
@@ -382,7 +384,7 @@ export class SocketConnection implements TransportConnection {
 
 const closedByUs: Ending = { code: 1000, reason: 'Closed by the session', retryable: false };
 
-/** With more bytes than this in the socket, no more audio is added: one second of audio, in base64. */
+/** If the socket holds more bytes than this, no more audio is added. This is one second of audio, in base64. */
 const CONGESTED_BYTES = 64_000;
 const MAX_GAPS = 64;
 
@@ -390,18 +392,18 @@ interface AudioUplinkOptions {
   readonly maxBufferedMs: number;
   /** Encodes an audio frame for the protocol. */
   readonly encode: (frame: AudioFrame) => string;
-  /** Sends one text frame; call `pump` when bytes have left the socket. */
+  /** Sends one text frame. Call `pump` when bytes have left the socket. */
   readonly write: (text: string) => void;
   readonly bufferedBytes: () => number;
-  /** Called when audio starts to be dropped, because the open connection is slower than the user's speech. */
+  /** Called when audio starts to be dropped because the open connection is slower than the user's speech. */
   readonly onCongestion: () => void;
 }
 
 interface AudioUplink {
   push(frame: AudioFrame): void;
-  /** Starts sending: the connection is ready. */
+  /** Starts sending because the connection is ready. */
   open(): void;
-  /** Sends the pending frames while the socket accepts them. */
+  /** Sends the pending frames for as long as the socket accepts them. */
   pump(): void;
   /** AUDIO-UPLINK-3 */
   toSessionMs(serverMs: number): number;
@@ -409,8 +411,8 @@ interface AudioUplink {
 }
 
 /**
- * Sends the user's audio to the server: encodes it, keeps a bounded amount while the connection is closed or congested,
- * and maps the audio that the server received to the audio that the session sent.
+ * Sends the user's audio to the server. It encodes the audio, keeps a limited amount while the connection is closed or
+ * congested, and maps the audio that the server received to the audio that the session sent.
  */
 export function createAudioUplink(options: AudioUplinkOptions): AudioUplink {
   const { maxBufferedMs, encode, write, bufferedBytes, onCongestion } = options;
@@ -463,7 +465,7 @@ export function createAudioUplink(options: AudioUplinkOptions): AudioUplink {
   return {
     push(frame) {
       if (frame.samples.length === 0) return;
-      // The usual case: no frame is pending, so this one is sent at once.
+      // The usual case: no frame is pending, so this frame is sent at once.
       if (waiting.size === 0 && canWrite() && frameDurationMs(frame) <= maxBufferedMs) {
         isDropping = false;
         writeNow(frame);
@@ -491,7 +493,7 @@ export function createAudioUplink(options: AudioUplinkOptions): AudioUplink {
 const MAX_UNKNOWN_TYPES = 64;
 const OTHER_TYPES = '(others)';
 
-/** Counts the messages that a connection could not use, so that a protocol change becomes visible. */
+/** Counts the messages that a connection could not use, so that protocol changes become visible. */
 export class WireTroubles {
   readonly #unknown = new Map<string, number>();
   #malformed = 0;

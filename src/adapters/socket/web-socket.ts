@@ -1,5 +1,5 @@
-// A connection's socket and where it comes from: the `ws` package, loaded when the first transport is created, or an
-// app factory.
+// A connection's socket and its source: the `ws` package, which is loaded when the first transport is created, or a
+// factory of the app.
 
 import { createRequire } from 'node:module';
 import type { IncomingMessage } from 'node:http';
@@ -7,7 +7,7 @@ import { ConfigurationError } from '../../values/errors.ts';
 
 /** The part of the `ws` package's `WebSocket` that the adapters use. */
 export interface WebSocketLike {
-  /** The number of bytes passed to `send` but not yet to the operating system. */
+  /** The number of bytes that were passed to `send` but not yet to the operating system. */
   readonly bufferedAmount: number;
   on(event: 'open' | 'pong', listener: () => void): unknown;
   on(event: 'message', listener: (data: { toString(): string }) => void): unknown;
@@ -17,7 +17,7 @@ export interface WebSocketLike {
     event: 'unexpected-response',
     listener: (request: { destroy(): unknown }, response: IncomingMessage) => void,
   ): unknown;
-  /** `onFlushed` is called when the bytes have been sent, or never will be. */
+  /** `onFlushed` is called when the bytes have been sent, or when it is certain that they will never be sent. */
   send(text: string, onFlushed?: (error?: Error) => void): void;
   /** Sends a ping. */
   ping(): void;
@@ -52,7 +52,7 @@ type WebSocketClass = new (
 const AS_TEXT = { binary: false };
 
 /**
- * Returns the `ws` package's factory. `transportName` appears in the error.
+ * Returns the factory of the `ws` package. `transportName` appears in the error.
  * @throws {ConfigurationError} `MISSING_DEPENDENCY` if it is not installed.
  */
 export function loadWebSocketFactory(
@@ -70,7 +70,7 @@ export function loadWebSocketFactory(
     );
   }
   class TextSocket extends WebSocket {
-    /** A Buffer is masked and sent in one write; a string takes two. */
+    /** A Buffer is masked and sent in one write, but a string needs two. */
     override send(text: string, onFlushed?: (error?: Error) => void): void {
       super.send(Buffer.from(text), AS_TEXT, onFlushed);
     }
@@ -80,7 +80,7 @@ export function loadWebSocketFactory(
 
 const MAX_REFUSAL_LENGTH = 4096;
 
-/** Returns the start of a refused upgrade's response body. Never rejects. */
+/** Returns the start of the response body of a refused upgrade. Never rejects. */
 export function readRefusal(response: IncomingMessage): Promise<string> {
   return new Promise((resolve) => {
     let body = '';

@@ -1,29 +1,29 @@
 // The provider-specific part of a connection: the frames to send and to read. The connection is the same for all
-// providers (`socket-connection.ts`); each provider has its own `Wire`.
+// providers (`socket-connection.ts`), and each provider has its own `Wire`.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 import type { AudioFrame } from '../../voice/audio/audio-frame.ts';
 import type { TransportCommand, TransportEvent } from '../../voice/connection/transport.ts';
 import type { Ending } from './close-codes.ts';
 
-/** One provider's protocol. Frames are text; a server may send them as binary. */
+/** One provider's protocol. Frames are text, but a server may send them as binary. */
 export interface Wire {
   /** The connection's first frames, sent when the socket is open. */
   start(): readonly string[];
-  /** Handles a server frame. If it throws, the frame is reported as malformed, and the connection continues. */
+  /** Handles a server frame. If it throws, the frame is reported as malformed and the connection continues. */
   read(text: string): void;
-  /** Returns a command's frames; empty if there are none now. */
+  /** Returns the frames for a command; empty if there are none at this time. */
   write(command: TransportCommand): readonly string[];
   /** Returns a user audio frame, at `WireOptions.inputSampleRateHz`. */
   writeAudio(frame: AudioFrame): string;
   /**
-   * Returns the last frames before a close, if the server needs any. The server then has a moment to close the
-   * connection itself.
+   * Returns the last frames to send before closing, if the server needs any. The server is then given a moment to close
+   * the connection itself.
    */
   farewell?(): readonly string[];
-  /** Handles a close by the server: `ending` is the usual interpretation of its code and reason. */
+  /** Handles a close initiated by the server: `ending` is the usual interpretation of the code and reason. */
   closed?(ending: Ending): Ending;
-  /** Handles the end of the connection: no more messages follow, and timers stop. */
+  /** Handles the end of the connection. No more messages follow, and timers must stop. */
   stop?(): void;
 }
 
@@ -31,11 +31,11 @@ export interface Wire {
 export interface WireConnection {
   readonly environment: Environment;
   emit(event: TransportEvent): void;
-  /** Model audio, tagged with its `itemId` and `responseId`. */
+  /** Passes on model audio, tagged with its `itemId` and `responseId`. */
   emitAudio(frame: AudioFrame): void;
   /**
-   * Reports that the model is configured: the pending commands are sent, and `transport.ready` follows, stating what
-   * the model already knows. Called once.
+   * Reports that the model is configured. The pending commands are sent, and `transport.ready` follows, which states
+   * what the model already knows. Called once.
    */
   ready(resumed?: boolean, told?: boolean): void;
   /** Sends a frame that belongs to no command. Like a command, the frame waits for readiness. */
@@ -44,9 +44,9 @@ export interface WireConnection {
   finish(ending: Ending): void;
   /** Reports an error that the connection survives, as `transport.error`. */
   report(code: string, message: string, raw?: unknown): void;
-  /** Reports a malformed frame: it is counted and emitted. @defaultValue code `MALFORMED_EVENT` */
+  /** Reports a malformed frame, which is counted and emitted. @defaultValue code `MALFORMED_EVENT` */
   malformed(message: string, raw: unknown, code?: string): void;
-  /** Reports a well-formed frame of an unknown type: it is counted, and emitted once per type. */
+  /** Reports a well-formed frame of an unknown type, which is counted and emitted once per type. */
   unknown(type: string, raw: unknown): void;
   /** Converts milliseconds of the server's audio to milliseconds of the session's audio. */
   toSessionMs(serverMs: number): number;
@@ -54,9 +54,9 @@ export interface WireConnection {
   redact(text: string): string;
 }
 
-/** Counts of the messages that a connection could not use, since `connect`. */
+/** Counts of the messages since `connect` that a connection could not use. */
 export interface WireDiagnostics {
-  /** The number of well-formed events per unknown type. */
+  /** The number of well-formed events, for each unknown type. */
   readonly unknownEvents: Readonly<Record<string, number>>;
   /** The number of frames that were not JSON or did not match their type. */
   readonly malformedEvents: number;

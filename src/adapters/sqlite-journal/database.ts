@@ -1,25 +1,26 @@
-// A journal's file: opens, locks, checks and upgrades it.
+// The file of a journal: opening, locking, checking and upgrading it.
 //
 // Owns:     the connection, its settings, and the interpretation of SQLite errors.
 // Does not: interpret entries.
 //
 // Invariants
-//   SQLITE-JOURNAL-DATABASE-1. One process at a time opens the file: a second process receives `JOURNAL_IN_USE`, and
-//                              changes nothing.
-//   SQLITE-JOURNAL-DATABASE-2. A file of another program or a newer version is never written to.
-//   SQLITE-JOURNAL-DATABASE-3. Partial writes of a dead process are invisible to the next one: SQLite ends its write-ahead
-//       log at the first incomplete frame. Entries in that frame were never acknowledged.
-//   SQLITE-JOURNAL-DATABASE-4. A file that the journal creates, its log and its index are readable by the process's user
-//       only, whatever the umask: 0600. A folder created for the file has mode 0700. An older journal's mode is narrowed; a
-//       file that the journal did not create keeps its mode. A path that is not a regular file (a device, a pipe, a folder)
-//       is refused before it is opened, and so is a link in place of the log.
+//   SQLITE-JOURNAL-DATABASE-1. Only one process at a time can open the file. A second process receives `JOURNAL_IN_USE`
+//                              and changes nothing.
+//   SQLITE-JOURNAL-DATABASE-2. A file that belongs to another program or a newer version is never written to.
+//   SQLITE-JOURNAL-DATABASE-3. Partial writes by a process that died are invisible to the next process: SQLite ends its
+//       write-ahead log at the first incomplete frame. Entries in that frame were never acknowledged.
+//   SQLITE-JOURNAL-DATABASE-4. A file that the journal creates, its log and its index can be read only by the process's
+//       user, whatever the umask: 0600. A folder that is created for the file has mode 0700. The mode of an older
+//       journal is narrowed. A file that the journal did not create keeps its mode. A path that is not a regular file
+//       (a device, a pipe, a folder) is refused before it is opened. The same applies to a link in place of the log.
 //   SQLITE-JOURNAL-DATABASE-5. A file that is shorter than its header states is damaged: SQLite would read zeros for the
 //       missing part of the last page, and entries would be lost silently.
 //   SQLITE-JOURNAL-DATABASE-6. Deleted entries leave no bytes behind: SQLite overwrites them, and forgetting a scope
 //       empties the log.
-//   SQLITE-JOURNAL-DATABASE-7. Damaged pages are refused, not skipped: SQLite checks the cells of each page that it reads.
-//   LAYOUT-1. An older file's entries are verified by their checksums before they are rewritten. A damaged file is left
-//       unchanged, in its old version.
+//   SQLITE-JOURNAL-DATABASE-7. Damaged pages are refused rather than skipped: SQLite checks the cells of each page that
+//       it reads.
+//   LAYOUT-1. The entries of an older file are verified by their checksums before they are rewritten. A damaged file is
+//       left unchanged, in its old version.
 
 import {
   accessSync,
@@ -46,7 +47,7 @@ import {
 } from '../../values/errors.ts';
 import { checksumOf } from '../journal-rows/stored-rows.ts';
 
-/** "OFFS": distinguishes journals from other files. Source: sqlite.org, `pragma application_id`. */
+/** "OFFS", which distinguishes journals from other files. Source: sqlite.org, `pragma application_id`. */
 const APPLICATION_ID = 0x4f_46_46_53;
 
 /** `pragma auto_vacuum`. Source: sqlite.org. */
@@ -83,7 +84,7 @@ export function openDatabase(path: string, synchronous: Synchronous): DatabaseSy
     const log = isKept ? sizeOf(`${path}-wal`) : 0;
     const before = isKept ? sizeOf(path) : 0;
     database = new DatabaseSync(path);
-    // SQLITE-JOURNAL-DATABASE-1: the lock lasts until the connection closes or the process dies.
+    // SQLITE-JOURNAL-DATABASE-1: the lock is held until the connection closes or the process dies.
     database.exec('pragma locking_mode = exclusive');
     const isOurs = checkIdentity(database, path) > 0;
     if (isKept && isOurs) narrow(path);
@@ -91,13 +92,13 @@ export function openDatabase(path: string, synchronous: Synchronous): DatabaseSy
     database.exec('pragma cell_size_check = on');
     // The file may lack pages that are in the log.
     if (isKept && log === 0) checkWhole(database, path);
-    // Lets the file shrink when a scope is forgotten. Takes effect only in a new, empty file.
+    // Allows the file to shrink when a scope is forgotten. Takes effect only in a new, empty file.
     database.exec('pragma auto_vacuum = incremental');
     database.exec('pragma journal_mode = wal');
     database.exec(`pragma synchronous = ${synchronous}`);
     // SQLITE-JOURNAL-DATABASE-6
     database.exec('pragma secure_delete = on');
-    // Only macOS supports this setting: its disks may delay a write that they have confirmed.
+    // Only macOS supports this setting, because its disks may delay a write that they have confirmed.
     if (synchronous === 'full') database.exec('pragma fullfsync = on');
     database.exec('begin immediate');
     const version = numberOf(database, 'user_version');
@@ -107,8 +108,8 @@ export function openDatabase(path: string, synchronous: Synchronous): DatabaseSy
     // A file without this setting is rewritten once.
     if (numberOf(database, 'auto_vacuum') !== INCREMENTAL) database.exec('vacuum');
     if (log > 0) {
-      // Extends the file to the length in its header. Missing pages that are not in the log now contain zeros: SQLite
-      // refuses a page that is all zeros, but accepts zeros at the end of a page.
+      // Extends the file to the length that its header states. Missing pages that are not in the log now contain zeros:
+      // SQLite refuses a page that consists only of zeros, but accepts zeros at the end of a page.
       database.exec('pragma wal_checkpoint(truncate)');
       if (before % numberOf(database, 'page_size') !== 0) checkStructure(database, path);
     }
@@ -149,12 +150,12 @@ function makePrivately(path: string): void {
   if (made !== undefined) chmodSync(dirname(path), 0o700);
   if (existsSync(path)) return;
   const file = openSync(path, 'wx', 0o600);
-  // The umask may have removed permissions of the user.
+  // The umask may have removed permissions from the user.
   fchmodSync(file, 0o600);
   closeSync(file);
 }
 
-/** SQLITE-JOURNAL-DATABASE-4. SQLite creates its other files with the main file's mode. */
+/** SQLITE-JOURNAL-DATABASE-4. SQLite creates its other files with the mode of the main file. */
 function narrow(path: string): void {
   for (const one of [path, `${path}-wal`, `${path}-shm`]) {
     const state = statSync(one, { throwIfNoEntry: false });
@@ -163,18 +164,18 @@ function narrow(path: string): void {
       // A file that its owner has made read-only stays read-only.
       chmodSync(one, state.mode & 0o700);
     } catch (error) {
-      // The file belongs to another user, who decides on its mode; this user may only write to it.
+      // The file belongs to another user, who decides on its mode. This user may only write to it.
       if (propertiesOf(error)['code'] !== 'EPERM') throw error;
     }
   }
 }
 
 /**
- * SQLITE-JOURNAL-DATABASE-4. Refuses a path if it, or one of SQLite's files next to it, is not a regular file.
+ * SQLITE-JOURNAL-DATABASE-4. Refuses a path if it is not a regular file or one of SQLite's files next to it is not.
  * @throws {ConfigurationError} `CANNOT_OPEN`
  */
 export function checkRegular(path: string): void {
-  // For a link, SQLite writes its files next to the target.
+  // For a link, SQLite writes its files next to the target of the link.
   const file = existsSync(path) ? realpathSync(path) : path;
   for (const one of [file, ...['-wal', '-shm', '-journal'].map((end) => `${file}${end}`)]) {
     const state = lstatSync(one, { throwIfNoEntry: false });
@@ -210,7 +211,7 @@ function checkStructure(database: DatabaseSync, path: string): void {
   if (found !== 'ok') throw journalCorrupt(path, found);
 }
 
-/** SQLITE-JOURNAL-DATABASE-2. Returns the file's layout version; 0 for an empty file. */
+/** SQLITE-JOURNAL-DATABASE-2. Returns the version of the file's layout; 0 for an empty file. */
 export function checkIdentity(database: DatabaseSync, path: string): number {
   const version = numberOf(database, 'user_version');
   const isNew = version === 0 && tablesOf(database) === 0;
@@ -244,7 +245,7 @@ export function isNotWritable(error: unknown): boolean {
   return [READ_ONLY, CANNOT_OPEN].includes(resultCode(error));
 }
 
-/** Converts an SQLite error to an Offstage error, whose class tells who must act; returns other errors unchanged. */
+/** Converts an SQLite error to an Offstage error whose class shows who must act. Returns other errors unchanged. */
 export function explained(error: unknown, path: string): unknown {
   if (error instanceof OffstageError) return error;
   const said = messageOf(error);
@@ -288,7 +289,7 @@ export function explained(error: unknown, path: string): unknown {
   }
 }
 
-/** Returns the error for a file system error or an argument that Node refuses; null for any other code. */
+/** Returns the error for a file system error or for an argument that Node.js refuses; null for any other code. */
 function explainedCode(code: string, path: string, cause: unknown): OffstageError | null {
   const said = messageOf(cause);
   if (code === 'ENOSPC' || code === 'EDQUOT')
@@ -313,11 +314,11 @@ function resultCode(error: unknown): number {
  * times. Version 3: without events that are packed with the second dictionary.
  */
 export const LAYOUT_VERSION = 4;
-/** The oldest layout with the current tables, readable without an upgrade. */
+/** The oldest layout with the current tables, which can be read without an upgrade. */
 export const OLDEST_READABLE_LAYOUT = 3;
 
 // `at` is usually a whole number, which SQLite stores as an integer. One index serves all queries, because every index
-// contains the row id; a second index would make each append a quarter more expensive.
+// contains the row id. A second index would make each append a quarter more expensive.
 const LAYOUT = `
   create table entries (
     id integer primary key,
@@ -356,7 +357,7 @@ function bringUpToDate(database: DatabaseSync, version: number, path: string): v
   database.exec(`pragma user_version = ${LAYOUT_VERSION}`);
 }
 
-/** Version 1 had no scopes: each unit becomes a scope. */
+/** Version 1 had no scopes, so each unit becomes a scope. */
 function takeOverFrom1(database: DatabaseSync, path: string): void {
   const insert = database.prepare(INSERT);
   const rows = database.prepare('select * from entries_1 order by id');

@@ -1,19 +1,19 @@
-// A journal in a file, for one process: no accepted event is lost when the process dies.
+// A journal in a file, for one process. No accepted event is lost when the process dies.
 //
 // Owns:     the file while it is open.
-// Does not: share the file with another process (use `offstage/postgres-journal`), so that a scope needs no claim.
+// Does not: share the file with another process (use `offstage/postgres-journal`), so a scope needs no claim.
 //
 // Invariants
-//   APPEND-BATCH-1. A write resolves only after its transaction is committed.
+//   APPEND-BATCH-1. A write resolves only after its transaction has been committed.
 //   APPEND-BATCH-2. An invalid entry does not affect the rest of its transaction.
-//   APPEND-BATCH-3. Repeating an append of the same entry is not an error: the first attempt was written, and its
+//   APPEND-BATCH-3. Repeating an append of the same entry is not an error: the first attempt was written, but its
 //                   response was lost.
-//   SQLITE-JOURNAL-WAKE-TIMES-1. A wake time is as durable as an entry once `set` resolves; of several values in one
-//                                turn, the latest is kept.
-//   SQLITE-JOURNAL-WAKE-TIMES-2. A query sees all earlier `set` calls, even those of the same turn.
+//   SQLITE-JOURNAL-WAKE-TIMES-1. A wake time is as durable as an entry once `set` resolves. If several values are set
+//                                in one turn, the latest is kept.
+//   SQLITE-JOURNAL-WAKE-TIMES-2. A query sees all earlier `set` calls, even those made in the same turn.
 //   READ-ONLY-1. No call changes the file or its log.
-//   READ-ONLY-2. A read is complete or fails: if another process starts to write the file during the read, no partial
-//       result is returned.
+//   READ-ONLY-2. A read either completes or fails: if another process starts to write the file during the read, no
+//       partial result is returned.
 
 import { existsSync, statSync } from 'node:fs';
 import { resolve as absolute } from 'node:path';
@@ -55,18 +55,18 @@ import {
 
 /** The options of `sqliteJournal`. */
 export interface SqliteJournalOptions {
-  /** The file; a missing folder is created. Relative paths start at the working directory. `:memory:` writes no file. */
+  /** The file. A missing folder is created. Paths are relative to the working directory. `:memory:` writes no file. */
   readonly path: string;
-  /** The clock; use `nodeEnvironment()` of `offstage/node`. */
+  /** The clock; use `nodeEnvironment()` from `offstage/node`. */
   readonly environment: Environment;
   /**
-   * `full`: an entry survives a power failure. `normal`: an entry survives the death of the process, but a power
-   * failure may lose the latest entries. @defaultValue 'full'
+   * `full`: an entry survives a power failure. `normal`: an entry survives the death of the process, but the latest
+   * entries may be lost in a power failure. @defaultValue 'full'
    */
   readonly synchronous?: Synchronous;
   /**
-   * Opens an existing file read-only; no other process may have it open for writing. The layout is not upgraded;
-   * `append`, `trim`, `forget`, `claim` and `wakeTimes.set` reject or throw with `READ_ONLY`, so that no session starts
+   * Opens an existing file as read-only. No other process may have it open for writing. The layout is not upgraded.
+   * `append`, `trim`, `forget`, `claim` and `wakeTimes.set` reject or throw with `READ_ONLY`, so no session can start
    * on the file. @defaultValue false
    */
   readonly readOnly?: boolean;
@@ -79,29 +79,29 @@ const optionsSchema = z.strictObject({
   readOnly: z.boolean().optional(),
 });
 
-// The index alone contains what this query needs. No entries precede an unknown one.
+// The index alone contains everything that this query needs. No entries precede an unknown entry.
 const TRIM = `
   delete from entries where id in (
     select id from entries where scope = ? and id <
       (select id from entries where scope = ? and unit = ? and seq = ?)
     order by id limit ?)`;
-/** The number of entries deleted at a time, which takes a few milliseconds. */
+/** How many entries are deleted at a time, which takes a few milliseconds. */
 const TRIMMED_AT_A_TIME = 100;
 
 const FORGET = 'delete from entries where scope = ?';
 
-/** The number of 4 KB pages that are released with them. */
+/** How many pages of 4 KB are released with them. */
 const TRIMMED_PAGES = 100;
-/** The number of pages released when a scope is forgotten. */
+/** How many pages are released when a scope is forgotten. */
 const FORGOTTEN_PAGES = 2048;
 
 /**
- * Opens a journal in a file. Needs `node:sqlite` (Node 22.13 or newer). A file of an older version is upgraded; a file
- * without scopes gets a scope for each unit.
+ * Opens a journal in a file. Needs `node:sqlite` (Node 22.13 or newer). A file of an older version is upgraded. If the
+ * file has no scopes, each unit becomes a scope.
  *
- * @throws {ConfigurationError} `INVALID_OPTION`; `JOURNAL_IN_USE` by another process; `JOURNAL_TOO_NEW` for a file of a
- *   newer version, and with `readOnly` `JOURNAL_TOO_OLD` for an older one; `NOT_A_JOURNAL` for any other file;
- *   `CANNOT_OPEN`.
+ * @throws {ConfigurationError} `INVALID_OPTION`; `JOURNAL_IN_USE` if another process is using the file;
+ *   `JOURNAL_TOO_NEW` for a file of a newer version; with `readOnly`, `JOURNAL_TOO_OLD` for a file of an older version;
+ *   `NOT_A_JOURNAL` for any other file; `CANNOT_OPEN`.
  * @throws {JournalError} `JOURNAL_CORRUPT`, `JOURNAL_IO`. @throws {CapacityError} `DISK_FULL`.
  */
 export function sqliteJournal(options: SqliteJournalOptions): SqliteJournal {
@@ -133,7 +133,7 @@ export function sqliteJournal(options: SqliteJournalOptions): SqliteJournal {
       throw explained(error, path);
     }
   };
-  /** One transaction waits for the disk only once. */
+  /** A single transaction waits for the disk only once. */
   const deleting = <T>(pages: number, work: () => T): T => {
     database.exec('begin immediate');
     try {
@@ -162,7 +162,7 @@ export function sqliteJournal(options: SqliteJournalOptions): SqliteJournal {
         await new Promise<void>((resume) => {
           options.environment.scheduler.yieldThen(resume);
         });
-        // The next process that opens the file deletes the remaining entries.
+        // The next process that opens the file deletes the entries that remain.
         if (!database.isOpen) return;
       }
     },
@@ -191,7 +191,7 @@ function checkIsOpen(database: DatabaseSync, path: string): void {
     });
 }
 
-/** Another program's tables may have the journal's file id; the file is then closed again. */
+/** Tables of another program may have the journal's file id. The file is then closed again. */
 function preparing<T>(database: DatabaseSync, path: string, prepare: () => T): T {
   try {
     return prepare();
@@ -202,7 +202,8 @@ function preparing<T>(database: DatabaseSync, path: string, prepare: () => T): T
 }
 
 /**
- * Runs inside the transaction. Returns this write's error, or null; throws an error that concerns the whole transaction.
+ * Runs inside the transaction. Returns the error of this write, or null. Throws an error that concerns the whole
+ * transaction.
  */
 type Write = () => unknown;
 
@@ -215,8 +216,8 @@ interface Waiting {
 const FIND = 'select checksum from entries where scope = ? and unit = ? and seq = ?';
 
 /**
- * Combines the writes of one event loop turn into one transaction: a commit waits for the disk, and a hundred subagents
- * share the wait.
+ * Combines the writes of one turn of the event loop into one transaction. A commit waits for the disk, and a hundred
+ * subagents share that wait.
  */
 class AppendBatch {
   readonly #database: DatabaseSync;
@@ -256,7 +257,7 @@ class AppendBatch {
       for (const waiting of batch) outcomes.push({ waiting, error: waiting.write() });
       this.#database.exec('commit');
     } catch (error) {
-      // The transaction wrote no entry; callers retry.
+      // The transaction has written no entry, so callers retry.
       if (this.#database.isTransaction) this.#database.exec('rollback');
       const reason = explained(error, this.#path);
       for (const { reject } of batch) reject(reason);
@@ -294,7 +295,7 @@ function wakeTimeOf({ scope, at }: Readonly<Record<string, unknown>>): WakeTime 
   return { scope: String(scope), at: Number(at) };
 }
 
-/** The times share the transaction of a turn's appends. `after` runs work after all earlier writes. */
+/** The times share a transaction with the appends of a turn. `after` runs work after all earlier writes. */
 function wakeTimesIn(
   database: DatabaseSync,
   batch: AppendBatch,
@@ -329,7 +330,7 @@ const SCOPES = `
 class JournalReader {
   readonly #database: DatabaseSync;
   readonly #path: string;
-  /** Prepared statements by text: preparing takes longer than finding a session's entries. */
+  /** Prepared statements by text, because preparing one takes longer than finding a session's entries. */
   readonly #statements = new Map<string, StatementSync>();
 
   constructor(database: DatabaseSync, path: string) {
@@ -351,12 +352,12 @@ class JournalReader {
   /** @throws {JournalError} `JOURNAL_CORRUPT` */
   entries(query: JournalQuery = {}): readonly JournalEntry[] {
     const { where, values } = filter(query);
-    // The index finds the ids, which are sorted; then the table is read sequentially.
+    // The index finds the ids, which are sorted. The table is then read sequentially.
     const rows = this.#statement(
       `select * from entries where id in (select id from entries ${where}) order by id`,
     );
     const entries = rows.all(...values).map((row) => entryOf(row, this.#path));
-    // A damaged index can end a search too early, so the last entry is also searched from the end.
+    // A damaged index can end a search too early, so the last entry is also searched for from the end.
     const end = this.#statement(
       `select (select count(*) from entries ${where}) as count, scope, unit, seq from entries ${where}
         order by scope desc, unit desc, seq desc limit 1`,
@@ -391,7 +392,8 @@ class JournalReader {
 }
 
 /**
- * Returns the entries. A unit's entries are numbered without gaps, even after `trim`: a gap means a damaged index.
+ * Returns the entries. A unit's entries are numbered without gaps, even after `trim`, so a gap indicates a damaged
+ * index.
  * @throws {JournalError} `JOURNAL_CORRUPT`
  */
 function withoutGap(entries: readonly JournalEntry[], path: string): readonly JournalEntry[] {
@@ -421,20 +423,20 @@ function filter({ scope, unit }: JournalQuery): { where: string; values: readonl
   return { where: `where ${where}`, values: conditions.map(([, value]) => value) };
 }
 
-/** The journal in an SQLite file that `sqliteJournal` returns. */
+/** The journal in an SQLite file, as returned by `sqliteJournal`. */
 export interface SqliteJournal extends Journal {
   append(entry: JournalEntry): Promise<void>;
   read(query?: JournalQuery): readonly JournalEntry[];
   readAfter(entry: JournalPosition): readonly JournalEntry[] | null;
   scopes(): readonly ScopeSummary[];
   /**
-   * Deletes entries and shrinks the file. The oldest entries are deleted first, in small parts, so that audio playback
-   * is not delayed. If interrupted, the next call deletes the rest.
+   * Deletes entries and shrinks the file. The oldest entries are deleted first, a few at a time, so that audio playback
+   * is not delayed. If this is interrupted, the next call deletes the rest.
    */
   trim(entry: JournalPosition): Promise<void>;
-  /** Deletes a scope and shrinks the file by up to 8 MB; further free pages are reused. */
+  /** Deletes a scope and shrinks the file by up to 8 MB. Any further free pages are reused. */
   forget(scope: string): void;
-  /** Times that are set in one event loop turn share a commit with each other and with that turn's appends. */
+  /** Times that are set in one turn of the event loop share a commit with each other and with that turn's appends. */
   readonly wakeTimes: WakeTimes;
   /**
    * Writes the pending entries and closes the file. Later calls throw or reject with `JOURNAL_CLOSED`. Safe to call twice.
@@ -445,9 +447,9 @@ export interface SqliteJournal extends Journal {
 /**
  * Opens a read-only journal in a file.
  *
- * SQLite reads a file with a log (`…-wal`) only if it may write the log's index next to the file (`…-shm`). A file that
- * was closed properly has no log: it is opened as `immutable`, without a lock or other files, even in a folder that is
- * not writable. Source: sqlite.org/wal.html#readonly.
+ * SQLite reads a file with a log (`…-wal`) only if it may write the index of the log next to the file (`…-shm`). A file
+ * that was closed properly has no log. It is opened as `immutable`, without a lock or other files, even in a folder
+ * that is not writable. Source: sqlite.org/wal.html#readonly.
  *
  * @throws {ConfigurationError} `JOURNAL_TOO_OLD` for a layout that needs an upgrade; `JOURNAL_IN_USE`, `JOURNAL_TOO_NEW`,
  *   `NOT_A_JOURNAL` or `CANNOT_OPEN`.
@@ -557,7 +559,7 @@ function checkLayout(path: string, version: number): void {
     );
 }
 
-/** Returns null on Node before 22.15, which does not accept a URL. SQLite then leaves an empty log and index behind. */
+/** Returns null on Node.js before 22.15, which accepts no URL. SQLite then leaves an empty log and index behind. */
 function openImmutable(path: string): DatabaseSync | null {
   const url = pathToFileURL(path);
   url.searchParams.set('immutable', '1');

@@ -1,4 +1,4 @@
-// The entry `offstage/temporal`: steps of subagents as jobs of Temporal, and whole runs as its workflows.
+// The entry `offstage/temporal`: steps of subagents as jobs on Temporal, and whole runs as its workflows.
 
 export {
   temporalJobActivities,

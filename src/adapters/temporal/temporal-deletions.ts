@@ -1,5 +1,5 @@
-// Deletes Temporal's workflow data. The visibility store, which may lag slightly, finds the workflows; each is then
-// queried until Temporal no longer knows it.
+// Deletes the data of Temporal workflows. The visibility store, which may lag slightly, finds the workflows. Each is
+// then queried until Temporal no longer knows it.
 //
 // Does not: erase bytes from the disk of Temporal's database, or from an archive (docs/engines.md).
 
@@ -8,8 +8,8 @@ import { JobError, unreachable } from '../../actors/ports/jobs.ts';
 import { nameOf } from './temporal-sdk.ts';
 
 /**
- * The part of a client that deletion uses: `start` and `getHandle` start and query workflows, the other methods find
- * and delete them.
+ * The part of a client that deletion uses: `start` and `getHandle` start and query workflows, and the other methods
+ * find and delete them.
  */
 export interface TemporalClientOf<Handle> {
   readonly options?: { readonly namespace?: string };
@@ -30,7 +30,7 @@ export interface TemporalExecution {
   readonly status: { readonly name: string };
 }
 
-/** The maximum number of queries for a deleted workflow. */
+/** The maximum number of times that a deleted workflow is queried. */
 const LOOKS = 300;
 
 export class TemporalDeletions {
@@ -71,7 +71,7 @@ export class TemporalDeletions {
     }
   }
 
-  /** Deletes executions, terminating those that run. Resolves when Temporal no longer knows any of them. */
+  /** Deletes executions, and terminates those that are running. Resolves when Temporal no longer knows any of them. */
   async remove(executions: readonly TemporalExecution[]): Promise<void> {
     for (const execution of executions) await this.#delete(execution);
     for (const { workflowId, runId } of executions)
@@ -101,7 +101,7 @@ function isGone(error: unknown): boolean {
   return code === 5;
 }
 
-/** Ids are encoded, so they contain no quote or backslash. */
+/** Ids are encoded, so they contain no quotes or backslashes. */
 export function filterText(id: string): string {
   return `"${id}"`;
 }

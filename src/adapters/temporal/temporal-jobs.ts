@@ -1,11 +1,11 @@
-// Jobs on Temporal: a workflow with one activity for each job. The workflow's id is derived from the job's key, so that
-// a repeated start finds the running workflow or its result.
+// Jobs on Temporal: a workflow with one activity for each job. The id of the workflow is derived from the job's key, so
+// that a repeated start finds the running workflow or its result.
 //
-// The app passes in Temporal's packages: this file does not import them. Temporal bundles the workflow's code,
+// The app passes in Temporal's packages; this file does not import them. Temporal bundles the workflow's code,
 // `workflow.ts`, for its sandbox.
 //
-// Owns:     no state: a job is found by its id.
-// Does not: store anything: Temporal does, for the namespace's retention period.
+// Owns:     no state, because a job is found by its id.
+// Does not: store anything: Temporal does so for the namespace's retention period.
 
 import { z } from 'zod';
 import { propertiesOf } from '../../values/json.ts';
@@ -50,18 +50,19 @@ export interface TemporalJobsOptions {
   readonly client: TemporalClient;
   /** The workers' task queue. @defaultValue 'offstage-jobs' */
   readonly taskQueue?: string;
-  /** The export name of `jobWorkflow(…)` in the app's workflows file. @defaultValue 'offstageJob' */
+  /** The name under which the app's workflows file exports `jobWorkflow(…)`. @defaultValue 'offstageJob' */
   readonly workflowType?: string;
-  /** The time without a heartbeat after which a worker counts as dead, in milliseconds. @defaultValue 10000 */
+  /** How long a worker may be without a heartbeat before it counts as dead, in milliseconds. @defaultValue 10000 */
   readonly heartbeatTimeoutMs?: number;
   /**
-   * A job's time limit in milliseconds, after which the job ends with `JOB_TIMEOUT`, or is lost if it is not repeatable.
+   * The time limit for a job in milliseconds. When it is exceeded, the job ends with `JOB_TIMEOUT`, or is lost if it is
+   * not repeatable.
    * @defaultValue 3600000, an hour
    */
   readonly longestMs?: number;
   /**
-   * How long a refused job is offered to workers, in milliseconds, before it fails with the refusal's reason. Choose a
-   * time longer than a deployment takes. @defaultValue 600000, ten minutes
+   * How long a refused job is offered to workers before it fails with the reason for the refusal, in milliseconds.
+   * Choose a time that is longer than a deployment takes. @defaultValue 600000, ten minutes
    */
   readonly offerMs?: number;
   /** The maximum size of a body or a result, in bytes. Temporal itself refuses more than 2 MB. @defaultValue 1800000 */
@@ -73,11 +74,11 @@ export type TemporalClient = TemporalClientOf<TemporalHandle>;
 
 /** The part of a job's workflow handle that `temporalJobs` uses. */
 export interface TemporalHandle {
-  /** Returns the workflow's state. */
+  /** Returns the state of the workflow. */
   describe?(): Promise<object>;
-  /** Resolves with the workflow's result. */
+  /** Resolves to the result of the workflow. */
   result(): Promise<unknown>;
-  /** Requests the workflow's cancellation. */
+  /** Requests that the workflow be cancelled. */
   cancel(): Promise<unknown>;
 }
 
@@ -130,7 +131,7 @@ export function temporalJobs(options: TemporalJobsOptions): Jobs {
     maxBytes = MAX_BYTES,
   } = options;
   const deletions = TemporalDeletions.of(client);
-  /** The running starts; a cancel waits for its job's start. */
+  /** The starts in progress. A cancel waits for its job's start. */
   const starting = new Map<string, Promise<unknown>>();
 
   const start = async (job: Job, workflowId: string): Promise<void> => {
@@ -143,7 +144,7 @@ export function temporalJobs(options: TemporalJobsOptions): Jobs {
         workflowIdConflictPolicy: 'USE_EXISTING',
       });
     } catch (error) {
-      // The job has ended, and Temporal keeps its result.
+      // The job has ended, and Temporal stores its result.
       if (nameOf(error) !== 'WorkflowExecutionAlreadyStartedError')
         throw unreachable('Temporal', error);
     }
@@ -153,7 +154,7 @@ export function temporalJobs(options: TemporalJobsOptions): Jobs {
     try {
       result = await client.workflow.getHandle(workflowId).result();
     } catch (error) {
-      // An operator cancelled, terminated or failed the workflow, or it has a bug.
+      // An operator cancelled, terminated or failed the workflow, or the workflow has a bug.
       if (nameOf(error) === 'WorkflowFailedError') return failedEnd(error);
       throw unreachable('Temporal', error);
     }
@@ -186,7 +187,7 @@ export function temporalJobs(options: TemporalJobsOptions): Jobs {
         await starting.get(key);
         await client.workflow.getHandle(await engineKeyOf(key, MAX_ID_CHARS)).cancel();
       };
-      // If the cancel fails, the job ends by itself, and its end is not awaited.
+      // If the cancel fails, the job ends on its own, and nothing waits for its end.
       stop().catch(() => {});
     },
     ...(deletions
@@ -230,7 +231,7 @@ export function temporalJobActivities(
         return endWithin(job, end, maxBytes);
       } catch (error) {
         if (isCancel(signal)) return cancelledEnd();
-        // The job has started but not ended: the workflow decides whether it may start again.
+        // The job has started but not ended, so the workflow decides whether it may start again.
         throw error;
       }
     },

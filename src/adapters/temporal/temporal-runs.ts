@@ -1,9 +1,9 @@
 // Runs on Temporal: one workflow per run (`runWorkflow` of `workflow.ts`), whose steps are activities. Answers and
-// cancels are updates. A program waits for the next view in an update, and for the outcome in the workflow's result;
-// the workflow's memo also contains the view, which is readable without a worker.
+// cancels are updates. A program waits for the next view in an update, and for the outcome in the workflow's result.
+// The workflow's memo also contains the view and can be read without a worker.
 //
-// Owns:     the pending waits in this process for views and outcomes, by run id.
-// Does not: store anything: Temporal does, for the namespace's retention period.
+// Owns:     the waits for views and outcomes in this process, by run id.
+// Does not: store anything: Temporal does so for the namespace's retention period.
 
 import { z } from 'zod';
 import { anObject, check, type ChecksOf } from '../../values/checks.ts';
@@ -57,9 +57,9 @@ export interface TemporalRunsOptions {
   readonly client: TemporalRunsClient;
   /** The workers' task queue. @defaultValue 'offstage-jobs' */
   readonly taskQueue?: string;
-  /** The export name of `runWorkflow(…)` in the app's workflows file. @defaultValue 'offstageRun' */
+  /** The name under which the app's workflows file exports `runWorkflow(…)`. @defaultValue 'offstageRun' */
   readonly workflowType?: string;
-  /** The time without a heartbeat after which a worker counts as dead, in milliseconds. @defaultValue 10000 */
+  /** How long a worker may be without a heartbeat before it counts as dead, in milliseconds. @defaultValue 10000 */
   readonly heartbeatTimeoutMs?: number;
   /** A turn's time limit in milliseconds, after which the turn is repeated. @defaultValue 3600000, an hour */
   readonly longestMs?: number;
@@ -111,7 +111,7 @@ const activitiesOptions = z.strictObject({
 } satisfies ChecksOf<TemporalRunActivitiesOptions>);
 
 /**
- * Returns the engine that keeps runs on Temporal, for `runSubagent(…, { id, engine })`.
+ * Returns the engine that stores runs on Temporal, for `runSubagent(…, { id, engine })`.
  * @throws {ConfigurationError} if an option is unknown or invalid
  */
 export function temporalRuns(options: TemporalRunsOptions): RunEngine {
@@ -127,7 +127,7 @@ export function temporalRuns(options: TemporalRunsOptions): RunEngine {
   const deletions = TemporalDeletions.of(client);
   const handleOf = async (id: string): Promise<TemporalRunHandle> =>
     client.workflow.getHandle(await workflowIdOf(id));
-  /** `over` is the response for an ended run. */
+  /** `over` is returned for a run that has ended. */
   const update = async <T>(
     id: string,
     name: string,
@@ -168,7 +168,7 @@ export function temporalRuns(options: TemporalRunsOptions): RunEngine {
           workflowIdConflictPolicy: 'USE_EXISTING',
         });
       } catch (error) {
-        // The run has ended, and Temporal keeps its outcome.
+        // The run has ended, and Temporal stores its outcome.
         if (nameOf(error) !== 'WorkflowExecutionAlreadyStartedError')
           throw unreachable('Temporal', error);
       }
@@ -176,7 +176,7 @@ export function temporalRuns(options: TemporalRunsOptions): RunEngine {
     async view(id, after, signal) {
       signal.throwIfAborted();
       const handle = await handleOf(id);
-      // The memo is read first: it may be outdated, but needs no live worker.
+      // The memo is read first. It may be outdated, but it needs no live worker.
       if (after === 0) {
         const shown = await shownBy(handle, signal);
         if (shown.turn > 0) return shown;
@@ -196,12 +196,12 @@ export function temporalRuns(options: TemporalRunsOptions): RunEngine {
 
 const NOTHING: RunView = { turn: 0, waiting: [], outcome: null };
 
-/** This process's waits: one per outcome, and one per next view. */
+/** The waits of this process: one per outcome, and one per next view. */
 class Watches {
   readonly #outcomes = new Map<string, Promise<RunView>>();
   readonly #views = new Map<string, Promise<RunView | null>>();
 
-  /** Resolves with the next or the last view; null if the memo has the current view. */
+  /** Resolves to the next or the last view; null if the memo has the current view. */
   next(handle: TemporalRunHandle, id: string, after: number): Promise<RunView | null> {
     const outcome = kept(this.#outcomes, id, async () => {
       const last = await answered(() => handle.result());
@@ -212,7 +212,7 @@ class Watches {
       try {
         next = await handle.executeUpdate(RUN_UPDATES.view, { args: [after] });
       } catch (error) {
-        // The run has ended, or the worker has an earlier version or too many waiting programs.
+        // The run has ended, the worker has an earlier version, or too many programs are waiting.
         if (isOver(error)) return outcome;
         return null;
       }
@@ -267,12 +267,12 @@ async function forgetRun(deletions: TemporalDeletions, id: string): Promise<read
   }
   for (const level of levels.toReversed()) await deletions.remove(level);
   const [, ...children] = known;
-  // Child ids are short, so that no id needs a digest.
+  // Child ids are short, so no id needs a digest.
   return [id, ...children.map((one) => decodeURIComponent(one.slice(RUN_PREFIX.length)))];
 }
 
 /**
- * Returns the activities that run turns, for `Worker.create({ activities })`, together with those of
+ * Returns the activities that run turns, for `Worker.create({ activities })`, together with those from
  * `temporalJobActivities`.
  * @throws {ConfigurationError} if an option is unknown or invalid
  */

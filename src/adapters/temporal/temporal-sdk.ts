@@ -1,4 +1,4 @@
-// The parts of Temporal's packages that jobs and runs share. The app passes in the packages: this file does not import
+// The parts of Temporal's packages that jobs and runs share. The app passes in the packages; this file does not import
 // them.
 
 import { z } from 'zod';
@@ -19,7 +19,7 @@ export interface TemporalActivity {
   };
 }
 
-/** The maximum length of workflow ids; Temporal allows 1,000. */
+/** The maximum length of workflow ids. Temporal allows 1,000. */
 export const MAX_ID_CHARS = 600;
 export const TASK_QUEUE = 'offstage-jobs';
 export const HOUR_MS = 3_600_000;
@@ -32,7 +32,7 @@ export const activitySchema: z.ZodType = z.custom(
   { error: "expected the package: import * as activity from '@temporalio/activity'" },
 );
 
-/** The part of the client that all uses need. */
+/** The part of the client that every use needs. */
 export const clientSchema: z.ZodType = z.custom(
   (value) => {
     const { workflow } = (value ?? {}) as {
@@ -44,8 +44,8 @@ export const clientSchema: z.ZodType = z.custom(
 );
 
 /**
- * Runs an activity's work, and sends heartbeats until it has ended. A local activity runs in its workflow's process.
- * `late` is called once if the work takes too long.
+ * Runs the work of an activity, and sends heartbeats until the work has ended. A local activity runs in the process of
+ * its workflow. `late` is called once if the work takes too long.
  */
 export async function withHeartbeats<T>(
   activity: TemporalActivity,
@@ -68,7 +68,7 @@ export async function withHeartbeats<T>(
       late?.call();
     }
   };
-  // The sleep rejects when the activity is cancelled, which ends the heartbeats.
+  // The sleep rejects when the activity is cancelled, which stops the heartbeats.
   beat().catch(() => {});
   try {
     return await work();
@@ -77,12 +77,12 @@ export async function withHeartbeats<T>(
   }
 }
 
-/** Tells whether the workflow has cancelled the activity; a worker shutdown also aborts the signal. */
+/** Whether the workflow has cancelled the activity. A shutdown of the worker aborts the signal too. */
 export function isCancel({ aborted, reason }: AbortSignal): boolean {
   return aborted && messageOf(reason).includes('CANCELLED');
 }
 
-/** Returns an error's name, because the packages' classes are not imported. */
+/** Returns the name of an error, because the classes of the packages are not imported. */
 export function nameOf(error: unknown): string {
   return error instanceof Error ? error.name : '';
 }

@@ -1,19 +1,22 @@
-// The workflows of a job and of a run. Temporal bundles this file for its sandbox: the file imports only the run flow,
-// which has no imports, and the app's workflows file passes in the functions of `@temporalio/workflow`.
+// The workflows of a job and of a run. Temporal bundles this file for its sandbox. The file imports only the run flow,
+// which has no imports itself, and the app's workflows file passes in the functions of `@temporalio/workflow`.
 //
-// A turn is an activity that runs one step: the activity's result contains the turn's additions to the run's journal.
-// Parallel steps have one activity each, and the turns between them are local activities, without a server round trip.
+// A turn is an activity that runs one step. The activity's result contains what the turn adds to the run's journal.
+// Parallel steps have one activity each. The turns between them are local activities, which need no round trip to the
+// server.
 //
 // Invariants
-//   TEMPORAL-WORKFLOW-1. A non-repeatable job or step has one attempt; if the attempt fails, the end is `lost` (JOBS-2). A
-//       job that a worker refuses has not started, and is offered again in another activity (JOBS-8).
+//   TEMPORAL-WORKFLOW-1. A non-repeatable job or step has one attempt. If the attempt fails, the end is `lost`
+//       (JOBS-2). A job that a worker refuses has not started. It is offered again in another activity (JOBS-8).
 //   TEMPORAL-WORKFLOW-2. Commands depend only on the input and on recorded events, so that the workflow can be replayed.
-//   TEMPORAL-WORKFLOW-3. A cancel does not wait for the running turn: another turn handles it, as after a worker's death.
-//   TEMPORAL-WORKFLOW-4. A child run is a child workflow. While a child or a step is running, the history is not restarted.
-//       At half of Temporal's limit, no further parallel step starts until the history has been restarted.
-//   TEMPORAL-WORKFLOW-6. An ending run does not cancel its activities: the workflow's end stops them at their next
-//       heartbeat. (Temporal's test server hangs if such a cancel coincides with the activity's end.)
-//   TEMPORAL-WORKFLOW-7. An `interrupt` asks a one-step turn to stop, and does not wait for it.
+//   TEMPORAL-WORKFLOW-3. A cancel does not wait for the running turn. Another turn handles it, as after the death of a
+//       worker.
+//   TEMPORAL-WORKFLOW-4. A child run is a child workflow. While a child or a step is running, the history is not
+//       restarted. At half of Temporal's limit, no further parallel steps are started until the history has been
+//       restarted.
+//   TEMPORAL-WORKFLOW-6. A run that is ending does not cancel its activities. The end of the workflow stops them at
+//       their next heartbeat. (Temporal's test server hangs if such a cancel coincides with the activity's end.)
+//   TEMPORAL-WORKFLOW-7. An `interrupt` asks a one-step turn to stop and does not wait for the turn.
 
 import {
   playRun,
@@ -50,17 +53,17 @@ interface Activities {
 }
 
 const MAX_PAUSE_MS = 30_000;
-/** The longest delay before a turn is retried by a worker that may be able to run it. */
+/** The longest delay before a turn is retried, possibly by another worker that can run it. */
 const MAX_AGAIN_MS = 5_000;
 /** The delay before a step is offered to another worker. */
 const ANOTHER_MS = 1_000;
 const MIN_OFFER_PAUSE_MS = 500;
 const OFFER_MS = 600_000;
-/** A worker that has not ended a job this long after its time limit counts as dead. */
+/** A worker that has not ended a job this long after the job's time limit counts as dead. */
 const GRACE_MS = 10_000;
 
 /**
- * Returns a job's workflow: export it from the app's workflows file as `offstageJob`.
+ * Returns the workflow of a job. Export it from the app's workflows file as `offstageJob`.
  *
  * ```ts
  * import * as workflow from '@temporalio/workflow';
@@ -159,20 +162,20 @@ export const RUN_UPDATES = {
 } as const;
 /** The prefix of run workflow ids. Job ids contain a colon instead. */
 export const RUN_PREFIX = 'run/';
-/** The memo entry with the view, which programs can read without a live worker. */
+/** The memo entry that contains the view, which programs can read without a live worker. */
 export const RUN_VIEW = 'offstageView';
 
 const BY_OPERATOR = 'cancelled at the engine';
 /** Half of the limits at which Temporal ends a workflow. */
 const FULL_EVENTS = 25_000;
 const FULL_BYTES = 25_000_000;
-/** Equal to the port's `MAX_UNREAD_MESSAGES`, which the sandbox cannot import. */
+/** Equal to the `MAX_UNREAD_MESSAGES` of the port, which the sandbox cannot import. */
 const MAX_UNREAD = 25;
-/** The version mark of run histories. */
+/** The version marker in the histories of runs. */
 const FORM = 'offstage-steps';
 
 /**
- * Returns a run's workflow: export it from the app's workflows file as `offstageRun`.
+ * Returns the workflow of a run. Export it from the app's workflows file as `offstageRun`.
  *
  * ```ts
  * import * as workflow from '@temporalio/workflow';
@@ -189,7 +192,7 @@ export function runWorkflow(
   };
 }
 
-/** Begins a run. @returns what plays it to its end */
+/** Begins a run. @returns a function that runs it to its end */
 function runOnTemporal(
   workflow: TemporalRunWorkflow,
   order: RunOrder,
@@ -200,7 +203,7 @@ function runOnTemporal(
   const childEnds: (RunNews & { readonly type: 'child' })[] = [];
   const stepScopes = new Map<string, Scope>();
   const stepEnds: RunStepEnd[] = [];
-  /** The number of programs that wait for the next view. */
+  /** How many programs are waiting for the next view. */
   let watching = 0;
   let isLeaving = false;
   const isInterrupted = (): boolean => mail.some(({ mode }) => mode === 'interrupt');
@@ -211,7 +214,7 @@ function runOnTemporal(
   /** Messages that no turn has received yet. */
   const mail: TakenMessage[] = [...(carried?.mail ?? [])];
   const carriedMail = [...(carried?.turn.messages ?? []), ...mail];
-  /** The unread messages' numbers, by message id. */
+  /** The numbers of the unread messages, by message id. */
   const numbers: Map<string, number> = new Map(carriedMail.map(({ id, nth }) => [id, nth]));
   let lastMessage = carriedMail.at(-1)?.nth ?? shown.messages?.last ?? 0;
   const far = activities(false);
@@ -257,7 +260,7 @@ function runOnTemporal(
       } finally {
         watching -= 1;
       }
-      // The outcome is the workflow's result.
+      // The outcome is the result of the workflow.
       return shown.outcome === null ? shown : null;
     });
     CancellationScope.current().cancelRequested.catch(() => cancel(BY_OPERATOR));
@@ -345,7 +348,7 @@ function runOnTemporal(
     try {
       return await near.offstageTurn(turn);
     } catch {
-      // This worker cannot run the turn, but another may.
+      // This worker cannot run the turn, but another worker may be able to.
       return far.offstageTurn(turn);
     }
   }
@@ -439,7 +442,7 @@ function runOnTemporal(
     const { workflowType } = workflow.workflowInfo();
     const handle = await scope.run(() =>
       workflow.startChild(workflowType, {
-        // Child ids are short, so they need no digest, which the sandbox lacks.
+        // Child ids are short, so they need no digest, which the sandbox cannot compute.
         workflowId: `${RUN_PREFIX}${encodeURIComponent(id)}`,
         args: [child, limits],
         parentClosePolicy: onParentClose === 'cancel' ? 'REQUEST_CANCEL' : 'ABANDON',

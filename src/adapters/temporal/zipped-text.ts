@@ -1,9 +1,9 @@
-// Compresses the texts of a run that Temporal stores: deflated with a dictionary of words from journal entries, and
-// encoded as base64.
+// Compresses the texts of a run that Temporal stores. A text is deflated with a dictionary of words from journal
+// entries and encoded as base64.
 //
 // Invariants
-//   ZIPPED-TEXT-1. Every later version can read a compressed text: a version's dictionary never changes.
-//   ZIPPED-TEXT-2. A text that would not become shorter is stored uncompressed; a text without the prefix is read
+//   ZIPPED-TEXT-1. Every later version can read a compressed text, because the dictionary of a version never changes.
+//   ZIPPED-TEXT-2. A text that would not become shorter is stored uncompressed. A text without the prefix is read
 //                  unchanged.
 
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
@@ -11,7 +11,7 @@ import { JobError } from '../../actors/ports/jobs.ts';
 import type { RunEntries } from '../../actors/ports/run-engine.ts';
 import { messageOf } from '../../values/errors.ts';
 
-/** The prefix of texts compressed with the first dictionary. */
+/** The prefix of texts that are compressed with the first dictionary. */
 const FIRST = 'z1:';
 
 /** ZIPPED-TEXT-1. The most frequent words come last. */
@@ -33,7 +33,7 @@ const WORDS = Buffer.from(
   ].join('\n'),
 );
 
-/** Returns the text compressed, or unchanged if that is shorter. */
+/** Returns the compressed text, or the text itself if that is shorter. */
 export function zipped(text: string): string {
   const short = `${FIRST}${deflateRawSync(text, { dictionary: WORDS }).toString('base64')}`;
   // ZIPPED-TEXT-2

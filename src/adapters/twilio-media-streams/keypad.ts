@@ -1,12 +1,12 @@
-// The keys that a caller presses. While a question with options is open, an option's number answers it, counting from 1
-// in option order. All other keys are handled as text that the user types.
+// The keys that a caller presses. While a question with options is open, a number answers it. The options are numbered
+// from 1, in their order. All other keys are handled like text that the user types.
 //
 // Owns:     the pressed keys that may be part of a longer number.
-// Does not: decide whether an answer is accepted (session).
+// Does not: decide whether an answer is accepted (the session does).
 //
 // Invariants
-//   KEYPAD-1. Keys never approve anything: approvals are asked and answered in words.
-//   KEYPAD-2. Each key is used once: in an answer or in typed text.
+//   KEYPAD-1. Keys never approve anything, because approvals are asked and answered in words.
+//   KEYPAD-2. Each key is used once, either in an answer or in typed text.
 
 import type { Scheduler } from '../../actors/ports/environment.ts';
 
@@ -24,7 +24,7 @@ export interface KeypadPorts {
   typed(text: string): void;
 }
 
-/** The maximum number of options that a single key can select. */
+/** A single key can choose among at most this many options. */
 const KEYS = 9;
 const END_OF_NUMBER = '#';
 
@@ -50,7 +50,7 @@ export class Keypad {
     else this.#cancel = this.#scheduler.schedule(() => this.#finish(), this.#pauseMs);
   }
 
-  /** Drops an unfinished number. */
+  /** Discards an unfinished number. */
   stop(): void {
     this.#cancel?.();
     this.#pressed = '';

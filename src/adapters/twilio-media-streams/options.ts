@@ -22,7 +22,7 @@ export interface TwilioSocket {
   close(code: number, reason: string): void;
 }
 
-/** The part of a session that a call uses; a `VoiceSession` has all of it. */
+/** The part of a session that a call uses. A `VoiceSession` has all of it. */
 export interface CallSession {
   readonly audioIn: { next(frame: AudioFrame): void };
   readonly audioOut: Observable<AudioFrame>;
@@ -45,33 +45,33 @@ export interface TwilioCallOptions {
   /** The longest wait for Twilio's first message after the socket has opened, in milliseconds. @defaultValue 10000 */
   readonly startTimeoutMs?: number;
   /**
-   * The time without audio after which the call counts as lost, in milliseconds; Twilio sends audio continuously.
+   * How long audio may be missing before the call counts as lost, in milliseconds. Twilio sends audio continuously.
    * @defaultValue 15000
    */
   readonly silenceTimeoutMs?: number;
   /**
-   * The duration of the caller's newest audio that is kept until a session is connected, in milliseconds.
+   * How much of the caller's most recent audio is kept until a session is connected, in milliseconds.
    * @defaultValue 10000
    */
   readonly keptAudioMs?: number;
   /**
-   * The duration of audio that Twilio may hold without confirmed playback, in milliseconds. More audio survives a
-   * slower network; less audio is easier to withdraw. @defaultValue 1000
+   * How much audio Twilio may hold without confirming its playback, in milliseconds. More audio survives a slower
+   * network; less audio is easier to withdraw. @defaultValue 1000
    */
   readonly maxAheadMs?: number;
   /**
-   * The duration of the lead agent's speech that may be queued for Twilio, in milliseconds; speech beyond it is
-   * dropped. @defaultValue 300000
+   * How much of the lead agent's speech may be queued for Twilio, in milliseconds. Speech beyond this is dropped.
+   * @defaultValue 300000
    */
   readonly maxQueuedMs?: number;
-  /** The maximum message length, in characters; Twilio's messages have about 300. @defaultValue 65536 */
+  /** The maximum length of a message, in characters. Twilio's messages have about 300. @defaultValue 65536 */
   readonly maxMessageLength?: number;
   /**
-   * The time after the last digit until a keypad number is complete, in milliseconds; `#` completes it at once.
+   * How long after the last digit a keypad number is complete, in milliseconds. `#` completes it at once.
    * @defaultValue 2000
    */
   readonly keyPauseMs?: number;
-  /** Called with errors that do not end the call: invalid Twilio messages, and refusals by the session. */
+  /** Called with errors that do not end the call, such as invalid messages from Twilio and refusals by the session. */
   readonly onError?: (error: unknown) => void;
 }
 

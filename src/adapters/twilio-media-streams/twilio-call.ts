@@ -4,25 +4,26 @@
 //                                                                          │
 //      stop, socket closed, silence, hangUp(), session ended ─▶ detached, ended
 //
-// The messages are JSON in text frames. Sources (November 2026): the messages,
-// twilio.com/docs/voice/media-streams/websocket-messages; Twilio's refusal of binary frames and of messages other than
-// `media`, `mark` and `clear`: Twilio's errors 31924 and 31950.
+// The messages are JSON in text frames. Sources (November 2026): for the messages,
+// twilio.com/docs/voice/media-streams/websocket-messages; for Twilio's refusal of binary frames and of messages other
+// than `media`, `mark` and `clear`: Twilio's errors 31924 and 31950.
 //
 // Owns:     the socket, and whether a caller is connected.
 // Does not: create or close the session, interpret keys (`keypad.ts`), or verify the socket's peer (`twilio-calls.ts`).
 //
 // Invariants
-//   TWILIO-CALL-1. A call ends once, whichever side ends it: the session is detached, and no further message is sent.
-//   TWILIO-CALL-2. No peer message makes this component throw, and none is used unvalidated. Messages of other streams
-//       are ignored. Too many invalid messages end the call.
-//   TWILIO-CALL-3. The caller's audio reaches the session in order, starting with the first kept frame.
-//   TWILIO-CALL-4. A socket method that throws, or returns a rejecting promise, ends at most this call.
-//   OUTGOING-SOUND-1. Audio is reported as played only after its mark has come back, and only if it was not cleared
-//       before. The reported duration grows in steps of at most `CHUNK_MS`.
-//   OUTGOING-SOUND-2. A mark that comes back after a clear proves nothing: Twilio returns the marks of dropped audio
-//       too. Audio that was played in the meantime counts as not heard.
-//   OUTGOING-SOUND-3. Twilio holds at most `maxAheadMs` of audio (plus one chunk), paced by returned marks instead of a
-//                     clock.
+//   TWILIO-CALL-1. A call ends once, whichever side ends it. The session is then detached, and no further message is
+//       sent.
+//   TWILIO-CALL-2. No message from the peer makes this component throw, and no message is used without validation.
+//       Messages from other streams are ignored. Too many invalid messages end the call.
+//   TWILIO-CALL-3. The caller's audio reaches the session in order, starting with the first frame that was kept.
+//   TWILIO-CALL-4. If a method of the socket throws or returns a promise that rejects, at most this call ends.
+//   OUTGOING-SOUND-1. Audio is reported as played only after its mark has come back, and only if the audio was not
+//       cleared before. The reported duration grows in steps of at most `CHUNK_MS`.
+//   OUTGOING-SOUND-2. A mark that comes back after a clear proves nothing: Twilio also returns the marks of audio that
+//       it has dropped. Audio that was played in the meantime counts as not heard.
+//   OUTGOING-SOUND-3. Twilio holds at most `maxAheadMs` of audio (plus one chunk). The marks that come back set the
+//                     pace, not a clock.
 //   OUTGOING-SOUND-4. Audio is sent in order and without gaps. If audio does not fit into the queue, its end is dropped
 //       and never reported as played.
 
@@ -51,12 +52,13 @@ import {
 } from './options.ts';
 
 /**
- * Why a call has ended. `stopped`: Twilio reported the end because the caller hung up. `closed`: the socket closed. `lost`:
- * no more audio arrived. `refused`: too many messages were invalid. `hung_up`: the app hung up, or the session ended.
+ * Why a call has ended. `stopped`: Twilio reported the end because the caller hung up. `closed`: the socket was closed.
+ * `lost`: no more audio arrived. `refused`: too many messages were invalid. `hung_up`: the app hung up, or the session
+ * ended.
  */
 export type CallEnd = 'stopped' | 'closed' | 'lost' | 'refused' | 'hung_up';
 
-/** A Twilio phone call whose caller can be connected to a session. */
+/** A phone call from Twilio whose caller can be connected to a session. */
 export interface TwilioCall {
   /** The call id. */
   readonly callSid: string;
@@ -69,12 +71,12 @@ export interface TwilioCall {
   /** Resolves when the call has ended. Never rejects. */
   readonly ended: Promise<CallEnd>;
   /**
-   * Connects the caller to this session: a client is attached until the call ends. The end of the call does not close
+   * Connects the caller to this session. A client is attached until the call ends. The end of the call does not close
    * the session, which may have work to finish.
    * @throws {ConfigurationError} `ALREADY_CONNECTED`
    */
   connect(session: CallSession): void;
-  /** Ends the stream; Twilio continues with the TwiML after `<Connect>`, or hangs up if there is none. */
+  /** Ends the stream. Twilio continues with the TwiML after `<Connect>`, or hangs up if there is none. */
   hangUp(): void;
 }
 
@@ -83,8 +85,9 @@ const socketSchema = z.object({ on: method, send: method, close: method });
 
 /**
  * Accepts a call on a socket that a WebSocket server has just accepted. Resolves when Twilio has identified the call.
- * Verify the request with `isTwilioRequest` first. Otherwise rejects and closes the socket: with a `ProtocolError` if
- * another message arrives, and with a `ProviderError` (`CALL_LOST`, `START_TIMEOUT`) if no message arrives.
+ * Verify the request with `isTwilioRequest` first. Otherwise rejects and closes the socket. The error is a
+ * `ProtocolError` if another message arrives, and a `ProviderError` (`CALL_LOST`, `START_TIMEOUT`) if no message
+ * arrives.
  * @throws {ConfigurationError} `INVALID_OPTION`
  */
 export function acceptTwilioCall(
@@ -99,7 +102,7 @@ export function acceptTwilioCall(
 }
 
 const closeCodes = { normal: 1000, refused: 1008 } as const;
-/** The maximum number of invalid messages per call. Twilio sends none; other peers soon exceed this limit. */
+/** The maximum number of invalid messages per call. Twilio sends none, and other peers soon exceed this limit. */
 const MAX_MISTAKES = 10;
 
 function beginCall(
@@ -279,7 +282,7 @@ function beginCall(
       const closing: unknown = closeCode === null ? undefined : socket.close(closeCode, reason);
       handleRejection(closing, options.onError);
     } catch (error) {
-      // The app's socket may throw; the call has ended in any case.
+      // The app's socket may throw, but the call has ended in any case.
       options.onError(error);
     }
     leave();
@@ -327,11 +330,11 @@ function beginCall(
 }
 
 const PHONE_RATE_HZ = 8000;
-/** The duration of an audio chunk, whose mark reports its playback. */
+/** The duration of an audio chunk. The mark of the chunk reports its playback. */
 const CHUNK_MS = 100;
 const CHUNK_LENGTH = (PHONE_RATE_HZ * CHUNK_MS) / 1000;
 
-/** How far an item was played from its start. */
+/** How far an item has been played, measured from its start. */
 interface PlayedItem {
   readonly itemId: string;
   readonly playedMs: number;
@@ -340,7 +343,7 @@ interface PlayedItem {
 interface OutgoingSoundPorts {
   send(message: OutgoingMessage): void;
   played(item: PlayedItem): void;
-  /** Reports that the queue is full and the end of the speech was dropped, once each time the queue fills. */
+  /** Reports, once each time the queue fills, that it is full and the end of the speech was dropped. */
   overflowed(): void;
 }
 
@@ -360,7 +363,7 @@ interface Item {
 interface Stretch {
   readonly itemId: string | undefined;
   readonly codes: Uint8Array;
-  /** The end position of the chunk in its item, in samples. */
+  /** Where the chunk ends in its item, in samples. */
   readonly end: number;
 }
 
@@ -370,15 +373,16 @@ interface Mark extends Pick<Stretch, 'itemId' | 'end'> {
 }
 
 /**
- * The lead agent's audio on its way to a telephone, and how much of it was played. Twilio buffers the audio, plays it
- * in order, and returns a mark once all audio before the mark was played. There is no other report of playback.
+ * The lead agent's audio on its way to a telephone, and how much of it has been played. Twilio buffers the audio, plays
+ * it in order, and returns a mark once all audio before the mark has been played. Playback is not reported in any other
+ * way.
  *
  *   24 kHz frames ─▶ 8 kHz ─▶ μ-law ─▶ queue ─▶ media, mark, media, mark … ─▶ Twilio
  *                                        ▲           at most `maxAheadMs` without its mark
  *                                        └──────────── mark comes back ◀──────────┘
  *
  * Owns:     the queue, the pending marks, and the playback that they confirm.
- * Does not: know the socket, or why speech stops (session).
+ * Does not: know the socket, or why speech stops (the session does).
  */
 export class OutgoingSound {
   readonly #ports: OutgoingSoundPorts;
@@ -411,12 +415,12 @@ export class OutgoingSound {
     this.#pump();
   }
 
-  /** Handles a returned mark. */
+  /** Handles a mark that has come back. */
   marked(name: string): void {
     const index = this.#marks.findIndex((mark) => mark.name === name);
     // OUTGOING-SOUND-2: the marks of cleared audio are forgotten.
     if (index < 0) return;
-    // Twilio plays in order, so earlier audio was played even if its mark was lost.
+    // Twilio plays in order, so earlier audio has been played even if its mark was lost.
     for (const { itemId, end, length } of this.#marks.splice(0, index + 1)) {
       this.#ahead -= length;
       if (itemId === undefined) continue;
@@ -426,7 +430,7 @@ export class OutgoingSound {
     this.#pump();
   }
 
-  /** Drops the unplayed audio. Returns the item that was cut off, with its played duration. */
+  /** Drops the audio that has not been played. Returns the item that was cut off, with the duration that was played. */
   clear(): PlayedItem | null {
     const cut = [...this.#marks, ...this.#queue].find(({ itemId }) => itemId !== undefined);
     this.#item = null;
@@ -478,7 +482,7 @@ export class OutgoingSound {
     }
   }
 
-  /** Takes the first pending audio, up to a whole chunk of one item, since a frame may be much shorter. */
+  /** Takes the first pending audio, up to a whole chunk of one item, because a frame may be much shorter. */
   #take(): Stretch {
     const { itemId } = this.#queue[0] as Stretch;
     let count = 0;
@@ -530,7 +534,7 @@ const incomingSchema = z.discriminatedUnion('event', [
   z.object({
     event: z.literal('media'),
     ...inStream,
-    // A unidirectional stream also names its other track; a bidirectional stream has only this track.
+    // A unidirectional stream also names its other track. A bidirectional stream has only this track.
     media: z.object({ track: z.string().default('inbound'), payload: z.base64() }),
   }),
   z.object({
@@ -546,16 +550,16 @@ const events: ReadonlySet<unknown> = new Set(
   incomingSchema.options.map(({ shape }) => shape.event.value),
 );
 
-/** A message of Twilio. */
+/** A message from Twilio. */
 export type IncomingMessage = z.output<typeof incomingSchema>;
 type StartMessage = z.output<typeof startSchema>;
 
 /** A message to Twilio. */
 export type OutgoingMessage =
   | { readonly event: 'media'; readonly media: { readonly payload: string } }
-  /** Twilio returns the mark once all audio before it was played or cleared. */
+  /** Twilio returns the mark once all audio before it has been played or cleared. */
   | { readonly event: 'mark'; readonly mark: { readonly name: string } }
-  /** Drops the audio that was sent but not played. */
+  /** Drops the audio that was sent but has not been played. */
   | { readonly event: 'clear' };
 
 /**
@@ -575,7 +579,7 @@ function readMessage(text: string): IncomingMessage | null {
   );
 }
 
-/** Parses JSON text; for any other text returns undefined, which matches no schema. */
+/** Parses JSON text. For any other text, returns undefined, which matches no schema. */
 function fromJson(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;

@@ -1,12 +1,12 @@
-// The WebSockets that Twilio opens for calls on an app's server: their verification, their limits, and the callback for
+// The WebSockets that Twilio opens on an app's server for calls: their verification, their limits, and the callback for
 // each call.
 //
 // Owns:     the signature check of an upgrade, and every accepted socket until it closes.
 // Does not: listen on a port.
 //
-// Sources (November 2026): twilio.com/docs/usage/webhooks/webhooks-security for the signature, which Twilio makes with
-// the account's auth token; twilio.com/docs/voice/twiml/stream for the response that makes Twilio open a stream, whose
-// URL must be `wss:` without a query.
+// Sources (November 2026): twilio.com/docs/usage/webhooks/webhooks-security for the signature, which Twilio creates
+// with the account's auth token; twilio.com/docs/voice/twiml/stream for the response that makes Twilio open a stream,
+// whose URL must be `wss:` without a query.
 
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
@@ -22,26 +22,26 @@ import { acceptTwilioCall, type TwilioCall } from './twilio-call.ts';
 
 /** The options of `twilioCalls`. */
 export interface TwilioCallsOptions extends TwilioCallOptions {
-  /** The account's auth token; Twilio signs each upgrade with it. */
+  /** The account's auth token, with which Twilio signs each upgrade. */
   readonly authToken: string;
   /** The URL that was passed to `streamTwiml`, as Twilio knows it: `wss://example.com/call`. */
   readonly url: string;
-  /** The maximum number of concurrent calls; further calls are refused. @defaultValue 64 */
+  /** The maximum number of concurrent calls. Further calls are refused. @defaultValue 64 */
   readonly maxCalls?: number;
-  /** Called with each call. If it throws or rejects, the error is passed to `onError`, and the call ends. */
+  /** Called with each call. If it throws or rejects, the error is passed to `onError` and the call ends. */
   readonly onCall: (call: TwilioCall) => void | Promise<void>;
 }
 
 /** The phone call handler that `twilioCalls` returns. */
 export interface TwilioCalls {
-  /** Returns whether this request is for the path of `url`; the server may have other upgrades. */
+  /** Returns whether this request is for the path of `url`. The server may have other upgrades. */
   readonly isFor: (request: IncomingMessage) => boolean;
   /**
-   * Handles a server's `upgrade` event: opens a call's WebSocket, and refuses any other request. Never throws or
-   * rejects, for any request.
+   * Handles the `upgrade` event of a server. It opens the WebSocket of a call and refuses any other request. Never
+   * throws or rejects, whatever the request.
    */
   readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => Promise<void>;
-  /** Ends all calls. Resolves when their sockets are closed. */
+  /** Ends all calls. Resolves when their sockets have been closed. */
   close(): Promise<void>;
 }
 
@@ -88,7 +88,7 @@ export async function twilioCalls(options: TwilioCallsOptions): Promise<TwilioCa
     isOrigin: () => true,
     onError,
     webSocket: {
-      // A UTF-16 code unit has up to three bytes in UTF-8.
+      // A UTF-16 code unit takes up to three bytes in UTF-8.
       maxMessageBytes: 3 * maxMessageLength,
       upgrade({ request, target }): Verdict {
         if (target.path !== pathname || target.authority !== null)
@@ -118,14 +118,14 @@ export async function twilioCalls(options: TwilioCallsOptions): Promise<TwilioCa
 
 /** A request, reduced to what Twilio signs. */
 export interface SignedRequest {
-  /** The header `x-twilio-signature`; a request without it is not from Twilio. */
+  /** The header `x-twilio-signature`. A request without it is not from Twilio. */
   readonly signature: string | readonly string[] | undefined;
   /**
-   * The URL as Twilio knows it, including the query; behind a proxy, the public URL. For a WebSocket upgrade, the
-   * `wss:` URL of `<Stream>`.
+   * The URL as Twilio knows it, including the query. Behind a proxy, this is the public URL. For a WebSocket upgrade,
+   * the `wss:` URL of `<Stream>`.
    */
   readonly url: string;
-  /** The fields of a posted form; an upgrade has none. @defaultValue none */
+  /** The fields of a posted form. An upgrade has none. @defaultValue none */
   readonly params?: Readonly<Record<string, string | readonly string[]>>;
 }
 
@@ -136,7 +136,7 @@ const requestSchema = z.object({
 });
 
 /**
- * Returns whether Twilio sent this request; every failure takes the same time. `authToken`: the account's auth token.
+ * Returns whether Twilio sent this request. Every failure takes the same time. `authToken`: the account's auth token.
  * Returns false for a malformed URL, signature or form.
  * @throws {ConfigurationError} `MISSING_AUTH_TOKEN`; `INVALID_URL` if `url` is a path without the host
  */
@@ -160,7 +160,7 @@ export function isTwilioRequest(authToken: string, request: SignedRequest): bool
   return matches > 0;
 }
 
-/** Returns whether all fields are texts, as Twilio sends them; for other requests, a body parser may create objects. */
+/** Returns whether all fields are texts, as Twilio sends them. For other requests, a body parser may create objects. */
 function isForm(params: object): params is NonNullable<SignedRequest['params']> {
   return Object.values(params).every((value) =>
     [value].flat().every((one) => typeof one === 'string'),
@@ -183,7 +183,7 @@ function signatureOf(
     .digest('base64');
 }
 
-/** Returns the URL with and without the port: Twilio signs either form, even for the default port. */
+/** Returns the URL with and without the port: Twilio may sign either form, even for the default port. */
 function addressesOf(url: URL): readonly string[] {
   const isSecure = url.protocol === 'https:' || url.protocol === 'wss:';
   const port = url.port || (isSecure ? '443' : '80');
@@ -196,7 +196,8 @@ function addressesOf(url: URL): readonly string[] {
 const argumentsSchema = z.object({ url: z.string(), parameters: z.record(z.string(), z.string()) });
 
 /**
- * Returns TwiML that connects the call to the WebSocket at `url`. `parameters` come back as `TwilioCall.customParameters`.
+ * Returns TwiML that connects the call to the WebSocket at `url`. `parameters` are returned as
+ * `TwilioCall.customParameters`.
  * @throws {ConfigurationError} `INVALID_URL` unless the URL is `wss:` without a query; `INVALID_OPTION` if a value is not
  * text
  */

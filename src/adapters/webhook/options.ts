@@ -17,11 +17,11 @@ export interface WebhookDelivery {
   readonly id: string | null;
 }
 
-/** Why a request is refused, for the operator; the sender receives less detail. */
+/** Why a request is refused. This is meant for the operator; the sender receives less detail. */
 export interface WebhookRefusal {
   /** The HTTP status of the response. */
   readonly status: number;
-  /** The reason, in words. */
+  /** The reason, as text. */
   readonly reason: string;
 }
 
@@ -31,11 +31,11 @@ export interface WebhookSourceOptions {
   readonly name?: string;
   /** The request path, such as `/webhooks/orders`. */
   readonly path: string;
-  /** At least 16 bytes. During rotation, pass several secrets; any of them verifies. */
+  /** At least 16 bytes. During rotation, pass several secrets. A signature by any of them is accepted. */
   readonly secret: string | readonly string[];
-  /** The requests' signature scheme. @defaultValue 'standard' (standardwebhooks.com) */
+  /** The signature scheme of the requests. @defaultValue 'standard' (standardwebhooks.com) */
   readonly signature?: SignatureScheme;
-  /** The URL of a separate server; without it, requests come through `handler`. */
+  /** The URL of a separate server. Without it, requests arrive through `handler`. */
   readonly listen?: {
     /** The port; 0 selects any free port. */
     readonly port: number;
@@ -43,27 +43,28 @@ export interface WebhookSourceOptions {
     readonly host?: string;
   };
   /**
-   * Returns a request's event; null if it has none. @defaultValue
-   * `{ source: name, type: body.type or 'webhook', data: body }`
+   * Returns the event for a request; null if the request has none. @defaultValue `{ source: name, type: body.type or
+   * 'webhook', data: body }`
    */
   readonly toEvent?: (delivery: WebhookDelivery) => ExternalEvent | null;
   /** The maximum body size. @defaultValue 262144 bytes */
   readonly maxBytes?: number;
   /** The maximum difference between a request's timestamp and the current time, in milliseconds. @defaultValue 300000 */
   readonly toleranceMs?: number;
-  /** The number of remembered messages, which prevents accepting a message twice. @defaultValue 10000 */
+  /** How many messages are remembered, so that no message is accepted twice. @defaultValue 10000 */
   readonly maxRemembered?: number;
   /** The rate limit for requests with a valid signature. @defaultValue 30 at once, 10 a second */
   readonly rate?: Rate;
   /**
-   * The maximum number of bodies that are read at the same time: an additional body replaces the slowest. Also the
-   * maximum number of signed messages that are being accepted: for an additional one, the sender should try later.
+   * The maximum number of bodies that are read at the same time. An additional body replaces the slowest. It is also
+   * the maximum number of signed messages that are being accepted. The sender of an additional message should try again
+   * later.
    * @defaultValue 50
    */
   readonly maxConcurrent?: number;
-  /** The time limit for a request's body, in milliseconds. @defaultValue 10000 */
+  /** The time limit for the body of a request, in milliseconds. @defaultValue 10000 */
   readonly bodyTimeoutMs?: number;
-  /** Called with the reason for each refusal. If it throws, the error is reported. */
+  /** Called with the reason for each refusal. If the callback throws, the error is reported. */
   readonly onRefused?: (refusal: WebhookRefusal) => void;
 }
 
@@ -145,7 +146,7 @@ export function checkOptions(options: WebhookSourceOptions): CheckedOptions {
   };
 }
 
-/** Returns the event of a body that may name its own type, as most bodies do. */
+/** Returns the event for a body that may name its own type, as most bodies do. */
 function eventOf(name: string, body: unknown): ExternalEvent {
   const type =
     typeof body === 'object' && body !== null && 'type' in body && typeof body.type === 'string'
@@ -160,13 +161,13 @@ function invalid(message: string): ConfigurationError {
 
 /** A rate of requests. */
 export interface Rate {
-  /** The number of requests allowed at once. */
+  /** The number of requests that are allowed at once. */
   readonly burst: number;
-  /** The number added per second, up to `burst`. */
+  /** The number of requests added per second, up to `burst`. */
   readonly perSecond: number;
 }
 
-/** A token bucket: a burst, then a constant rate. */
+/** A token bucket, which allows a burst and then a constant rate. */
 export class RateLimit {
   readonly #rate: Rate;
   #left: number;
@@ -177,7 +178,7 @@ export class RateLimit {
     this.#left = rate.burst;
   }
 
-  /** Takes a token if available. `now` is in milliseconds. */
+  /** Takes a token if one is available. `now` is in milliseconds. */
   take(now: number): boolean {
     const { burst, perSecond } = this.#rate;
     const seconds = Math.max(0, now - this.#filledAt) / 1000;

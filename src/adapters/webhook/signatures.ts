@@ -1,7 +1,7 @@
-// Signature schemes that prove that a sender knows the secret: an HMAC-SHA256 over the body and some headers. There are
-// three standard schemes, and custom schemes that the app describes.
+// Signature schemes that prove that a sender knows the secret. A signature is an HMAC-SHA256 over the body and some
+// headers. There are three standard schemes, and the app can describe custom schemes.
 //
-// Owns:     where the signature is, and what is signed.
+// Owns:     where the signature is located, and what is signed.
 // Does not: read bodies, read the clock, or remember anything.
 //
 // Sources (2026): standardwebhooks.com, `spec/standard-webhooks.md`; docs.stripe.com/webhooks
@@ -18,7 +18,7 @@ export interface HmacHeaders {
   readonly prefix?: string;
   /** @defaultValue 'hex' */
   readonly encoding?: 'hex' | 'base64';
-  /** The header with the sending time: whole seconds since 1970. Without it, a request is never too old. */
+  /** The header with the time of sending: whole seconds since 1970. Without it, a request is never too old. */
   readonly timestampHeader?: string;
   /** The header with the message id. */
   readonly idHeader?: string;
@@ -30,7 +30,7 @@ export interface HmacHeaders {
  */
 export type SignatureScheme = 'standard' | 'stripe' | 'github' | HmacHeaders;
 
-/** The claims of a request's headers. */
+/** The claims in a request's headers. */
 export interface Claim {
   /** The message id, if the scheme signs one. */
   readonly id: string | null;
@@ -39,7 +39,7 @@ export interface Claim {
   readonly signatures: readonly Buffer[];
 }
 
-/** The maximum number of signatures: a sender may sign with several keys during rotation. */
+/** The maximum number of signatures, because a sender may sign with several keys during rotation. */
 const MAX_SIGNATURES = 10;
 const DIGEST_BYTES = 32;
 
@@ -70,7 +70,7 @@ export function digestOf(key: Buffer, { id, timestamp }: Claim, body: Buffer): B
   return hmac.update(body).digest();
 }
 
-/** Returns whether any signature matches any key. The time does not depend on the result. */
+/** Returns whether any signature matches any key. The time that this takes does not depend on the result. */
 export function isSigned(keys: readonly Buffer[], claim: Claim, body: Buffer): boolean {
   let matches = 0;
   for (const key of keys) {
@@ -122,13 +122,13 @@ function read(scheme: SignatureScheme, headers: IncomingHttpHeaders): Claim | nu
   }
 }
 
-/** Returns a header. Node joins a repeated header, which then matches nothing. */
+/** Returns a header. Node.js joins a repeated header, which then matches nothing. */
 function single(headers: IncomingHttpHeaders, name: string): string | null {
   const value = headers[name.toLowerCase()];
   return typeof value === 'string' ? value.trim() : null;
 }
 
-/** Returns the signatures with the length of a digest; others cannot match. */
+/** Returns the signatures that have the length of a digest, because others cannot match. */
 function decoded(written: readonly string[], encoding: 'hex' | 'base64'): readonly Buffer[] {
   return written
     .slice(0, MAX_SIGNATURES)

@@ -4,19 +4,19 @@
 //           ─▶ rate ─▶ JSON ─▶ event ─▶ emit ─▶ answer
 //
 // Owns:     the listener, if it has one; the accepted messages; the rate limit.
-// Does not: trust any part of a request before its signature is verified, store messages (the session's journal does),
-//           or store the keys of accepted messages (a process restart clears them).
+// Does not: trust any part of a request before its signature has been verified, store messages (the session's journal
+//           does), or store the keys of accepted messages (a restart of the process clears them).
 //
 // Invariants
-//   WEBHOOK-SOURCE-1. No part of a request is parsed before its signature is verified. Signatures are compared in
-//       constant time, and each signature failure has the same response.
-//   WEBHOOK-SOURCE-2. A message is accepted at most once: its key is remembered for as long as its timestamp would be
-//       valid. A message that could not be accepted is not remembered, and may be sent again. Until a message's
-//       acceptance is decided, a repetition receives 503.
+//   WEBHOOK-SOURCE-1. No part of a request is parsed before its signature has been verified. Signatures are compared in
+//       constant time, and every signature failure has the same response.
+//   WEBHOOK-SOURCE-2. A message is accepted at most once. Its key is remembered for as long as its timestamp would be
+//       valid. A message that could not be accepted is not remembered and may be sent again. Until it is decided
+//       whether a message is accepted, a repetition of the message receives 503.
 //   WEBHOOK-SOURCE-3. The response 202 means that the message is in the session's journal.
-//   WEBHOOK-SOURCE-4. Requests without a valid signature affect neither the rate limit nor the places of signed
+//   WEBHOOK-SOURCE-4. Requests without a valid signature affect neither the rate limit nor the places for signed
 //       requests. A slow body loses its place to the next body.
-//   WEBHOOK-SOURCE-5. A stopping source answers running requests with 503, and frees the port.
+//   WEBHOOK-SOURCE-5. A source that is stopping answers running requests with 503 and frees the port.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { wallTime, type Environment } from '../../actors/ports/environment.ts';
@@ -44,18 +44,18 @@ import {
 } from './options.ts';
 import { claimOf, digestOf, isSigned, type Claim } from './signatures.ts';
 
-/** A webhook's event source. */
+/** The event source for a webhook. */
 export interface WebhookSource extends EventSourceConfig {
   /**
-   * Handles a request to the app's own server. The request's body must be unread. Never rejects; responds with 503
-   * until a service has started the source.
+   * Handles a request to the app's own server. The body of the request must not have been read. Never rejects. Responds
+   * with 503 until a service has started the source.
    */
   readonly handler: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
-  /** The listener's address; null while it does not listen. */
+  /** The address of the listener; null while it is not listening. */
   readonly url: string | null;
 }
 
-/** The time between start and stop. */
+/** The period between a start and the next stop. */
 interface Attempt extends Pick<EventSourceContext, 'environment' | 'report'> {
   readonly emit: EmitEvent;
   readonly signal: AbortSignal;
@@ -74,10 +74,10 @@ class Webhook implements WebhookSource {
   readonly #options: CheckedOptions;
   readonly #seen: ReplayGuard;
   readonly #rate: RateLimit;
-  /** The keys of messages whose acceptance is undecided. */
+  /** The keys of messages whose acceptance is still undecided. */
   readonly #undecided = new Set<string>();
   readonly #underWay = new Set<Promise<void>>();
-  /** The places for bodies with an unverified signature. */
+  /** The places for bodies whose signature has not been verified. */
   readonly #unsigned: UnauthenticatedPlaces;
   /** The number of signed messages that are being accepted. */
   #taking = 0;
@@ -105,7 +105,7 @@ class Webhook implements WebhookSource {
       );
     const { environment, report } = context;
     this.#attempt = { emit, signal, environment, report };
-    // Not in `stop`, which is also called for a refused start.
+    // This is not in `stop`, which is also called when a start was refused.
     signal.addEventListener('abort', () => void (this.#closing = this.#close()), { once: true });
     const { listen: where } = this.#options;
     if (!where) return;
@@ -129,7 +129,7 @@ class Webhook implements WebhookSource {
     this.#attempt = null;
     const listener = this.#listener;
     this.#listener = null;
-    // The running requests' signal has been aborted, so they end soon.
+    // The signal of the running requests has been aborted, so they end soon.
     await Promise.allSettled(this.#underWay);
     await listener?.close();
   }
@@ -137,13 +137,13 @@ class Webhook implements WebhookSource {
   readonly handler: WebhookSource['handler'] = (request, response) =>
     this.#serve(request, response, () => undefined);
 
-  /** `admit` is called once the signature is verified. */
+  /** `admit` is called once the signature has been verified. */
   readonly #serve = (
     request: IncomingMessage,
     response: ServerResponse,
     admit: () => void,
   ): Promise<void> => {
-    // Handles a sender that disconnects during the response; `close` follows.
+    // Handles a sender that disconnects during the response, which is followed by `close`.
     response.on('error', () => undefined);
     const answering = this.#handle(request, response, admit);
     this.#underWay.add(answering);
@@ -201,7 +201,7 @@ class Webhook implements WebhookSource {
     }
   }
 
-  /** Checks the request without its body; the response reveals nothing. */
+  /** Checks the request without its body. The response reveals nothing. */
   #checkShape({ url = '/', method, headers }: IncomingMessage): Answer | null {
     const { path, maxBytes } = this.#options;
     if (url.split('?', 1)[0] !== path) return refuse(404, 'Not found');
@@ -256,7 +256,7 @@ class Webhook implements WebhookSource {
     }
   }
 
-  /** Checks signature, time, repetition and rate; null if the request is valid. */
+  /** Checks the signature, time, repetition and rate; null if the request is valid. */
   #check(attempt: Attempt, claim: Claim, body: Buffer): Answer | null {
     if (!isSigned(this.#options.keys, claim, body)) return unauthorized('the signature is wrong');
     const late = this.#checkTime(attempt, claim);
@@ -319,7 +319,7 @@ class Webhook implements WebhookSource {
     this.#seen.remember(key, now + forMs, now);
   }
 
-  /** Returns a message's key: its id, if signed, otherwise a digest of the whole message. */
+  /** Returns the key of a message: its id if it is signed, otherwise a digest of the whole message. */
   #keyOf(claim: Claim, body: Buffer): string {
     const [key] = this.#options.keys;
     return claim.id ?? digestOf(key ?? Buffer.alloc(0), claim, body).toString('base64');
@@ -327,8 +327,8 @@ class Webhook implements WebhookSource {
 }
 
 /**
- * The response to a sender: it tells only whether to repeat the request. It does not tell why a signature is wrong, or
- * whether a message is outdated.
+ * The response to a sender, which shows only whether to repeat the request. It does not reveal why a signature is wrong
+ * or whether a message is outdated.
  */
 interface Answer extends WebhookRefusal {
   readonly body: Readonly<Record<string, unknown>>;
@@ -338,12 +338,12 @@ interface Answer extends WebhookRefusal {
 /** Accepted: the event is in the journal. */
 const accepted: Answer = { status: 202, reason: 'accepted', body: { accepted: true } };
 
-/** A valid message without an event: the sender should not repeat it. */
+/** A valid message without an event, which the sender should not repeat. */
 function unused(reason: string): Answer {
   return { status: 200, reason, body: { accepted: false } };
 }
 
-/** A sender repeats a message if it missed the response: this response ends the repetition. */
+/** A sender repeats a message if it missed the response. This response ends the repetition. */
 const duplicate: Answer = {
   status: 200,
   reason: 'a message that was taken already',
@@ -367,8 +367,8 @@ function unavailable(reason: string, retryAfterSeconds = 5): Answer {
 }
 
 /**
- * Resolves when the response has been sent or the client has disconnected. `isRead`: the whole request was read, so
- * that its connection can be reused.
+ * Resolves when the response has been sent or the client has disconnected. `isRead`: whether the whole request has been
+ * read, so that its connection can be reused.
  */
 function send(response: ServerResponse, answer: Answer, isRead: boolean): Promise<void> {
   if (response.headersSent || response.destroyed) return Promise.resolve();
@@ -383,12 +383,12 @@ function send(response: ServerResponse, answer: Answer, isRead: boolean): Promis
         ...(isRead ? {} : { connection: 'close' }),
       })
       .end(`${JSON.stringify(answer.body)}\n`, () => resolve());
-    // A pipelined request waits for the earlier ones, and receives no event if they end the connection.
+    // A pipelined request waits for the earlier ones and receives no event if they end the connection.
     if (!response.socket) resolve();
   });
 }
 
-/** A separate server for a webhook. Any peer can reach it, under any host name: the signature decides. */
+/** A separate server for a webhook. Any peer can reach it, under any host name, so only the signature counts. */
 interface Listener {
   /** An origin such as `http://127.0.0.1:8080`. */
   readonly origin: string;
@@ -401,10 +401,10 @@ interface ListenerOptions {
   readonly port: number;
   readonly host: string;
   readonly environment: Environment;
-  /** The maximum number of bodies that are read at once. */
+  /** How many bodies are read at once, at most. */
   readonly maxBodies: number;
   readonly bodyTimeoutMs: number;
-  /** `admit` must be called once the signature is verified. */
+  /** `admit` must be called once the signature has been verified. */
   readonly handler: (
     request: IncomingMessage,
     response: ServerResponse,
@@ -416,7 +416,7 @@ interface ListenerOptions {
 
 /** The time limit for a request's headers. */
 const HEADERS_TIMEOUT_MS = 10_000;
-/** The maximum number of connections in addition to those whose bodies are read. */
+/** How many connections are allowed in addition to those whose bodies are being read. */
 const IDLE_CONNECTIONS = 64;
 
 /** @throws {ConfigurationError} `LISTEN_FAILED` (the port is in use) */
@@ -440,10 +440,10 @@ async function listen(options: ListenerOptions): Promise<Listener> {
   return { origin: `http://${address}:${bound.port}`, close: () => guard.close() };
 }
 
-/** Remembers keys until they expire. A full guard forgets the oldest key. */
+/** Remembers keys until they expire. If the guard is full, it forgets the oldest key. */
 class ReplayGuard {
   readonly #max: number;
-  /** Each key's expiry, oldest first. */
+  /** The expiry of each key, oldest first. */
   readonly #until = new Map<string, number>();
 
   constructor(max: number) {

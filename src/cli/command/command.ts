@@ -1,4 +1,4 @@
-// The commands of `offstage`; the first argument selects one.
+// The commands of `offstage`. The first argument selects the command.
 
 import { parseArgs, type ParseArgsConfig } from 'node:util';
 import { messageOf } from '../../values/errors.ts';
@@ -8,22 +8,22 @@ type Print = (text: string) => void;
 
 export interface Command {
   readonly name: string;
-  /** One line for the list of commands. */
+  /** The command's line in the list of commands. */
   readonly summary: string;
   /** The full help text. */
   readonly usage: string;
   /**
-   * Returns the exit status: 0 for success, 1 if a problem was found, 2 for wrong arguments.
+   * Returns the exit status: 0 for success, 1 if a problem was found, 2 for invalid arguments.
    * @param print Writes the requested output.
-   * @param complain Writes errors to standard error, so that a pipe receives only results.
+   * @param complain Writes errors to standard error, so that a pipe receives only the output.
    */
   run(args: readonly string[], print: Print, complain: Print): Promise<number>;
 }
 
-/** The arguments do not fit the usage. */
+/** The arguments do not match the usage. */
 export class WrongCall extends Error {}
 
-/** @throws {WrongCall} if the arguments do not fit these options. */
+/** @throws {WrongCall} if the arguments do not match these options. */
 export function argumentsOf<Config extends ParseArgsConfig>(config: Config) {
   try {
     return parseArgs<Config>(config);
@@ -32,7 +32,7 @@ export function argumentsOf<Config extends ParseArgsConfig>(config: Config) {
   }
 }
 
-/** Wraps a command that throws a `WrongCall`: the wrapper prints the message above the usage, and returns 2. */
+/** Wraps a command that throws a `WrongCall`. The wrapper prints the message above the usage and returns 2. */
 export function commandOf(command: Command): Command {
   return {
     ...command,
@@ -48,13 +48,13 @@ export function commandOf(command: Command): Command {
   };
 }
 
-/** Runs the command named by `args`. Returns the exit status. */
+/** Runs the command that `args` names. Returns the exit status. */
 export async function runCommand(
   commands: readonly Command[],
   args: readonly string[],
   { version, ...terminal }: { print: Print; complain: Print; version: string },
 ): Promise<number> {
-  // Control characters in a user's or a server's text would move the cursor, or change its colours.
+  // Control characters in text from a user or a server would move the cursor or change its colours.
   const print = (text: string): void => terminal.print(withoutHidden(text));
   const complain = (text: string): void => terminal.complain(withoutHidden(text));
   const [name, ...rest] = args;

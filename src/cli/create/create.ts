@@ -1,5 +1,5 @@
-// `offstage create`: creates a project from a template. The template files are in the package's folder `templates`; the
-// repository compiles and runs them there, and a project receives the package versions with which they are tested.
+// `offstage create`: creates a project from a template. The template files are in the package's folder `templates`. The
+// repository compiles and runs them there, and a project receives the package versions that they are tested with.
 
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
@@ -10,13 +10,13 @@ import { argumentsOf, commandOf, WrongCall, type Command } from '../command/comm
 
 interface Template {
   readonly summary: string;
-  /** The template's own files; the first one is the program. */
+  /** The template's own files. The first file is the program. */
   readonly files: readonly [string, ...string[]];
-  /** The template's own packages. */
+  /** The packages that this template needs. */
   readonly packages: readonly string[];
   /** Whether the template needs the packages of the built-in voice. */
   readonly speaks?: true;
-  /** Whether the project runs in workerd, deployed by wrangler; otherwise the program runs in Node.js. */
+  /** Whether the project runs in workerd and is deployed with wrangler. Otherwise the program runs in Node.js. */
   readonly deploys?: true;
 }
 
@@ -57,7 +57,7 @@ const DEFAULT_TEMPLATE = 'web';
 const FILES = ['agents.ts', 'model.ts', 'script.ts', 'tsconfig.json'];
 const PACKAGES = ['@ai-sdk/openai', 'ai', 'zod'];
 const TOOLS = ['@types/node', 'typescript'];
-/** The versions from `test/cloudflare`, where the project is tested; a Worker's page must be bundled. */
+/** The versions are from `test/cloudflare`, where the project is tested. A Worker's page must be bundled. */
 const WORKER_TOOLS = { esbuild: '^0.28.2', wrangler: '^4.116.0' };
 /** The versions of Node.js that run TypeScript without flags. */
 const NODE_RANGE = '>=22.18';
@@ -147,7 +147,7 @@ function readCall(args: readonly string[]): Call {
   return { name, template, folder, json: values.json };
 }
 
-/** Returns why no project can be created there; null if one can. */
+/** Returns why no project can be created there, or null. */
 async function obstacleAt(folder: string): Promise<string | null> {
   try {
     const [first] = await readdir(folder);
@@ -163,7 +163,7 @@ async function obstacleAt(folder: string): Promise<string | null> {
   }
 }
 
-/** The relative path is the same in the sources and in the build. */
+/** The relative path is the same in the sources and in the build output. */
 const root = new URL('../../../', import.meta.url);
 
 async function write(name: string, template: Template, folder: string): Promise<void> {
@@ -210,7 +210,7 @@ function manifest(template: Template, folder: string, ours: Manifest): Project {
     .replace(/[^a-z0-9-]+/g, '-')
     .replace(/^-+|(?<!-)-+$/g, '');
   return {
-    // npm refuses a project with the name of one of its dependencies.
+    // npm refuses a project that has the same name as one of its dependencies.
     name:
       name === '' || Object.hasOwn({ ...dependencies, ...devDependencies }, name)
         ? `my-${name || 'app'}`
@@ -236,8 +236,8 @@ function manifest(template: Template, folder: string, ours: Manifest): Project {
 }
 
 /**
- * Returns the package file from which this runs, as in `npx --package ./offstage-0.1.0.tgz`; null if the package comes
- * from a registry.
+ * Returns the package file that this code runs from, as in `npx --package ./offstage-0.1.0.tgz`, or null if the package
+ * comes from a registry.
  */
 function packedFile(): string | null {
   const given = (process.env['npm_config_package'] ?? '').split('\n').map((each) => each.trim());

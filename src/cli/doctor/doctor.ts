@@ -1,4 +1,4 @@
-// `offstage doctor`: lists the adapters' requirements that this machine meets, and those that it does not meet.
+// `offstage doctor`: lists the requirements of the adapters that this machine meets and those that it does not meet.
 
 import { messageOf } from '../../values/errors.ts';
 import { argumentsOf, commandOf, WrongCall, type Command } from '../command/command.ts';
@@ -15,7 +15,7 @@ import { COLUMNS, filled } from '../replay/lines.ts';
 import { nodeEnvironment } from '../../adapters/node/index.ts';
 
 const NAMES = REQUIREMENTS.map(({ name }) => name);
-/** The default names: a machine rarely meets the requirements of all adapters. */
+/** The default names. A machine rarely meets the requirements of all adapters. */
 const TRANSPORTS = ['openai-realtime', 'openai-live', 'gemini-live', 'local-voice'];
 
 function namesInLines(): string {
@@ -40,10 +40,10 @@ Exit status: 0 when this machine and every adapter that is named can be used, 1 
 2 for a wrong call. An adapter that is not named may lack something.
 `;
 
-/** Creates a transport with its adapter's defaults. Throws the adapter's errors. */
+/** Creates a transport with its adapter's defaults. Throws the errors of the adapter. */
 export type MakeTransport = () => Promise<Transport>;
 
-/** The transports that need only a key and a network. */
+/** The transports that need only a key and a network connection. */
 const CONNECTABLE: ReadonlyMap<string, MakeTransport> = new Map([
   [
     'openai-realtime',
@@ -56,8 +56,8 @@ const CONNECTABLE: ReadonlyMap<string, MakeTransport> = new Map([
 const configuration = { instructions: 'Say nothing.', tools: [] };
 
 /**
- * Opens one connection to a voice model and closes it again, because only a connection shows whether key, model and
- * network are right. It sends no words and no audio. Never rejects.
+ * Opens a connection to a voice model and closes it again: only a connection shows whether the key, the model and the
+ * network work. It sends no text and no audio. Never rejects.
  */
 async function tryConnection(make: MakeTransport): Promise<Finding> {
   const environment = nodeEnvironment();
@@ -82,7 +82,7 @@ async function tryConnection(make: MakeTransport): Promise<Finding> {
   }
 }
 
-/** The machine and the adapters to examine; tests pass others. */
+/** The machine and the adapters to examine. Tests pass others. */
 export interface Surroundings {
   readonly machine: Machine;
   readonly connectable: ReadonlyMap<string, MakeTransport>;

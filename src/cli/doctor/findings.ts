@@ -1,7 +1,6 @@
-// The adapters' requirements, the facts about a machine, and their comparison (`examine`), which is pure: the machine
-// is an argument.
+// The adapters' requirements, the facts about a machine, and the pure function `examine`, which compares them.
 //
-// FINDINGS-1. No finding contains the value of a key, or any part of it.
+// FINDINGS-1. No finding contains any part of a key's value.
 
 import { fileURLToPath } from 'node:url';
 import { existsSync, readFileSync } from 'node:fs';
@@ -16,9 +15,9 @@ import {
 } from '../../values/plain-checks.ts';
 import { INSTALL_VOICE, voiceFolder } from '../../adapters/local-voice/speech/voice-packages.ts';
 
-/** The facts about a machine that the doctor examines. */
+/** The facts about a machine that the doctor checks. */
 export interface Machine {
-  /** The version of Node. */
+  /** The Node.js version. */
   readonly nodeVersion: string;
   /** The environment variables. */
   readonly variables: Readonly<Record<string, string | undefined>>;
@@ -26,35 +25,35 @@ export interface Machine {
   installed(packageName: string): string | null;
   /** Returns the range of versions that Offstage supports, such as `^7.0.0`; null for any. */
   range(packageName: string): string | null;
-  /** The folder of the packages of the local voice; null if they are not installed. */
+  /** The folder with the packages of the local voice, or null if they are not installed. */
   voiceFolder(): string | null;
 }
 
-/** A finding of the doctor: in order, worth a note, or missing. */
+/** A finding of the doctor: a requirement that is met, a note, or a requirement that is missing. */
 export interface Finding {
-  /** `ok`, `note` for a remark, `missing` for something that the adapter needs to work. */
+  /** `ok`, `note` for a remark, or `missing` for something that the adapter needs. */
   readonly status: 'ok' | 'note' | 'missing';
-  /** The finding, in words. */
+  /** The text of the finding. */
   readonly text: string;
 }
 
 /** One group of findings: the machine, or an adapter. */
 export interface Section {
-  /** The name of the group. */
+  /** The group's name. */
   readonly name: string;
-  /** The findings of the group. */
+  /** The group's findings. */
   readonly findings: readonly Finding[];
-  /** True if no finding is `missing`. */
+  /** True if no finding in the group is `missing`. */
   readonly isReady: boolean;
 }
 
 const MIN_NODE = [22, 13] as const;
 
 /**
- * Examines the machine, and each of these adapters. Needs no network and opens no connection.
+ * Examines the machine and each of these adapters. Needs no network and opens no connection.
  * @param machine `thisMachine()`, or facts about another machine.
- * @param names the names of voices and adapters, such as `'openai-realtime'`; the first section is the machine itself.
- * @throws {ConfigurationError} `INVALID_OPTION`: the machine lacks a part, or there is no such adapter.
+ * @param names the names of voices and adapters, such as `'openai-realtime'`. The first section is always the machine.
+ * @throws {ConfigurationError} `INVALID_OPTION`: the machine's facts are incomplete, or there is no such adapter.
  */
 export function examine(machine: Machine, names: readonly string[]): readonly Section[] {
   checkOptions('examine(machine, names)', machineChecks, machine);
@@ -129,7 +128,7 @@ function voiceFinding(folder: string | null): Finding {
     : { status: 'ok', text: `The packages of the local voice are in ${folder}` };
 }
 
-/** The first key that is set is used; the findings name the others, because the user may not expect that. */
+/** The first key that is set is used. The findings name the other keys, because the user may not expect this choice. */
 function keyFindings({ variables }: Machine, { keys }: Requirements): readonly Finding[] {
   if (keys.length === 0) return [{ status: 'ok', text: 'Reads no key' }];
   const set = keys.filter((name) => (variables[name] ?? '') !== '');
@@ -145,7 +144,7 @@ function keyFindings({ variables }: Machine, { keys }: Requirements): readonly F
   ];
 }
 
-/** Finds the usual damage that a shell or an .env file causes to a key. */
+/** Detects the common ways in which a shell or an .env file damages a key. */
 function malformedKey(name: string, value: string): readonly Finding[] {
   const problem =
     value !== value.trim()
@@ -168,11 +167,11 @@ function variableFinding(
   if (value === undefined || value === '') return [];
   if (!URL.canParse(value))
     return [{ status: 'missing', text: `${name} is set (${what}), but is no address` }];
-  // The host only: a URL may contain a user and a password, or a key in its query.
+  // Only the host: a URL may contain a user name and a password, or a key in its query.
   return [{ status: 'note', text: `${name} is set: ${what}, at ${new URL(value).host}` }];
 }
 
-/** Returns whether a version is in the range `^a.b.c`; pre-releases of the next version are not. */
+/** Returns whether a version is in the range `^a.b.c`. Pre-releases of the next version are not in the range. */
 export function isInCaretRange(version: string, range: string): boolean {
   const wanted = numbersOf(range.replace(/^\^/, ''));
   const found = numbersOf(version);
@@ -189,17 +188,17 @@ function numbersOf(version: string): readonly number[] {
   return version.split(/[-+]/, 1).flatMap((core) => core.split('.').map(Number));
 }
 
-/** The requirements of one adapter. */
+/** The requirements of an adapter. */
 interface Requirements {
   /** The name of the subpath: `offstage/<name>`. */
   readonly name: string;
-  /** Variables for the key; the first one that is set is used. Empty if the adapter reads no key. */
+  /** The environment variables for the key. The first one that is set is used. Empty if the adapter needs no key. */
   readonly keys: readonly string[];
-  /** Other variables that the adapter reads, and their purpose. */
+  /** The other environment variables that the adapter reads, and what they are for. */
   readonly variables: readonly { readonly name: string; readonly what: string }[];
   /** Packages that the adapter needs in addition to `ALWAYS`. */
   readonly packages: readonly string[];
-  /** Requirements that cannot be checked on this machine. */
+  /** Requirements that cannot be checked on the machine. */
   readonly notes?: readonly string[];
 }
 
@@ -211,8 +210,8 @@ const openaiBaseUrl = { name: 'OPENAI_BASE_URL', what: 'another address than tha
 const noKeyNorVariable = { keys: [], variables: [] } as const;
 
 /**
- * The requirements of each adapter. A test compares this table with the package's subpaths, and with the adapters'
- * errors when something is missing.
+ * The requirements of all adapters. A test compares this table with the package's subpaths and with the errors that the
+ * adapters throw when something is missing.
  */
 export const REQUIREMENTS: readonly Requirements[] = [
   {
@@ -329,7 +328,7 @@ interface Manifest {
   readonly peerDependencies?: Readonly<Record<string, string>>;
 }
 
-/** Returns the version of this package; `unknown` if there is no manifest above the file. */
+/** Returns the version of this package, or `unknown` if no manifest is found above the file. */
 export function ownVersion(): string {
   return manifestAbove(fileURLToPath(import.meta.url), 'offstage')?.version ?? 'unknown';
 }
@@ -355,14 +354,14 @@ export function thisMachine(): Machine {
   };
 }
 
-/** Finds the manifest of the package to which a file belongs; packages rarely export it. */
+/** Finds the manifest of the package that a file belongs to. Packages rarely export their manifest. */
 function manifestAbove(file: string, packageName: string): Manifest | null {
   for (let folder = dirname(file); folder !== dirname(folder); folder = dirname(folder)) {
     try {
       const manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as Manifest;
       if (manifest.name === packageName) return manifest;
     } catch {
-      // No manifest in this folder: look in the parent.
+      // This folder has no manifest, so look in the parent folder.
     }
   }
   return null;

@@ -2,9 +2,10 @@
 // another process writes, and combines several journals into one.
 //
 // Invariants
-//   SEVERAL-JOURNALS-1. A session keeps its id; if two journals have a session with the same id, the later one's id is
-//       extended by the journal's name.
-//   SEVERAL-JOURNALS-2. A journal that fails later does not hide the others: its sessions are missing from the list.
+//   SEVERAL-JOURNALS-1. A session keeps its id. If two journals have a session with the same id, the journal's name is
+//       appended to the later one's id.
+//   SEVERAL-JOURNALS-2. A journal that fails later does not hide the other journals: only its sessions are missing from
+//       the list.
 
 import { once } from 'node:events';
 import { createGuard } from '../../adapters/listen/guard.ts';
@@ -45,7 +46,7 @@ const options = {
 const HOST = '127.0.0.1';
 const CLOSE_GRACE_MS = 1_000;
 
-/** @param untilEnd Resolves when the command should end. */
+/** @param untilEnd Resolves when the command should stop. */
 export function inspectFor(untilEnd: () => Promise<unknown>): Command {
   return commandOf({
     name: 'inspect',
@@ -85,7 +86,7 @@ export function inspectFor(untilEnd: () => Promise<unknown>): Command {
 export const inspect: Command = inspectFor(() => once(process, 'SIGINT'));
 
 interface Serving {
-  /** The port; 0 means any. */
+  /** The port; 0 selects any free port. */
   readonly wanted: number;
   readonly words: boolean;
   readonly opened: (url: string) => void;
@@ -119,16 +120,16 @@ async function serve(
   await guard.close({ graceMs: CLOSE_GRACE_MS });
 }
 
-/** The source and the scope of a listed session. */
+/** The journal and the scope of a listed session. */
 interface Place {
   readonly source: Source;
   readonly scope: string;
 }
 
 /**
- * Combines several journals into one read-only journal with all their sessions.
+ * Combines several journals into one read-only journal that has all their sessions.
  * @param sources Open journals, in order.
- * @param onError Receives the error of a journal that cannot be listed.
+ * @param onError Receives the error when the sessions of a journal cannot be listed.
  */
 export function severalJournals(
   sources: readonly Source[],

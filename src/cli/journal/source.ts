@@ -1,10 +1,10 @@
-// The journal named in a command: a SQLite file, a recording (JSON Lines), or the URL of a PostgreSQL database.
+// The journal that a command names: a SQLite file, a recording (JSON Lines), or the URL of a PostgreSQL database.
 //
-//   SOURCE-1. Reading commands change nothing: a file is opened read-only, and a database without journal tables, or
-//       with those of another version, is refused and left unchanged.
-//   SOURCE-3. An unreadable place (no permission, a pipe, a loop of links) is refused; the error contains its name and
-//       the system's reason.
-//   SOURCE-2. The name of a source contains neither the password nor the query of its URL.
+//   SOURCE-1. Commands that only read change nothing. A file is opened read-only. A database without journal tables, or
+//       with tables of another version, is refused and left unchanged.
+//   SOURCE-3. A source that cannot be read (no permission, a pipe, a loop of links) is refused. The error contains the
+//       source's name and the system's reason.
+//   SOURCE-2. The displayed name of a source contains neither the password nor the query of its URL.
 
 import { readFileSync, statSync, closeSync, openSync, readSync } from 'node:fs';
 import { propertiesOf } from '../../values/json.ts';
@@ -17,7 +17,7 @@ import { codeOf, ConfigurationError, isA, messageOf, OffstageError } from '../..
 
 export interface Source {
   readonly journal: Journal & Required<Pick<Journal, 'scopes'>>;
-  /** Null for a journal. */
+  /** Null if the source is a journal. */
   readonly recording: Recording | null;
   /** The displayed name. */
   readonly name: string;
@@ -27,7 +27,7 @@ export interface Source {
 export interface SourceOptions {
   /** @defaultValue false */
   readonly isWritten?: boolean;
-  /** The schema of the tables in PostgreSQL. @defaultValue the default of `postgresJournal` */
+  /** The PostgreSQL schema that contains the tables. @defaultValue the default of `postgresJournal` */
   readonly schema?: string | undefined;
   /** The release of the app whose sessions are written. @defaultValue the default of `postgresJournal` */
   readonly release?: number | undefined;
@@ -37,8 +37,8 @@ export interface SourceOptions {
 const SQLITE = 'SQLite format 3\0';
 
 /**
- * Opens a source; read-only, unless `isWritten`.
- * @throws {ConfigurationError} `NOT_A_JOURNAL`, and the readers' errors if the content is invalid.
+ * Opens a source. It is read-only unless `isWritten` is set.
+ * @throws {ConfigurationError} `NOT_A_JOURNAL`; if the content is invalid, the reader's error.
  */
 export async function openSource(place: string, options: SourceOptions = {}): Promise<Source> {
   if (/^postgres(?:ql)?:/i.test(place)) return openPostgres(place, options);
@@ -65,7 +65,7 @@ export async function openSource(place: string, options: SourceOptions = {}): Pr
 }
 
 async function openPostgres(address: string, { schema, release }: SourceOptions): Promise<Source> {
-  // Imported on demand: the package `pg` is optional.
+  // Imported on demand because the package `pg` is optional.
   const { checkTables, postgresJournal } =
     await import('../../adapters/postgres-journal/postgres-journal.ts');
   const name = address.replace(/^([^/]*\/\/).*@/s, '$1').replace(/[?#].*/s, '');
@@ -79,14 +79,14 @@ async function openPostgres(address: string, { schema, release }: SourceOptions)
     });
     return { journal, recording: null, name, close: () => journal.close() };
   } catch (error) {
-    // The journal's own errors omit the URL, and a command may name several journals.
+    // The journal's own errors omit the URL, but a command may name several journals.
     throw new OffstageError(codeOf(error, 'CANNOT_OPEN'), `${name}: ${messageOf(error)}`, {
       cause: error,
     });
   }
 }
 
-/** Returns a read-only journal with the one session of a recording. */
+/** Returns a read-only journal that contains the one session of a recording. */
 function journalOf({ scope, steps }: Recording): Source['journal'] {
   const entries = steps.map(({ entry }) => entry);
   const [firstAt = 0, lastAt = 0] = [entries[0]?.at, entries.at(-1)?.at];
@@ -99,7 +99,7 @@ function journalOf({ scope, steps }: Recording): Source['journal'] {
   };
 }
 
-/** Opens a journal in a file; creates a missing file. */
+/** Opens the journal in a file. Creates the file if it is missing. */
 export async function openJournal(path: string, { readOnly = false } = {}): Promise<SqliteJournal> {
   // Imported on demand: Node.js warns that its SQLite is experimental.
   const { sqliteJournal } = await import('../../adapters/sqlite-journal/index.ts');
@@ -122,7 +122,7 @@ function readable<T>(path: string, read: () => T): T {
   }
 }
 
-/** Whether the error concerns the command's arguments, rather than the journal or the session. */
+/** Returns whether the error concerns the command's arguments rather than the journal or the session. */
 export function isWrongCall(error: OffstageError): boolean {
   return WRONG_CALLS.has(codeOf(error));
 }
@@ -139,7 +139,7 @@ const WRONG_CALLS: ReadonlySet<string> = new Set([
   'SESSION_EXISTS',
 ]);
 
-/** Returns the error for an unknown session; it lists the known sessions. */
+/** Returns the error for an unknown session. The error lists the known sessions. */
 export function notInSource(
   { name }: Pick<Source, 'name'>,
   scopes: readonly { readonly scope: string }[],

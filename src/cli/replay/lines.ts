@@ -1,22 +1,22 @@
-// Lines of text for a terminal of 100 columns.
+// Formats lines of text for a terminal with 100 columns.
 
 export const COLUMNS = 100;
 
-/** Fits a text into one line of at most `width` characters. */
+/** Shortens a text to one line of at most `width` characters. */
 export function fitted(text: string, width: number): string {
-  // Control characters in a model's or a user's text would control the terminal.
+  // Control characters in text from a model or a user would control the terminal.
   const line = text.replace(/[\p{Cc}\p{Cf}\s]+/gu, ' ').trim();
   const letters = Array.from(line);
   return letters.length <= width ? line : `${letters.slice(0, width - 1).join('')}…`;
 }
 
-/** Fits a text into one line, and pads it with blanks. */
+/** Shortens a text to one line and pads it with spaces. */
 export function cell(text: string, width: number): string {
   const line = fitted(text, width);
   return line + ' '.repeat(width - Array.from(line).length);
 }
 
-/** Fills lines with texts; a text longer than a line is cut. */
+/** Fills lines with texts. A text that is longer than a line is cut. */
 export function filled(texts: readonly string[], between: string, width: number): string[] {
   const lines: string[] = [];
   for (const text of texts.map((one) => fitted(one, width))) {
@@ -28,7 +28,7 @@ export function filled(texts: readonly string[], between: string, width: number)
   return lines;
 }
 
-/** A duration as `1:02:03.456`, with at least the minutes. */
+/** A duration as `1:02:03.456`. Hours are omitted if they are zero. */
 export function offset(ms: number): string {
   const seconds = Math.floor(ms / 1000);
   const two = (part: number): string => String(part).padStart(2, '0');

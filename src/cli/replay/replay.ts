@@ -1,4 +1,4 @@
-// `offstage replay`: prints a recorded session, entry by entry. Needs no keys, no network and none of the app's code.
+// `offstage replay`: prints a recorded session, entry by entry. Needs no keys, no network and no code of the app.
 
 import { writeFileSync } from 'node:fs';
 import {
@@ -23,7 +23,7 @@ import {
   type Source,
 } from '../journal/source.ts';
 
-/** Resolves to true on Enter, and to false on `q`. Null without an interactive terminal. */
+/** Resolves to true on Enter, and to false on `q`. Null if there is no interactive terminal. */
 export type Reader = (() => Promise<boolean>) | null;
 
 /** Waits for Enter on an interactive terminal. */

@@ -1,7 +1,7 @@
 // Prints a recorded session: one line per entry, followed by its changes (`Story`), the whole state at one moment
 // (`picture`), or the session as a Mermaid sequence diagram (`mermaidOf`).
 //
-//   MERMAID-1. No text of a session ends its line or label in a diagram, or is read as Mermaid syntax.
+//   MERMAID-1. No text from a session can end its line or label in a diagram, or be interpreted as Mermaid syntax.
 
 import type { JournalEntry } from '../../entries/journal.ts';
 import type { ReplayStep, ReplayView } from '../../entries/replay.ts';
@@ -21,7 +21,7 @@ const WHAT = COLUMNS - NUMBER - TIME - WHO - 3;
 /** Changes are indented below the columns `who` and `what`. */
 const INDENT = NUMBER + TIME + 3;
 
-/** Facts that an entry's line already shows. */
+/** Facts that the line of an entry already shows. */
 const TOLD = /^(?:user|assistant|system|tool_call) /;
 
 export class Story {
@@ -149,7 +149,7 @@ const STATE = 20;
 
 const ROLE = 12;
 
-/** Returns rows with a conversation's usage; none if the usage is unknown. */
+/** Returns rows with the usage of a conversation, or no rows if the usage is unknown. */
 export function usageRows({ lead, subagents, total }: UsageView): readonly string[] {
   if (total.totalTokens === 0 && total.cost === undefined) return [];
   const words = ({ totalTokens, cost }: Usage): string =>
@@ -161,7 +161,7 @@ export function usageRows({ lead, subagents, total }: UsageView): readonly strin
   ];
 }
 
-/** Prints a session's whole state at one moment. */
+/** Prints the whole state of a session at one moment. */
 export function picture(view: ReplayView): string {
   const { connection, client, floor, agent, owner, questions, calls, outbox, subagents } = view;
   const { current, pending, reserved } = outbox;
@@ -219,7 +219,7 @@ function row(name: string, state: string, text: string): string {
   return `${cell(name, NAME)} ${cell(state, STATE)} ${fitted(text, rest)}`.trimEnd();
 }
 
-/** Longer labels make a diagram unreadable. */
+/** Longer labels would make a diagram unreadable. */
 const MAX_LABEL_CHARS = 60;
 
 /** Returns the source of a diagram that shows, in order, who spoke, called, asked, answered and reported. */
@@ -227,7 +227,7 @@ export function mermaidOf(steps: Iterable<ReplayStep>): string {
   const lines: string[] = [];
   const subagents: string[] = [];
   const known = new Map<string, string>();
-  /** The last states of questions and subagents, because a fact is repeated when another part of it changes. */
+  /** The last state of each question and subagent: a fact is repeated when another part of it changes. */
   const states = new Map<string, string>();
   const subagent = (id: string): string => {
     const name = known.get(id) ?? `s${known.size + 1}`;
@@ -278,7 +278,7 @@ export function mermaidOf(steps: Iterable<ReplayStep>): string {
   ].join('\n');
 }
 
-/** MERMAID-1. Entity codes are Mermaid's escapes for its syntax characters. */
+/** MERMAID-1. Entity codes are how Mermaid escapes its syntax characters. */
 function labelOf(text: string): string {
   const letters = Array.from(text.replace(/[\p{Cc}\p{Cf}\s]+/gu, ' ').trim());
   const cut =
@@ -286,7 +286,7 @@ function labelOf(text: string): string {
   const shown = cut.map((letter) =>
     /[#;:<>"'`%{}()[\]\\&]/.test(letter) ? `#${letter.codePointAt(0)};` : letter,
   );
-  // A bare `end` would close a block that was never opened.
+  // A bare `end` would close a block that does not exist.
   return (
     shown
       .join('')

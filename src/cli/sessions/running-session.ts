@@ -1,4 +1,4 @@
-// A running process's session, reached as a client of the process's `serve`, for one command.
+// The session of a running process. A command reaches it as a client of the process's `serve`.
 
 import type { BudgetLimits } from '../../actors/contracts/config.ts';
 import type { SessionState } from '../../actors/contracts/session-views.ts';
@@ -23,20 +23,20 @@ export type Deed =
   /** `subagentId` is null for the session's budget. */
   | { readonly type: 'raise'; readonly subagentId: string | null; readonly limits: BudgetLimits };
 
-/** The receipt of an action. */
+/** The receipt for an action. */
 export type Receipt =
   | {
       readonly accepted: true;
       readonly by?: string;
       readonly messageId?: string;
-      /** The new totals of a budget's limits. */
+      /** The new totals of the limits of a budget. */
       readonly limits?: BudgetLimits;
     }
   | { readonly accepted: false; readonly reason: string };
 
-/** The time limit of the server's first answer, and of each receipt. */
+/** The time limit for the server's first answer and for each receipt. */
 const PATIENCE_MS = 15_000;
-/** The wires that a client tries: a WebSocket, and a stream. */
+/** The connections that a client tries: a WebSocket, then a stream. */
 const WIRES = 2;
 
 export class RunningSession {
@@ -61,7 +61,7 @@ export class RunningSession {
           reject(new OffstageError(code, `Cannot connect to ${hostOf(options.url)}: ${message}`));
           return;
         }
-        // The other wire is tried at once.
+        // Try the other kind of connection immediately.
         if (state === 'waiting') client.reconnect();
       };
       client.status.subscribe(look);
@@ -140,7 +140,7 @@ export class RunningSession {
     ].join('');
   }
 
-  /** @throws {OffstageError} the session's refusal; `FATE_UNKNOWN` without a receipt (rejects). */
+  /** @throws {OffstageError} the session's refusal, or `FATE_UNKNOWN` if no receipt arrives (rejects). */
   async perform(deed: Deed): Promise<Receipt> {
     const late = 'The session did not send a receipt: look at it before you try again';
     return within(this.#perform(deed), new OffstageError('FATE_UNKNOWN', late));
@@ -154,7 +154,7 @@ export class RunningSession {
       case 'answer': {
         const { requestId, answer } = deed;
         const { optionId, text, approved, input, lasts } = answer;
-        // The operator who answers has read the question.
+        // An operator who answers has read the question.
         await client.questionShown(requestId);
         return client.answer(
           requestId,
@@ -195,7 +195,7 @@ export class RunningSession {
 
 const OPEN: ReadonlySet<string> = new Set(['queued', 'presenting', 'open', 'held', 'parked']);
 
-/** Returns only the host: a URL may contain a secret in its query, or a user and a password. */
+/** Returns only the host: a URL may contain a secret in its query, or a user name and a password. */
 function hostOf(url: string | URL): string {
   return URL.parse(String(url))?.host ?? 'the address';
 }

@@ -1,8 +1,8 @@
-// `offstage sessions`: lists and shows sessions, and acts in them: in a journal that no process runs, or, as a client,
-// in a running process.
+// `offstage sessions`: lists and shows sessions and acts in them. A session is either in a journal that no process uses
+// or in a running process, which the command joins as a client.
 //
-//   SESSIONS-1. Each action has a receipt, which names the identity under which the action is recorded.
-//   SESSIONS-2. The command does not touch a session that another process has: it prints where that process runs.
+//   SESSIONS-1. Each action has a receipt. The receipt names the identity that the action is recorded under.
+//   SESSIONS-2. The command does not touch a session that another process runs. It prints where that process runs.
 
 import { userInfo } from 'node:os';
 import type { BudgetLimits } from '../../actors/contracts/config.ts';
@@ -153,7 +153,7 @@ function performed(session: UnloadedSession, deed: Deed, by: string): Promise<Re
   }
 }
 
-/** A container may run with a user id that has no name. */
+/** The user id of a container may be one that has no name. */
 function userOfMachine(): string {
   try {
     return userInfo().username || 'operator';
@@ -242,7 +242,7 @@ function listOf(
 const wordsOf = (args: readonly string[]) =>
   argumentsOf({ args: [...args], allowPositionals: true, options });
 
-/** The verbs, each with descriptions of its arguments. */
+/** The verbs, with descriptions of their arguments. */
 const VERBS: ReadonlyMap<string, readonly string[]> = new Map([
   ['ls', []],
   ['show', []],

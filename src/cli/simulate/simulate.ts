@@ -1,4 +1,4 @@
-// `offstage simulate`: runs random conversations with injected faults, and searches for a broken promise.
+// `offstage simulate`: runs random conversations with injected faults to find a broken promise.
 
 import { readFileSync } from 'node:fs';
 import { ConfigurationError, messageOf, OffstageError } from '../../values/errors.ts';
@@ -147,7 +147,7 @@ async function perform(
   }
   if (broken.length === 0) return 0;
   if (script !== undefined) return 1;
-  // The repetition also fails: its error names the smallest failing part of the conversation.
+  // The rerun also fails: its error names the smallest part of the conversation that fails.
   await runSimulation({ ...simulation, seed: Number(seed) });
   return 1;
 }

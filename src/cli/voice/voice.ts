@@ -77,9 +77,9 @@ function readCall(args: readonly string[]): Call {
   return { to: values.to, force: values.force ?? false, json: values.json ?? false };
 }
 
-/** Installs the folder, replacing an existing one. Returns its size in bytes. */
+/** Installs the folder and replaces an existing one. Returns its size in bytes. */
 async function install(folder: string): Promise<number> {
-  // Only a complete folder receives the final name (VOICE-PACKAGES-2), even if two processes install at once.
+  // Only a complete folder receives the final name (VOICE-PACKAGES-2), even if two processes install at the same time.
   const partial = `${folder}.${process.pid}`;
   await mkdir(partial, { recursive: true });
   try {
@@ -125,7 +125,7 @@ async function prune(folder: string, keeps?: readonly string[], within = ''): Pr
   return bytes;
 }
 
-/** Settings that npm inherits from a command like `npx --package …`, and that would wrongly apply to this installation. */
+/** Settings that npm inherits from a command like `npx --package …` and that must not apply to this installation. */
 const PASSED_ON =
   /^npm_config_(?!registry$|.*proxy$|ca$|cafile$|cert$|key$|strict_ssl$|cache$|userconfig$|globalconfig$|offline$|prefer_offline$)/i;
 
@@ -133,7 +133,7 @@ async function npm(args: readonly string[], cwd: string): Promise<void> {
   const env = Object.fromEntries(
     Object.entries(process.env).filter(([name]) => !PASSED_ON.test(name)),
   );
-  // Under `npx`, the variable names npx-cli.js, which would run a package named `ci`.
+  // Under `npx`, the variable contains the path of npx-cli.js, which would run a package named `ci`.
   const program = process.env['npm_execpath'] ?? '';
   const [file, before] =
     basename(program) === 'npx-cli.js'

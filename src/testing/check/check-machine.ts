@@ -17,8 +17,8 @@ const machineSchema = z.strictObject({
 } satisfies Omit<ChecksOf<MachineCheck<AnyStateMachine>>, 'machine'>);
 
 /**
- * Explores every state that a machine can reach with the possible events, and checks the properties in each. It is
- * `checkSystem` with one actor, which has the machine's id as its name.
+ * Explores every state that a machine can reach with the possible events, and checks the properties in each state. It
+ * is `checkSystem` with one actor whose name is the machine's id.
  *
  * ```ts
  * const report = checkMachine(doorMachine, {
@@ -28,9 +28,9 @@ const machineSchema = z.strictObject({
  * console.log(report.toString());
  * ```
  *
- * @throws {ViolationError} at the first violation, with the shortest trace to it; see `onViolation`.
+ * @throws {ViolationError} at the first violation, with the shortest trace to it (see `onViolation`).
  * @throws {CapacityError} STATE_LIMIT: if there are more states than `limit`. If violations are collected, the report
- * contains them and the limit instead.
+ * contains them and names the limit instead.
  * @throws {ConfigurationError} if the check itself is invalid
  */
 export function checkMachine<M extends AnyStateMachine, G = undefined>(

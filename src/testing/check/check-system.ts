@@ -1,4 +1,5 @@
-// `checkSystem`: explores every state of machines that send each other messages, and checks the properties in each.
+// `checkSystem`: explores every state of machines that send each other messages, and checks the properties in each
+// state.
 
 import type { AnyStateMachine } from 'xstate';
 import { z } from 'zod';
@@ -22,7 +23,7 @@ export const aMachine = z.custom<AnyStateMachine>(
 
 const functions = z.record(z.string(), aFunction).optional();
 
-/** The options that machine and system checks share. */
+/** The options that checks of machines and checks of systems share. */
 export const commonChecks = {
   name: z.string().optional(),
   /** `checkSystem` validates this together with the other counts, which may be `Infinity`. */
@@ -49,7 +50,7 @@ export const commonChecks = {
   ghost: z.strictObject({ initial: z.unknown(), next: aFunction }).optional(),
 };
 
-/** One actor's options, besides its machine. */
+/** The options of one actor, besides its machine. */
 export const actorChecks = {
   input: z.unknown().optional(),
   start: z.looseObject({}).optional(),
@@ -68,22 +69,22 @@ const systemSchema = z.strictObject({
   key: aFunction.optional(),
 } satisfies ChecksOf<SystemCheck<Machines>>);
 
-/** The default limit is for systems that a test has time to explore. */
+/** The default limit suits systems that a test has time to explore. */
 const defaultLimit = 100_000;
 
 /**
- * Explores every state that the machines can reach together, in breadth-first order, and checks the properties in each.
- * Deadlocks, final states that can be left, states from which no end is reachable, and machines that throw are always
- * violations.
+ * Explores every state that the machines can reach together, in breadth-first order, and checks the properties in each
+ * state. The following are always violations: deadlocks, final states that can be left, states from which no end is
+ * reachable, and machines that throw.
  *
- * Nothing is executed: named actions are listed as data and become messages through `route`; invoked actors are never
- * started, and `external` offers their completions as events.
+ * Nothing is executed. Named actions are listed as data and become messages through `route`. Invoked actors are never
+ * started, and `external` provides their completions as events.
  *
  * @throws {ViolationError} at the first violation, with the shortest trace to it; see `onViolation`.
  * @throws {CapacityError} STATE_LIMIT, NEVER_SETTLES: if the space is larger than `limit`, or infinite If violations
  * are collected, the report contains them and the limit instead.
  * @throws {ConfigurationError} if the check itself is invalid: a state is not plain data, a route leads to an unknown
- * actor, or a property does not return a verdict
+ * actor, or a property returns no verdict
  */
 export function checkSystem<M extends Machines, G = undefined>(
   check: SystemCheck<M, G>,

@@ -1,7 +1,7 @@
-// Evaluates a system's properties during its exploration and afterwards.
+// Evaluates the properties of a system during its exploration and afterwards.
 //
-// Owns:     the violations, the first of each property, and the counts.
-// Does not: explore, or format.
+// Owns:     the violations (only the first one of each property) and the counts.
+// Does not: explore or format.
 
 import { ConfigurationError, messageOf } from '../../values/errors.ts';
 import type { Edge, Graph, Watcher } from './explore.ts';
@@ -15,17 +15,17 @@ import type { Choice, WorldNode } from './world-node.ts';
 
 /** Messages that their receivers did not handle, counted over all transitions. */
 export interface Untaken {
-  /** The actor that received the event. */
+  /** The actor that received the message. */
   readonly actor: string;
   /** The event's type. */
   readonly event: string;
-  /** The machine had no transition for it or had ended. */
+  /** The machine had no transition for the message or had ended. */
   readonly outcome: 'unhandled' | 'ended';
-  /** The number of times. */
+  /** How often this happened. */
   readonly count: number;
 }
 
-/** A position in a path: the choices from the start, and the number of steps into the last choice. */
+/** A position in a path: the choices from the start, and the number of steps within the last choice. */
 interface Place {
   readonly path: readonly Choice[];
   readonly length?: number;
@@ -33,7 +33,7 @@ interface Place {
 
 export class Checks implements Watcher {
   readonly violations: Violation[] = [];
-  /** The indexes of the worlds that are ends. */
+  /** The indexes of the worlds that count as ends. */
   readonly ends: number[] = [];
   readonly #system: AnySystem;
   readonly #model: SystemModel;
@@ -43,7 +43,7 @@ export class Checks implements Watcher {
   readonly #untaken = new Map<string, Untaken>();
   readonly #reached = new Set<string>();
   readonly #maxQueue: number;
-  /** The indexes of the actors that must have ended at an end, unless `end` is defined otherwise. */
+  /** The indexes of the actors that must have ended for a world to be an end, unless `end` is defined otherwise. */
   readonly #mustEnd: readonly number[];
 
   constructor(system: AnySystem, model: SystemModel, graph: Graph, name: string) {
@@ -248,7 +248,7 @@ function isUntaken(outcome: Step['outcome']): outcome is 'unhandled' | 'ended' {
   return outcome === 'unhandled' || outcome === 'ended';
 }
 
-/** Tells whether one of the descriptors (a type, or a prefix and `*`) matches the type. */
+/** Returns whether one of the descriptors (a type, or a prefix and `*`) matches the type. */
 function matches(type: string, descriptors: readonly string[]): boolean {
   return descriptors.some((descriptor) =>
     descriptor.endsWith('*') ? type.startsWith(descriptor.slice(0, -1)) : type === descriptor,

@@ -1,12 +1,12 @@
-// A step's effects on its environment, read from XState's list of executable actions and normalised to one shape:
-// `{ type, params }` with plain ids instead of actors.
+// The effects of a step on its environment, read from XState's list of executable actions and normalised to one shape:
+// `{ type, params }`, with plain ids instead of actors.
 
 import type { AnyActorRef, AnyEventObject, AnyMachineSnapshot } from 'xstate';
 import { propertiesOf } from '../../values/json.ts';
 import { ConfigurationError } from '../../values/errors.ts';
 import type { Effect } from './types.ts';
 
-/** An action in XState's list. The `params` of XState's own actions are internal; tests pin their form. */
+/** An action in XState's list. The `params` of XState's own actions are internal. Tests check their form. */
 export interface ListedAction {
   readonly type: string;
   readonly params: unknown;
@@ -27,7 +27,7 @@ interface SendParams {
 }
 
 /**
- * Returns a step's effects, in order.
+ * Returns the effects of a step, in order.
  * @param before the snapshot before the step, if any
  * @param self the actor that made the step.
  */
@@ -45,7 +45,7 @@ export function effectsOf(
     effects.push(effect);
     if (type === 'xstate.spawnChild') announced.add((effect.params as { id: string }).id);
   }
-  // `assign(({ spawn }) => …)` creates an actor without listing an action for it.
+  // `assign(({ spawn }) => …)` creates an actor but lists no action for it.
   if (after.children !== before?.children) {
     for (const [id, child] of Object.entries(after.children as Record<string, AnyActorRef>)) {
       const isNew = child !== undefined && child !== before?.children[id];

@@ -1,25 +1,26 @@
-// Explores every reachable world, in breadth-first order. So the first path found to a world is a shortest one.
+// Explores every reachable world in breadth-first order. The first path that leads to a world is therefore a shortest
+// one.
 //
 // Owns:     the graph: the worlds, the edges between them, and the first path to each world.
-// Does not: judge; it reports each finding once to a watcher.
+// Does not: judge. It reports each finding once to a watcher.
 
 import { CapacityError, ConfigurationError } from '../../values/errors.ts';
 import type { Move } from './pure-actor.ts';
 import type { Happening, SystemModel } from './system-model.ts';
 import type { Choice, WorldNode } from './world-node.ts';
 
-/** A transition between two worlds, given by their indexes. */
+/** A transition between two worlds, which are given by their indexes. */
 export interface Edge {
   readonly from: number;
   readonly choice: Choice;
   readonly to: number;
 }
 
-/** Receives an exploration's findings. A world is expanded before any deeper world. */
+/** Receives the findings of an exploration. A world is expanded before any world that is deeper. */
 export interface Watcher {
   /** A new world was found. */
   discovered(index: number, world: WorldNode): void;
-  /** Reports the events at the end of a path, in order; `path` returns that path. */
+  /** Reports the events at the end of a path, in order. `path` returns that path. */
   happened(path: () => readonly Choice[], happenings: readonly Happening[]): void;
   /** An environment event that its actor does not handle. */
   missed(index: number, world: WorldNode, choice: Choice, move: Move): void;
@@ -30,9 +31,9 @@ export interface Watcher {
 export class Graph {
   readonly worlds: WorldNode[] = [];
   readonly edges: Edge[] = [];
-  /** The number of steps to the most distant world. */
+  /** The number of steps to the world that is furthest from the start. */
   depth = 0;
-  /** The edge through which each world was first found; none for the initial world. */
+  /** The edge through which each world was first found, or none for the initial world. */
   readonly #found: (Edge | undefined)[] = [];
 
   add(world: WorldNode, found: Edge | undefined): void {
@@ -57,12 +58,12 @@ export class Graph {
     return path.toReversed();
   }
 
-  /** Tells whether its target was first found through this edge. */
+  /** Returns whether the target of this edge was first found through it. */
   isFirst(edge: Edge): boolean {
     return this.#found[edge.to] === edge;
   }
 
-  /** Returns the indexes of the worlds from which none of `goals` is reachable, those nearest to the start first. */
+  /** Returns the indexes of the worlds from which none of `goals` is reachable, nearest to the start first. */
   cannotReach(goals: readonly number[]): readonly number[] {
     const sources: number[][] = this.worlds.map(() => []);
     for (const { from, to } of this.edges) sources[to]?.push(from);
@@ -81,7 +82,7 @@ export class Graph {
 }
 
 /**
- * Explores the system into an empty graph.
+ * Explores the system and adds what it finds to an empty graph.
  * @throws {CapacityError} STATE_LIMIT if there are more worlds than `limit`
  */
 export function explore(

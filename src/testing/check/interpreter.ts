@@ -1,9 +1,9 @@
-// The harness of `replay` for XState's own interpreter: it runs live actors, reads their effects from the inspector,
-// and converts these to messages with the check's route.
+// The harness of `replay` for XState's own interpreter. It runs live actors, reads their effects from the inspector,
+// and uses the check's route to convert these to messages.
 //
 // Invariants
-//   INTERPRETER-1. Messages are delivered in the check's order. `sync`: in sending order, before the step ends.
-//       `async`: when the path delivers them.
+//   INTERPRETER-1. Messages are delivered in the order of the check. `sync`: in the order in which they are sent,
+//       before the step ends. `async`: when the path delivers them.
 //   INTERPRETER-2. Timers fire when the path fires them, and only if the live actor has armed them.
 
 import {
@@ -38,20 +38,21 @@ type CreateActor<M extends Machines> = (
   options: { readonly clock: SimulatedClock; readonly input: InputFrom<M[keyof M]> },
 ) => AnyActor;
 
-/** The options of `interpreter`. */
+/** The options for `interpreter`. */
 export interface InterpreterOptions<M extends Machines = Machines> {
   /**
-   * Creates an actor without starting it, for example the machine with its real implementations. Its actions have real
-   * effects; the check's `route` still creates the system's messages.
-   * @defaultValue the checked machine, whose invoked actors do nothing
+   * Creates an actor without starting it, for example an actor of the machine with its real implementations. The
+   * actor's actions have real effects, but the check's `route` still creates the messages of the system.
+   * @defaultValue an actor of the checked machine, whose invoked actors do nothing
    */
   readonly create?: CreateActor<M>;
   /**
-   * Causes an environment event in the real system, for example a completion that only the invoked actor can send.
+   * Makes an environment event happen in the real system, for example a completion that only the invoked actor can
+   * send.
    * @defaultValue the event is sent to the actor
    */
   readonly send?: (actor: AnyActor, step: Step) => void | Promise<void>;
-  /** Awaited after each step, for implementations that settle later. @defaultValue nothing */
+  /** Awaited after every step, for implementations that settle later. @defaultValue nothing */
   readonly settle?: () => Promise<void>;
 }
 
@@ -62,8 +63,8 @@ const optionsSchema = z.strictObject({
 } satisfies ChecksOf<InterpreterOptions>);
 
 /**
- * Runs a check's machines as XState actors.
- * @throws {ConfigurationError} `INVALID_ARGUMENT` if no check returned the report; `INVALID_OPTION`.
+ * Runs the machines of a check as XState actors.
+ * @throws {ConfigurationError} `INVALID_ARGUMENT` if the report does not come from a check; `INVALID_OPTION`.
  */
 export function interpreter<M extends Machines, G>(
   report: CheckReport<M, G>,
@@ -95,14 +96,14 @@ type RunOptions = InterpreterOptions & { readonly create: CreateActor<Machines> 
 async function interpretedRun(system: AnySystem, options: RunOptions): Promise<ReplayRun> {
   const live = new Map<string, AnyActor>();
   const inFlight: Message[] = [];
-  /** The actors' effects that have not become messages yet. */
+  /** The effects of the actors that have not become messages yet. */
   const actions: {
     readonly from: string;
     readonly actor: AnyActor;
     readonly action: ListedAction;
   }[] = [];
 
-  /** Converts the effects since the last call to messages. */
+  /** Converts the effects that have occurred since the last call to messages. */
   function post(): void {
     for (const { from, actor, action } of actions.splice(0)) {
       const snapshot = actor.getSnapshot() as AnyMachineSnapshot;
@@ -110,7 +111,7 @@ async function interpretedRun(system: AnySystem, options: RunOptions): Promise<R
       if (effect === undefined) continue;
       const { to, event, delayMs } = (effect.params ?? {}) as Delivery & { delayMs?: number };
       if (effect.type === 'xstate.sendTo' && live.has(to)) {
-        // A message to the actor itself is really sent; the other actors are placeholders in its system.
+        // A message to the actor itself is really sent, while the other actors in its system are placeholders.
         if (to !== from && delayMs === undefined) inFlight.push({ from, to, event });
         continue;
       }
@@ -129,7 +130,7 @@ async function interpretedRun(system: AnySystem, options: RunOptions): Promise<R
     return (Array.isArray(routed) ? routed : [routed]) as readonly Delivery[];
   }
 
-  /** Waits until the step ends; in a `sync` system this includes all deliveries that it causes. */
+  /** Waits until the step ends. In a `sync` system, this includes all deliveries that the step causes. */
   async function rest(): Promise<void> {
     for (;;) {
       await options.settle?.();
@@ -140,7 +141,7 @@ async function interpretedRun(system: AnySystem, options: RunOptions): Promise<R
     }
   }
 
-  /** Delivers the first message of a channel, which must be the message that the model expects there. */
+  /** Delivers the first message of a channel. It must be the message that the model expects there. */
   function deliver({ actor, from, event, kind }: Step): void {
     const index = inFlight.findIndex((message) => message.from === from && message.to === actor);
     const message = inFlight[index];
@@ -196,12 +197,12 @@ function noActor(id: string): ConfigurationError {
 }
 
 function sendTo(actor: AnyActor, { event }: Pick<Step, 'event'>): void {
-  // An actor that has ended would only log a warning.
+  // An ended actor would only log a warning.
   const { status } = actor.getSnapshot() as AnyMachineSnapshot;
   if (status === 'active') actor.send(event);
 }
 
-/** Fires an armed timer now, even if others are due first, because the model has no clock either. */
+/** Fires an armed timer now, even if others are due first, because the model has no clock. */
 function fire(actor: AnyActor, { event }: Step): void {
   const armed = Object.values(actor.system.getSnapshot()._scheduledEvents).find(
     (scheduled) =>

@@ -1,32 +1,32 @@
-// An actor's pending work that its snapshot does not contain, read from the effects of its steps: armed delayed events,
-// and running invoked or spawned actors.
+// The pending work of an actor that its snapshot does not contain: armed delayed events, and running invoked or spawned
+// actors. It is read from the effects of the actor's steps.
 
 import type { AnyEventObject } from 'xstate';
 import type { Effect } from './types.ts';
 
-/** A machine's delayed event to itself that has not fired. */
+/** An event that the machine sends itself with a delay and that has not fired yet. */
 export interface Timer {
-  /** The id that the machine uses to cancel it. */
+  /** The id with which the machine cancels it. */
   readonly id: string | undefined;
   readonly event: AnyEventObject;
 }
 
 export interface Pending {
   readonly timers: readonly Timer[];
-  /** The ids of the invoked and spawned actors that have neither completed nor been stopped. */
+  /** The ids of the invoked and spawned actors that have not completed and have not been stopped. */
   readonly running: readonly string[];
 }
 
 export const nothingPending: Pending = { timers: [], running: [] };
 
-/** The params of the relevant effects; an effect's type decides which ones are present. */
+/** The params of the relevant effects. The type of an effect determines which of them are present. */
 interface EffectParams {
   readonly id?: string;
   readonly to?: string;
   readonly event: AnyEventObject;
 }
 
-/** Returns the pending work after a step of the actor `self` that handled an event of this type. */
+/** Returns the pending work of the actor `self` after a step that handled an event of this type. */
 export function pendingAfter(
   before: Pending,
   eventType: string,

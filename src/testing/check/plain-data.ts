@@ -1,22 +1,22 @@
-// Contexts, events and history variables as text: to distinguish two of them (`canonical`), and to print one in a trace
-// (`show`).
+// Contexts, events and history variables as text. `canonical` distinguishes two of them, and `show` prints one in a
+// trace.
 //
 // Invariants
-//   PLAIN-DATA-1. `canonical` returns the same text exactly for equal data. The order of object keys and of Set and Map
-//       members does not matter, and neither does a key whose value is undefined.
+//   PLAIN-DATA-1. `canonical` returns the same text if and only if the data is equal. The order of object keys and of
+//       the members of a Set or Map does not matter, nor does a key whose value is undefined.
 //   PLAIN-DATA-2. A value that its data does not identify (a function, a promise, an instance with private state) is
-//       refused with a ConfigurationError that names its path.
+//       refused with a ConfigurationError that contains the value's path.
 
 import { shown } from '../../values/plain-checks.ts';
 import { ConfigurationError } from '../../values/errors.ts';
 
-/** Deeper than any sensible context; a deeper value is treated as a cycle. */
+/** This is deeper than any sensible context. A deeper value is treated as a cycle. */
 const maxDepth = 64;
 
 /**
- * Returns a text that distinguishes a value from others.
- * @param whose names the value's origin in the error, as in `the context of "door"`.
- * @throws {ConfigurationError} NOT_PLAIN_DATA if the value is more than plain data
+ * Returns a text that distinguishes a value from all others.
+ * @param whose names the origin of the value in the error, for example `the context of "door"`.
+ * @throws {ConfigurationError} NOT_PLAIN_DATA if the value is not plain data
  */
 export function canonical(value: unknown, whose: string): string {
   if (typeof value === 'string') return JSON.stringify(value);
@@ -94,7 +94,7 @@ function writeInstance(value: object, path: string[], whose: string): string {
   throw notPlain(`an instance of ${value.constructor.name}`, path, whose);
 }
 
-/** Tells whether this is a plain object of this or another realm, such as a test runner's. */
+/** Returns whether this is a plain object of this realm or another one, such as that of a test runner. */
 function isPlainObject(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === null || Object.getPrototypeOf(prototype) === null;
@@ -115,7 +115,7 @@ function notPlain(what: string, path: readonly string[], whose: string): Configu
 
 const plainName = /^[A-Za-z_$][\w$]*$/;
 
-/** Formats a value as a person would type it, truncated to `maxLength` characters. */
+/** Formats a value as a person would type it. The text is truncated to `maxLength` characters. */
 export function show(value: unknown, maxLength = 240): string {
   let text: string;
   try {
@@ -151,7 +151,7 @@ function display(value: unknown, depth: number): string {
   return `{${members.join(', ')}}`;
 }
 
-/** Formats a state value as a path: `waiting.queued`, `{ear: silent, mouth: idle}`. */
+/** Formats the value of a state as a path: `waiting.queued`, `{ear: silent, mouth: idle}`. */
 export function showValue(value: unknown): string {
   if (typeof value === 'string') return value;
   if (typeof value !== 'object' || value === null) return String(value);

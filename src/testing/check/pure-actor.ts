@@ -1,20 +1,21 @@
-// One machine as a function: state and event in, state and effects out. It uses XState's own `machine.transition` with
-// one inert scope for all steps, because the exported `transition()` creates an actor for each call and runs the
-// context factory again.
+// One machine as a function that takes a state and an event and returns a state and effects. It uses XState's own
+// `machine.transition` with one inert scope for all steps, because the exported `transition()` creates an actor for
+// each call and runs the context factory again.
 //
-// Owns:     the reached states of its actor, each once, and the steps between them.
+// Owns:     the states that its actor has reached, each only once, and the steps between them.
 // Does not: know other actors, messages or properties.
 //
 // Invariants
-//   PURE-ACTOR-1. Nothing is executed: actions are listed, and invoked actors are never started.
+//   PURE-ACTOR-1. Nothing is executed: actions are only listed, and invoked actors are never started.
 //   PURE-ACTOR-2. Each state is represented by one object (`ActorState`), so that `===` compares states. Each step is
-//       computed once: a machine is pure, so the same event has the same result.
-//   PURE-ACTOR-3. An actor that has ended handles no event, like the real one. (`wouldLeave` returns the states that
-//       the pure transition would have left.)
+//       computed once, because a machine is pure and the same event always has the same result.
+//   PURE-ACTOR-3. An actor that has ended handles no event, just like a real actor. (`wouldLeave` returns the final
+//       states that the pure transition would leave.)
 //   PURE-ACTOR-4. Delayed events (`after`, `raise` and `sendTo` self with a delay) are armed and cancelled as in the
-//       interpreter, and fire once. An event that a machine sends itself without a delay is handled within the step.
+//       interpreter and fire once. An event that a machine sends to itself without a delay is handled within the same
+//       step.
 //   PURE-ACTOR-5. An invoked or spawned actor completes (`xstate.done.actor.<id>`, `xstate.error.actor.<id>`) at most
-//       once, while it runs.
+//       once, and only while it is running.
 
 import type {
   AnyActorRef,
@@ -30,21 +31,21 @@ import { completedBy, nothingPending, pendingAfter, type Pending, type Timer } f
 import { canonical } from './plain-data.ts';
 import type { ActorDefinition, Delivery, Effect, Outcome } from './types.ts';
 
-/** A state of one actor. Two states are equal exactly if they are the same object. */
+/** A state of one actor. Two states are equal if and only if they are the same object. */
 export interface ActorState extends Pending {
   readonly snapshot: AnyMachineSnapshot;
   /** Identifies this state by the actor's `key`. */
   readonly keyNumber: number;
-  /** The part of a key that is always included: status, armed timers and running actors. */
+  /** The part of the key that is always included: the status, the armed timers and the running actors. */
   readonly life: string;
 }
 
-/** An actor's reaction to an event. */
+/** How an actor reacts to an event. */
 export interface Move {
   readonly outcome: Outcome;
   readonly next: ActorState;
   readonly effects: readonly Effect[];
-  /** The thrown value, if the outcome is `threw`. */
+  /** The value that was thrown, if the outcome is `threw`. */
   readonly cause?: unknown;
 }
 
@@ -75,7 +76,7 @@ export class PureActor {
     this.#timers = options.timers;
   }
 
-  /** Tells whether the machine's root has a final state; a machine without one runs forever. */
+  /** Returns whether the machine's root has a final state. A machine without one runs forever. */
   get canEnd(): boolean {
     return canEnd(this.#machine.root);
   }
@@ -120,13 +121,13 @@ export class PureActor {
     return this.#moveTo(snapshot, nothingPending, 'xstate.init', effects);
   }
 
-  /** Tells whether the event is possible: an actor that is not running cannot complete. */
+  /** Returns whether the event is possible: an actor that is not running cannot complete. */
   isPossible({ running }: ActorState, { type }: AnyEventObject): boolean {
     const id = completedBy(type);
     return id === undefined || running.includes(id);
   }
 
-  /** Returns the step from `state` on `event`, whose canonical text is `eventKey`. */
+  /** Returns the step that `event` causes in `state`. `eventKey` is the canonical text of the event. */
   take(state: ActorState, event: AnyEventObject, eventKey: string): Move {
     let moves = this.#moves.get(state);
     if (moves === undefined) this.#moves.set(state, (moves = new Map<string, Move>()));
@@ -138,12 +139,12 @@ export class PureActor {
     return move;
   }
 
-  /** Returns the state after `timer` has fired, before the actor handles its event. */
+  /** Returns the state after `timer` has fired but before the actor handles the timer's event. */
   withoutTimer({ snapshot, timers, running }: ActorState, timer: Timer): ActorState {
     return this.#stateOf(snapshot, { timers: timers.filter((armed) => armed !== timer), running });
   }
 
-  /** Yields the reached final states that the pure transition would still leave, each with such an event. */
+  /** Yields the reached final states that the pure transition would still leave, each with an event that leaves it. */
   *wouldLeave(): Iterable<{ readonly state: ActorState; readonly event: AnyEventObject }> {
     for (const state of this.#states.values()) {
       if (state.snapshot.status !== 'done') continue;
@@ -200,7 +201,7 @@ export class PureActor {
     return { outcome: 'taken', next: this.#stateOf(snapshot, pending), effects };
   }
 
-  /** Handles the events in `mail`, and those that the machine sends itself during the steps. */
+  /** Handles the events in `mail` and those that the machine sends to itself in the process. */
   #takeMail(
     from: AnyMachineSnapshot,
     effects: Effect[],
@@ -218,7 +219,7 @@ export class PureActor {
     return snapshot;
   }
 
-  /** Computes a step, and adds its effects to `effects` and the events that the machine sends itself to `mail`. */
+  /** Computes a step. Adds its effects to `effects`, and the events that the machine sends to itself to `mail`. */
   #listing<Before extends AnyMachineSnapshot | undefined>(
     before: Before,
     effects: Effect[],
@@ -239,14 +240,14 @@ export class PureActor {
     return after;
   }
 
-  /** Returns the object that represents this state, creating it when the state is first reached. */
+  /** Returns the object that represents this state. Creates it when the state is first reached. */
   #stateOf(snapshot: AnyMachineSnapshot, { timers, running }: Pending): ActorState {
     const whose = `the snapshot of "${this.id}"`;
     const { key } = this.#definition;
     const armed = timers.map(({ id, event }) => id ?? canonical(event, whose)).toSorted();
     const life = `${snapshot.status}(${armed.join()};${running.toSorted().join()})`;
-    // States are distinguished by all their data even if a `key` merges worlds: otherwise, a state with the same key
-    // but other numbers could stand in for it.
+    // States are distinguished by all their data even if a `key` merges worlds. Otherwise, a state could be replaced by
+    // another one that has the same key but different numbers.
     const exact = exactKey(snapshot, whose, key !== undefined);
     const chosen = key === undefined ? exact : canonical(key(snapshot), `the key of "${this.id}"`);
     const name = `${life} ${exact ?? chosen}`;
@@ -268,7 +269,7 @@ function canEnd(node: AnyStateNode): boolean {
     : states.some(({ type }) => type === 'final');
 }
 
-/** Returns all of a snapshot's data as text; undefined if it is not plain data and `lenient` is set. */
+/** Returns all data of a snapshot as text, or undefined if the snapshot is not plain data and `lenient` is set. */
 function exactKey(
   snapshot: AnyMachineSnapshot,
   whose: string,
@@ -283,7 +284,8 @@ function exactKey(
 }
 
 /**
- * Returns the data that distinguishes two snapshots, in addition to status and timers. Also accepts a persisted snapshot.
+ * Returns the data that distinguishes two snapshots in addition to their status and timers. Also accepts a persisted
+ * snapshot.
  */
 export function snapshotData(snapshot: AnyMachineSnapshot): unknown {
   const history: Record<string, unknown> = {};
@@ -294,7 +296,7 @@ export function snapshotData(snapshot: AnyMachineSnapshot): unknown {
   return [snapshot.value, snapshot.context, children, history];
 }
 
-/** Tells how the pure machine would react to the event in this state. */
+/** Returns how the pure machine would react to the event in this state. */
 function answerTo(
   machine: AnyStateMachine,
   snapshot: AnyMachineSnapshot,

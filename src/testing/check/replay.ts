@@ -1,5 +1,5 @@
-// Repeats checked paths on the real system, comparing states after each step. The model uses the pure transition; the
-// replay shows that the running system behaves like the model.
+// Repeats checked paths on the real system and compares the states after each step. The model uses the pure transition.
+// The replay shows that the running system behaves in the same way.
 
 import { z } from 'zod';
 import { anObject, check, type ChecksOf } from '../../values/checks.ts';
@@ -19,7 +19,7 @@ export interface ReplayOptions {
   readonly harness?: ReplayHarness;
   /** The paths to replay. @defaultValue `report.paths()`: every transition at least once */
   readonly paths?: Iterable<Path>;
-  /** `throw` a ViolationError at the first difference, or `collect` them. @defaultValue 'throw' */
+  /** Whether to `throw` a ViolationError at the first difference or `collect` all differences. @defaultValue 'throw' */
   readonly onViolation?: 'throw' | 'collect';
 }
 
@@ -33,23 +33,23 @@ const optionsSchema = z.strictObject({
   onViolation: z.enum(['throw', 'collect']).optional(),
 } satisfies ChecksOf<ReplayOptions>);
 
-/** The result of a replay. */
+/** The result of `replay`. */
 export interface ReplayReport {
   /** The number of replayed paths. */
   readonly paths: number;
   /** The number of replayed steps. */
   readonly steps: number;
-  /** The number of paths that were not fully replayed, because a step was `impossible`. */
+  /** The number of paths that were not fully replayed because a step was `impossible`. */
   readonly skipped: number;
-  /** The real system's differences from the model; empty unless `onViolation: 'collect'`. */
+  /** The differences between the real system and the model. Empty unless `onViolation: 'collect'`. */
   readonly violations: readonly Violation[];
 }
 
 /**
- * Replays paths of a checked state space. After each step, each actor must have the same status and key (by default:
- * value, context, invoked actors) as in the model.
- * @throws {ViolationError} if the real system behaves differently; see `onViolation`.
- * @throws {ConfigurationError} `INVALID_ARGUMENT` if no check returned the report; `INVALID_OPTION`.
+ * Replays the paths of a checked state space. After each step, each actor must have the same status and the same key
+ * (by default: value, context and invoked actors) as in the model.
+ * @throws {ViolationError} if the real system behaves differently (see `onViolation`).
+ * @throws {ConfigurationError} `INVALID_ARGUMENT` if the report does not come from a check; `INVALID_OPTION`.
  */
 export async function replay<M extends Machines, G>(
   report: CheckReport<M, G>,
@@ -112,7 +112,7 @@ async function follow(
   }
 }
 
-/** Compares snapshots by status and key, and caches each snapshot's text. */
+/** Compares snapshots by status and key, and caches the text of each snapshot. */
 class Comparer {
   readonly #system: AnySystem;
   readonly #texts = new WeakMap<object, string>();
@@ -121,7 +121,7 @@ class Comparer {
     this.#system = system;
   }
 
-  /** Describes the difference, if there is one. */
+  /** Describes the difference, if any. */
   difference(id: string, expected: SnapshotLike, real: SnapshotLike): string | undefined {
     if (this.#text(id, expected) === this.#text(id, real)) return undefined;
     return `"${id}" is ${describe(real)}, the model says ${describe(expected)}.`;

@@ -1,4 +1,4 @@
-// The result of a check: the counts, the violations, and the paths for a replay.
+// The result of a check: the counts, the violations and the paths for a replay.
 
 import { z } from 'zod';
 import { check } from '../../values/checks.ts';
@@ -11,13 +11,13 @@ import type { Checks, Untaken } from './checks.ts';
 import type { Violation } from './violation.ts';
 import type { Choice } from './world-node.ts';
 
-/** A shortest path that ends with a transition, and that transition. */
+/** A shortest path that ends with a transition, together with that transition. */
 export interface Path {
-  /** The choices, in order. */
+  /** The choices on the path, in order. */
   readonly choices: readonly Choice[];
 }
 
-/** The result of `checkMachine` and `checkSystem`. `M` and `G` are as in the check. */
+/** The result of `checkMachine` and `checkSystem`. `M` and `G` are the same as in the check. */
 export class CheckReport<M extends Machines = Machines, G = unknown> {
   /** The check's name. */
   readonly name: string;
@@ -25,19 +25,19 @@ export class CheckReport<M extends Machines = Machines, G = unknown> {
   readonly ok: boolean;
   /** The number of different reachable states. */
   readonly states: number;
-  /** The number of transitions; some lead back to the state where they start. */
+  /** The number of transitions. Some lead back to the state that they start from. */
   readonly transitions: number;
-  /** The number of steps to the most distant state. */
+  /** The number of steps to the state that is furthest from the start. */
   readonly depth: number;
-  /** The number of states that are ends. */
+  /** The number of states that count as ends. */
   readonly ends: number;
   /** The number of different states per actor. */
   readonly statesOf: Readonly<Record<keyof M & string, number>>;
-  /** Messages delivered to an actor that did not handle them. */
+  /** Messages that were delivered to an actor that did not handle them. */
   readonly untaken: readonly Untaken[];
-  /** The first violation of each property; empty unless `onViolation: 'collect'`. */
+  /** The first violation of each property. Empty unless `onViolation: 'collect'`. */
   readonly violations: readonly Violation[];
-  /** The limit that ended the check before it had visited every state; null if it visited all. */
+  /** The limit that stopped the check before it had visited every state, or null if it visited all of them. */
   readonly limitReached: CapacityError | null;
   /** The checked system, for `replay`. @internal */
   readonly checked: { readonly system: AnySystem; readonly model: SystemModel };
@@ -70,7 +70,7 @@ export class CheckReport<M extends Machines = Machines, G = unknown> {
     this.#graph = graph;
   }
 
-  /** The graph stores the worlds without this system's types. */
+  /** The graph stores the worlds without the types of this system. */
   get #worlds(): readonly World<M, G>[] {
     return this.#graph.worlds as unknown as readonly World<M, G>[];
   }
@@ -80,15 +80,15 @@ export class CheckReport<M extends Machines = Machines, G = unknown> {
     yield* this.#worlds;
   }
 
-  /** Returns a shortest trace to a state that `wanted` accepts, if there is one. */
+  /** Returns a shortest trace to a state that `wanted` accepts, if such a state exists. */
   traceTo(wanted: (world: World<M, G>) => boolean): Trace | undefined {
     const index = this.#worlds.findIndex((world) => wanted(world));
     return index < 0 ? undefined : retrace(this.checked.model, this.#graph.pathTo(index));
   }
 
   /**
-   * Shortest paths that together cover every transition at least once: one for each transition that is not part of
-   * another path.
+   * Returns shortest paths that together cover every transition at least once: one path for each transition that is not
+   * part of another path.
    */
   *paths(): IterableIterator<Path> {
     const withSuccessor = new Set(this.#graph.edges.map((edge) => edge.from));

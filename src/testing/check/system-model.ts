@@ -1,12 +1,13 @@
-// A system of machines as a function: for a world, it returns the possible choices and the world after each choice. It
-// does not know the explored graph. Equal values are interned, so that worlds share their common parts and can be
-// compared with `===` and small numbers.
+// A system of machines as a function. For a world, it returns the possible choices, and the world that each choice
+// leads to. It does not know the graph that is explored. Equal values are interned, so that worlds share their common
+// parts and can be compared with `===` and small numbers.
 //
 // Invariants
 //   SYSTEM-MODEL-1. `sync`: a step and all deliveries that it causes, in sending order, form one transition.
-//   SYSTEM-MODEL-2. `async`: each channel (sender, receiver) preserves order; channels do not wait for each other. The
-//       relative order of packets in different channels does not distinguish worlds.
-//   SYSTEM-MODEL-3. The environment and timers act only while fewer than `maxInFlight` packets are in flight; a
+//   SYSTEM-MODEL-2. `async`: each channel (sender, receiver) preserves the order of its messages, and channels do not
+//       wait for each other. Two worlds that differ only in the relative order of packets in different channels are the
+//       same world.
+//   SYSTEM-MODEL-3. The environment and timers act only while fewer than `maxInFlight` packets are in flight, but a
 //       delivery is always possible.
 
 import type { AnyEventObject } from 'xstate';
@@ -18,19 +19,19 @@ import type { Effect, Machines, Message, Step, StepKind, SystemCheck } from './t
 import { WorldNode, type Choice, type Packet, type GhostCell } from './world-node.ts';
 import type { Timer } from './pending.ts';
 
-/** A system of any machines. */
+/** A system of arbitrary machines. */
 export type AnySystem = SystemCheck<Machines, unknown>;
 
-/** One event that an actor handled: a transition of a `sync` system consists of several. */
+/** One event that an actor handled. A transition of a `sync` system consists of several. */
 export interface Happening {
   readonly step: Step;
   readonly before: WorldNode;
   readonly after: WorldNode;
-  /** The thrown value, if the outcome is `threw`. Nothing follows it. */
+  /** The value that was thrown, if the outcome is `threw`. Nothing follows it. */
   readonly cause?: unknown;
 }
 
-/** The maximum number of deliveries after one `sync` step; a system that needs more never settles. */
+/** The maximum number of deliveries after one `sync` step. A system that needs more never settles. */
 const maxDeliveries = 10_000;
 
 export class SystemModel {
@@ -53,7 +54,7 @@ export class SystemModel {
     );
   }
 
-  /** Returns all actors' first steps, and in a `sync` system also the deliveries that they cause. */
+  /** Returns the first steps of all actors. In a `sync` system, these include the deliveries that they cause. */
   start(): readonly Happening[] {
     const moves = this.actors.map((actor) => actor.begin());
     const states = moves.map((move) => move.next);
@@ -70,8 +71,8 @@ export class SystemModel {
   }
 
   /**
-   * Returns the possible choices. An environment event that its actor does not handle is not a choice; it is passed to
-   * `missed`.
+   * Returns the possible choices. An environment event that its actor does not handle is not a choice and is passed to
+   * `missed` instead.
    */
   choices(world: WorldNode, missed: (choice: Choice, move: Move) => void): readonly Choice[] {
     const choices: Choice[] = [];
@@ -103,20 +104,20 @@ export class SystemModel {
     return choices;
   }
 
-  /** Applies a choice, with all deliveries that follow from it in a `sync` system. */
+  /** Applies a choice and, in a `sync` system, all deliveries that follow from it. */
   apply(world: WorldNode, choice: Choice): readonly Happening[] {
     const first = this.#take(world, choice);
     return this.#system.mode === 'sync' ? this.#settled([first]) : [first];
   }
 
-  /** The step of an event that its actor did not handle. */
+  /** The step for an event that its actor did not handle. */
   missedStep(choice: Choice, move: Move): Step {
     const actor = this.ids[choice.actor] ?? '';
     const { kind, event } = choice;
     return { actor, event, kind, outcome: move.outcome, effects: [], sent: [] };
   }
 
-  /** Returns the key that distinguishes a world from others. */
+  /** Returns the key that distinguishes a world from all others. */
   keyOf(world: WorldNode): string {
     const { key } = this.#system;
     let name = '';
@@ -268,7 +269,7 @@ export class SystemModel {
   }
 }
 
-/** Appends packets to their channels; the list stays ordered by channel. */
+/** Appends packets to their channels. The list stays ordered by channel. */
 function insert(inFlight: readonly Packet[], sent: readonly Packet[]): readonly Packet[] {
   return [...inFlight, ...sent].toSorted((a, b) => a.channel - b.channel);
 }
@@ -308,7 +309,7 @@ export class Pool {
     }));
   }
 
-  /** Returns the packet as it remains in its channel after its first delivery. */
+  /** Returns the packet that remains in its channel after the first delivery. */
   repeated({ sender, receiver, event }: Packet): Packet {
     return this.packet(sender, receiver, event, true);
   }
@@ -360,7 +361,7 @@ function aboutPacket(packet: Packet): Omit<Choice, 'kind'> {
   return { actor: receiver, event, eventKey, packet };
 }
 
-/** Returns the value with this name, creating it with a number on first use. */
+/** Returns the value with this name. Creates it with a number on first use. */
 function made<T>(values: Map<string, T>, name: string, make: (number: number) => T): T {
   let value = values.get(name);
   if (value === undefined) values.set(name, (value = make(values.size)));

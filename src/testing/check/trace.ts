@@ -1,11 +1,11 @@
-// The steps from the start to a state, as data and text.
+// The steps from the start to a state, as data and as text.
 
 import { show, showValue } from './plain-data.ts';
 import type { Happening, SystemModel } from './system-model.ts';
 import type { Effect, Machines, Message, Step, World } from './types.ts';
 import type { Choice, WorldNode } from './world-node.ts';
 
-/** One step of a trace and the world after it. */
+/** One step of a trace, and the world after the step. */
 export interface TraceStep {
   /** The step. */
   readonly step: Step;
@@ -24,7 +24,7 @@ export class Trace {
     this.steps = happenings.map(({ step, after }) => ({ step, world: after }));
   }
 
-  /** The number of handled events, without the start. */
+  /** The number of handled events, not counting the start. */
   get length(): number {
     return this.steps.filter(({ step }) => step.kind !== 'start').length;
   }
@@ -59,7 +59,7 @@ function linesOf({ step, before, after }: Happening, count: number): readonly st
 
 /**
  * Repeats a path from the start.
- * @param length keeps only the first `length` events of the last choice
+ * @param length If set, only the first `length` events of the last choice are kept.
  */
 export function retrace(model: SystemModel, path: readonly Choice[], length?: number): Trace {
   const started = model.start();
@@ -75,7 +75,7 @@ export function retrace(model: SystemModel, path: readonly Choice[], length?: nu
   return new Trace([...legs.flat(), ...last.slice(0, length)]);
 }
 
-/** Returns a text such as `door ← open {by: 'Ann'}`, including the sender. */
+/** Returns a text such as `door ← open {by: 'Ann'}`, which includes the sender. */
 export function headline({ actor, event, kind, from, outcome }: Step): string {
   const origin = { environment: '', timer: ' (timer)', message: ` from ${from ?? ''}`, start: '' };
   const source = kind === 'repeat' ? ` from ${from ?? ''} (a first time)` : origin[kind];
@@ -86,7 +86,7 @@ function eventText({ type, ...payload }: { readonly type: string }): string {
   return Object.keys(payload).length === 0 ? type : `${type} ${show(payload)}`;
 }
 
-/** Formats an effect for a trace; returns nothing for timers and for effects that became messages. */
+/** Formats an effect for a trace. Returns nothing for timers and for effects that have become messages. */
 function effectText({ type, params }: Effect, becameMessages: boolean): readonly string[] {
   const { id, event } = (params ?? {}) as {
     readonly id?: string;

@@ -1,11 +1,11 @@
-// A violation that the checker found, and the shortest trace to it.
+// A violation that the checker has found, and the shortest trace to it.
 
 import { z } from 'zod';
 import { check } from '../../values/checks.ts';
 import { OffstageError } from '../../values/errors.ts';
 import type { Trace } from './trace.ts';
 
-/** The kind of the violated property. */
+/** The kind of property that was violated. */
 export type ViolationKind =
   | 'invariant'
   | 'step'
@@ -23,11 +23,11 @@ export type ViolationKind =
 export class Violation {
   /** The violation's kind. */
   readonly kind: ViolationKind;
-  /** The property's name, as given in the check. */
+  /** The name of the property, as given in the check. */
   readonly property: string;
   /** The reason, in one sentence. */
   readonly reason: string;
-  /** A shortest path to the violation. Empty if no path leads there, as for an unreachable state. */
+  /** A shortest path to the violation. Empty if no path leads there, for example for an unreachable state. */
   readonly trace: Trace;
   readonly cause: unknown;
 
@@ -45,7 +45,7 @@ export class Violation {
     this.cause = cause;
   }
 
-  /** Returns the violation as text, including its trace. */
+  /** Returns the violation and its trace as text. */
   toString(): string {
     const path = this.trace.steps.length === 0 ? '' : `\n${this.trace.toString()}`;
     const steps = this.trace.length === 1 ? '1 step' : `${this.trace.length} steps`;
@@ -62,7 +62,7 @@ const argumentsSchema = z.tuple([
   ),
 ]);
 
-/** Thrown for the first violation; its message contains the whole trace. */
+/** Thrown for the first violation. The message contains the whole trace. */
 export class ViolationError extends OffstageError {
   declare readonly violation: Violation;
 
@@ -75,7 +75,7 @@ export class ViolationError extends OffstageError {
       'INVALID_ARGUMENT',
     );
     super('PROPERTY_VIOLATED', `${name}: ${violation.toString()}`, { cause: violation.cause });
-    // Not enumerable, so that a printed error shows its message instead of each world in the trace.
+    // Not enumerable, so that printing the error shows its message instead of each world in the trace.
     Object.defineProperty(this, 'violation', { value: violation });
   }
 }

@@ -1,5 +1,5 @@
-// One state of a whole system, as the explorer stores it: each actor's state, the packets in flight and the ghost. All
-// parts are interned and shared.
+// One state of a whole system in the form that the explorer stores: the state of each actor, the packets in flight and
+// the ghost. All parts are interned and shared.
 
 import type { AnyEventObject, AnyMachineSnapshot } from 'xstate';
 import type { ActorState } from './pure-actor.ts';
@@ -12,10 +12,10 @@ export interface Packet extends Message {
   readonly sender: number;
   /** The receiver's index. */
   readonly receiver: number;
-  /** The channel from sender to receiver; channels are ordered by this number. */
+  /** The channel from sender to receiver. Channels are ordered by this number. */
   readonly channel: number;
   readonly eventKey: string;
-  /** Whether the packet has already been delivered and is delivered once more. */
+  /** Whether the packet has already been delivered and will be delivered once more. */
   readonly repeated: boolean;
 }
 
@@ -32,7 +32,7 @@ export interface Choice {
   readonly actor: number;
   readonly event: AnyEventObject;
   readonly eventKey: string;
-  /** The delivered packet, if the choice is a delivery. */
+  /** The packet that is delivered, if the choice is a delivery. */
   readonly packet?: Packet;
 }
 
@@ -68,7 +68,7 @@ export class WorldNode implements World<Machines, unknown> {
     return this.#actors;
   }
 
-  /** Drops the cached snapshots, which are created again on demand. */
+  /** Drops the cached snapshots, which can be created again on demand. */
   release(): void {
     this.#actors = undefined;
   }

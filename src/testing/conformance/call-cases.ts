@@ -1,5 +1,5 @@
-// Tool calls: executed once even if announced twice; cancelled by the session or the model; and a transfer to another
-// agent while a call runs.
+// Tool calls: a call is executed once even if it is announced twice, it can be cancelled by the session or the model,
+// and the agent can change while a call runs.
 
 import type { ConformanceScene } from './case.ts';
 import { wasHeard } from './promises.ts';
@@ -197,7 +197,7 @@ const takenBack = (): ConformanceScene => {
           subagents[0]?.state === 'cancelled' || !talk.capabilities.defersToolResults,
       );
       await talk.says('how are you');
-      // A call that was answered at once cannot be cancelled.
+      // A call that was answered immediately cannot be cancelled.
       never.open();
     },
     outcome: (talk) =>

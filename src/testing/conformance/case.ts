@@ -9,18 +9,18 @@ import { Talk } from './talk.ts';
 
 export interface ConformanceScene extends TalkOptions {
   readonly name: string;
-  /** Faults that the stage must be able to simulate. */
+  /** The faults that the stage must be able to simulate for this case. */
   readonly needs?: readonly ConformanceFault[];
   /** The conversation. Afterwards, the case waits for unfinished work. */
   readonly plot: (talk: Talk) => Promise<void>;
-  /** Checks the outcome once everything is idle. */
+  /** Checks the outcome when everything is idle. */
   readonly outcome?: (talk: Talk) => void;
 }
 
-/** The error for a hanging model. A case that provokes it does not blame the transport. */
+/** The error for a model that hangs. A case that makes the model hang does not blame the transport for it. */
 const HANGS = 'RESPONSE_TIMEOUT';
 
-/** @throws {ConformanceError} if a promise or the outcome does not hold */
+/** @throws {ConformanceError} if a promise is broken or the outcome is wrong */
 export async function play(
   setup: ConformanceSetup,
   makeScene: () => ConformanceScene,
@@ -35,7 +35,7 @@ export async function play(
     hasEnded = true;
   } finally {
     const ended = talk.end();
-    // The first failure is more informative than a later one during the shutdown.
+    // The first failure is more informative than another one during the shutdown.
     await (hasEnded ? ended : ended.catch(() => {}));
   }
   const mayHang = scene.provokes?.includes(HANGS) === true;

@@ -1,8 +1,8 @@
-// The client of a session under test: a microphone that is always open, and a loudspeaker that plays received audio in
-// real time, reports the played part, and drops the rest on request.
+// The client of a session under test. It has a microphone that is always open, and a loudspeaker that plays received
+// audio in real time, reports what it has played, and drops the rest on request.
 //
 // Owns:     the client's time.
-// Does not: know the words in the audio, or judge.
+// Does not: know the text of the audio, or judge.
 
 import type { VoiceSession } from '../../voice-session.ts';
 import type { SimulatedEnvironment } from '../doubles/simulated-environment.ts';
@@ -10,15 +10,15 @@ import { Loudspeaker, type Play } from './loudspeaker.ts';
 
 export const TICK_MS = 100;
 const SAMPLE_RATE_HZ = 24_000;
-/** The amplitude of a voice. */
+/** The amplitude of the user's voice. */
 export const LOUDNESS = 8000;
-/** How long resent audio takes to be processed, in milliseconds: less than it took to speak. */
+/** How long it takes to process audio that is sent again, in milliseconds: less than it took to speak. */
 export const HEARD_AGAIN_MS = 600;
 
 export class Client {
   /** The user speaks. */
   isLoud = false;
-  /** The client reports its playback. */
+  /** The client reports what it has played. */
   reports = true;
   #session: VoiceSession;
   readonly #environment: SimulatedEnvironment;
@@ -54,17 +54,17 @@ export class Client {
     ];
   }
 
-  /** The playbacks, in starting order. */
+  /** The playbacks, in the order in which they started. */
   get plays(): readonly Play[] {
     return this.#loudspeaker.plays;
   }
 
-  /** Tells whether any audio is left to play. */
+  /** Returns whether any audio is left to play. */
   get isPlaying(): boolean {
     return this.#loudspeaker.isPlaying;
   }
 
-  /** The total played time of all items, in milliseconds. */
+  /** The total time that has been played of all items, in milliseconds. */
   get playedMs(): number {
     return this.plays.reduce((total, { playedMs }) => total + playedMs, 0);
   }

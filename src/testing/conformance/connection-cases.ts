@@ -1,5 +1,5 @@
-// The connection is lost, or reaches its limit, during the work of the other cases: no work is lost, and none is done
-// twice.
+// The connection is lost, or reaches its limit, in the middle of the work of the other cases. No work is lost, and no
+// work is done twice.
 
 import type { ConformanceScene } from './case.ts';
 import { replyTo } from './lead-script.ts';
@@ -27,12 +27,12 @@ import {
   working,
 } from './shared-cases.ts';
 
-/** Work in progress when the connection is lost. */
+/** Work that is in progress when the connection is lost. */
 interface InFlight extends TalkOptions {
   readonly what: string;
   /** Runs until the work is in progress. */
   readonly before: (talk: Talk) => Promise<void>;
-  /** Runs once there is another connection. */
+  /** Runs when there is a new connection. */
   readonly after: (talk: Talk) => Promise<void>;
   readonly outcome?: (talk: Talk) => void;
 }
@@ -303,7 +303,7 @@ const expired = (make: () => InFlight) => (): ConformanceScene => {
     ...rest,
     name: `session limit in the middle of ${what}`,
     needs: ['expiry'],
-    // The provider reports why it ends the connection.
+    // The provider states why it ends the connection.
     provokes: ['transport: '],
     plot: async (talk) => {
       await before(talk);

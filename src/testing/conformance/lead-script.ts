@@ -1,37 +1,38 @@
-// The lead model's script, the same for every transport. The script says its messages word for word, so that the suite can
-// tell which were heard; it calls tools for words that a case names; and it repeats all other user words as a reply.
+// The script of the lead model, which is the same for every transport. In the script, the model says its messages word
+// for word, so that the suite can determine which ones were heard. It calls tools for the inputs that a case names, and
+// repeats all other user input as a reply.
 //
-// Owns:     the user words that have no reply yet.
-// Does not: know whether the user hears its words.
+// Owns:     the user input that has no reply yet.
+// Does not: know whether the user hears the speech.
 
 import { RUNNING_TASK } from '../../actors/session/lead/work.ts';
 import { parsedOrText, propertiesOf } from '../../values/json.ts';
 import { questionAnswered, readable, spokenOf } from './words.ts';
 import type { ConformanceResponder, ConformanceStep, ConformanceTurn } from './stage.ts';
 
-/** A call that the model makes for certain words. */
+/** A call that the model makes for a certain user input. */
 export interface LeadCall {
   readonly name: string;
   readonly input: Readonly<Record<string, unknown>>;
 }
 
-/** Returns the calls for these words; undefined or empty: none. */
+/** Returns the calls for this input. If the result is undefined or empty, there are none. */
 type Meant = (words: string) => readonly LeadCall[] | undefined;
 
 export interface LeadScriptOptions {
   /** The delay before the model replies to the user, in milliseconds. */
   readonly thinksMs: number;
-  /** The delay before the model says a requested message, in milliseconds. */
+  /** The delay before the model speaks a requested message, in milliseconds. */
   readonly tellsAfterMs: number;
   /** The text that the model appends to each reply. */
   readonly adds: string;
-  /** The replies to these words; the model repeats all others. */
+  /** The replies to these inputs. The model repeats all other inputs. */
   readonly replies: Readonly<Record<string, string>>;
   /** Whether the model only reports that an action is needed. */
   readonly delegates: () => boolean;
-  /** Texts that the model tells the user once it has read them. */
+  /** Texts that the model speaks to the user once it has read them. */
   readonly tellable: () => readonly string[];
-  /** The results of the model's tools. */
+  /** The results of the tools of the model. */
   readonly found: () => readonly string[];
 }
 
@@ -49,7 +50,7 @@ export class LeadScript {
     this.#ports = ports;
   }
 
-  /** Receives words that the user said or typed to the model. */
+  /** Receives a text that the user has spoken or typed to the model. */
   heard(words: string): void {
     this.#unanswered.push(words);
     this.#lastWords = words;
@@ -67,12 +68,12 @@ export class LeadScript {
     return this.#takeTheFloor(textsOf(turn));
   };
 
-  /** Returns the calls for these words, for a model that only delegates. */
+  /** Returns the calls for this input, for a model that only delegates. */
   meaningOf(words: string): readonly LeadCall[] | null {
     return this.#calls(words) ?? null;
   }
 
-  /** Returns what the model does with an answer of the runtime that is no result: it calls again, or tells the task more. */
+  /** Returns what the model does when the runtime answers a call without a result: call again, or add to the task. */
   #goOn(result: string): ConformanceStep | null {
     const output = propertiesOf(parsedOrText(result));
     const words = this.#lastWords ?? '';
@@ -113,7 +114,7 @@ export class LeadScript {
     return this.#ports.delegates() ? steps.slice(0, 1) : steps;
   }
 
-  /** Returns what a model with this memory says in a turn without a subject. */
+  /** Returns what a model with this memory says in a turn that has no subject. */
   #takeTheFloor(memory: readonly string[]): readonly ConformanceStep[] {
     const isForModel = (words: string): boolean =>
       !memory.some((text) => questionAnswered(text, words));
@@ -153,10 +154,10 @@ export class LeadScript {
   }
 }
 
-/** The user has not finished: a model that has not begun waits. */
+/** The user has not finished, so a model that has not started waits. */
 export const isUnfinished = (words: string): boolean => words.startsWith('Do nothing yet');
 
-/** Returns the call that gives the rest of a request to the task that runs; null if no task has the beginning. */
+/** Returns the call that passes the rest of a request to the running task; null if no task has the beginning. */
 export function restOf({ status, task }: ReturnType<typeof propertiesOf>, words: string) {
   const input = { action: 'tell', task, words };
   return status === 'already_in_progress' ? { name: RUNNING_TASK, input } : null;
@@ -166,18 +167,18 @@ function textsOf({ memory }: ConformanceTurn): readonly string[] {
   return memory.map(({ text }) => text);
 }
 
-/** Returns the words that the model should say unchanged, outside the conversation. */
+/** Returns the text that the model should speak unchanged, outside the conversation. */
 function exactWordsIn(instructions: string): string | null {
   const [, quoted] = /Say exactly ("(?:[^"\\]|\\.)*"), and nothing else/.exec(instructions) ?? [];
   return quoted === undefined ? null : (JSON.parse(quoted) as string);
 }
 
-/** Returns what the model says while a call runs. */
+/** Returns what the model says while a call is running. */
 function messageIn(text: string): string | null {
   return /"message\\?":\s*\\?"([^"\\]*)/.exec(text)?.[1] ?? null;
 }
 
-/** Returns the model's reply to user words. */
+/** Returns the model's reply to user input. */
 export function replyTo(words: string): string {
   return `You said: ${words}.`;
 }

@@ -1,7 +1,8 @@
-// A client's loudspeaker: plays received audio in order, tracks the played part, and drops the rest on request.
+// The loudspeaker of a client. It plays received audio in order, tracks what it has played, and drops the rest on
+// request.
 //
-// Owns:     which audio was really played, and when.
-// Does not: wait (its owner lets time pass), know the words in the audio, or judge.
+// Owns:     the record of which audio was really played, and when.
+// Does not: wait (its owner advances time), know the text of the audio, or judge.
 
 import { frameDurationMs, type AudioFrame } from '../../voice/audio/audio-frame.ts';
 import type { PlayoutReport } from '../../voice/spoken-lead.ts';
@@ -12,26 +13,26 @@ export interface Play {
   readonly responseId: string;
   sentMs: number;
   playedMs: number;
-  /** The item was stopped: the part that was still unplayed was dropped. */
+  /** The item was stopped and the unplayed part was dropped. */
   isCleared: boolean;
-  /** When the item was first and last heard, in milliseconds since 1970. */
+  /** When the user started and stopped hearing the item, in milliseconds since 1970. */
   firstAt: number;
   lastAt: number;
 }
 
 export class Loudspeaker {
-  /** The playbacks, in starting order. */
+  /** The playbacks, in the order in which they started. */
   readonly plays: Play[] = [];
   readonly #now: () => number;
   readonly #report: (report: PlayoutReport) => void;
 
-  /** `report` receives the client's reports to the session. */
+  /** `report` receives the reports that the client sends to the session. */
   constructor(now: () => number, report: (report: PlayoutReport) => void) {
     this.#now = now;
     this.#report = report;
   }
 
-  /** Tells whether any audio is left to play. */
+  /** Returns whether any audio is left to play. */
   get isPlaying(): boolean {
     return this.plays.some((play) => !play.isCleared && play.playedMs < play.sentMs);
   }
@@ -53,7 +54,7 @@ export class Loudspeaker {
       });
   }
 
-  /** Plays for this time. */
+  /** Plays audio for this time. */
   play(ms: number): void {
     let leftMs = ms;
     for (const play of this.plays) {
@@ -70,7 +71,7 @@ export class Loudspeaker {
 
   clear(): void {
     for (const play of this.plays) {
-      // The last item may continue: all of its audio so far has been played.
+      // The last item may continue, but all of its audio so far has been played.
       const isOver = play.playedMs >= play.sentMs && play !== this.plays.at(-1);
       if (play.isCleared || isOver) continue;
       play.isCleared = true;

@@ -1,5 +1,5 @@
-// Checks a transport's duties towards a session (see the comments of `voice/connection/transport.ts`), and a session's
-// duties towards a transport, on all traffic between them.
+// Checks the duties of a transport towards a session (see the comments of `voice/connection/transport.ts`), and those
+// of a session towards a transport. It checks all traffic between them.
 //
 // Owns:     the judgement of one connection, entry by entry.
 // Does not: know the purpose of the traffic (promises).
@@ -11,11 +11,11 @@ import type { TappedConnection } from './wire-tap.ts';
 export interface Leniency {
   /** The case makes the model hang. */
   readonly mayHang: boolean;
-  /** A noise continues throughout: the record may end before it does. */
+  /** A noise continues until the end, so the record may end before the noise does. */
   readonly isNoisy: boolean;
 }
 
-/** Returns the duties that this connection violates, each as a sentence. */
+/** Returns the duties that were violated on this connection, each as a sentence. */
 export function neglectedDuties(
   { passed, isHungUp }: TappedConnection,
   leniency: Leniency,
@@ -40,11 +40,11 @@ class Judge {
   readonly #mayHang: boolean;
   readonly #isNoisy: boolean;
   readonly #utterances = new Map<string, UtteranceSeen>();
-  /** Responses by id; true once the response has ended. */
+  /** The responses by id. The value is true once the response has ended. */
   readonly #responses = new Map<string, boolean>();
-  /** Requests by key; true once the request has ended. */
+  /** The requests by key. The value is true once the request has ended. */
   readonly #requests = new Map<string, boolean>();
-  /** Requests that the session gave up because the model started a response without a request. */
+  /** The requests that the session abandoned because the model started a response without a request. */
   readonly #overtaken = new Set<string>();
   readonly #withdrawn = new Set<string>();
   #isReady = false;
@@ -130,7 +130,7 @@ class Judge {
       this.faults.push(`Sound came of the response ${responseId}, which had not begun`);
   }
 
-  /** Ends the record, because the connection or the conversation has ended. */
+  /** Ends the record because the connection or the conversation has ended. */
   end(): void {
     if (this.#isClosed) return;
     for (const [id, { hasEnded, isKnown }] of this.#utterances) {

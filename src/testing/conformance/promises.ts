@@ -1,8 +1,8 @@
-// Checks the promises that every session keeps, on any transport, in the log of a finished session: P1 to P6 and P10 of
-// `docs/guarantees.md`, as far as a log shows them.
+// Checks the promises that every session keeps on any transport. It reads the log of a finished session: P1 to P6 and
+// P10 of `docs/guarantees.md`, as far as a log can show them.
 //
 // Owns:     the judgement.
-// Does not: know what a case tests; a case names the addressee of each utterance.
+// Does not: know what a case tests. A case states who each utterance is addressed to.
 
 import type { SessionEvent } from '../../actors/contracts/session-views.ts';
 import type { Play } from './loudspeaker.ts';
@@ -11,14 +11,14 @@ import type { Talk } from './talk.ts';
 import { plain } from './words.ts';
 import type { LogEntry } from './session-of-case.ts';
 
-/** A client counts in frames, and the session counts an item as heard from 90 %. */
+/** A client counts in frames, and a session counts an item as heard from 90 % on. */
 const HEARD_FRACTION = 0.89;
-/** The number of characters that identify which utterance an interrupted reply belongs to. */
+/** The number of characters that show which utterance an interrupted reply belongs to. */
 const BEGINNING = 20;
 const ENDED = new Set(['completed', 'failed', 'cancelled']);
 const PUT = new Set(['presenting', 'open']);
 
-/** Returns the broken promises, each as a sentence; empty if all were kept. */
+/** Returns the broken promises, each as a sentence. The list is empty if all were kept. */
 export function brokenPromises(talk: Talk): readonly string[] {
   return [
     ...oneEnding(talk.log),
@@ -53,7 +53,7 @@ function* oneEnding(log: readonly LogEntry[]): Iterable<string> {
   for (const id of seen) if (!ended.has(id)) yield `P1: ${id} never ended`;
 }
 
-/** P2: one question is asked at a time, in the order of the requests. */
+/** P2: one question is asked at a time, in the order in which they were requested. */
 function* oneOwner(log: readonly LogEntry[]): Iterable<string> {
   const asked: string[] = [];
   const first: string[] = [];
@@ -71,7 +71,7 @@ function* oneOwner(log: readonly LogEntry[]): Iterable<string> {
     yield `P2: asked in the order ${inOrder.join(', ')}, put in the order ${first.join(', ')}`;
 }
 
-/** P3: the addressee receives the words, and the lead model does not reply to words for a subagent. */
+/** P3: the addressee receives the utterance, and the lead model does not reply to an utterance for a subagent. */
 function* answersReachTheirAsker(talk: Talk): Iterable<string> {
   for (const { text, to } of talk.said) {
     if (to === 'nobody') continue;
@@ -88,7 +88,7 @@ function* answersReachTheirAsker(talk: Talk): Iterable<string> {
   }
 }
 
-/** Tells whether the item replies to this text, even if the reply was interrupted. */
+/** Returns whether the item is a reply to this text, even if the reply was interrupted. */
 function repliesTo(talk: Talk, { itemId }: Play, text: string): boolean {
   const words = plain(talk.wordsOf(itemId));
   const opening = plain(replyTo(''));
@@ -97,7 +97,7 @@ function repliesTo(talk: Talk, { itemId }: Play, text: string): boolean {
   return answered.includes(plain(text)) || plain(text).startsWith(answered.slice(0, BEGINNING));
 }
 
-/** P4: each delivery that counts as heard was heard by the user after it was created; no delivery is lost or told again. */
+/** P4: each delivery that counts as heard was heard after it was created; no delivery is lost or spoken again. */
 function* kept(talk: Talk): Iterable<string> {
   const delivered = new Map<string, number>();
   for (const { at, event } of eventsOf(talk.logBeforeEnd, 'delivery.changed')) {

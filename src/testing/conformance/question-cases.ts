@@ -1,4 +1,5 @@
-// Subagents' questions, by voice and by button, one after another. Each answer reaches only the subagent that asked.
+// Subagents' questions, answered by voice and by button, one after another. Each answer reaches only the subagent that
+// asked the question.
 
 import type { ConformanceScene } from './case.ts';
 import { wasHeard } from './promises.ts';
@@ -133,7 +134,8 @@ const buttonBeforeVoice = (): ConformanceScene => {
 };
 
 /**
- * Returns the lead model's calls to settle the question for these words, when something else was said since it was asked.
+ * Returns the calls with which the lead model settles the question for this input, if something else has been said
+ * since the question was asked.
  */
 const settling = (option: string): ConformanceScene['calls'] => ({
   [option]: [call('settle_question', { action: 'answer', optionId: option, quote: option })],
@@ -157,7 +159,7 @@ const forTheLead = (): ConformanceScene => {
   };
 };
 
-/** The user says yes to the lead model's question while an approval is pending. */
+/** The user says yes to a question from the lead model while an approval is pending. */
 const yesToTheLead = (): ConformanceScene => {
   const asker = approving();
   return {
@@ -184,8 +186,8 @@ const yesToTheLead = (): ConformanceScene => {
 };
 
 /**
- * Two questions for one order; `onSecond` acts while the second one is open. `isFollowed`: the first result is told in
- * the meantime.
+ * Two questions for one order. `onSecond` acts while the second one is open. `isFollowed`: the first result is
+ * delivered in the meantime.
  */
 const breakfast = (
   name: string,
@@ -249,7 +251,7 @@ const brokenOff = (): ConformanceScene => {
     plot: async (talk) => {
       await talk.says(ASKED);
       await talk.hears(RIDE_QUESTION.slice(0, 11));
-      // The session decides whether these words are an answer.
+      // The session decides whether this utterance is an answer.
       await talk.says('hold on', { to: 'nobody', durationMs: 600 });
       await isOpen(talk);
       await isQuiet(talk);
@@ -260,7 +262,7 @@ const brokenOff = (): ConformanceScene => {
   };
 };
 
-/** A model that responds without a request also replies to these words once it has another message to tell. */
+/** A model that responds without a request also replies to this utterance once it has another message to speak. */
 const lateAnswer = (): ConformanceScene => {
   const asker = ride();
   return {
@@ -277,7 +279,7 @@ const lateAnswer = (): ConformanceScene => {
   };
 };
 
-/** Checks that the user started to hear the text once, and heard it to the end. */
+/** Checks that the user started to hear the text only once, and heard it to the end. */
 function isDeliveredOnce(talk: Talk, text: string): void {
   const plays = talk.playsOf(text).filter(({ playedMs }) => playedMs > 0);
   const times = plays.map((play) => (wasHeard(play) ? 'to its end' : 'in part')).join(', ');
@@ -296,7 +298,7 @@ interface Answered {
 
 const ENDLESS = 'I would like the very best one that you have, if there is any left at this hour';
 
-/** The questions, and the spoken answers. */
+/** The questions and their spoken answers. */
 const answered: readonly Answered[] = [
   {
     name: 'an option',
@@ -332,7 +334,7 @@ const answered: readonly Answered[] = [
   },
 ];
 
-/** Models that respond without a request, and how they handle words for a subagent. */
+/** Models that respond without a request, and how they handle an utterance for a subagent. */
 const models = [
   { does: 'it replies at once', thinksMs: 0, adds: '' },
   { does: 'it thinks first', thinksMs: 2500, adds: '' },
@@ -371,7 +373,7 @@ const answeredByVoice = answered.flatMap((each) =>
   ),
 );
 
-/** Delays around the time after which a transport may consider a requested model silent. */
+/** Delays close to the time after which a transport may assume that a requested model stays silent. */
 const TELLS_AFTER_MS = [2500, 7500, 7900, 8300, 9000, 10_500] as const;
 
 const deliveredLate = TELLS_AFTER_MS.map((tellsAfterMs) => (): ConformanceScene => {
@@ -394,7 +396,7 @@ const deliveredLate = TELLS_AFTER_MS.map((tellsAfterMs) => (): ConformanceScene 
   };
 });
 
-/** The user speaks to the lead agent after the result has arrived and before the model tells it. */
+/** The user speaks to the lead agent after the result has arrived but before the model reports it. */
 const deliveredAfterWords = [500, 1500, 2500].map((afterMs) => (): ConformanceScene => {
   const asker = ride();
   return {
@@ -418,7 +420,7 @@ const deliveredAfterWords = [500, 1500, 2500].map((afterMs) => (): ConformanceSc
   };
 });
 
-/** The acknowledgement by the runtime, or by a model that responds without a request and says nothing more. */
+/** The runtime, or a model that responds without a request and then says nothing more, acknowledges the answer. */
 const ACKNOWLEDGED = 'premium. One moment.';
 
 const acknowledged = (): ConformanceScene => {
@@ -445,14 +447,14 @@ const acknowledged = (): ConformanceScene => {
 };
 
 /**
- * Tells whether the answer is acknowledged: a model that waits for a request and cannot speak outside the conversation
- * acknowledges nothing.
+ * Returns whether the answer is acknowledged. A model that waits for a request and cannot speak outside the
+ * conversation acknowledges nothing.
  */
 function mayAcknowledge({ capabilities }: Talk): boolean {
   return capabilities.speaksOutOfBand || capabilities.responds === 'by_itself';
 }
 
-/** Counts how often the user heard the acknowledgement: outside the conversation, or in the model's own words. */
+/** Counts how often the user heard the acknowledgement, either outside the conversation or in the model's own words. */
 function acknowledgementsIn(talk: Talk): number {
   const beside = talk.state.transcript.filter(
     ({ text, filler }) => filler === true && plain(text) === plain(ACKNOWLEDGED),
@@ -460,7 +462,7 @@ function acknowledgementsIn(talk: Talk): number {
   return beside.length + talk.playsOf(ACKNOWLEDGED).length;
 }
 
-/** The next question is asked as soon as this one is answered. */
+/** The next question is asked as soon as this one has been answered. */
 const askedOnce = (): ConformanceScene => ({
   ...breakfast(
     'answer by voice: the question that waited is asked once',

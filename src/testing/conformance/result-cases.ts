@@ -1,4 +1,5 @@
-// Subagents' results: acknowledged at once or not, told in a pause, told again after an interruption.
+// Subagents' results: with or without an immediate acknowledgement, delivered in a pause, and delivered again after an
+// interruption.
 
 import type { ConformanceScene } from './case.ts';
 import { wasHeard } from './promises.ts';
@@ -20,7 +21,7 @@ function isDelivered(talk: Talk, text: string): void {
   );
 }
 
-/** Checks that the first of two texts was fully heard before the second started. */
+/** Checks that the user heard the first of two texts to the end before the second one started. */
 function isBefore(talk: Talk, first: string, second: string): void {
   const earlier = talk.playsOf(first).find(wasHeard);
   const later = talk.playsOf(second).find(wasHeard);
@@ -30,7 +31,7 @@ function isBefore(talk: Talk, first: string, second: string): void {
   );
 }
 
-/** The model tells a story while the subagent works on the report. */
+/** The model tells a story while the subagent is working on the report. */
 async function isToldAStory(talk: Talk): Promise<void> {
   await talk.says(ASKED);
   await talk.hears(ON_IT);
@@ -236,7 +237,7 @@ const silent = (): ConformanceScene => ({
     await talk.hears(ON_IT);
     await talk.until('it is a card', () => talk.deliveryOf(SALES)?.card === true);
     await talk.pass(5000);
-    // The next request tells a message that is waiting for one.
+    // The next request delivers a message that is waiting for one.
     talk.session.notifyBackground('The mail has come');
     await talk.isDelivered('The mail has come');
   },

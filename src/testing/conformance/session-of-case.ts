@@ -1,6 +1,7 @@
-// A case's session: its agents, its tools, its scripted subagents, and the texts that the lead model's script must know.
+// The session of a case: its agents, its tools, its scripted subagents, and the texts that the lead model's script must
+// know.
 //
-// Owns:     the session options of a case.
+// Owns:     the options of a case's session.
 // Does not: drive the session (talk).
 
 import { z } from 'zod';
@@ -20,39 +21,39 @@ import type { ToolDefinition } from '../../actors/contracts/lead-tool.ts';
 
 const LEAD = 'You are the lead agent.';
 
-/** A case's subagent, and the lead agent's tool of the same name. */
+/** A subagent of a case, and the lead agent's tool with the same name. */
 export interface CaseSubagent {
   readonly script: Script;
   readonly config?: Partial<SubagentConfig>;
-  /** The words that the lead model says at once. @defaultValue nothing: the call stays open */
+  /** What the lead model says immediately. @defaultValue nothing: the call stays open */
   readonly pending?: string;
 }
 
 export interface TalkOptions {
-  /** The lead model's calls, by the words that cause them. */
+  /** The calls of the lead model, by the user input that causes them. */
   readonly calls?: Readonly<Record<string, readonly LeadCall[]>>;
   readonly subagents?: Readonly<Record<string, CaseSubagent>>;
   readonly tools?: readonly ToolDefinition[];
-  /** Other agents that may lead the session. */
+  /** Other agents that can lead the session. */
   readonly others?: readonly LeadAgent[];
   readonly voice?: Partial<VoiceOptions>;
-  /** The lead model's thinking time before it replies to the user, in milliseconds. @defaultValue 0 */
+  /** How long the lead model thinks before it replies to the user, in milliseconds. @defaultValue 0 */
   readonly thinksMs?: number;
-  /** The delay before the lead model says a requested message, in milliseconds. @defaultValue 0 */
+  /** The delay before the lead model speaks a requested message, in milliseconds. @defaultValue 0 */
   readonly tellsAfterMs?: number;
   /** The text that the lead model appends to each reply to the user. @defaultValue nothing */
   readonly adds?: string;
-  /** The lead model's replies to these words. @defaultValue it repeats the words */
+  /** The replies of the lead model to these inputs. @defaultValue it repeats the input */
   readonly replies?: Readonly<Record<string, string>>;
-  /** The number of initial turns in which the lead model says nothing. @defaultValue 0 */
+  /** The number of turns at the start in which the lead model says nothing. @defaultValue 0 */
   readonly wordlessTurns?: number;
-  /** Errors that the case provokes: parts of their codes and messages. */
+  /** The errors that the case provokes, given by parts of their codes and messages. */
   readonly provokes?: readonly string[];
-  /** The reasons why the case drops deliveries. */
+  /** The reasons for which the case drops deliveries. */
   readonly drops?: readonly string[];
 }
 
-/** Returns the texts that the user may be told: results, notices and questions, unchanged. */
+/** Returns the texts that the user may hear: results, notices and questions, all unchanged. */
 export function tellableIn({ deliveries, questions }: SessionState): readonly string[] {
   const texts = [
     ...questions.map(({ question }) => question),
@@ -61,7 +62,7 @@ export function tellableIn({ deliveries, questions }: SessionState): readonly st
   return [...new Set(texts)].filter((text) => text !== '');
 }
 
-/** Returns the results of tools that the lead model waited for. */
+/** Returns the results of the tools that the lead model waited for. */
 export function outputsIn(log: readonly LogEntry[]): readonly string[] {
   return log.flatMap(({ event }) =>
     event.type === 'tool.answered' && event.status === 'result' && typeof event.output === 'string'
@@ -125,7 +126,7 @@ function backgroundTool(name: string, pendingMessage: string | undefined): ToolD
   });
 }
 
-/** Interprets a delegation: returns the call that the lead model would have made for the last words that name a call. */
+/** Interprets a delegation: returns the call that the lead model would have made for the last input that names one. */
 function workOut(script: LeadScript): Script {
   return ({ prompt }) => {
     const words = prompt.flatMap((message) =>
@@ -146,7 +147,7 @@ function workOut(script: LeadScript): Script {
   };
 }
 
-/** A session event and its time. */
+/** A session event, and when it happened. */
 export interface LogEntry {
   readonly at: number;
   readonly event: SessionEvent;

@@ -1,4 +1,4 @@
-// Subagents, tools and waits that several cases use.
+// The subagents, tools and waits that several cases share.
 
 import { tool } from 'ai';
 import { z } from 'zod';
@@ -9,7 +9,7 @@ import type { CaseSubagent } from './session-of-case.ts';
 import type { Talk } from './talk.ts';
 import type { ToolDefinition } from '../../actors/contracts/lead-tool.ts';
 
-/** Long enough to be interrupted. */
+/** This text is long enough to be interrupted. */
 export const STORY = 'tell me the long story of the king who went to look for the end of the sea';
 
 export const SALES = 'Sales are up by seven percent';
@@ -45,7 +45,7 @@ export function working(text: string, until: number | Gate): Omit<CaseSubagent, 
 /** A subagent that asks one question and reports its answer. */
 export interface Asker {
   readonly subagent: CaseSubagent;
-  /** The answers that it received: the option's id, or the words. */
+  /** The answers that the subagent has received: the id of the option, or the text. */
   readonly got: string[];
 }
 
@@ -73,7 +73,7 @@ export function asking(question: string, options: readonly string[], after: stri
 export const RIDE_QUESTION = 'Which class shall it be, economy or premium';
 export const BOOKED = 'Your ride is booked';
 
-/** Returns the asking subagent that most cases use. */
+/** Returns the subagent that asks in most cases. */
 export function ride(): Asker {
   return asking(RIDE_QUESTION, ['economy', 'premium'], BOOKED);
 }
@@ -81,7 +81,7 @@ export function ride(): Asker {
 export const APPROVAL = 'Pays, with pay: may I do that?';
 export const PAID = 'The ride is paid';
 
-/** Returns a subagent that asks for consent and reports the answer. */
+/** Returns a subagent that asks for consent and then reports the answer. */
 export function approving(): Asker {
   const got: string[] = [];
   return {
@@ -108,7 +108,7 @@ export function approving(): Asker {
   };
 }
 
-/** Returns the same asking subagent with a last step of this duration. */
+/** Returns the same subagent with a last step that takes this long. */
 export function afterwards({ subagent, got }: Asker, delayMs: number): Asker {
   const { script } = subagent;
   return {
@@ -134,12 +134,12 @@ export function requestIdOf(talk: Talk, question = RIDE_QUESTION): string {
   return talk.state.questions.find((view) => view.question === question)?.requestId ?? '';
 }
 
-/** Waits until both sides are silent. */
+/** Waits until the user and the model are silent. */
 export function isQuiet(talk: Talk): Promise<void> {
   return talk.until('nobody speaks', ({ floor }) => floor === 'nobody' && !talk.client.isPlaying);
 }
 
-/** Creates a tool that the lead model waits for, and counts its runs. */
+/** Creates a tool that the lead model waits for, and counts how often it runs. */
 export function lookUp(
   name: string,
   output: string,
@@ -218,7 +218,7 @@ export function inPieces() {
   };
   return {
     ...options,
-    /** The user begins, and the task works. */
+    /** The user starts a request, and a task works on it. */
     begin: async (talk: Talk) => {
       await talk.says(FIRST_PIECE);
       await talk.until('the task works', () => read.includes(FIRST_PIECE));

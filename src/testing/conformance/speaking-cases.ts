@@ -1,4 +1,5 @@
-// Turns: replies, barge-in and the memory of interrupted speech, late or repeated transcripts, late audio, a silent model.
+// Turns: replies, barge-in and the memory of interrupted speech, late or repeated transcripts, late audio, and a silent
+// model.
 
 import type { ConformanceScene } from './case.ts';
 import { wasHeard } from './promises.ts';
@@ -6,11 +7,11 @@ import type { Talk } from './talk.ts';
 import { plain } from './words.ts';
 import { isQuiet, STORY } from './shared-cases.ts';
 
-/** How long the model takes to fall silent after the user has started to speak, with late inference. */
+/** How long the model keeps speaking after the user has started to speak, with late inference. */
 const SILENT_WITHIN_MS = 1500;
-/** A text that takes long to generate, so that a writing model is heard before it has finished. */
+/** A text that takes so long to generate that the user hears it before a writing model has finished. */
 const AGES = Array.from({ length: 4 }, () => STORY).join('. ');
-/** The total time of the longest utterance, its transcript, a reply and the telling. */
+/** The total time of the longest utterance, its transcript, a reply and the delivery. */
 const LONGEST_MS = 30_000;
 const LAST_WORDS = 'the end of the sea';
 
@@ -26,7 +27,7 @@ const replies = (): ConformanceScene => ({
   outcome: (talk) => talk.check('three times', talk.client.plays.length === 3),
 });
 
-/** Checks that the model's memory contains only heard words: the rest was removed, or the model was informed. */
+/** Checks that the model's memory contains only what was heard: the rest was removed, or the model was informed. */
 function remembersWhatWasHeard(talk: Talk): void {
   const { memory } = talk.model;
   const said = memory.filter(
@@ -59,7 +60,7 @@ const bargeIn = (): ConformanceScene => ({
       talk.playsOf('stop it now please').some(wasHeard),
     );
     await isQuiet(talk);
-    // The next request tells a message that is waiting for one.
+    // The next request delivers a message that is waiting for one.
     talk.session.notifyBackground('The mail has come');
     await talk.isDelivered('The mail has come');
   },
@@ -140,7 +141,7 @@ const lateWords = (): ConformanceScene => ({
 const overtakenWords = (): ConformanceScene => ({
   name: 'late transcript: words of one utterance may come after the next one',
   needs: ['late_transcripts'],
-  // A transport that cannot relate a transcript to its utterance may report this.
+  // A transport that cannot assign a transcript to its utterance may report this error.
   provokes: ['transport: '],
   plot: async (talk) => {
     await talk.says('good morning to you', { to: 'nobody', transcript: { lateMs: 3000 } });
@@ -170,7 +171,7 @@ const twice = (): ConformanceScene => ({
 const saysNothing = (): ConformanceScene => ({
   name: 'silence of the model: nothing is lost by it, and told when it speaks again',
   needs: ['silence'],
-  // A transport may also report another error.
+  // A transport may also report a different error.
   provokes: ['RESPONSE_TIMEOUT', 'the model did not answer'],
   plot: async (talk) => {
     talk.model.strike('silence', true);
@@ -191,7 +192,7 @@ const REPORTED_WITHIN_MS = 3000;
 const fails = (): ConformanceScene => ({
   name: 'failure of the model: it is reported, the user learns of it, and nothing is lost by it',
   needs: ['failure'],
-  // The error text comes from the provider, or from the transport if the provider ends the turn without one.
+  // The error text comes from the provider, or from the transport if the provider ends the turn without a text.
   provokes: [''],
   plot: async (talk) => {
     talk.model.strike('failure', true);
@@ -245,17 +246,17 @@ const noPlayoutReports = (): ConformanceScene => ({
     talk.check('it is kept', talk.deliveryOf('The mail has come')?.state === 'pending'),
 });
 
-/** Tells whether the client knows a part of this item by this name: a lowered or resumed rest has a different name. */
+/** Returns whether this is the name of a part of this item. The rest, once lowered or resumed, has another name. */
 const isPartOf = (itemId: string, name: string): boolean =>
   name === itemId || name.startsWith(`${itemId}~`);
 
-/** Returns how much of an item the client played, over all its parts, in milliseconds. */
+/** Returns how much of an item the client has played across all its parts, in milliseconds. */
 function heardMs({ client }: Talk, itemId = ''): number {
   const parts = client.plays.filter((play) => isPartOf(itemId, play.itemId));
   return parts.reduce((sum, { playedMs }) => sum + playedMs, 0);
 }
 
-/** Returns the audio of the model's first words once all of it has been generated. */
+/** Returns the audio of the model's first speech once all of it has been generated. */
 function firstSound({
   tap,
 }: Talk): { readonly itemId: string; readonly durationMs: number } | null {
@@ -270,7 +271,7 @@ const listening = (): ConformanceScene => ({
   plot: async (talk) => {
     await talk.says(STORY);
     await talk.hears(STORY.slice(0, 12));
-    // A model that speaks in real time is never ahead.
+    // A model that generates speech in real time is never ahead.
     const isLate = (): boolean => talk.client.plays.some(({ playedMs }) => playedMs > 3000);
     await talk.until('the story is made', () => firstSound(talk) !== null || isLate());
     await talk.says('mm-hm', { to: 'nobody', durationMs: 300 });

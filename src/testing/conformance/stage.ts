@@ -1,62 +1,63 @@
-// The stage that a transport's author supplies for the suite: the transport, and control over the model behind it. All
-// time comes from one simulated environment.
+// The stage that the author of a transport supplies for the suite: the transport, and control over the model behind it.
+// All time comes from a single simulated environment.
 //
-// The model behind the transport behaves like the provider's models: it responds without a request if they do, forgets
-// what they forget, and transcribes as late as they do. The suite's `respond` decides its words.
+// The model behind the transport behaves like the provider's models. It responds without a request if they do, forgets
+// what they forget, and transcribes as late as they do. The suite's `respond` decides what it says.
 
 import type { Transport } from '../../voice/connection/transport.ts';
 import type { SimulatedEnvironment } from '../doubles/simulated-environment.ts';
 
-/** The cause of a response. */
+/** Why the model responds. */
 export interface ConformanceTurn {
-  /** The user spoke; a tool result arrived; a message arrived that the model must speak about; or none of these. */
+  /** The user has spoken; a tool result has arrived; a message to speak about has arrived; or none of these. */
   readonly cause: 'utterance' | 'result' | 'message' | 'nothing';
-  /** The words, the result (as JSON if it is not text) or the message. Empty if unknown. */
+  /** The user's text, the result (as JSON if it is not text) or the message. Empty if unknown. */
   readonly text: string;
-  /** Instructions for this response only, if the protocol has them; otherwise null. */
+  /** Instructions for this response only, if the protocol supports them; otherwise null. */
   readonly instructions: string | null;
   /** Everything that this connection's model remembers when its turn starts, in order. */
   readonly memory: readonly ConformanceMemory[];
 }
 
-/** One action of the model. Its steps run one after another. */
+/** One action that the model takes. The steps of an action run one after another. */
 export type ConformanceStep =
-  /** Speaks for 60 ms per character. */
+  /** Speaks for 60 ms per character of the text. */
   | { readonly say: string }
-  /** Calls a tool. A delegating model only reports that an action is needed. */
+  /** Calls a tool. A model that delegates reports only that an action is needed. */
   | { readonly call: string; readonly arguments: Readonly<Record<string, unknown>> }
-  /** Thinks for this time, in milliseconds, before continuing. */
+  /** Thinks for this time before it continues, in milliseconds. */
   | { readonly waitMs: number };
 
-/** Decides the model's actions; called when its turn starts. */
+/** Decides what the model does. Called when its turn starts. */
 export type ConformanceResponder = (turn: ConformanceTurn) => readonly ConformanceStep[];
 
-/** When the user's transcript arrives; `prompt`: as the provider normally sends it. */
+/** When the user's transcript arrives; `prompt`: when the provider normally sends it. */
 export type ConformanceTranscript =
   | 'prompt'
-  /** Like `prompt`, with the last transcript repeated. */
+  /** Like `prompt`, but the last transcript is repeated. */
   | 'duplicated'
-  /** The delay after the user has finished, in milliseconds. */
+  /** The delay after the user has stopped speaking, in milliseconds. */
   | { readonly lateMs: number };
 
-/** A fault of the provider. */
+/** A fault that the provider has. */
 export type ConformanceFault =
   /** The transcript arrives late or twice (`ConformanceTranscript`). */
   | 'late_transcripts'
   | 'duplicated_transcripts'
-  /** The connection reaches its limit: the provider ends it, with its usual notice. */
+  /** The connection reaches its limit: the provider ends it with its usual notice. */
   | 'expiry'
   /**
-   * The server ends the connection with an error and without notice (1011), and no longer accepts its resumption handle.
+   * The server ends the connection with an error and without notice (1011), and no longer accepts the resumption
+   * handle.
    */
   | 'server_error'
   /** The model stays silent while this fault is active. */
   | 'silence'
-  /** Each turn of the model fails while this fault is active: the provider reports that the quota is exhausted. */
+  /** Every turn of the model fails while this fault is active: the provider reports that the quota is exhausted. */
   | 'failure'
-  /** The user's speech does not end while this fault is active: a television is audible in the background. */
+  /** The user's speech does not end while this fault is active, because a television can be heard in the background. */
   | 'television'
-  /** Some audio and words of a response arrive after its interruption while this fault is active. */
+  /** Some of a response's audio and text arrives after its interruption while this fault is active. */
   | 'deltas_after_cancel'
   /** Each call is announced twice while this fault is active. */
   | 'duplicated_calls'
@@ -66,27 +67,27 @@ export type ConformanceFault =
 /** An item in the model's memory. */
 export interface ConformanceMemory {
   readonly kind: 'system' | 'user' | 'assistant' | 'call' | 'result';
-  /** The message; a call's name and arguments; a result's output. */
+  /** The text of the message, the name and arguments of a call, or the output of a result. */
   readonly text: string;
 }
 
-/** A model's reply, during and after its generation. */
+/** A reply of the model, during and after its generation. */
 export interface ConformanceReply {
-  /** The reply's words. */
+  /** The text of the reply. */
   readonly text: string;
-  /** The duration of the sent audio, in milliseconds. */
+  /** The duration of the audio that was sent, in milliseconds. */
   readonly audioMs: number;
   /** How the reply ended, or `in_progress`. */
   readonly status: 'in_progress' | 'completed' | 'cancelled' | 'failed';
 }
 
-/** One connection from the model's point of view. */
+/** A connection from the model's point of view. */
 export interface ConformanceModel {
   readonly isOpen: boolean;
   readonly user: {
     /**
-     * The model hears the user for `durationMs` from now; resolves when the speech has ended. During this time the
-     * suite sends audio as loud as a voice, otherwise silence.
+     * The model hears the user for `durationMs` from now. Resolves when the speech has ended. In this time, the suite
+     * sends audio as loud as a voice, and otherwise silence.
      */
     says(
       text: string,
@@ -97,17 +98,17 @@ export interface ConformanceModel {
   readonly replies: readonly ConformanceReply[];
   /** The model's memory, in order. */
   readonly memory: readonly ConformanceMemory[];
-  /** Breaks the network connection without notice. */
+  /** Breaks the network connection without warning. */
   drop(): void;
-  /** Causes a fault that the setup `shows`. `on` switches persistent faults. */
+  /** Causes one of the faults that the setup `shows`. `on` turns persistent faults on and off. */
   strike(fault: ConformanceFault, on?: boolean): void;
 }
 
-/** A transport and the models behind it. */
+/** A transport, and the models behind it. */
 export interface ConformanceStage {
   /** The transport under test. */
   readonly transport: Transport;
-  /** All connections so far, in order, including ended ones. */
+  /** All connections so far, in order, including those that have ended. */
   readonly models: readonly ConformanceModel[];
   /** Releases all resources. */
   close?(): void | Promise<void>;
@@ -115,18 +116,18 @@ export interface ConformanceStage {
 
 /** The tools that the suite provides to a stage. */
 export interface ConformanceWorld {
-  /** Time and randomness, for both the transport's context and the server behind it. */
+  /** The source of time and randomness for both the transport's context and the server behind it. */
   readonly environment: SimulatedEnvironment;
   readonly respond: ConformanceResponder;
 }
 
 /** Creates a stage for each case. */
 export interface ConformanceSetup {
-  /** Used in test titles: the transport, and the model if it matters. */
+  /** The name in test titles: the transport, and the model if it matters. */
   readonly name: string;
   /**
-   * The faults that the stage can simulate; a case that needs another fault is skipped. Omit faults that are impossible
-   * with this provider.
+   * The faults that the stage can simulate. A case that needs another fault is skipped. Leave out faults that are
+   * impossible with this provider.
    */
   readonly shows: readonly ConformanceFault[];
   /** Opens a stage: a transport and the model behind it. */

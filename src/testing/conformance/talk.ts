@@ -1,7 +1,7 @@
-// A complete voice session on a stage: its user, its client, its subagents, and the log of its events.
+// A complete voice session on a stage: its user, its client, its subagents and the log of its events.
 //
-// Owns:     the session, and the passing of time.
-// Does not: judge (promises, port-duties), or know what a case tests.
+// Owns:     the session, and how time passes.
+// Does not: judge (promises, port-duties) or know what a case tests.
 
 import type { Journal } from '../../actors/ports/journal.ts';
 import { memoryJournal } from '../../actors/runtime/memory-journal.ts';
@@ -32,10 +32,10 @@ import type {
 import { WireTap, type TappedConnection } from './wire-tap.ts';
 import { ConformanceError } from './conformance-error.ts';
 import { plain } from './words.ts';
-/** The addressee of words: the lead model, which answers or `calls`; a subagent; or no party that could hear them. */
+/** The addressee: the lead model, which answers or `calls`; a subagent; or no party that could hear it. */
 export type Addressee = 'lead' | 'call' | 'subagent' | 'nobody';
 
-/** Words that the user said or typed. */
+/** A text that the user has spoken or typed. */
 export interface Said {
   readonly text: string;
   readonly to: Addressee;
@@ -43,7 +43,7 @@ export interface Said {
 }
 
 export interface Speech {
-  /** @defaultValue `call` if the words make the lead model call a tool, else `lead` */
+  /** @defaultValue `call` if the text makes the lead model call a tool, otherwise `lead` */
   readonly to?: Addressee;
   /** @defaultValue 'prompt' */
   readonly transcript?: ConformanceTranscript;
@@ -63,14 +63,14 @@ export class Talk {
   readonly client: Client;
   readonly said: readonly Said[];
   readonly options: TalkOptions;
-  /** The connections that the session left open at its end. */
+  /** The connections that the session left open when it ended. */
   leftOpen = 0;
   readonly #stage: ConformanceStage;
   readonly #script: LeadScript;
   readonly #journal = memoryJournal({ keep: Infinity });
   readonly #log: LogEntry[] = [];
   #process: SimulatedProcess;
-  /** Connections whose model has heard the latest words. */
+  /** The connections whose model has heard the latest utterance. */
   readonly #heardOn = new Set<TappedConnection>();
   #endsAt: number | null = null;
   #leave: () => void = () => {};
@@ -160,7 +160,7 @@ export class Talk {
     return this.tap.capabilities;
   }
 
-  /** The newest connection from the model's point of view. */
+  /** The newest connection, from the model's point of view. */
   get model(): ConformanceModel {
     const model = this.#stage.models.at(-1);
     if (model) return model;
@@ -179,7 +179,7 @@ export class Talk {
     await this.environment.settle();
   }
 
-  /** The user starts to speak; resolves when the speech has ended, as time passes. */
+  /** The user starts to speak. Resolves when the speech has ended, as time passes. */
   beginsToSay(
     text: string,
     { to, transcript = 'prompt', durationMs = DEFAULT_SPEECH_MS }: Speech = {},
@@ -214,8 +214,8 @@ export class Talk {
   }
 
   /**
-   * Lets time pass until the condition holds.
-   * @throws {ConformanceError} if it does not hold after `limitMs`
+   * Lets time pass until the condition is true.
+   * @throws {ConformanceError} if the condition is still false after `limitMs`
    */
   async until(
     what: string,
@@ -255,7 +255,7 @@ export class Talk {
     );
   }
 
-  /** Returns all of the model's words in an item, played or not. */
+  /** Returns everything that the model said in an item, whether it was played or not. */
   wordsOf(itemId: string): string {
     let words = '';
     for (const { passed } of this.tap.connections)
@@ -269,12 +269,12 @@ export class Talk {
     return words;
   }
 
-  /** Returns the delivery that tells the user a text. */
+  /** Returns the delivery that presents this text to the user. */
   deliveryOf(text: string): SessionState['deliveries'][number] | undefined {
     return this.state.deliveries.findLast((delivery) => delivery.text.includes(text));
   }
 
-  /** Returns the items in which this was said, in the order in which they were heard. */
+  /** Returns the items in which this text was spoken, in the order in which they were heard. */
   playsOf(text: string): readonly Play[] {
     return this.client.plays.filter(({ itemId }) =>
       plain(this.wordsOf(itemId)).includes(plain(text)),
@@ -288,7 +288,7 @@ export class Talk {
     );
   }
 
-  /** Waits until this text was delivered. */
+  /** Waits until this text has been delivered. */
   isDelivered(text: string): Promise<void> {
     return this.until(
       `${JSON.stringify(text)} is told`,
@@ -296,7 +296,7 @@ export class Talk {
     );
   }
 
-  /** @throws {ConformanceError} if the condition does not hold */
+  /** @throws {ConformanceError} if the condition is false */
   check(what: string, isSo: boolean): void {
     if (!isSo) throw new ConformanceError(`Expected: ${what}\n${this.story()}`);
   }
@@ -313,7 +313,7 @@ export class Talk {
     return `The session ended its log with:\n${lines.join('\n')}`;
   }
 
-  /** The events before the session's end. */
+  /** The events before the session ended. */
   get logBeforeEnd(): readonly LogEntry[] {
     return this.log.slice(0, this.#endsAt ?? this.log.length);
   }
@@ -332,8 +332,8 @@ export class Talk {
   }
 
   /**
-   * Replays the user's audio to a new connection: words that the old connection did not transcribe are sent again, so
-   * the model hears them again.
+   * Replays the user's audio on a new connection. Speech that the old connection did not transcribe is sent again, so
+   * the model hears it again.
    */
   #hearAgain(): void {
     const connection = this.tap.connections.at(-1);

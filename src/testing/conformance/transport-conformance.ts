@@ -1,5 +1,5 @@
-// The conformance suite for transports: conversations that a session must be able to have with any voice model, over
-// any transport.
+// The conformance suite for transports: conversations that a session must be able to have with any voice model over any
+// transport.
 
 import { z } from 'zod';
 import { aFunction, check, type ChecksOf } from '../../values/checks.ts';
@@ -11,15 +11,15 @@ import { speakingScenes } from './speaking-cases.ts';
 import { play } from './case.ts';
 import type { ConformanceSetup } from './stage.ts';
 
-/** One conversation. Cases are independent of each other, and can run in any order. */
+/** One conversation. The cases are independent of each other and can run in any order. */
 export interface ConformanceCase {
   /** The test title. */
   readonly name: string;
   /** Why the case cannot run on this stage, which does not simulate a fault that the case needs. Null if it can run. */
   readonly skipped: string | null;
   /**
-   * Runs the conversation on a new stage; takes almost no real time.
-   * @throws {ConformanceError} if a promise is broken; the error contains the preceding events
+   * Runs the conversation on a new stage. This takes almost no real time.
+   * @throws {ConformanceError} if a promise is broken. The error contains the events before it
    */
   run(): Promise<void>;
 }
@@ -49,9 +49,9 @@ const setupSchema = z.strictObject({
 } satisfies ChecksOf<ConformanceSetup>);
 
 /**
- * Returns the cases that a transport must pass. Each is a complete `VoiceSession` on the stage, with tools and scripted
- * subagents, in simulated time. In addition to what it tests, each case checks a session's promises (P1 to P6, P10) and
- * a transport's duties on all events.
+ * Returns the cases that a transport must pass. Each case is a complete `VoiceSession` on the stage, with tools and
+ * scripted subagents, in simulated time. In addition to what it tests, each case checks the promises of a session (P1
+ * to P6, P10) and the duties of a transport against all events.
  *
  * ```ts
  * for (const { name, skipped, run } of transportConformance(setup))

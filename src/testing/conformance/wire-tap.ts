@@ -1,4 +1,5 @@
-// Records a transport's traffic: the session's commands and frames and the transport's events, in order, per connection.
+// Records the traffic of a transport: the session's commands and frames and the transport's events, in order and per
+// connection.
 //
 // Owns:     the record.
 // Does not: change the traffic.
@@ -14,22 +15,22 @@ import type {
   TransportEvent,
 } from '../../voice/connection/transport.ts';
 
-/** A command, an event or a frame; `at`: milliseconds since 1970. */
+/** A command, an event or a frame. `at` is in milliseconds since 1970. */
 export type Passed =
   | { readonly at: number; readonly command: TransportCommand }
   | { readonly at: number; readonly event: TransportEvent }
   | { readonly at: number; readonly frame: Omit<AudioFrame, 'samples'> };
 
-/** The amplitude from which a frame is as loud as a voice. */
+/** The minimum amplitude of a frame that is as loud as a voice. */
 const LOUD = 4000;
 
 /** The traffic on one connection. */
 export interface TappedConnection {
   readonly configuration: TransportConfiguration;
   readonly passed: readonly Passed[];
-  /** Since when loud user audio has been sent, in milliseconds since 1970; null if none was sent. */
+  /** The time since which loud user audio has been sent, in milliseconds since 1970; null if none has been sent. */
   readonly loudSince: number | null;
-  /** The session has closed the connection; later events are ignored. */
+  /** The session has closed the connection, so later events are ignored. */
   readonly isHungUp: boolean;
 }
 

@@ -1,10 +1,10 @@
-// The phrases that inform a model, as far as the suite needs them.
+// The phrases that inform a model, as far as the suite needs to know them.
 
 import { readNotes } from '../../actors/notes/note.ts';
 
 /**
- * Tells whether this text informs the model that these user words were for a subagent: as an answer to its question, or
- * about it.
+ * Returns whether this text informs the model that this utterance was for a subagent, either as an answer to its
+ * question or as a comment on it.
  */
 export function questionAnswered(text: string, words: string): boolean {
   return readNotes(text).some(
@@ -12,13 +12,13 @@ export function questionAnswered(text: string, words: string): boolean {
   );
 }
 
-/** Returns the text that a model reads: the text itself and its quotations. */
+/** Returns the text that a model reads: the text itself, and what it quotes. */
 export function readable(text: string): string {
   const values = readNotes(text).map(({ quotes }) => quotes);
   return [text, ...values.flatMap(stringsIn)].join('\n');
 }
 
-/** Returns the texts that these instructions refer to, according to their note marks. */
+/** Returns the texts that these instructions refer to by their note markers. */
 export function spokenOf(instructions: string, remembered: readonly string[]): readonly string[] {
   const marks = instructions.match(/(?<=\bnote )[\w-]+/g) ?? [];
   return remembered.filter((text) => marks.some((mark) => text.includes(` ${mark}]`)));
@@ -29,7 +29,7 @@ function stringsIn(value: unknown): readonly string[] {
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap(stringsIn) : [];
 }
 
-/** Removes differences between transcripts: case, white space and punctuation. */
+/** Removes differences between transcripts: letter case, white space and punctuation. */
 export function plain(text: string): string {
   return text
     .toLowerCase()
@@ -37,9 +37,9 @@ export function plain(text: string): string {
     .trim();
 }
 
-/** Whether these words are a plain yes, or a plain no, of a simulated user: in English, or in a language without tables. */
+/** Whether this text is a plain yes or a plain no from a simulated user, in English or in a language without tables. */
 export const isPlainYes = (words: string): boolean => /^(?:yes|sim)$/.test(plain(words));
 export const isPlainNo = (words: string): boolean => /^(?:no|não)$/.test(plain(words));
 
-/** Whether an approval with this answer is given. */
+/** Whether this answer gives the approval. */
 export const saysYes = (answer: string | null): boolean => /^(?:yes|sim)\b/i.test(answer ?? '');

@@ -1,19 +1,19 @@
-// Reproducible randomness: a seed and a purpose determine one stream of numbers. A decision with its own stream does
-// not change when other decisions are omitted.
+// Reproducible randomness: a seed and a purpose determine one stream of random numbers. A decision that has its own
+// stream does not change when other decisions are removed.
 
 import type { Random } from '../../actors/ports/environment.ts';
 
 export interface Chance extends Random {
-  /** A whole number in [0, `count`). */
+  /** Returns a whole number in [0, `count`). */
   below(count: number): number;
-  /** A whole number from `least` to `most`, both included. */
+  /** Returns a whole number from `least` to `most`, both included. */
   within(least: number, most: number): number;
-  /** Returns one of the values, which must not be empty. */
+  /** Returns one of the values. The list must not be empty. */
   pick<T>(from: readonly [T, ...T[]] | readonly T[]): T;
   happens(probability: number): boolean;
 }
 
-/** Returns this seed's stream for this purpose. */
+/** Returns the stream of this seed for this purpose. */
 export function chanceOf(seed: number, ...purpose: readonly (string | number)[]): Chance {
   const { next } = mulberry32(hash(`${seed}/${purpose.join('/')}`));
   const below = (count: number): number => Math.floor(next() * count);

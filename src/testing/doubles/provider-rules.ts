@@ -1,13 +1,14 @@
-// The calls that language model APIs refuse, as rules about the call that an AI SDK model receives: the order of
-// messages, calls with their results and reasoning, names, ids, empty texts, and tool schemas.
+// The calls that language model APIs refuse, as rules about the call that an AI SDK model receives. The rules concern
+// the order of messages, calls with their results and reasoning, names, ids, empty texts, and tool schemas.
 //
-// Owns:     the rules, each with its API, the API's error text and the source, and the error for a refused call.
-// Does not: refuse a call that the provider's official package repairs before sending.
+// Owns:     the rules, each with its API, the API's error text and the source; and the error for a refused call.
+// Does not: refuse a call that the provider's official package repairs before it sends the call.
 //
 // Invariants
-//   PROVIDER-RULES-1. Each rule is a refusal that an API was observed to send; its source shows the response.
-//   PROVIDER-RULES-2. The rest of an answer must come back with its call: the reasoning, and the provider's state
-//       (`providerMetadata`).
+//   PROVIDER-RULES-1. Each rule is a refusal that an API has been observed to send. The rule's source shows the
+//       response.
+//   PROVIDER-RULES-2. When a call is sent back, the rest of its answer must be sent back too: the reasoning, and the
+//       provider's state (`providerMetadata`).
 
 import { APICallError, UnsupportedFunctionalityError } from 'ai';
 import {
@@ -38,7 +39,7 @@ import {
 import type { Content } from './scripted-steps.ts';
 export type { EarlierAnswers, RuledCall } from './ruled-call.ts';
 
-/** A language model API. `qwen` stands for any model whose chat template accepts one system message. */
+/** A language model API. `qwen` stands for any model whose chat template accepts only one system message. */
 export type ProviderApi =
   | 'anthropic'
   | 'bedrock'
@@ -51,29 +52,29 @@ export type ProviderApi =
 
 /** A kind of call that an API refuses. */
 export interface ProviderRule {
-  /** Names the refused part; the same for all APIs that refuse it. */
+  /** The name of the part that is refused. It is the same for all APIs that refuse it. */
   readonly name: string;
   /** The API that has the rule. */
   readonly api: ProviderApi;
-  /** Where the API was seen to refuse such a call. */
+  /** Where the API has been observed to refuse such a call. */
   readonly source: string;
-  /** Returns the API's error text; null if the API accepts the call. */
+  /** Returns the API's error text, or null if the API accepts the call. */
   readonly refusal: (call: RuledCall, earlier: EarlierAnswers) => string | null;
   /** Whether the provider's package refuses the call before it sends a request. @defaultValue false */
   readonly byPackage?: boolean;
 }
 
-/** A rule that refuses a call, with the API's error text. */
+/** A rule that refuses a call, together with the API's error text. */
 export interface ProviderRefusal {
   /** The rule that was broken. */
   readonly rule: ProviderRule;
-  /** The provider's error text. */
+  /** The error text of the provider. */
   readonly words: string;
 }
 
 const NONE: EarlierAnswers = new Map();
 
-/** The refusal by APIs that use OpenAI's chat message format. */
+/** The refusals of APIs that use OpenAI's chat message format. */
 const withoutCall: ProviderRule['refusal'] = ({ prompt }) =>
   when(
     orphanResult(joined(prompt)) !== null,
@@ -82,7 +83,7 @@ const withoutCall: ProviderRule['refusal'] = ({ prompt }) =>
 
 type OneApi = Omit<ProviderRule, 'name'>;
 
-/** @param seen where the API refused such a call: a path on GitHub, or a whole address */
+/** @param seen where the API refused such a call: a path on GitHub or a full address */
 function by(
   api: ProviderApi,
   seen: string,
@@ -96,7 +97,7 @@ function by(
 const rulesOf = (name: string, ...apis: readonly OneApi[]): readonly ProviderRule[] =>
   apis.map((one) => ({ name, ...one }));
 
-/** All rules, which show what calls each API refuses. `providerRefusals` applies them. */
+/** All rules. They show which calls each API refuses. `providerRefusals` applies them. */
 export const providerRules: readonly ProviderRule[] = [
   // --- order
   ...rulesOf(
@@ -137,7 +138,7 @@ export const providerRules: readonly ProviderRule[] = [
       true,
     ),
     by('anthropic', 'anthropics/claude-code/issues/61412', ({ prompt }) =>
-      // The package sends the first run of system messages, wherever it is, outside the conversation.
+      // The package sends the first run of system messages outside the conversation, wherever that run is.
       when(
         prompt.filter(({ role }, at) => role === 'system' && prompt[at - 1]?.role !== role).length >
           1,
@@ -454,7 +455,7 @@ export const providerRules: readonly ProviderRule[] = [
               (part) =>
                 part.type === 'text' &&
                 part.text.trim() === '' &&
-                // The package omits empty assistant texts.
+                // The package omits empty texts of the assistant.
                 (role === 'user' || part.text !== ''),
             ),
         ),
@@ -611,9 +612,9 @@ export const providerRules: readonly ProviderRule[] = [
 ];
 
 /**
- * Returns the APIs' refusals of this call; empty if all accept it.
+ * Returns the refusals of this call by the APIs. The list is empty if all of them accept it.
  * @param apis The APIs to check. @defaultValue all of them
- * @param earlier The model's earlier answers, by the ids of their calls: each must come back complete.
+ * @param earlier The model's earlier answers, by the ids of their calls. Each answer must be sent back complete.
  */
 export function providerRefusals(
   call: RuledCall,
@@ -629,7 +630,7 @@ export function providerRefusals(
   return refusals;
 }
 
-/** The body of an API's refusal of a request (400). */
+/** The body of an API's response that refuses a request (400). */
 export function refusalBody({ rule: { api }, words: message }: ProviderRefusal): object {
   const type = 'invalid_request_error';
   if (api === 'anthropic') return { type: 'error', error: { type, message } };
@@ -657,12 +658,12 @@ export function refusalError(refusal: ProviderRefusal): Error {
   });
 }
 
-/** The APIs whose rules a test double applies: all of them (`true`), a list, or none (`false`). */
+/** The APIs whose rules a test double applies: all of them (`true`), those in a list, or none (`false`). */
 export type RulesOption = boolean | readonly ProviderApi[];
 
 /**
- * Rules that apply only if their API is named: other APIs accept such calls, and this API's models avoid them, or its
- * package omits the refused part (calls in a prompt without tools, with a warning).
+ * Rules that apply only if their API is named. Other APIs accept such calls. Either this API's models avoid such calls,
+ * or its package omits the refused part (calls in a prompt without tools, with a warning).
  */
 const ONLY_IF_NAMED: ReadonlySet<string> = new Set([
   'bedrock tools-for-calls',
@@ -672,8 +673,8 @@ const ONLY_IF_NAMED: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Returns the check for one model: `check` throws the error of an API that would refuse the call, and `answered`
- * records each answer, whose reasoning and state must come back with its calls (PROVIDER-RULES-2).
+ * Returns the check for one model: `check` throws the error of an API that would refuse the call. `answered` records
+ * each answer, because its reasoning and state must be sent back with its calls (PROVIDER-RULES-2).
  */
 export function providerCheck(rules: RulesOption) {
   const apis = rules === true ? null : rules || [];

@@ -1,36 +1,36 @@
-// The acts of an agent without a model, encoded in a prompt. The conformance suite for relays uses them to direct a
-// stage's agent, with any protocol.
+// The acts of an agent that has no model, encoded in a prompt. The conformance suite for relays uses them to direct the
+// agent of a stage with any protocol.
 
 import type { RelayAnswer, RelayEvent, RelayTool } from '../../actors/ports/relay.ts';
 
 type EndReason = Extract<RelayEvent, { readonly type: 'turn_ended' }>['reason'];
 
-/** One act in an agent's turn. */
+/** One act in a turn of the agent. */
 export type RelayAct =
   | { readonly say: string }
   | { readonly progress: string }
   /** Runs a tool. */
   | { readonly tool: RelayTool; readonly fails?: boolean; readonly untilCancelled?: boolean }
-  /** Asks for permission; runs the tool if permitted; says `permitted`, `denied` or `cancelled`. */
+  /** Asks for permission and runs the tool if it is permitted. Says `permitted`, `denied` or `cancelled`. */
   | { readonly permission: RelayTool; readonly lasting?: string }
-  /** Asks a question; says `answer: ` and the option's id or the words, or `no answer`. */
+  /** Asks a question and then says `answer: ` and the id of the option or the text, or `no answer`. */
   | {
       readonly question: string;
       readonly options?: readonly { readonly id: string; readonly label: string }[];
     }
   /** Works until the turn is cancelled. */
   | { readonly untilCancelled: true }
-  /** From then on, the agent ignores requests to cancel its turn or to end. */
+  /** From then on, the agent ignores requests to cancel its turn or to stop. */
   | { readonly deaf: true }
-  /** Ends the agent's process. */
+  /** Ends the process of the agent. */
   | { readonly die: true }
-  /** Sends this many text pieces at once. */
+  /** Sends this many pieces of text at once. */
   | { readonly flood: number }
   /** Sends a message that the protocol does not allow. */
   | { readonly garbage: true }
   | { readonly end: EndReason };
 
-/** An agent that performs acts, on any protocol. */
+/** An agent that performs acts in any protocol. */
 export interface RelayActor {
   /** Aborts when the turn is cancelled. */
   readonly cancelled: AbortSignal;
@@ -38,7 +38,7 @@ export interface RelayActor {
   progress(text: string): void | Promise<void>;
   toolStarted(toolId: string, tool: RelayTool): void | Promise<void>;
   toolEnded(toolId: string, ok: boolean, output: string): void | Promise<void>;
-  /** `lasting`: the offered lasting permission. */
+  /** `lasting`: the lasting permission that is offered. */
   permission(toolId: string, tool: RelayTool, lasting?: string): Promise<RelayAnswer['type']>;
   question(
     text: string,
@@ -54,14 +54,14 @@ export function actsPrompt(...acts: readonly RelayAct[]): string {
   return `acts:${encodeURIComponent(JSON.stringify(acts))};`;
 }
 
-/** Reads the last acts in a prompt. Without acts, the agent repeats the message that it received. */
+/** Returns the last acts in a prompt. If there are no acts, the agent repeats the message that it received. */
 export function actsIn(prompt: string): readonly RelayAct[] {
   const written = [...prompt.matchAll(/acts:([\w.!~*'()%-]+);/g)].at(-1)?.[1];
   if (written === undefined) return [{ say: `told: ${prompt}` }];
   return JSON.parse(decodeURIComponent(written)) as RelayAct[];
 }
 
-/** Performs acts, and returns how the turn ends. */
+/** Performs acts and returns how the turn ends. */
 export async function perform(acts: readonly RelayAct[], actor: RelayActor): Promise<EndReason> {
   const { cancelled } = actor;
   let tools = 0;

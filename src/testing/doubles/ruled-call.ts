@@ -1,14 +1,14 @@
-// Reads the parts of a model call that the API rules concern: its messages as a provider's package writes them, calls
+// Reads the parts of a model call that the API rules are about: its messages as a provider's package writes them, calls
 // and their results, the content of an earlier answer, and tool schemas.
 //
 // Does not: know which calls an API refuses (`provider-rules.ts`).
 
 import type { CallOptions, Content } from './scripted-steps.ts';
 
-/** The part of a model call that the rules concern, in AI SDK terms. */
+/** The part of a model call that the rules are about, in AI SDK terms. */
 export type RuledCall = Pick<CallOptions, 'prompt' | 'tools'>;
 
-/** The same model's earlier answers, by the id of each call. */
+/** The earlier answers of the same model, by the id of each call. */
 export type EarlierAnswers = ReadonlyMap<string, readonly Content[]>;
 
 type Message = RuledCall['prompt'][number];
@@ -21,7 +21,7 @@ export function when(isRefused: boolean, words: string): string | null {
   return isRefused ? words : null;
 }
 
-/** Returns the messages that the API receives as its conversation: system messages are sent elsewhere. */
+/** Returns the messages that the API receives as its conversation. System messages are sent separately. */
 export function turnsOf(prompt: RuledCall['prompt']) {
   return prompt.filter((message) => message.role !== 'system');
 }
@@ -31,7 +31,7 @@ export function lateSystem(prompt: RuledCall['prompt']): boolean {
   return first >= 0 && prompt.slice(first).some(({ role }) => role === 'system');
 }
 
-/** Returns the calls to the runtime's tools; the provider answers its own tools. */
+/** Returns the calls to the runtime's tools. The provider answers calls to its own tools. */
 export function callsIn(message: Message): readonly CallPart[] {
   if (message.role !== 'assistant') return [];
   return message.content.flatMap((part) =>
@@ -44,7 +44,7 @@ export function resultIdsIn(message: Message): readonly string[] {
   return message.content.flatMap((part) => (part.type === 'tool-result' ? [part.toolCallId] : []));
 }
 
-/** Returns the prompt with adjacent tool messages joined; `all`: adjacent assistant messages too. */
+/** Returns the prompt with adjacent tool messages joined. With `all`, adjacent assistant messages are joined too. */
 export function joined(prompt: RuledCall['prompt'], all = false): RuledCall['prompt'] {
   const messages: Message[] = [];
   for (const message of prompt) {
@@ -80,7 +80,8 @@ export function forBedrock({ prompt, tools = [] }: RuledCall): RuledCall['prompt
 }
 
 /**
- * Tells whether an assistant message has neither words nor calls. `blank`: a space, if white space does not count as words.
+ * Returns whether an assistant message has neither text nor calls. `blank`: a space, if white space does not count as
+ * text.
  */
 function saysOnly(message: Message, blank: '' | ' '): boolean {
   return (
@@ -91,7 +92,7 @@ function saysOnly(message: Message, blank: '' | ' '): boolean {
   );
 }
 
-/** Returns the first assistant message with calls that the next `within` messages do not answer. */
+/** Returns the first assistant message whose calls are not answered in the next `within` messages. */
 export function unanswered(prompt: RuledCall['prompt'], within = 1) {
   for (const [index, message] of prompt.entries()) {
     const answered = new Set(prompt.slice(index + 1, index + 1 + within).flatMap(resultIdsIn));
@@ -116,7 +117,7 @@ export function orphanResult(prompt: RuledCall['prompt'], within = 1) {
   return null;
 }
 
-/** Returns a message's index in the conversation. */
+/** Returns the index of a message in the conversation. */
 function placeOf(prompt: RuledCall['prompt'], index: number): number {
   return turnsOf(prompt.slice(0, index)).length;
 }
@@ -128,7 +129,7 @@ export function findCall(prompt: RuledCall['prompt'], isWanted: (part: CallPart)
   return null;
 }
 
-/** Returns the second call with this id. */
+/** Returns the second call that has this id. */
 export function findSecondCall(prompt: RuledCall['prompt'], id: string | undefined) {
   let seen = 0;
   return findCall(prompt, ({ toolCallId }) => toolCallId === id && (seen += 1) === 2);
@@ -143,15 +144,15 @@ export function isReasoning({ type }: Content): boolean {
 }
 
 /**
- * Tells whether this call contains the state for all calls of its answer: the first one does, and the others must stay
- * next to it.
+ * Returns whether this call contains the state for all calls of its answer. The first call does, and the others must
+ * stay next to it.
  */
 export function isSignedCall(part: Content): boolean {
   return part.type === 'tool-call' && part.providerMetadata !== undefined;
 }
 
 /**
- * Returns the first call whose message lacks a part of the original answer, or has it without the model's
+ * Returns the first call whose message lacks a part of the original answer, or contains a part without the model's
  * `providerMetadata`.
  */
 export function lostState(
@@ -210,7 +211,7 @@ export function ofSchemas(
   );
 }
 
-/** Returns the first matching schema within this one, and the keys that lead to it. */
+/** Returns the first schema within this one that matches, and the keys that lead to it. */
 export function inSchema(
   schema: Schema,
   matches: (schema: Schema) => boolean,

@@ -1,5 +1,5 @@
-// A language model that follows a script, for tests: the script receives each prompt and returns the model's answer.
-// Each agent has its own script, so that a lead agent and its subagents never compete for one script's lines.
+// A language model that follows a script, for tests. The script receives each prompt and returns the model's answer.
+// Each agent has its own script, so a lead agent and its subagents never compete for the lines of one script.
 
 import type { Scheduler } from '../../actors/ports/environment.ts';
 import { ConfigurationError } from '../../values/errors.ts';
@@ -13,13 +13,13 @@ import {
 } from './scripted-steps.ts';
 export type { ScriptedCall, ScriptedLanguageModel, ScriptedStep } from './scripted-steps.ts';
 
-/** The call as a script sees it. */
+/** A call in the form that a script sees. */
 export interface ScriptedPrompt {
   /** The system prompt. */
   readonly system: string;
-  /** The user's last message. */
+  /** The last message from the user. */
   readonly user: string;
-  /** The outputs in the last message if it is a tool message, in order; otherwise empty. */
+  /** The outputs in the last message, in order, if it is a tool message. Otherwise empty. */
   readonly results: readonly unknown[];
   /** The messages that the model was called with. */
   readonly prompt: CallOptions['prompt'];
@@ -29,11 +29,11 @@ export interface ScriptedPrompt {
   readonly tools: readonly { readonly name: string; readonly inputSchema: unknown }[];
   /** The JSON Schema that the answer must match; null if none is requested. */
   readonly outputSchema: unknown;
-  /** The call's number within the script, starting at 1. */
+  /** The number of the call within the script, starting at 1. */
   readonly turn: number;
-  /** The model step's number within a subagent's run, starting at 1: the prompt contains one answer fewer. */
+  /** The number of the model step within a subagent's run, starting at 1: the prompt's answers plus one. */
   readonly step: number;
-  /** The call's abort signal. */
+  /** The abort signal of the call. */
   readonly signal: AbortSignal | undefined;
 }
 
@@ -41,9 +41,9 @@ export interface ScriptedPrompt {
 export type Script = (prompt: ScriptedPrompt) => ScriptedStep | Promise<ScriptedStep>;
 
 /**
- * A function, or the answers in order (each may be a function). A call beyond the last answer fails with an error that
- * states this. Runs of the same agent share its list, in call order; use a function where that matters, because it sees
- * the call that it answers.
+ * A function, or the answers in order (each may be a function). A call after the last answer fails with an error that
+ * says so. Runs of the same agent share its list in the order of their calls. Use a function where that matters,
+ * because a function sees the call that it answers.
  */
 export type ScriptLike = Script | readonly (ScriptedStep | Script)[];
 
@@ -51,34 +51,34 @@ type Seen = Omit<ScriptedPrompt, 'turn'>;
 
 /** The options of `scriptedModel` for several agents. */
 export interface ScriptedModelOptions {
-  /** The first script whose `when` matches the system prompt, or accepts the call, answers. */
+  /** Answers with the first script whose `when` matches the system prompt or accepts the call. */
   readonly scripts?: readonly {
     readonly when: string | RegExp | ((prompt: Seen) => boolean);
     readonly script: ScriptLike;
   }[];
   /**
-   * Scripts by agent name, used if none of `scripts` answers. The task in the prompt identifies a subagent
-   * (`You do the work of the tool <name>`); any other agent is identified by the first name in the system prompt, as a
-   * whole word.
+   * Scripts by agent name. They are used if none of `scripts` answers. A subagent is identified by the task in the
+   * prompt (`You do the work of the tool <name>`). Any other agent is identified by the first name that occurs in the
+   * system prompt as a whole word.
    */
   readonly agents?: Readonly<Record<string, ScriptLike>>;
-  /** Returns the name of the speaking agent in `agents`, instead of the rule above; undefined if there is none. */
+  /** Returns the name of the speaking agent in `agents`, or undefined if there is none. It replaces the rule above. */
   readonly agentOf?: (prompt: Seen) => string | undefined;
   /** Answers if no other script does. */
   readonly otherwise?: ScriptLike;
   /** The environment whose clock measures a step's `delayMs`. Only steps with a delay need it. */
   readonly environment?: { readonly scheduler: Pick<Scheduler, 'schedule'> };
   /**
-   * Refuses calls that a provider's API would refuse (`providerRules`), with that provider's error and text: `true` for
-   * all APIs, a list for these APIs, `false` for none. `true` omits rules about ids or message order that only a single
-   * API has.
+   * Refuses calls that a provider's API would refuse (`providerRules`) with the error and text of that provider: `true`
+   * for all APIs, a list for some of them, `false` for none. `true` omits the rules about ids or the order of messages
+   * that only one API has.
    * @defaultValue false
    */
   readonly rules?: RulesOption;
 }
 
 export interface RoutedScript {
-  /** The script's name in errors. */
+  /** The name of the script in errors. */
   readonly name: string;
   readonly script: ScriptLike;
 }
@@ -96,8 +96,8 @@ const usage = {
 } as const;
 
 /**
- * Creates an AI SDK model that answers from scripts; an answer takes no time unless a step specifies it. A plain list
- * of steps is one script for all calls. A call fails with the error that its script throws, or with a
+ * Creates an AI SDK model that answers from scripts. An answer takes no time unless its step specifies a delay. A plain
+ * list of steps is one script for all calls. A call fails with the error that its script throws. It fails with a
  * ConfigurationError if there is no script (NO_SCRIPT) or the script is exhausted (SCRIPT_EXHAUSTED).
  */
 export function scriptedModel(
@@ -153,7 +153,7 @@ function isSteps(
   return Array.isArray(given);
 }
 
-/** Streams thoughts and text word by word. */
+/** Streams the thoughts and the text word by word. */
 function streamParts(part: Content, index: number): StreamPart[] {
   if (part.type !== 'text' && part.type !== 'reasoning') return [part];
   const { type: kind, providerMetadata } = part;
@@ -186,7 +186,7 @@ function delay(
     }, delayMs);
     const abort = (): void => {
       untimer();
-      // Like a provider's, the call rejects with the caller's abort reason.
+      // As with a provider, the call rejects with the caller's abort reason.
       reject(signal?.reason as Error);
     };
     if (signal?.aborted) abort();
@@ -234,7 +234,7 @@ export function routeScript(options: ScriptedModelOptions, seen: Seen): RoutedSc
   const { scripts = [], agents = {}, agentOf = nameIn(agents), otherwise } = options;
   const found = scripts.find(({ when }) => {
     if (typeof when === 'string') return seen.system.includes(when);
-    // `test` would continue after a global expression's last match.
+    // With a global expression, `test` would continue after the last match.
     return typeof when === 'function' ? when(seen) : seen.system.search(when) >= 0;
   });
   if (found) return { name: String(found.when), script: found.script };
@@ -277,7 +277,7 @@ function nameIn(
     let earliest = Infinity;
     for (const name of Object.keys(agents)) {
       const at = wordIn(system, name);
-      // If two names start at the same place, the longer one is used.
+      // If two names start at the same position, the longer one is used.
       if (at > earliest || (at === earliest && name.length <= (first?.length ?? 0))) continue;
       if (at === Infinity) continue;
       first = name;
@@ -287,7 +287,7 @@ function nameIn(
   };
 }
 
-/** Returns the index where the text occurs as a whole word; Infinity if it does not. */
+/** Returns the index at which the text occurs as a whole word, or Infinity if it does not occur. */
 function wordIn(text: string, word: string): number {
   const escaped = word.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
   return new RegExp(`(?<![\\w-])${escaped}(?![\\w-])`).exec(text)?.index ?? Infinity;

@@ -1,5 +1,5 @@
-// A relay in memory: its agent does what the prompt (`actsPrompt`) or a script specifies. It is for tests of subagents
-// on relays, and an example of a relay that passes `test/suites/relays`.
+// A relay in memory. Its agent does what the prompt (`actsPrompt`) or a script says. It is for tests of subagents on
+// relays, and is an example of a relay that passes `test/suites/relays`.
 
 import { z } from 'zod';
 import { aFunction, check, type ChecksOf } from '../../values/checks.ts';
@@ -19,15 +19,15 @@ import { actsIn, perform, type RelayAct, type RelayActor } from './relay-acts.ts
 
 /** The options of `scriptedRelay`. */
 export interface ScriptedRelayOptions {
-  /** @defaultValue all but `openQuestionSurvives` */
+  /** @defaultValue all except `openQuestionSurvives` */
   readonly capabilities?: Partial<RelayCapabilities>;
-  /** Returns the agent's acts for a turn. @defaultValue the acts in the prompt */
+  /** Returns the acts of the agent in a turn. @defaultValue the acts in the prompt */
   readonly script?: (prompt: string) => readonly RelayAct[];
-  /** The time for the agent to stop, in milliseconds. @defaultValue 1000 */
+  /** How long the agent needs to stop, in milliseconds. @defaultValue 1000 */
   readonly graceMs?: number;
 }
 
-/** A message that the agent received. */
+/** A message that the agent has received. */
 export type ToldRelay =
   | { readonly type: 'start'; readonly session: string; readonly resumed: boolean }
   | {
@@ -46,12 +46,12 @@ export type ToldRelay =
   | { readonly type: 'interrupt'; readonly session: string }
   | { readonly type: 'release'; readonly session: string; readonly how: RelayRelease };
 
-/** A test relay whose agents do what their prompts or a script specify. */
+/** A test relay whose agents do what their prompts or a script say. */
 export interface ScriptedRelay extends Relay {
   readonly told: readonly ToldRelay[];
   /** The number of open connections. */
   readonly running: number;
-  /** Ends all agents, as if their processes were killed. */
+  /** Ends all agents, as if their processes had been killed. */
   kill(): void;
 }
 
@@ -112,7 +112,7 @@ class MemoryRelay implements ScriptedRelay {
   }
 }
 
-/** One agent and its conversation; the agent outlives its connections. */
+/** An agent and its conversation. The agent outlives its connections. */
 class Agent {
   readonly #id: string;
   readonly #relay: MemoryRelay;
@@ -142,7 +142,7 @@ class Agent {
     connection?.receive({ type: 'closed', message });
   }
 
-  /** The connection is gone: only an agent whose questions survive continues. */
+  /** The connection is gone. Only an agent whose questions survive continues. */
   #lose(): void {
     if (this.#relay.capabilities.openQuestionSurvives) return;
     this.#turn = null;

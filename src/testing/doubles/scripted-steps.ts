@@ -1,38 +1,38 @@
-// A scripted model's steps, and the answer for each.
+// The steps of a scripted model, and the answer to each call.
 
 import type { LanguageModel } from 'ai';
 
-/** The newest model specification that the AI SDK accepts. */
+/** The newest version of the model specification that the AI SDK accepts. */
 export type ScriptedLanguageModel = Extract<LanguageModel, { specificationVersion: 'v4' }>;
 export type CallOptions = Parameters<ScriptedLanguageModel['doGenerate']>[0];
 type Answer = Awaited<ReturnType<ScriptedLanguageModel['doGenerate']>>;
 export type Content = Answer['content'][number];
 type Finish = Answer['finishReason']['unified'];
 
-/** The options of every kind of step. */
+/** The options that every kind of step has. */
 interface StepOptions {
   /**
-   * The model's thoughts before the answer. Both the thoughts and the answer's first call have a signature
-   * (`providerMetadata`), as with providers, and must come back with it.
+   * The model's thoughts before the answer. As with providers, the thoughts and the first call of the answer have a
+   * signature (`providerMetadata`) and must be sent back with it.
    */
   readonly thinking?: string;
-  /** The model's answering time, in milliseconds of the `environment`. @defaultValue 0 */
+  /** How long the model takes to answer, in milliseconds of the `environment`. @defaultValue 0 */
   readonly delayMs?: number;
   /** How the answer ends: `length`, `content-filter`, … @defaultValue derived from the content */
   readonly finish?: Finish;
 }
 
-/** A scripted model's step. Other test doubles use the forms with a `type`. */
+/** A step of a scripted model. Other test doubles use the forms with a `type`. */
 export type ScriptedStep = StepOptions &
   (
     | { readonly text: string; readonly calls?: never }
     | { readonly calls: readonly ScriptedCall[]; readonly text?: string }
-    /** Fails like a provider. */
+    /** Fails like a call to a provider. */
     | { readonly error: unknown }
     | {
         readonly type: 'text';
         readonly content: string;
-        /** The finish reason of an answer without calls is always `stop`. */
+        /** If an answer has no calls, its finish reason is always `stop`. */
         readonly shouldStop?: true;
       }
     | {
@@ -55,17 +55,17 @@ export type ScriptedStep = StepOptions &
     | { readonly type: 'error'; readonly error: unknown }
   );
 
-/** A scripted model's tool call. */
+/** A tool call of a scripted model. */
 export interface ScriptedCall {
   /** The tool's name. */
   readonly name: string;
-  /** A string is passed unchanged, as arguments that are not JSON. */
+  /** A string is passed on unchanged, as arguments that are not JSON. */
   readonly input: unknown;
   /** @defaultValue `call_<n>`, counted per model */
   readonly id?: string;
 }
 
-/** Returns a step's answer. @throws the step's `error` */
+/** Returns the answer for a step. @throws the `error` of the step */
 export function answerOf(
   step: ScriptedStep,
   nextId: () => string,

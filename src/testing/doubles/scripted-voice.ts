@@ -1,5 +1,5 @@
-// A voice for tests: a quiet tone as long as the spoken text. The same text always sounds the same; the test controls
-// latency and failures.
+// A voice for tests: a quiet tone that is as long as the spoken text. The same text always sounds the same. The test
+// controls latency and failures.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 import { ProviderError } from '../../values/errors.ts';
@@ -14,19 +14,19 @@ const LOUDNESS = 3000;
 
 /** The options of `scriptedVoice`. */
 export interface ScriptedVoiceOptions {
-  /** The environment whose clock measures the synthesis. */
+  /** The environment whose clock measures the time for synthesis. */
   readonly environment: Environment;
   /** The duration per spoken character, in milliseconds. @defaultValue 60 */
   readonly msPerCharacter?: number;
-  /** The delay until audio is available, in milliseconds. @defaultValue 0 */
+  /** The delay before audio is available, in milliseconds. @defaultValue 0 */
   readonly latencyMs?: number;
 }
 
-/** A voice for tests: a quiet tone as long as the spoken text. */
+/** A voice for tests: a quiet tone that is as long as the spoken text. */
 export interface ScriptedVoice extends Voice {
-  /** The texts that the session asked the voice to say, in order. */
+  /** The texts that the session asked the voice to speak, in order. */
   readonly said: readonly string[];
-  /** The texts that the session aborted before there was audio. */
+  /** The texts whose synthesis the session aborted before there was audio. */
   readonly aborted: readonly string[];
   /** Makes the next `times` requests fail. @defaultValue 1 */
   fail(times?: number): void;
@@ -38,7 +38,7 @@ const optionsSchema = z.strictObject({
   latencyMs: z.number().nonnegative().optional(),
 } satisfies ChecksOf<ScriptedVoiceOptions>);
 
-/** Creates a voice for tests of sessions whose transport is `withVoice(…)`, or whose filler is spoken. */
+/** Creates a voice for tests of sessions that use the transport `withVoice(…)` or whose filler is spoken. */
 export function scriptedVoice(options: ScriptedVoiceOptions): ScriptedVoice {
   const given = readable('scriptedVoice', options);
   check('scriptedVoice', optionsSchema, given);

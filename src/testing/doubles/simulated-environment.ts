@@ -1,12 +1,12 @@
-// Time and randomness for tests: the clock advances only on request, and a seed always gives the same ids and random
+// Time and randomness for tests: the clock advances only on request, and a seed always produces the same ids and random
 // numbers.
 //
 // Owns:     simulated time, the timers that wait for it, ids and random numbers.
-// Does not: simulate the event loop: promises and `yieldThen` run for real, in order.
+// Does not: simulate the event loop. Promises and `yieldThen` run for real, in order.
 //
 // Invariants
-//   SIMULATED-ENVIRONMENT-1. Timers fire one by one, in the order of their due times. A timer's consequences are
-//       complete before the next timer fires, so timers armed by a timer are not skipped.
+//   SIMULATED-ENVIRONMENT-1. Timers fire one by one, in the order in which they are due. All consequences of a timer
+//       are complete before the next timer fires, so timers that a timer arms are not skipped.
 //   SIMULATED-ENVIRONMENT-2. Nothing here depends on real time.
 
 import type { Environment } from '../../actors/ports/environment.ts';
@@ -22,13 +22,13 @@ export interface SimulatedEnvironmentOptions {
   readonly startAt?: number;
 }
 
-/** A test's time, ids and randomness, controlled by the test. */
+/** The time, ids and randomness of a test, controlled by the test. */
 export interface SimulatedEnvironment extends Environment {
   /** Waits until all work that needs no time to pass is done. */
   settle(): Promise<void>;
-  /** Advances time step by step, and waits for all work that becomes due. */
+  /** Advances time step by step and waits for all work that becomes due. */
   advance(ms: number): Promise<void>;
-  /** The number of pending timers, except background timers, which do not keep the program busy. */
+  /** The number of pending timers, not counting background timers, which do not keep the program busy. */
   readonly pendingTimers: number;
   readonly backgroundTimers: number;
 }
@@ -40,7 +40,7 @@ interface Timer {
   readonly isBackground: boolean;
 }
 
-/** The number of idle event loop turns after which no more work follows. */
+/** The number of idle event loop turns after which no more work can follow. */
 const QUIET_TURNS = 4;
 
 const optionsSchema = z.strictObject({
@@ -49,7 +49,7 @@ const optionsSchema = z.strictObject({
 } satisfies ChecksOf<SimulatedEnvironmentOptions>);
 
 /**
- * Creates time, ids and randomness for a test: time passes only in `advance()`, and a seed makes a run repeatable.
+ * Creates time, ids and randomness for a test. Time passes only in `advance()`, and a seed makes a run repeatable.
  * @throws {ConfigurationError} `INVALID_OPTION`
  */
 export function simulatedEnvironment(
@@ -98,7 +98,7 @@ export function simulatedEnvironment(
         numbers += 1;
         const timer = { dueAt: now + Math.max(0, delayMs), number: numbers, task, isBackground };
         timers.add(timer);
-        // A timer that is due at once needs no time to pass.
+        // A timer that is due immediately needs no time to pass.
         if (delayMs <= 0)
           setImmediate(() => {
             if (!timers.delete(timer)) return;

@@ -1,9 +1,9 @@
-// An in-memory engine that stores the ends of jobs, and whose workers a test can kill: for programs that run steps as
-// jobs. It outlives the sessions of a test, as an engine outlives processes.
+// An in-memory engine that stores the outcomes of jobs and whose workers a test can kill. It is for programs that run
+// steps as jobs. It outlives the sessions of a test, just as an engine outlives processes.
 //
-// Owns:     the jobs and their ends.
-// Does not: measure time: a job starts in the turn after the request, and a job that workers refuse is offered again
-//           `offers` times.
+// Owns:     the jobs and their outcomes.
+// Does not: measure time. A job starts in the turn after the request, and a job that workers refuse is offered again up
+//           to `offers` times.
 
 import { z } from 'zod';
 import { anObject, check, checkEnvironment, type ChecksOf } from '../../values/checks.ts';
@@ -25,15 +25,15 @@ import { raceAbort } from '../../values/race-abort.ts';
 
 /** The options of `simulatedJobs`. */
 export interface SimulatedJobsOptions {
-  /** Executes the jobs: the handler of `jobWorker({ … })`. */
+  /** Executes the jobs. Pass the handler of `jobWorker({ … })`. */
   readonly handler: JobHandler;
-  /** The maximum size of a body, and of an end's text, in bytes. @defaultValue 1000000 */
+  /** The maximum size of a body and of an outcome's text, in bytes. @defaultValue 1000000 */
   readonly maxBytes?: number;
-  /** How many times a job is offered to workers that refuse it. @defaultValue 1: all workers have one version */
+  /** How many times a job is offered to workers that refuse it. @defaultValue 1: all workers have the same version */
   readonly offers?: number;
   /** The maximum duration of a job, in milliseconds of the `environment`. @defaultValue Infinity */
   readonly longestMs?: number;
-  /** The clock for `longestMs` and for the pause between two offers. @defaultValue none: a job is offered again at once */
+  /** The clock for `longestMs` and for the pause between offers. @defaultValue none: a job is offered again at once */
   readonly environment?: Environment;
 }
 
@@ -47,9 +47,9 @@ export interface SimulatedExecution {
 
 /** A test engine for jobs, in this process, whose workers can be killed. */
 export interface SimulatedJobs extends Jobs {
-  /** The job starts in order; a restarted job is listed again. */
+  /** The jobs in the order in which they started. A job that is restarted is listed again. */
   readonly begun: readonly SimulatedExecution[];
-  /** Kills all workers at once. Running jobs are restarted, or lost where a restart is not permitted. */
+  /** Kills all workers at the same time. Running jobs are restarted, or lost if a restart is not permitted. */
   killWorkers(): void;
 }
 
@@ -61,10 +61,10 @@ interface Held {
   isEnded: boolean;
   isCancelled: boolean;
   controller: AbortController;
-  /** The number of the current start; a dead worker has an earlier one. */
+  /** The number of the current start. A dead worker has an earlier number. */
   nth: number;
   offers: number;
-  /** No worker has the job: the last one refused it. */
+  /** No worker has the job, because the last one refused it. */
   isOffered: boolean;
 }
 
@@ -79,7 +79,7 @@ const optionsSchema = z.strictObject({
 } satisfies ChecksOf<SimulatedJobsOptions>);
 
 /**
- * Creates an in-memory engine that stores the ends of jobs, and whose workers a test can kill.
+ * Creates an in-memory engine that stores the outcomes of jobs and whose workers a test can kill.
  * @throws {ConfigurationError} if an option is unknown or invalid
  */
 export function simulatedJobs(options: SimulatedJobsOptions): SimulatedJobs {
@@ -122,7 +122,7 @@ export function simulatedJobs(options: SimulatedJobsOptions): SimulatedJobs {
             end(held, how);
             return;
           }
-          // JOBS-8: a refused job was not started.
+          // JOBS-8: a job that was refused was not started.
           begun.splice(begun.indexOf(execution), 1);
           held.offers += 1;
           held.isOffered = true;

@@ -1,18 +1,18 @@
-// One life of a process in simulated time. It shares the clock with the world outside; once it is killed, its timers do
-// not fire, and its later output is discarded.
+// One process in simulated time, from its start until it is killed. It shares the clock with the world outside. Once it
+// has been killed, its timers do not fire and its output is discarded.
 //
-// Owns:     the process's timers, and whether it is alive.
+// Owns:     the timers of the process, and whether it is alive.
 // Does not: know the code that runs in it.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 import type { SimulatedEnvironment } from './simulated-environment.ts';
 
 export class SimulatedProcess {
-  /** The process number, starting at 1. */
+  /** The number of the process, starting at 1. */
   readonly number: number;
   /** The runtime's environment. */
   readonly environment: Environment;
-  /** The environment of the app and its tools, which must clean up their own timers. */
+  /** The environment for the app and its tools. They must clean up their own timers. */
   readonly ofApp: Environment;
   readonly #timers = new Set<() => void>();
   readonly #timersOfApp = new Set<() => void>();
@@ -28,12 +28,12 @@ export class SimulatedProcess {
     return this.#isAlive;
   }
 
-  /** The number of the runtime's pending timers, including background timers. */
+  /** The number of pending timers of the runtime, including background timers. */
   get timers(): number {
     return this.#timers.size;
   }
 
-  /** Runs an external task if the process is alive. */
+  /** Runs a task from outside, if the process is alive. */
   do(task: () => void): void {
     if (this.#isAlive) task();
   }

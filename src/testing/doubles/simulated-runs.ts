@@ -1,7 +1,8 @@
-// An in-memory engine that stores runs, and whose workers a test can kill: for programs whose runs are on an engine.
+// An in-memory engine that stores runs and whose workers a test can kill. It is for programs whose runs are on an
+// engine.
 //
 // Owns:     the runs and their records.
-// Does not: execute turns: the handler does.
+// Does not: execute turns. The handler does.
 
 import { z } from 'zod';
 import { anObject, check, checkEnvironment, type ChecksOf } from '../../values/checks.ts';
@@ -26,19 +27,19 @@ import { raceAbort } from '../../values/race-abort.ts';
 
 /** The options of `simulatedRuns`. */
 export interface SimulatedRunsOptions {
-  /** The environment whose clock measures the waits of runs. */
+  /** The environment whose clock measures how long runs wait. */
   readonly environment: Environment;
-  /** Executes the turns: the handler of `runWorker({ … })`. */
+  /** Executes the turns. Pass the handler of `runWorker({ … })`. */
   readonly handler: RunHandler;
-  /** Whether a turn executes one step itself, after which the engine records it, or none. @defaultValue 'one' */
+  /** Whether a turn executes one step itself, which the engine then records, or none. @defaultValue 'one' */
   readonly steps?: 'one' | 'none';
 }
 
 /** A test engine for runs, in this process, whose workers can be killed. */
 export interface SimulatedRuns extends RunEngine {
-  /** The number of recorded turns, over all runs. */
+  /** The number of recorded turns across all runs. */
   readonly recorded: number;
-  /** Kills all workers at once: other workers repeat the running turns. */
+  /** Kills all workers at the same time. Other workers repeat the running turns. */
   killWorkers(): void;
 }
 
@@ -49,7 +50,7 @@ interface Held {
   /** The answers that the run has not received yet, and all answered requests. */
   readonly news: RunNews[];
   readonly answered: Set<string>;
-  /** Its child runs' ids. */
+  /** The ids of its child runs. */
   readonly children: Set<string>;
   /** The messages that the run has not received, the ids of those that it has not read, and the last message's number. */
   mail: TakenMessage[];
@@ -58,16 +59,16 @@ interface Held {
   cancelled: string | null;
   /** The running turn. */
   worker: AbortController | null;
-  /** The running steps by key, and the ended steps. */
+  /** The running steps by key, and the steps that have ended. */
   readonly steps: Map<string, AbortController>;
   readonly ends: RunStepEnd[];
-  /** Whether the last turn's worker is still alive: it has not started the turn's non-repeatable step. */
+  /** The mark of the last turn, if its worker is still alive and has not started the turn's non-repeatable step. */
   mayBegin: string | null;
-  /** Called when news arrives. */
+  /** Called when there is news for the run. */
   wake: (() => void) | null;
 }
 
-/** How many times a turn or step is attempted without a pause. */
+/** How many times a turn or step is attempted before there is a pause between attempts. */
 const MAX_AT_ONCE = 20;
 /** The pause before each later attempt, in milliseconds. */
 const AGAIN_MS = 1_000;
@@ -92,7 +93,7 @@ export function simulatedRuns(options: SimulatedRunsOptions): SimulatedRuns {
 
   const cancelled = (reason: string): JobError =>
     new JobError('CANCELLED', reason, { retryable: false });
-  /** Waits before another attempt: a handler that always fails must not block the rest of its program. */
+  /** Waits before another attempt, so that a handler that always fails does not block the rest of its program. */
   const before = (attempt: number): Promise<void> =>
     new Promise((resolve) => {
       if (attempt > MAX_AT_ONCE) scheduler.schedule(resolve, AGAIN_MS);
@@ -125,14 +126,14 @@ export function simulatedRuns(options: SimulatedRunsOptions): SimulatedRuns {
         held.mayBegin = end.mark ?? null;
         return copied(end);
       } catch {
-        // The worker died: another one executes the turn.
+        // The worker died, so another one executes the turn.
         await before((attempt += 1));
       } finally {
         if (held.worker === worker) held.worker = null;
       }
     }
   };
-  /** Only the worker whose turn was recorded starts a non-repeatable step, once. */
+  /** Only the worker whose turn was recorded starts a non-repeatable step, and only once. */
   const permitted = (held: Held, given: RunTurn): RunTurn => {
     const { news: what, mark } = given;
     const isPermitted = held.mayBegin === (mark ?? null);

@@ -1,4 +1,4 @@
-// A case of the suite, and the helpers for all cases.
+// A case of the suite, and the helpers that all cases use.
 
 import type {
   Journal,
@@ -17,7 +17,7 @@ export interface JournalScene {
   readonly play: (bench: JournalBench) => Promise<void>;
 }
 
-/** Returns the cases of journals that offer these features, by name. */
+/** Returns the cases for journals that have these features, by name. */
 export function scenesOf(
   needs: readonly JournalFeature[],
   plays: Readonly<Record<string, JournalScene['play']>>,
@@ -25,11 +25,11 @@ export function scenesOf(
   return Object.entries(plays).map(([name, play]) => ({ name, needs, play }));
 }
 
-/** A case's stage, with the operations that every case uses. */
+/** The stage of a case, with the operations that every case uses. */
 export interface JournalBench {
   readonly journal: Journal;
   readonly stage: JournalStage;
-  /** Opens another process. From then on, every process claims each scope before writing to it. */
+  /** Opens another process. From now on, every process claims a scope before it writes to it. */
   another(): Promise<Journal>;
   reopen(): Promise<Journal>;
 }
@@ -58,7 +58,7 @@ export function withEvent(
   return { scope, unit, seq, at: BEGINNING + seq, actor, definitionVersion: 3, event };
 }
 
-/** Appends the entries one after another, first claiming scopes that are new to the journal. */
+/** Appends the entries one after another. First claims the scopes that are new to the journal. */
 export async function appendAll(journal: Journal, entries: readonly JournalEntry[]): Promise<void> {
   await claimAll(journal, entries);
   for (const one of entries) await journal.append(one);
@@ -106,7 +106,7 @@ export function expectSame(
     );
 }
 
-/** Checks the order within each scope; entries of different scopes have no order. */
+/** Checks the order within each scope. Entries of different scopes have no order. */
 export function expectSameInEachScope(
   found: readonly JournalEntry[],
   expected: readonly JournalEntry[],
@@ -133,7 +133,7 @@ export async function expectScopes(
   );
 }
 
-/** Checks that a call is refused with this code, and that the error states whether to retry. */
+/** Checks that a call is refused with this code and that the error states whether to retry. */
 export async function expectRefused(
   what: string,
   work: () => unknown,
@@ -156,7 +156,7 @@ export async function expectRefused(
     check(error.retryable === false, () => `expected ${code} to say \`retryable: false\``);
 }
 
-/** @throws {ConformanceError} with the text `says` unless the condition holds */
+/** @throws {ConformanceError} with the text `says` unless the condition is true */
 export function check(isSo: boolean, says: () => string): asserts isSo {
   if (!isSo) throw new ConformanceError(says());
 }

@@ -1,4 +1,4 @@
-// A journal keeps appended entries: in order, once, and unchanged.
+// A journal keeps the entries that are appended to it: in order, once each, and unchanged.
 
 import type { JournalEntry } from '../../actors/ports/journal.ts';
 import {
@@ -14,7 +14,7 @@ import {
   type JournalScene,
 } from './case.ts';
 
-/** A session that gives work to two subagents, in event order. */
+/** The entries of a session that assigns work to two subagents, in the order of the events. */
 const conversation: readonly JournalEntry[] = [
   entry(1, { unit: 'ses' }),
   entry(1, { unit: 'sub_b' }),

@@ -1,4 +1,4 @@
-// Readers list a journal's scopes, and the entries after one that they have; scopes are forgotten.
+// Readers list the scopes of a journal and read the entries after one that they have. Scopes can be forgotten.
 
 import type { Journal, JournalEntry } from '../../actors/ports/journal.ts';
 import {

@@ -1,6 +1,6 @@
 // Compares two values as JSON.
 
-/** Tells whether two values are the same JSON. The order of properties does not matter; every own property does. */
+/** Returns whether two values are equal as JSON. The order of properties does not matter; every own property does. */
 export function sameJson(one: unknown, other: unknown): boolean {
   if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null)
     return one === other;

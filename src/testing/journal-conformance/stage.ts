@@ -1,4 +1,4 @@
-// The stage that a journal's author supplies for the suite.
+// The stage that the author of a journal supplies for the suite.
 
 import type { Journal } from '../../actors/ports/journal.ts';
 
@@ -18,29 +18,29 @@ export type JournalFeature =
   | 'reopen'
   | 'wakeTimes';
 
-/** A fresh store for one case, with a process that writes to it. */
+/** A new store for one case, with a process that writes to it. */
 export interface JournalStage {
   /** The journal under test. */
   readonly journal: Journal;
   /**
-   * Simulates a crash: the process is gone, together with its pending writes. Returns the journal of another process
-   * that opens the same store. The old journal is no longer used.
+   * Simulates a crash: the process and its pending writes are gone. Returns the journal of another process that opens
+   * the same store. The old journal is no longer used.
    */
   reopen?(): Journal | Promise<Journal>;
-  /** Opens a second process on the same store while the first one continues. */
+  /** Opens a second process on the same store while the first one keeps running. */
   another?(): Journal | Promise<Journal>;
   /**
-   * Resolves when the first process's claims have expired because it showed no activity. The process may continue until
-   * then, but must no longer renew its claims.
+   * Resolves when the claims of the first process have expired because it showed no activity. The process may keep
+   * running until then, but must no longer renew its claims.
    */
   expire?(): void | Promise<void>;
-  /** Called at the end of each case, however it ends. */
+  /** Called at the end of each case, whatever its outcome. */
   close?(): void | Promise<void>;
 }
 
 /** A journal to test. */
 export interface JournalConformanceSetup {
-  /** The name in the case titles. */
+  /** The name of the journal in the titles of cases. */
   readonly name: string;
   /** The journal's optional features. */
   readonly offers: readonly JournalFeature[];

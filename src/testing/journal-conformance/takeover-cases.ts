@@ -1,4 +1,4 @@
-// Another process continues: after a crash, or by taking over a scope from a live process.
+// Another process continues, either after a crash or by taking over a scope from a live process.
 
 import type { Journal, JournalEntry } from '../../actors/ports/journal.ts';
 import {
@@ -58,7 +58,7 @@ export const claimScenes: readonly JournalScene[] = [
       await appendAll(journal, [entry(1)]);
       const last = journal.append(entry(2));
       await journal.release?.('scope');
-      // Entries appended before the release are part of the scope.
+      // Entries that were appended before the release are part of the scope.
       await last;
       await fenced(journal, 3);
       const other = await another();
@@ -90,7 +90,7 @@ export const claimScenes: readonly JournalScene[] = [
       await stage.expire?.();
       await other.claim?.('scope');
       await expectKept(other, [entry(1)], { scope: 'scope' });
-      // This process does not know of the other's claim yet; it even writes the same entry.
+      // This process does not know about the other's claim yet, and it even writes the same entry.
       await fenced(journal, 2);
       await other.append(entry(2));
       await fenced(journal, 2);
@@ -136,7 +136,7 @@ export const claimScenes: readonly JournalScene[] = [
   }),
 ];
 
-/** Checks that the kept entries are a prefix of `begun`, and include every acknowledged entry. */
+/** Checks that the stored entries are a prefix of `begun` and include every acknowledged entry. */
 async function expectBeginning(
   journal: Journal,
   begun: readonly JournalEntry[],
@@ -177,7 +177,7 @@ export const crashScenes: readonly JournalScene[] = [
         await journal.append(one);
         acknowledged.add(one);
       });
-      // An append that was pending at the crash never settles, or is refused.
+      // An append that was pending at the time of the crash either never settles or is refused.
       for (const append of appends) append.catch(() => {});
       await appends[0];
       const known = new Set(acknowledged);

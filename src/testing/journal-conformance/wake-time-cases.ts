@@ -1,4 +1,4 @@
-// Wake times of hibernated sessions: a journal stores them like entries, and lists them in order.
+// The wake times of hibernated sessions. A journal stores them like entries and lists them in order.
 
 import type { Journal } from '../../actors/ports/journal.ts';
 import { inOrder, type WakeTime, type WakeTimes } from '../../actors/ports/wake-times.ts';
@@ -7,7 +7,7 @@ import { sameJson } from './same-json.ts';
 
 const LATER = 1_700_000_000_000;
 
-/** Names that a locale would sort differently; some are due at the same time. */
+/** Names that a locale would sort differently. Some of them are due at the same time. */
 const times: readonly WakeTime[] = [
   { scope: 'ses_9', at: LATER },
   { scope: 'ses_10', at: LATER },
@@ -53,7 +53,7 @@ export const wakeTimeScenes: readonly JournalScene[] = [
       await expectTimes(journal, []);
       await setAll(journal, times);
       await expectTimes(journal, times.toSorted(inOrder));
-      // A wake time neither starts nor claims a session, and is not an entry.
+      // A wake time does not start or claim a session, and it is not an entry.
       await expectKept(journal, []);
     },
     async 'the latest word about a wake time counts, and null is never'({ journal }) {
@@ -77,7 +77,7 @@ export const wakeTimeScenes: readonly JournalScene[] = [
       const sorted = times.toSorted(inOrder);
       for (const [at, after] of sorted.entries())
         await expectTimes(journal, sorted.slice(at + 1, at + 4), { after, limit: 3 });
-      // Later pages do not depend on whether the cursor's session still exists.
+      // Later pages do not depend on whether the session at the cursor still exists.
       const [, gone] = sorted as [WakeTime, WakeTime];
       await timesOf(journal).set(gone.scope, null);
       await expectTimes(journal, sorted.slice(2, 3), { after: gone, limit: 1 });
@@ -85,7 +85,7 @@ export const wakeTimeScenes: readonly JournalScene[] = [
       await expectTimes(journal, sorted.slice(2, 4), { after: between, limit: 2 });
     },
     async 'more wake times than fit into one page of anything'({ journal }) {
-      // The times are unordered, and some are equal.
+      // The times are not sorted, and some are equal.
       const many = Array.from({ length: 3000 }, (_, index) => ({
         scope: `ses_${(index * 7) % 3000}`,
         at: LATER + ((index * 7919) % 100),

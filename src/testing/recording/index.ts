@@ -1,4 +1,4 @@
-// A recorded session as a test: `recording('calls/may-12.jsonl').check()`.
+// A recorded session in a test: `recording('calls/may-12.jsonl').check()`.
 //
 // Owns:     the file, and the report of a difference.
 // Does not: know the format, or fold entries (`actors/replay`).
@@ -7,11 +7,11 @@ import { OffstageError } from '../../values/errors.ts';
 import type { JournalEntry } from '../../actors/ports/journal.ts';
 import { checkRecording, parseRecording, type Recording } from '../../actors/replay/recording.ts';
 
-/** An entry's consequences have changed since the recording. */
+/** The consequences of an entry have changed since the recording. */
 export class RecordingError extends OffstageError {
-  /** The entry's number, starting at 1. */
+  /** The number of the entry, starting at 1. */
   readonly number: number;
-  /** The first entry whose replay differs. */
+  /** The first entry whose replay is different. */
   readonly entry: JournalEntry;
   /** The differences, one per line. */
   readonly differences: readonly string[];
@@ -30,14 +30,14 @@ export class RecordingError extends OffstageError {
   }
 }
 
-/** A recorded session in a file, as `recording` returns it for a test. */
+/** A recorded session in a file. `recording` returns it for a test. */
 export interface RecordedSession {
-  /** Reads the file's content. */
+  /** Reads the content of the file. */
   read(): Promise<Recording>;
   /**
-   * Folds the recorded session with this version of Offstage. It needs no keys, models, tools or app code.
-   * @throws {RecordingError} if an entry is no longer accepted, or has different consequences; the error names the
-   * first such entry
+   * Folds the recorded session with this version of Offstage. This needs no keys, models, tools or code of the app.
+   * @throws {RecordingError} if an entry is no longer accepted or has different consequences; the error names the first
+   * such entry
    * @throws {ProtocolError} `MALFORMED_RECORDING`. @throws {ConfigurationError} `RECORDING_TOO_NEW`.
    */
   check(): Promise<void>;
@@ -45,7 +45,7 @@ export interface RecordedSession {
 
 /**
  * Opens a session that `exportRecording` or `offstage replay --export` wrote to a file. Requires Node.js.
- * @param path Relative to the working directory, or a `file:` URL.
+ * @param path A path relative to the working directory, or a `file:` URL.
  */
 export function recording(path: string | URL): RecordedSession {
   const read = async (): Promise<Recording> => {

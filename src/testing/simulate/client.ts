@@ -1,7 +1,7 @@
-// A simulated session's client. It shows a text session in one of the ways that apps use, or plays a voice session's
-// audio and reports playback. It leaves and returns, and outlives the processes that it talks to.
+// The client of a simulated session. It shows a text session in one of the ways that apps use, or plays the audio of a
+// voice session and reports the playback. It leaves and returns, and it outlives the processes that it talks to.
 //
-// Owns:     the attachment, the way of listening, and the played audio.
+// Owns:     the attachment, the way of listening and the played audio.
 // Does not: decide when it leaves (user, player).
 
 import type { VoiceSession } from '../../voice-session.ts';
@@ -19,24 +19,24 @@ import type { Happening } from './log/log.ts';
 
 /** The amplitude of a television in the next room. */
 const NOISE = LOUDNESS / 8;
-/** A session and its kind. */
+/** A session, and whether it is a voice or a text session. */
 export type Talking =
   | { readonly kind: 'text'; readonly session: TextSession }
   | { readonly kind: 'voice'; readonly session: VoiceSession; readonly sampleRateHz: number };
 
-/** The ways for an app to follow a text session. Unacknowledged results remain as cards. */
+/** The ways in which an app can follow a text session. Results that are not acknowledged remain as cards. */
 type Way =
   /** `session.parts`. */
   | 'observes'
-  /** `session.read()`, to the end. */
+  /** `session.read()` until its end. */
   | 'reads'
-  /** `session.read()`, stopped at each result. */
+  /** `session.read()`, which is stopped at each result. */
   | 'breaksOff'
-  /** `clientMessages(session)`, acknowledging each shown message. */
+  /** `clientMessages(session)`, and each message that was shown is acknowledged. */
   | 'acknowledges'
   /** `clientMessages(session)`, without acknowledgements. */
   | 'isSilent'
-  /** `session.events` and `session.store` only. */
+  /** Only `session.events` and `session.store`. */
   | 'traces';
 
 const WAYS: readonly (readonly Way[])[] = [
@@ -62,7 +62,7 @@ export class Client {
   readonly #note: (happening: Happening) => void;
   readonly #presence: (isThere: boolean) => void;
   readonly #speakers: Loudspeaker[] = [];
-  /** Whether the client is in use, even without a session. */
+  /** Whether the client is in use, even when there is no session. */
   #isThere = true;
   #talking: Talking | null = null;
   #detach: (() => void) | null = null;
@@ -96,7 +96,7 @@ export class Client {
     return this.#speakers.at(-1)?.isPlaying === true && this.#detach !== null;
   }
 
-  /** Sets the session to talk to; null if the session is gone. */
+  /** Sets the session that the client talks to, or null if the session is gone. */
   meets(talking: Talking | null): void {
     this.#drop();
     this.#talking = talking;
@@ -123,7 +123,7 @@ export class Client {
     this.#tick();
   }
 
-  /** Turns a television on: the microphone always picks up its audio. */
+  /** Turns on a television. From then on, the microphone always picks up its audio. */
   hearsNoise(): void {
     this.#isNoisy = true;
     this.#tick();
@@ -146,7 +146,7 @@ export class Client {
     this.#tick();
   }
 
-  /** Follows the session in a different way each time, because success in one way proves nothing for another. */
+  /** Follows the session in a different way each time, because success in one way proves nothing about another. */
   #follow(session: TextSession, isMine: () => boolean): readonly { unsubscribe(): void }[] {
     const chance = chanceOf(this.#seed, 'listens', (this.#visits += 1));
     return chance.pick(WAYS).map((way) => {
@@ -225,14 +225,14 @@ export class Client {
     ];
   }
 
-  /** Drops the unplayed audio. */
+  /** Drops the audio that has not been played. */
   #drop(): void {
     this.#detach = null;
     const speaker = this.#speakers.at(-1);
     for (const play of speaker?.plays ?? []) if (play.playedMs < play.sentMs) play.isCleared = true;
   }
 
-  /** Ticks while there is audio to play or report. */
+  /** Keeps ticking while there is audio to play or to report. */
   #tick(): void {
     if (this.#isTicking) return;
     this.#isTicking = true;

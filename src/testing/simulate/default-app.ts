@@ -1,7 +1,7 @@
-// The default app of `offstage simulate`: two lead agents, and subagents that look things up, ask, need consent, and
-// have effects that must not happen twice. For some seeds the app has more: steps on an engine, subagents of subagents,
-// a service whose agent examines external events, a program that runs errands with subagents, tools at the user's pages, a
-// tool that takes minutes, and a language in which a model reads consent.
+// The default app of `offstage simulate`. It has two lead agents, and subagents that look things up, ask questions,
+// need consent, and have effects that must not happen twice. For some seeds, the app has more: steps on an engine,
+// subagents of subagents, a service whose agent examines external events, a program that runs errands with subagents,
+// tools that run on the user's pages, a tool that takes minutes, or a language in which a model interprets consent.
 
 import { tool } from 'ai';
 import { z } from 'zod';
@@ -23,7 +23,7 @@ import { createSubagentService } from '../../actors/subagents/subagent-service.t
 const topicInput = z.object({ topic: z.string() });
 const order = z.object({ item: z.string(), count: z.number().int().min(1).max(9) });
 
-/** Looking a second time is harmless. */
+/** Looking something up a second time is harmless. */
 const lookUp = {
   ...tool({
     description: 'Looks something up',
@@ -117,7 +117,7 @@ const leadTools = [
   }),
 ];
 
-/** The share of seeds whose app has this addition; most conversations are small. */
+/** The share of seeds whose app has this addition. Most conversations are small. */
 const FAMILIES = 0.3;
 const SERVICES = 0.25;
 const PROGRAMS = 0.15;
@@ -126,7 +126,7 @@ const AT_PAGES = 0.25;
 const SLOW_TOOLS = 0.2;
 const READ_BY_MODELS = 0.3;
 
-/** The app that `simulate` plays by default: two lead agents, and subagents that look up, ask and book. */
+/** The app that `simulate` plays by default: two lead agents, and subagents that look things up, ask and book. */
 export function defaultApp(context: AppContext): SimulatedApp {
   const { agents, subagentConfigs = {}, ...app } = plainApp(context);
   const chance = chanceOf(context.seed, 'app', 'tools');
@@ -153,7 +153,7 @@ export function defaultApp(context: AppContext): SimulatedApp {
   };
 }
 
-/** A tool that a page of the user carries out. */
+/** A tool that runs on one of the user's pages. */
 function toolAtPages(chance: Chance) {
   return {
     description: 'Looks through the camera of the user',
@@ -184,7 +184,7 @@ function slowTool({ environment: { scheduler }, seed }: AppContext, chance: Chan
   });
 }
 
-/** The app without tools at pages, without a tool that takes minutes, and in English. */
+/** The app without tools on pages, without a tool that takes minutes, and in English. */
 export function plainApp(context: AppContext): SimulatedApp {
   const has = (what: string, share: number): boolean =>
     chanceOf(context.seed, 'app', what).happens(share);
@@ -212,7 +212,7 @@ export function plainApp(context: AppContext): SimulatedApp {
   };
 }
 
-/** Runs the subagents' steps on an engine's workers. */
+/** Runs the steps of the subagents on an engine's workers. */
 function asJobs(
   configs: Readonly<Record<string, SubagentConfig>>,
 ): Readonly<Record<string, SubagentConfig>> {
@@ -223,7 +223,7 @@ function asJobs(
 
 type Tools = NonNullable<SubagentConfig['tools']>;
 
-/** Gives a subagent its own subagents, with these tools and their own ones. */
+/** Gives a subagent its own subagents, which have these tools and tools of their own. */
 export function withFamily(tools: Tools, { simulated }: AppContext): Tools {
   const tasting: SubAgentConfig = {
     name: 'tasting',
@@ -256,7 +256,7 @@ export function withFamily(tools: Tools, { simulated }: AppContext): Tools {
   };
 }
 
-/** The number of events per process life, and their time span. */
+/** The number of events in the life of a process, and the time span in which they happen. */
 const HAPPENINGS = 2;
 
 const WITHIN_MS = 20_000;
@@ -294,7 +294,7 @@ export function watchmanOf(tools: Tools, { seed }: AppContext): ServiceSubagentC
   };
 }
 
-/** Creates a program that continues its errands after a crash, and starts new ones by the clock. */
+/** Creates a program that continues its errands after a crash and starts new ones at certain times. */
 export function errandsOf(
   tools: Tools,
   { seed, environment: { clock, scheduler }, simulated }: AppContext,
@@ -317,7 +317,7 @@ export function errandsOf(
         const waited = await service.await([subagentId], THE_LEAD);
         if (isClosed || !waited.ok) return;
         const [report] = waited.reports;
-        // No user answers the question: the subagent continues when its time is over.
+        // No user answers the question, so the subagent continues when its time is over.
         if (waited.why === 'asked') await new Promise<void>((go) => scheduler.schedule(go, 1000));
         if (!report || report.endedAt === null) continue;
         waiting.delete(subagentId);

@@ -1,4 +1,4 @@
-// The real effects of tools, recorded outside every process: an effect remains even if its process dies.
+// The real effects of tools, recorded outside every process. An effect remains even if the process that caused it dies.
 //
 // Owns:     the record of effects, and the faults of tools.
 // Does not: judge (promises).
@@ -37,7 +37,8 @@ export class Effects {
   }
 
   /**
-   * Watches a subagent's tools and applies their faults. A tool that waits for other subagents has no effect of its own.
+   * Watches the tools of a subagent and applies their faults. A tool that waits for other subagents has no effect of
+   * its own.
    */
   watch(
     tools: Readonly<Record<string, unknown>>,
@@ -87,7 +88,7 @@ export class Effects {
     };
   }
 
-  /** Runs a tool with its faults, and records its effect. */
+  /** Runs a tool with its faults and records its effect. */
   run(
     process: SimulatedProcess,
     execute: () => unknown,
@@ -102,7 +103,7 @@ export class Effects {
       const effect: Effect = { ...call, process: process.number, at: this.#now(), status: 'begun' };
       this.all.push(effect);
       if (!hangs) return recorded(effect, execute);
-      // The tool completes its work, but its result reaches no caller.
+      // The tool completes its work, but no caller receives its result.
       finished(() => recorded(effect, execute)).catch(() => {});
       return never();
     };
@@ -117,7 +118,7 @@ function canRun(tool: unknown): tool is AnyTool & { execute: Execute } {
   return typeof tool === 'object' && tool !== null && 'execute' in tool && !!tool.execute;
 }
 
-/** Records a tool's effect from its return value: a value, a promise, or yielded values. */
+/** Records the effect of a tool from its return value: a value, a promise, or values that it yields. */
 function recorded(effect: Effect, execute: () => unknown): unknown {
   try {
     const returned = execute();
@@ -152,7 +153,7 @@ async function* recordedYields(effect: Effect, yields: AsyncIterable<unknown>): 
   }
 }
 
-/** Returns a tool's final result, whether it returns, yields or throws. */
+/** Returns the final result of a tool that returns, yields or throws. */
 async function finished(act: () => unknown): Promise<unknown> {
   const returned = act();
   if (!isIterable(returned)) return returned;

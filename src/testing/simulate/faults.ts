@@ -1,8 +1,8 @@
-// One run's faults. Only the seed, the fault point and the occurrence count decide whether a fault fires, so that
-// removing a step from a script changes no other decision.
+// One run's faults. Only the seed, the fault point and the occurrence count decide whether a fault fires. Removing a
+// step from a script therefore changes no other decision.
 //
-// Owns:     the occurrence counts, and the fired faults.
-// Does not: know a fault's effect (`fault-points` describes it, the caller applies it).
+// Owns:     the occurrence counts, and the faults that have fired.
+// Does not: know the effect of a fault (`fault-points` describes it, and the caller applies it).
 
 import { chanceOf, type Chance } from '../doubles/chance.ts';
 import type { FaultPlan, FaultPoint, FaultRule, Strike } from './log/fault-points.ts';
@@ -16,7 +16,7 @@ export class Faults {
   readonly #onStrike: (strike: Strike) => void;
   #armed = true;
 
-  /** `what`: a plan, or the fired faults of a replayed run. */
+  /** `what`: a plan, or the faults that fired in the run that is replayed. */
   constructor(
     seed: number,
     what: FaultPlan | readonly Strike[],
@@ -27,7 +27,7 @@ export class Faults {
     this.#onStrike = onStrike;
   }
 
-  /** Disarms all faults from now on. */
+  /** Disables all faults from now on. */
   disarm(): void {
     this.#armed = false;
   }
@@ -37,7 +37,8 @@ export class Faults {
   }
 
   /**
-   * Decides whether this point fires now. Returns a random stream for the fault's details; null if the point does not fire.
+   * Decides whether a fault fires at this point now. Returns a random stream for the details of the fault, or null if
+   * no fault fires at this point.
    */
   strikes(point: FaultPoint): Chance | null {
     if (!this.#armed) return null;

@@ -1,17 +1,17 @@
-// Generates a script from a seed: a user who asks for work, changes their mind, chats, leaves and returns, and an app
-// that sends notices. Each step has its own random stream.
+// Generates a script from a seed. It contains a user who asks for work, changes their mind, chats, leaves and returns,
+// and an app that sends notices. Each step has its own random stream.
 
 import { chanceOf, type Chance } from '../doubles/chance.ts';
 import type { SimulatedApp } from './log/app.ts';
 import type { Step } from './log/script.ts';
 
-/** The number of steps of a generated script, and their time span. */
+/** The number of steps in a generated script, and their time span. */
 export interface GenerateOptions {
   /** The maximum number of steps. @defaultValue 10 */
   readonly steps?: number;
   /** The time span of the steps, in milliseconds. @defaultValue 40_000 */
   readonly spanMs?: number;
-  /** Whether a script contains crashes and connection losses in addition to the faults. */
+  /** Whether a script contains crashes and lost connections in addition to the faults. */
   readonly disasters: boolean;
 }
 
@@ -37,7 +37,7 @@ export function generateSteps(
   const made = Array.from({ length: count }, (_, index): Step => {
     const chance = chanceOf(seed, 'step', index);
     const at = index === 0 ? 0 : chance.below(spanMs);
-    // A run without work cannot fail.
+    // A run in which nothing happens cannot fail.
     const kind = index === 0 ? 'ask' : chance.pick(kindsOf(session, agents.length, disasters));
     const means = index === 0 && working.length > 0 ? working : tools;
     return { at, ...actionOf(kind, index, chance, means, agents) };
@@ -46,12 +46,12 @@ export function generateSteps(
   return [...made, ...further].toSorted((a, b) => a.at - b.at);
 }
 
-/** The share of scripts with such steps. */
+/** The share of scripts that contain such steps. */
 const STEERS = 0.2;
 const IN_PIECES = 0.2;
 const PAUSE_MS = 4000;
 
-/** The user steers a task, and goes on with a request that a model may have acted on already. */
+/** The user steers a task and then continues a request that a model may already have acted on. */
 function furtherSteps(
   seed: number,
   made: readonly Step[],
@@ -128,7 +128,7 @@ function actionOf(
   }
 }
 
-/** Each request has unique words, so that its reply can be recognised. */
+/** Each request contains unique words, so that its reply can be recognised. */
 function request(index: number, chance: Chance, tools: readonly string[]) {
   const calls = tools.length === 0 ? [] : [chance.pick(tools)];
   if (tools.length > 1 && chance.happens(0.35)) calls.push(chance.pick(tools));

@@ -1,14 +1,15 @@
-// Models with random, model-like behaviour. A subagent's model calls its tools with arguments that fit their schemas, asks
-// questions, and returns a result; sometimes it calls a tool that it does not have, or writes nonsense. A lead agent's
-// model calls the tools that the user's words name, and repeats its messages word for word. A model with subagents starts
-// them, waits for them, answers their questions, messages them, looks at them, and ends them; sometimes it ignores them.
+// Models whose behaviour is random but plausible for a model. A subagent's model calls its tools with arguments that
+// fit their schemas, asks questions and returns a result. Sometimes it calls a tool that it does not have, or writes
+// nonsense. A lead agent's model calls the tools that the user's input names, and repeats its messages word for word. A
+// model with subagents starts them, waits for them, answers their questions, sends them messages, looks at them and
+// ends them. Sometimes it ignores them.
 //
-// Owns:     the models' words and calls.
-// Does not: know whether the user hears the words.
+// Owns:     the text and the calls of the models.
+// Does not: know whether the user hears the text.
 //
 // Invariants
-//   GENERATED-MODEL-1. The seed, the name, the task and the number of earlier answers determine a model's answer, so that a
-//       request repeated after a crash or failure gets the same answer.
+//   GENERATED-MODEL-1. A model's answer depends only on the seed, the name, the task and the number of earlier answers.
+//       A request that is repeated after a crash or failure therefore gets the same answer.
 
 import { parsedOrText, propertiesOf } from '../../values/json.ts';
 import { ProviderError } from '../../values/errors.ts';
@@ -31,14 +32,14 @@ import type { SimulatedProcess } from '../doubles/simulated-process.ts';
 const SLOW_MS = 8000;
 const SILENT_MS = 90_000;
 const THINKING_MS = 1500;
-/** A service's agent may have no news. */
+/** The agent of a service may have no news. */
 const NOTHING_TO_TELL = '{"notify": false}';
 /** A tool that no agent has. */
 const FORBIDDEN = 'transfer_all_funds';
 
 export interface ModelWorld {
   readonly faults: Faults;
-  /** Called with each prompt. */
+  /** Called with every prompt. */
   readonly called?: (prompt: ScriptedPrompt) => void;
 }
 
@@ -52,7 +53,7 @@ export function modelIn(
     environment: process.environment,
     rules: true,
     async otherwise(prompt) {
-      // In a dead process, no caller waits for a model.
+      // In a dead process, no caller is waiting for a model.
       if (!process.isAlive) return new Promise<never>(() => {});
       called?.(prompt);
       if (faults.strikes('model.silent'))
@@ -70,7 +71,7 @@ export function failure(code: string, message: string): ProviderError {
   return new ProviderError(code, message, { retryable: true });
 }
 
-/** Returns the script of the subagent with this name. */
+/** Returns the script for the subagent with this name. */
 export function subagentScript(seed: number, name: string): Script {
   return (prompt) => {
     const task = taskIn(prompt);
@@ -81,7 +82,7 @@ export function subagentScript(seed: number, name: string): Script {
   };
 }
 
-/** Returns the name of the subagent that this prompt is for, from its task; null if it is a lead agent's prompt. */
+/** Returns the name of the subagent that this prompt is for, from its task; null for a lead agent's prompt. */
 export function subagentIn({ system }: ScriptedPrompt): string | null {
   return (
     /^# Task\nYou do the work of the tool (?:subagent__)?(.*?) in the background/m.exec(
@@ -90,7 +91,7 @@ export function subagentIn({ system }: ScriptedPrompt): string | null {
   );
 }
 
-/** Returns the schema of the subagent's result, from its instructions; null if there is none. */
+/** Returns the schema of the subagent's result, which is taken from its instructions, or null if there is none. */
 function resultSchemaIn({ system, outputSchema }: ScriptedPrompt): unknown {
   const told = /JSON that fits this JSON Schema:\n(.*)/.exec(system)?.[1];
   return told === undefined ? outputSchema : JSON.parse(told);
@@ -101,7 +102,7 @@ function taskIn({ prompt, user }: ScriptedPrompt): string {
   if (read === null) return user.slice(0, 400);
   const { task, arguments: args } = read;
   if (Object.keys(args).length === 0) return task.slice(0, 400);
-  // This text determines a subagent's random decisions, so its form must not change for the kept seeds.
+  // This text determines the random decisions of a subagent, so its form must not change for the stored seeds.
   return JSON.stringify(args, null, 1).replaceAll(/\n\s*/g, ' ');
 }
 
@@ -120,7 +121,7 @@ function stepOf(
     const calls = [move ?? callOf(chance.pick(callable), prompt, chance)];
     if (chance.happens(0.2)) calls.push(callOf(chance.pick(callable), prompt, chance));
     if (chance.happens(0.03)) calls.push({ name: FORBIDDEN, input: { amount: chance.below(100) } });
-    // GENERATED-MODEL-1: the ids are the same too.
+    // GENERATED-MODEL-1: the ids are also the same.
     return { calls: calls.map((call, at) => ({ ...call, id: `call_${turn + 1}_${at + 1}` })) };
   }
   if (readTask(prompt.prompt)?.task.includes(NOTHING_TO_TELL) && chance.happens(0.3))
@@ -158,15 +159,15 @@ function questionOf(chance: Chance): object {
   return { question: `Which colour for number ${number}: ${labels.join(' or ')}?`, options };
 }
 
-/** The tools that the lead agent's model calls, by the user's words. */
+/** The tools that the lead agent's model calls, by the words that the user says. */
 export type Meanings = ReadonlyMap<string, readonly string[]>;
 
-/** "Yes, but" with other arguments; the rest of a request that began so; what the user wants of a running task. */
+/** "Yes, but" with other arguments; the rest of such a request; what the user wants from a running task. */
 const CHANGE = /^Yes, but with (\{.*\})$/;
 const REST = / \(after "(.+)"\)$/;
 const STEER = /^(How far is|Stop|Tell) (\w+)/;
 
-/** Returns the calls of the lead agent's model for these words; empty if they need none. */
+/** Returns the calls of the lead agent's model for this input. The list is empty if the input needs none. */
 export function callsFor(
   seed: number,
   words: string,
@@ -182,7 +183,7 @@ export function callsFor(
   }));
 }
 
-/** Returns the arguments of the lead agent's tool call for these words. */
+/** Returns the arguments of the lead agent's tool call for this input. */
 function argumentsFor(
   seed: number,
   words: string,
@@ -203,7 +204,7 @@ function argumentsFor(
   );
 }
 
-/** A lead agent's script in a text session. */
+/** The script of a lead agent in a text session. */
 export function leadScript(seed: number, meanings: Meanings): Script {
   return ({ prompt, results, tools }) => {
     const known = new Map(tools.map((tool) => [tool.name, tool.inputSchema]));
@@ -223,7 +224,8 @@ export function leadScript(seed: number, meanings: Meanings): Script {
         !said.some((text) => text.startsWith(replyTo('').slice(0, -1)) && text.includes(words)) &&
         !prompt.flatMap(notesIn).some((note) => questionAnswered(note, words)),
     );
-    // A model that reads a request and its rest makes one call, and none before the user has finished.
+    // A model that reads a request together with its rest makes only one call, and it makes none before the user has
+    // finished.
     const isBegun = (words: string): boolean => owed.some((rest) => REST.exec(rest)?.[1] === words);
     const further = isTold
       ? results.flatMap((output) => restOf(propertiesOf(output), asked.at(-1) ?? '') ?? [])
@@ -237,7 +239,7 @@ export function leadScript(seed: number, meanings: Meanings): Script {
       );
     if (calls.length > 0) return { calls };
     const news = notes.filter((note) => !/(?:answered|did not settle) a subagent/.test(note));
-    // While the model tells news without a request, it calls no tool and replies to no words.
+    // While the model delivers news without a request, it calls no tool and replies to no input.
     const words = tools.length > 0 || news.length === 0 ? owed : [];
     const answers = words.filter((text) => meant(text).length === 0);
     const text = [
@@ -250,8 +252,8 @@ export function leadScript(seed: number, meanings: Meanings): Script {
 }
 
 /**
- * A model that reads words over an approval (`consentModel`): a plain yes and a plain no. `lies`: takes words that mean something
- * else for a yes.
+ * A model that interprets an utterance about an approval (`consentModel`): a plain yes and a plain no. `lies`:
+ * interprets an utterance that means something else as a yes.
  */
 export function consentScript(lies: () => boolean): Script {
   return ({ system, user }) => {
@@ -267,7 +269,7 @@ export function consentScript(lies: () => boolean): Script {
   };
 }
 
-/** Returns a short description of a tool's answer. */
+/** Returns a short description of what a tool has answered. */
 function gistOf(result: unknown): string {
   const { message } = propertiesOf(result);
   if (typeof message === 'string') return message;
@@ -282,7 +284,7 @@ function wordsIn(message: Message): readonly string[] {
   return message.content.flatMap((part) => (part.type === 'text' ? [part.text] : []));
 }
 
-/** Returns the runtime's notes in a user or system message. */
+/** Returns the notes of the runtime in a user or system message. */
 function notesIn(message: Message): readonly string[] {
   if (message.role !== 'user' && message.role !== 'system') return [];
   return wordsIn(message).filter((text) => text.startsWith('['));
@@ -297,7 +299,7 @@ function callsIn(message: Message, except: ReadonlySet<string>): readonly string
   );
 }
 
-/** Returns the calls that began nothing, because the user had said more. */
+/** Returns the calls that were not started because the user had said more. */
 function notStartedIn(prompt: readonly Message[]): ReadonlySet<string> {
   const parts = prompt.flatMap(({ role, content }) => (role === 'tool' ? content : []));
   const refused = parts.flatMap((part) =>
@@ -308,7 +310,7 @@ function notStartedIn(prompt: readonly Message[]): ReadonlySet<string> {
   return new Set(refused);
 }
 
-/** Tools that need a subagent's id and are called for a reason. */
+/** Tools that need the id of a subagent and are called for a reason. */
 const NEEDS_SUBAGENT: ReadonlySet<string> = new Set([
   'await_subagent',
   'check_subagent',
@@ -321,19 +323,19 @@ const ENDED: ReadonlySet<unknown> = new Set(['completed', 'failed', 'cancelled']
 
 const CITIES = ['Berlin', 'Paris', 'Oslo', 'Rome', 'Lima', 'Cairo', 'Delhi', 'Quito'] as const;
 
-/** The latest state of one of the model's subagents, as known to the model. */
+/** The latest state of one of the model's subagents, as far as the model knows. */
 interface Known {
   readonly subagentId: string;
   readonly status?: unknown;
   readonly pendingRequest?: { readonly messageId: string };
 }
 
-/** Returns the tools that may be called without knowing a subagent. */
+/** Returns the tools that can be called without the id of a subagent. */
 export function withoutSubagent(tools: ScriptedPrompt['tools']): ScriptedPrompt['tools'] {
   return tools.filter(({ name }) => !NEEDS_SUBAGENT.has(name));
 }
 
-/** Returns the next call about the subagents that the model has started; null if there is none. */
+/** Returns the next call about the subagents that the model has started, or null if there is none. */
 export function familyMove(
   { prompt, toolNames }: ScriptedPrompt,
   chance: Chance,
@@ -366,7 +368,7 @@ export function familyMove(
   return { name: 'await_subagent', input: { subagentIds, mode: chance.pick(['any', 'all']) } };
 }
 
-/** Returns a call's arguments if its schema alone does not determine them; otherwise null. */
+/** Returns the arguments of a call if its schema alone does not determine them. Otherwise returns null. */
 export function familyInput(
   name: string,
   { toolNames }: ScriptedPrompt,
@@ -384,14 +386,14 @@ export function familyInput(
   };
 }
 
-/** Returns the tools that can be passed to a child, excluding those that the runtime adds or restricts to a role. */
+/** Returns the tools that can be passed to a child, without those that the runtime adds or restricts to a role. */
 function ofOthers(names: readonly string[]): readonly string[] {
   return names.filter(
     (name) => !['ask_user', 'not_for_me', 'request_input', 'complete_task'].includes(name),
   );
 }
 
-/** Returns the model's subagents by id, in starting order, from the results of its calls. */
+/** Returns the model's subagents by id, in the order in which they were started, from the results of its calls. */
 function knownIn(prompt: ScriptedPrompt['prompt']): ReadonlyMap<string, Known> {
   const known = new Map<string, Known>();
   const begins = prompt.findLastIndex((message) => readTask([message]) !== null);
@@ -440,8 +442,8 @@ const WORDS = ['amber', 'birch', 'cedar', 'delta', 'ember', 'fjord', 'grove', 'h
 const MAX_DEPTH = 6;
 
 /**
- * Generates a value that a JSON Schema allows, considering the keywords of tool schemas: arguments that a model might
- * write. The value may violate other keywords.
+ * Generates a value that a JSON Schema allows. It considers the keywords that tool schemas use, so the values are
+ * arguments that a model might write. The value may violate other keywords.
  */
 export function valueFor(schema: unknown, chance: Chance, depth = 0): unknown {
   if (typeof schema !== 'object' || schema === null || depth > MAX_DEPTH) return null;

@@ -1,7 +1,7 @@
-// A simulated world's engine, for subagents with `runs: 'jobs'`. It outlives the sessions' processes; its workers are
-// separate processes, which die.
+// The engine of a simulated world, for subagents with `runs: 'jobs'`. It outlives the processes of sessions. Its
+// workers are separate processes that can die.
 //
-// Owns:     the worker and its deaths.
+// Owns:     the worker, and when it dies.
 // Does not: store jobs (`simulatedJobs`).
 
 import type { JobHandler, Jobs } from '../../actors/ports/jobs.ts';
@@ -11,9 +11,9 @@ import { simulatedJobs } from '../doubles/simulated-jobs.ts';
 import { SimulatedProcess } from '../doubles/simulated-process.ts';
 import { appIn, sessionModelIn, type AppStage } from './staged-app.ts';
 
-/** A worker dies within this time, in milliseconds: a job takes no longer unless its model or tool does. */
+/** A worker dies within this time, in milliseconds. A job takes longer only if its model or tool does. */
 const DIES_WITHIN_MS = 4000;
-/** The first worker number; session processes have lower numbers. */
+/** The number of the first worker. The processes of sessions have lower numbers. */
 const FIRST_WORKER = 1001;
 
 interface Worker {
@@ -26,7 +26,7 @@ export class JobEngine {
   readonly #stage: AppStage;
   readonly #environment: SimulatedEnvironment;
   readonly #killWorkers: () => void;
-  /** Null before the first job, and so in most apps. */
+  /** Null before the first job, which is the case in most apps. */
   #worker: Worker | null = null;
 
   constructor(stage: AppStage, environment: SimulatedEnvironment) {

@@ -1,11 +1,12 @@
-// The connection between a session and its voice model, with its faults: it is refused, lost, slow, resumed or not, and its
-// transcripts arrive late. It also records the model's words in each item, and passes the user's audio to the model.
+// The connection between a session and its voice model, with its faults. The connection can be refused, lost, slow or
+// resumed, and its transcripts can arrive late. It also records what the model says in each item, and passes the user's
+// audio to the model.
 //
-// Owns:     one process's connections.
-// Does not: interpret the words.
+// Owns:     the connections of one process.
+// Does not: interpret the text.
 //
 // Invariants
-//   SIMULATE-LINE-1. A slow connection preserves order: no event overtakes an earlier one.
+//   SIMULATE-LINE-1. A slow connection preserves the order: no event overtakes an earlier one.
 //   SIMULATE-LINE-2. A dead process neither receives nor sends anything.
 
 import { readable } from '../conformance/words.ts';
@@ -24,7 +25,7 @@ import type { SimulatedProcess } from '../doubles/simulated-process.ts';
 
 const SLOW_MS = 1000;
 const DROP_WITHIN_MS = 3000;
-/** A session exhausts its reconnects in 15 to 31 s. */
+/** A session gives up reconnecting after 15 to 31 s. */
 const OUTAGE_MS = [20_000, 120_000] as const;
 const LATE_MS = 4000;
 
@@ -39,23 +40,23 @@ export interface LinePorts {
   readonly environment: SimulatedEnvironment;
   readonly faults: Faults;
   readonly stage: ConformanceStage;
-  /** Returns the index of the stage's model for the next connection. */
+  /** Returns the index of the model on the stage that the next connection uses. */
   nextModel(): number;
-  /** Returns the user's current or latest utterance. */
+  /** Returns the current or latest utterance of the user. */
   utterance(): Utterance | null;
-  /** Tells whether a television is on near the user. */
+  /** Returns whether a television is on near the user. */
   isNoisy(): boolean;
   /** A provider outage, during which every connection is refused; `begin` starts one of `ms` milliseconds. */
   readonly outage: { isOn(): boolean; begin(ms: number): void };
   happened(what: 'opened' | 'resumed' | 'lost' | 'refused'): void;
-  /** Called when the session asks the model to tell a message. */
+  /** Called when the session asks the model to speak a message. */
   asked(instructions: string): void;
 }
 
-/** The voice model's words in each item, on all connections of all processes. */
+/** What the voice model said in each item, on all connections of all processes. */
 export type ItemWords = Map<string, string>;
 
-/** Returns the transport as one process sees it. */
+/** Returns the transport as seen by one process. */
 export function lineOf(process: SimulatedProcess, ports: LinePorts, words: ItemWords): Transport {
   const { stage, faults } = ports;
   const { name, lead, capabilities } = stage.transport;
@@ -168,7 +169,7 @@ class Line implements TransportConnection {
     if (this.#isSlow) return;
     this.#isSlow = true;
     this.#later(ms, () => {
-      // The model responds to the first of these events after the last one (SIMULATE-LINE-1).
+      // The model responds to the first of these events that follows the last one (SIMULATE-LINE-1).
       for (let give = this.#behind.shift(); give; give = this.#behind.shift()) give();
       this.#isSlow = false;
     });
@@ -178,7 +179,7 @@ class Line implements TransportConnection {
     this.#ports.environment.scheduler.schedule(task, ms);
   }
 
-  /** Passes the user's utterance to this model when loud audio arrives: once, from the start or again. */
+  /** Passes the user's utterance to this model when loud audio arrives: once, either from the start or again. */
   #hears({ samples }: AudioFrame): void {
     const utterance = this.#ports.utterance();
     const isLoud = samples.length > 0 && (samples[samples.length - 1] ?? 0) >= LOUDNESS;

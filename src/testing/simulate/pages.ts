@@ -1,8 +1,9 @@
-// The user's two pages, which carry out the calls of tools with `runsAt: 'client'`: both want each call, and the one that gets
-// it runs the tool. A page that loses its connection keeps what it has done; a page that reloads forgets it.
+// The user's two pages, which run the calls of tools with `runsAt: 'client'`. Both try to claim each call, and the one
+// that gets it runs the tool. A page that loses its connection remembers what it has done, but a page that reloads does
+// not.
 //
 // Owns:     the pages, and their work.
-// Does not: decide which page has a call (the session does), or judge (promises).
+// Does not: decide which page has a call (the session does) or judge (promises).
 
 import { asSchema } from 'ai';
 import type { ClientCallView, SessionEvent } from '../../actors/contracts/session-views.ts';
@@ -16,10 +17,10 @@ import type { UserPorts } from './user.ts';
 
 const TAKES_WITHIN_MS = 800;
 const RUNS_WITHIN_MS = 3000;
-/** The process number of the first page; those of sessions and workers are lower. */
+/** The process number of the first page. The numbers of sessions and workers are lower. */
 const FIRST_PAGE = 2001;
 
-/** `session`: null also while the user is away. */
+/** `session`: also null while the user is away. */
 interface PagesOptions extends Omit<UserPorts, 'kind' | 'client' | 'note'> {
   readonly effects: Effects;
 }
@@ -29,7 +30,7 @@ export type Pages = ReturnType<typeof pagesOf>;
 
 export function pagesOf({ seed, environment, faults, effects, session, app }: PagesOptions) {
   let opened = FIRST_PAGE;
-  /** A page, and the calls that it has begun, by id. */
+  /** A page, and the calls that it has started, by id. */
   const open = () => ({
     process: new SimulatedProcess(opened++, environment),
     begun: new Map<string, Promise<Result>>(),
@@ -76,13 +77,13 @@ export function pagesOf({ seed, environment, faults, effects, session, app }: Pa
     if (call.state !== 'waiting' && call.state !== 'left') return;
     for (const [at, page] of pages.entries())
       environment.scheduler.schedule(
-        // A session that cannot accept a claim or a result offers the call again.
+        // A session that cannot accept a claim or a result offers the call again later.
         () => void take(page, call).catch(() => {}),
         chanceOf(seed, 'page', at, call.id).within(1, TAKES_WITHIN_MS),
       );
   }
 
-  /** The user is there, or a session is. */
+  /** Called when the user is back or there is a session. */
   const connect = (): void => session()?.clientCalls.list().forEach(offer);
 
   return {
@@ -97,7 +98,7 @@ export function pagesOf({ seed, environment, faults, effects, session, app }: Pa
   };
 }
 
-/** Returns a tool of an agent or of a subagent by its name. */
+/** Returns the tool with this name of an agent or a subagent. */
 function toolIn({ agents, subagentConfigs = {} }: SimulatedApp, name: string) {
   const all: readonly object[] = [
     ...agents.flatMap(({ tools = [] }) => tools.filter((tool) => tool.name === name)),

@@ -1,7 +1,7 @@
-// Plays a script: advances time, performs the steps, and then disarms all faults until no work is left, within a limit
-// of simulated time.
+// Plays a script. It advances time and performs the steps. It then disables all faults and waits until no work is left,
+// within a limit of simulated time.
 //
-// Owns:     the passing of time in a run.
+// Owns:     how time passes in a run.
 // Does not: judge the result (promises).
 
 import { THE_LEAD } from '../../actors/contracts/service-types.ts';
@@ -13,7 +13,7 @@ import { World, type WorldOptions } from './world.ts';
 /** The time after the last step during which faults may fire. */
 const AFTERMATH_MS = 30_000;
 const ROUND_MS = 1000;
-/** The suffixes of repeated requests. */
+/** The suffixes that are added to repeated requests. */
 const AGAIN = [', once more', ', a third time', ', a last time'] as const;
 /** The time without an event after which the run counts as finished. */
 const CALM_MS = 3000;
@@ -65,7 +65,7 @@ export async function play(options: PlayOptions): Promise<RunRecord> {
     startedAt,
     effects: effects.all,
     plays: client.plays,
-    // The continuation after a false interruption has a different name.
+    // After a false interruption, the continuation has a different name.
     wordsOf: (itemId) => words.get(itemId) ?? words.get(itemId.replace(/~\d+$/, '')) ?? '',
     state,
     unfinished: left,
@@ -75,7 +75,7 @@ export async function play(options: PlayOptions): Promise<RunRecord> {
   };
 }
 
-/** Advances time, for at most `limitMs`, until no work has been in progress for a while. */
+/** Advances time by at most `limitMs`, until no work has been in progress for a while. */
 async function untilCalm(world: World, limitMs: number): Promise<void> {
   for (let ms = 0, calmMs = 0; ms < limitMs && calmMs < CALM_MS; ms += ROUND_MS) {
     await world.environment.advance(ROUND_MS);
@@ -84,7 +84,7 @@ async function untilCalm(world: World, limitMs: number): Promise<void> {
   }
 }
 
-/** Repeats a user request that had no effect at all, such as words that were lost with a process. */
+/** Repeats a request of the user that had no effect at all, for example because it was lost with a process. */
 function asksAgain(world: World, steps: readonly Step[], again: string): boolean {
   const { subagentConfigs = {} } = world.app;
   const request = steps.find(
@@ -158,7 +158,7 @@ function nthOf<T>(from: readonly T[], nth: number): T | undefined {
   return from[nth % Math.max(1, from.length)];
 }
 
-/** Returns the unfinished work, each item as a sentence. */
+/** Returns the unfinished work, with a sentence for each item. */
 function unfinished(world: World): readonly string[] {
   const { session, state, user, client, program } = world;
   if (!session || !state) return ['there is no session'];
@@ -192,7 +192,7 @@ function unfinished(world: World): readonly string[] {
   ];
 }
 
-/** Closes the session, and returns the number of remaining timers. */
+/** Closes the session and returns the number of timers that remain. */
 async function close(world: World): Promise<number> {
   const { session, environment, process, program } = world;
   world.note({ kind: 'closing' });
@@ -211,7 +211,7 @@ async function close(world: World): Promise<number> {
   await environment.settle();
   const left = process.timers;
   await world.close();
-  // A session's `close` never rejects, so this is a problem of the program.
+  // A session's `close` never rejects, so a rejection is an error of the program.
   for (const problem of problems) throw problem;
   return isClosed ? left : Math.max(1, left);
 }

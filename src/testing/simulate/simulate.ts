@@ -1,8 +1,8 @@
-// Simulation: complete conversations of an app, each under one seed, in simulated time, with all possible faults. A
-// session's promises are checked on their logs.
+// Simulation: complete conversations of an app in simulated time, each from one seed and with all possible faults. The
+// promises of a session are checked against the logs.
 //
-// Owns:     the choice of runs, and the handling of a failing one.
-// Does not: play a run (player), or judge it (promises).
+// Owns:     the choice of runs, and what happens when a run fails.
+// Does not: play a run (player) or judge it (promises).
 
 import type { SnapshotPolicy } from '../../actors/runtime/scope-journal.ts';
 import { ConfigurationError } from '../../values/errors.ts';
@@ -23,52 +23,52 @@ import { SimulationError } from './simulation-error.ts';
 import { simulatedVoice } from './voice-stage.ts';
 import { WorkDone, workIn, type Work } from './work.ts';
 
-/** The simulated app, and the conditions of its runs. */
+/** The app that is simulated, and the conditions of its runs. */
 export interface SimulationOptions {
-  /** Agents, tools, subagents and policies. @defaultValue an app of the simulation */
+  /** Agents, tools, subagents and policies. @defaultValue the default app of the simulation */
   readonly app?: SimulatedAppLike;
-  /** The kind of session. `both`: each seed uses one of them. @defaultValue 'both' */
+  /** The kind of session to simulate. `both`: each seed determines one of the two kinds. @defaultValue 'both' */
   readonly session?: 'text' | 'voice' | 'both';
-  /** Model scripts, by the name of the subagent's configuration. @defaultValue generated from the seed */
+  /** The scripts of models, by the name of the subagent's configuration. @defaultValue generated from the seed */
   readonly models?: Readonly<Record<string, ModelScript>>;
-  /** The voice model behind its transport. @defaultValue `simulatedVoice()`, for some seeds with `resumes` */
+  /** The voice model and its transport. @defaultValue `simulatedVoice()`, with `resumes` for some seeds */
   readonly voice?: ConformanceSetup;
-  /** The armed fault points, and when they fire. @defaultValue `defaultFaults` */
+  /** The active fault points, and when they fire. @defaultValue `defaultFaults` */
   readonly faults?: FaultPlan;
-  /** The steps of the script. @defaultValue generated from the seed */
+  /** The steps in the script. @defaultValue generated from the seed */
   readonly steps?: readonly Step[];
-  /** Options for generated scripts. */
+  /** The options for generated scripts. */
   readonly generate?: Partial<GenerateOptions>;
-  /** App promises, in addition to those of a session. */
+  /** Promises of the app, in addition to those of a session. */
   readonly checks?: readonly PromiseCheck[];
-  /** The minimum work of a run; a run with less fails. @defaultValue `{ subagents: 1 }` for generated scripts */
+  /** The minimum work of a run; a run with less work fails. @defaultValue `{ subagents: 1 }` for generated scripts */
   readonly atLeast?: Partial<Work>;
   /** The maximum time from the last fault to the end of all work, in milliseconds. @defaultValue 1_800_000 */
   readonly quietWithinMs?: number;
   /**
-   * Whether the process is released between any two messages, and another one continues from the journal. @defaultValue
+   * Whether the process is released between any two messages and another one continues from the journal. @defaultValue
    * false
    */
   readonly alwaysRehydrates?: boolean;
-  /** When the session writes a snapshot. @defaultValue after 1 to 60 entries, by the seed */
+  /** When the session writes a snapshot. @defaultValue after 1 to 60 entries, depending on the seed */
   readonly snapshots?: SnapshotPolicy;
-  /** The maximum number of plays for shrinking a failing script. @defaultValue 300 */
+  /** The maximum number of runs for shrinking a failing script. @defaultValue 300 */
   readonly maxShrinks?: number;
 }
 
 /** The options of `simulate`. */
 export interface SimulateOptions extends SimulationOptions {
-  /** A single run's seed. */
+  /** The seed of a single run. */
   readonly seed?: number;
-  /** The number of runs, with seeds from 1; or a range of seeds. */
+  /** The number of runs, whose seeds start at 1, or a range of seeds. */
   readonly seeds?: number | { readonly from: number; readonly count: number };
-  /** The kinds of work that more than half of the runs must contain. @defaultValue none */
+  /** The kinds of work that must occur in more than half of the runs. @defaultValue none */
   readonly inMostRuns?: readonly (keyof Work)[];
   /** Called after each run. */
   readonly onRun?: (run: { readonly seed: number; readonly work: Work }) => void;
 }
 
-/** The work of all runs, none of which broke a promise. */
+/** The work of all runs. No run broke a promise. */
 export interface SimulationReport {
   /** The number of runs. */
   readonly runs: number;
@@ -77,9 +77,9 @@ export interface SimulationReport {
 }
 
 /**
- * Simulates an app: one random conversation per seed, with random faults, in simulated time. The simulation replaces
- * the app's models and keeps its tools.
- * @throws {SimulationError} if a seed breaks a promise, with the smallest script found that breaks it;
+ * Simulates an app in simulated time: one random conversation with random faults per seed. The simulation replaces the
+ * app's models and keeps its tools.
+ * @throws {SimulationError} if a seed breaks a promise; the error has the smallest script found that breaks it.
  * {ConfigurationError} if options contradict each other
  */
 export async function simulate(options: SimulateOptions): Promise<SimulationReport> {
@@ -100,7 +100,7 @@ export async function simulate(options: SimulateOptions): Promise<SimulationRepo
 
 const RESUMING = 0.35;
 
-/** Plays the run of one seed, for inspection. */
+/** Plays the run of one seed, so that it can be inspected. */
 export async function simulateOnce(
   seed: number,
   options: SimulationOptions = {},
@@ -110,7 +110,7 @@ export async function simulateOnce(
   return judged(options, seed, session, steps ?? stepsOf(seed, session, options), faults);
 }
 
-/** Replays a script, such as one printed by a failure. */
+/** Replays a script, such as one that a failure has printed. */
 export function replayScript(
   { seed, session, steps, strikes }: Script,
   options: SimulationOptions = {},
@@ -163,14 +163,14 @@ function tooLittle(record: RunRecord, { atLeast, steps }: SimulationOptions): re
 export interface CrashEverywhereOptions extends SimulationOptions {
   /** @defaultValue 1 */
   readonly seed?: number;
-  /** The faults in addition to the crash. @defaultValue nothing */
+  /** Faults to use in addition to the crash. @defaultValue nothing */
   readonly faults?: FaultPlan;
 }
 
 /**
- * Crashes one conversation at every possible place, for short scenarios. Plays the scenario once to count its appends,
- * then twice per append: with a crash just before the entry is stored, and with one just after.
- * @throws {SimulationError} if a promise is broken, for the first such place
+ * Crashes one conversation at every possible place. Use it for short scenarios. Plays the scenario once to count its
+ * appends, then twice per append: with a crash just before the entry is stored and with a crash just after.
+ * @throws {SimulationError} at the first such place where a promise is broken
  */
 export async function crashEverywhere({
   seed = 1,
@@ -203,7 +203,7 @@ async function smallest(
 ) {
   const { seed, session } = script;
   let best = { script, broken, log };
-  // A smaller script does less work, which is accepted; but a smaller script cannot reproduce a lack of work.
+  // A smaller script may do less work than required, unless the lack of work is the failure itself.
   const lenient = promise === 'WORK' ? options : { ...options, atLeast: {} };
   const stillFails = async (parts: readonly Part[]): Promise<boolean> => {
     const steps = parts.flatMap((part) => (part.kind === 'step' ? [part.step] : []));
@@ -232,9 +232,9 @@ async function smallest(
 }
 
 /**
- * Shrinks a failing case: removes more and more of it while it fails in the same way (delta debugging: Zeller and
- * Hildebrandt, 2002). Returns the smallest failing part of `items` found within `maxTries` tries. With enough tries,
- * each remaining item is needed.
+ * Shrinks a failing case: removes more and more parts while it still fails in the same way (delta debugging: Zeller and
+ * Hildebrandt, 2002). Returns the smallest failing part of `items` that is found within `maxTries` tries. With enough
+ * tries, every item in the result is needed.
  */
 export async function shrink<T>(
   items: readonly T[],
@@ -258,7 +258,7 @@ export async function shrink<T>(
       } else at += size;
     }
     if (tries >= maxTries) break;
-    // An item that was needed before may no longer be needed.
+    // An item that was needed before may not be needed any more.
     if (size > 1) size = Math.ceil(size / 2);
     else if (!hasShrunk) break;
   }
@@ -289,7 +289,7 @@ function stepsOf(
   return generateSteps(seed, session, plainApp(app, seed), { disasters: crashes, ...generate });
 }
 
-/** Returns a voice model: some connections can be resumed after a loss, and some can end an utterance. */
+/** Returns a voice model. Some connections can be resumed after a loss, and some can end an utterance. */
 function lineOf(seed: number): ConformanceSetup {
   return simulatedVoice({
     resumes: chanceOf(seed, 'line', 'resumes').happens(RESUMING),
@@ -297,7 +297,7 @@ function lineOf(seed: number): ConformanceSetup {
   });
 }
 
-/** Returns the app outside any process, to read the names of its tools and agents. */
+/** Returns the app outside any process, so that the names of its tools and agents can be read. */
 function plainApp(app: SimulatedAppLike, seed: number): SimulatedApp {
   return typeof app === 'function'
     ? app({ environment: simulatedEnvironment({ seed }), seed, simulated: (config) => config })

@@ -1,5 +1,5 @@
-// The error of `simulate`: the seed, the broken promises, and the smallest script found that breaks one of them, as
-// text and as JSON.
+// The error that `simulate` throws. It has the seed, the broken promises, and the smallest script found that breaks one
+// of them, as text and as JSON.
 
 import { clip } from '../../values/clip.ts';
 import { OffstageError } from '../../values/errors.ts';
@@ -7,30 +7,31 @@ import { logInWords, type LogEntry } from './log/log.ts';
 import type { Broken } from './promises/broken.ts';
 import { scriptInWords, type Script } from './log/script.ts';
 
-/** A run that broke a promise. */
+/** A run that has broken a promise. */
 export interface SimulationFailure {
-  /** The failed run's seed. */
+  /** The seed of the failed run. */
   readonly seed: number;
-  /** The promises that the original run broke. */
+  /** The promises that were broken in the original run. */
   readonly broken: readonly Broken[];
   /** The original script. */
   readonly script: Script;
-  /** The smallest script found that breaks the first of these promises, and the promises that it breaks. */
+  /** The smallest script found that breaks the first of these promises, and all promises that it breaks. */
   readonly shrunk: Script;
   readonly shrunkBroken: readonly Broken[];
-  /** The shrunk script's log. */
+  /** The log of the run with the smallest script. */
   readonly log: readonly LogEntry[];
 }
 
 /**
- * A simulation broke a promise. The error contains the seed, the promises, and the smallest script found that breaks one.
+ * A simulation has broken a promise. The error has the seed, the promises, and the smallest script found that breaks
+ * one of them.
  */
 export class SimulationError extends OffstageError {
   declare readonly failure: SimulationFailure;
 
   constructor(failure: SimulationFailure) {
     super('PROMISE_BROKEN', inWords(failure));
-    // The error's message shows all of this.
+    // The message shows all of this.
     Object.defineProperty(this, 'failure', { value: failure });
   }
 }

@@ -1,6 +1,6 @@
-// An app in one process of a simulated world, with replaced models and watched tools.
+// An app in one process of a simulated world. Its models are replaced and its tools are watched.
 //
-// Owns:     the changes to an app, and its models' words.
+// Owns:     the changes to an app, and what its models say.
 // Does not: run the app (world).
 
 import { asSchema } from 'ai';
@@ -31,7 +31,7 @@ const GONE_WITHIN_MS = 5000;
 export interface AppStage {
   readonly seed: number;
   readonly app: SimulatedAppLike;
-  /** Model scripts, by subagent name; missing ones are generated. */
+  /** The scripts of models, by subagent name. Missing scripts are generated. */
   readonly models: Readonly<Record<string, ModelScript>>;
   readonly meanings: Meanings;
   readonly faults: Faults;
@@ -39,7 +39,7 @@ export interface AppStage {
   note(happening: Happening): void;
 }
 
-/** Returns the app as it runs in this process. */
+/** Returns the app in the form in which it runs in this process. */
 export function appIn(stage: AppStage, process: SimulatedProcess): SimulatedApp {
   const { app: given, seed, effects, faults } = stage;
   const simulated = <Config extends Partial<SubagentConfig>>(config: Config): Config =>
@@ -89,7 +89,7 @@ function configIn<Config extends Partial<SubagentConfig>>(
   };
 }
 
-/** Returns an event source with its faults. */
+/** Returns an event source with the faults that apply to it. */
 function sourceIn({ faults }: AppStage, source: EventSourceConfig): EventSourceConfig {
   return {
     name: source.name,
@@ -118,8 +118,8 @@ function scriptOf({ seed, models }: AppStage, name: string): ModelScript {
 }
 
 /**
- * Returns the session's model: for the lead agent in a text session, for a voice model's delegations, and for every
- * agent without its own model.
+ * Returns the model of the session. It is used for the lead agent in a text session, for the delegations of a voice
+ * model, and for every agent without its own model.
  */
 export function sessionModelIn(stage: AppStage, process: SimulatedProcess): ScriptedLanguageModel {
   const { seed, faults, meanings } = stage;
@@ -141,7 +141,7 @@ export function sessionModelIn(stage: AppStage, process: SimulatedProcess): Scri
   );
 }
 
-/** Returns a voice model's calls for the user's words. */
+/** Returns the calls that a voice model makes for the user's input. */
 export function voiceCalls({ seed, meanings }: AppStage, { agents }: SimulatedApp) {
   const schemas = new Map(
     agents.flatMap(({ tools = [] }) =>

@@ -1,8 +1,8 @@
-// The user: speaks, types, answers questions, interrupts, digresses, stays silent, clicks too late and twice. The seed
-// and the question's words determine the user's reaction.
+// The user: speaks, types, answers questions, interrupts, digresses, stays silent, clicks too late and clicks twice.
+// The seed and the text of a question determine how the user reacts to it.
 //
-// Owns:     the user's planned actions.
-// Does not: start conversations (the script does), or judge.
+// Owns:     the actions that the user has planned.
+// Does not: start conversations (the script does) or judge.
 
 import type {
   DeliveryView,
@@ -45,13 +45,13 @@ export interface UserPorts {
 export class User {
   readonly #ports: UserPorts;
   readonly #questions = new Map<string, QuestionView>();
-  /** Questions that the user is about to answer. */
+  /** The questions that the user is about to answer. */
   readonly #answering = new Set<string>();
-  /** Approvals whose call the user has changed in words; the user changes no call twice. */
+  /** The approvals whose call the user has changed by voice or text. The user changes no call twice. */
   readonly #changed = new Set<string>();
   /** Approvals that last, and that the user has thought of taking back. */
   readonly #lasting = new Set<string>();
-  /** Deliveries that remain on the screen. */
+  /** The deliveries that remain on the screen. */
   readonly #cards = new Set<string>();
   #utterance: Utterance | null = null;
   #heard: string | null = null;
@@ -62,7 +62,7 @@ export class User {
     this.#ports = ports;
   }
 
-  /** The current or last utterance. */
+  /** The current or the last utterance. */
   get utterance(): Utterance | null {
     return this.#utterance;
   }
@@ -72,7 +72,7 @@ export class User {
     return this.#utterance !== null && this.#now < startedAt + durationMs;
   }
 
-  /** Tells whether a television is audible during the current utterance. Once on, it stays on. */
+  /** Returns whether a television can be heard during the current utterance. Once it is on, it stays on. */
   hasTelevision(): boolean {
     if (!this.#hasTelevision && this.#ports.faults.strikes('user.television')) {
       this.#hasTelevision = true;
@@ -81,7 +81,7 @@ export class User {
     return this.#hasTelevision;
   }
 
-  /** In a voice session, speaks after the current words (without words: coughs); in a text session, types. */
+  /** In a voice session, speaks after the current utterance (without a text: coughs). In a text session, types. */
   says(words: string): void {
     const { kind, client, faults, note } = this.#ports;
     if (!client.isThere) return;
@@ -108,7 +108,7 @@ export class User {
     const session = this.#ports.session();
     if (!session || !this.#ports.client.isThere) return;
     this.#ports.note({ kind: 'said', words, how: 'typing' });
-    // A session that is not ready rejects the words: the user tries again.
+    // A session that is not ready rejects the text, so the user tries again.
     session.sendText(words).catch((error: unknown) => {
       if (session !== this.#ports.session()) return;
       this.#ports.note({ kind: 'wordsRefused', why: messageOf(error) });
@@ -134,7 +134,7 @@ export class User {
     for (const card of this.#cards) this.#looksAt(card);
   }
 
-  /** Forgets the questions, because a new process asks them again. */
+  /** Forgets the questions, because the new process asks them again. */
   forgets(): void {
     this.#answering.clear();
   }
@@ -215,7 +215,7 @@ export class User {
     );
   }
 
-  /** Returns the user's words for a question. */
+  /** Returns the text with which the user answers a question. */
   #wordsFor(question: QuestionView, chance: Chance): string {
     const { requestId, kind, options } = question;
     const [yes, no] = this.#ports.app().consentModel ? ['sim', 'não'] : ['yes', 'no'];
@@ -231,7 +231,7 @@ export class User {
     return chance.pick(options).label;
   }
 
-  /** Lets the user leave or interrupt while a message is told; eventually the user looks at a card. */
+  /** Lets the user leave or interrupt while a message is being delivered. Eventually, the user looks at a card. */
   #told({ deliveryId, state, card, kind }: DeliveryView): void {
     const { faults, client } = this.#ports;
     if (card && state === 'pending') this.#cards.add(deliveryId);
@@ -253,7 +253,7 @@ export class User {
       });
   }
 
-  /** Lets the client disappear in the middle of either side's turn: at once, or within `withinMs`. */
+  /** Makes the client disappear in the middle of a turn of either side, immediately or within `withinMs`. */
   #mayVanish(withinMs = 2000): void {
     const { faults, client } = this.#ports;
     const vanishes = faults.strikes('client.vanishes');
@@ -304,7 +304,7 @@ const LASTS = 0.3;
 const TAKES_BACK = 0.5;
 const TAKES_BACK_WITHIN_MS = 60_000;
 
-/** Returns the arguments of an approval's call with another number; null if there is no number. */
+/** Returns the arguments of an approval's call with a different number, or null if they contain no number. */
 function otherInput({ action }: QuestionView, chance: Chance): object | null {
   const input = propertiesOf(action?.input);
   const numbers = Object.keys(input).filter((name) => typeof input[name] === 'number');

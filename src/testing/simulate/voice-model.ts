@@ -1,9 +1,9 @@
-// A voice model in memory, in simulated time: it hears the user's words, speaks as fast as real models, remembers, can
-// be cancelled and truncated, and loses its connections. It implements the transport port directly, without a protocol;
-// the voice server is for tests with protocols.
+// A voice model in memory and in simulated time. It hears the user's speech, speaks as fast as real models, remembers,
+// can be cancelled and truncated, and loses its connections. It implements the transport port directly and without a
+// protocol. For tests with protocols, use the voice server.
 //
-// Owns:     one connection, and the memory on it.
-// Does not: decide its words (`respond` does).
+// Owns:     one connection, and the model's memory on it.
+// Does not: decide what it says (`respond` does).
 
 import { Subject } from 'rxjs';
 import { frameDurationMs, type AudioFrame } from '../../voice/audio/audio-frame.ts';
@@ -28,12 +28,12 @@ const READY_MS = 30;
 const THINKING_MS = 150;
 const TRANSCRIBING_MS = 120;
 const CHAR_MS = 60;
-/** A detector needs some audio after an utterance to recognise its end. */
+/** A detector needs some audio after an utterance in order to recognise that it has ended. */
 const DEAF_AFTER_MS = 1000;
 const LISTENS_EVERY_MS = 500;
-/** A television's noise follows at once. */
+/** The noise of a television follows immediately. */
 const NOISE_AFTER_MS = 200;
-/** The duration of an audio chunk, and the time between two chunks. */
+/** The duration of a chunk of audio, and the time between two chunks. */
 const CHUNK_MS = 600;
 const CHUNK_EVERY_MS = 150;
 
@@ -50,7 +50,7 @@ type Item = { -readonly [Key in keyof ConformanceMemory]: ConformanceMemory[Key]
 };
 type Reply = { -readonly [Key in keyof ConformanceReply]: ConformanceReply[Key] };
 
-/** Returns the id under which the model remembers a command; null if the command contains no text. */
+/** Returns the id under which the model remembers a command, or null if the command contains no text. */
 function idOf(command: TransportCommand): string | null {
   if (command.type === 'message.add') return command.itemId;
   if (command.type === 'tool.recall') return command.callId;
@@ -65,7 +65,7 @@ interface Response {
   readonly remembers: boolean;
 }
 
-/** User speech or noise. */
+/** Speech of the user, or noise. */
 interface Utterance {
   readonly utteranceId: string;
   readonly text: string;
@@ -99,7 +99,7 @@ export class VoiceModel implements ConformanceModel, TransportConnection {
   /** The microphone always picks up some audio. */
   #isNoisy = false;
   #soundAt = 0;
-  /** The duration of user audio so far. */
+  /** The duration of the user's audio so far. */
   #soundMs = 0;
 
   constructor(ports: VoiceModelPorts, remembered: readonly Item[], ready: TransportEvent) {
@@ -169,7 +169,7 @@ export class VoiceModel implements ConformanceModel, TransportConnection {
   async close(): Promise<void> {
     if (!this.isOpen) return;
     this.#stop();
-    // As with a real provider, the connection ends only after the caller has finished closing.
+    // As with a real provider, the connection ends only after the caller has finished closing it.
     await Promise.resolve();
     this.#end({ type: 'transport.closed', code: 1000, reason: 'hung up', retryable: false });
   }
@@ -206,7 +206,7 @@ export class VoiceModel implements ConformanceModel, TransportConnection {
     });
   }
 
-  /** Ends the utterance once silence follows. */
+  /** Ends the utterance once silence follows it. */
   #listenOn(utterance: Utterance): void {
     if (this.#utterance !== utterance) return;
     const isDeaf = this.#ports.environment.clock.now() - this.#soundAt >= DEAF_AFTER_MS;
@@ -232,14 +232,14 @@ export class VoiceModel implements ConformanceModel, TransportConnection {
       });
   }
 
-  /** Returns a requested turn: the model speaks about the latest message. */
+  /** Returns a turn that was requested: the model speaks about the latest message. */
   #turnAsked(instructions: string | null): ConformanceTurn {
     const last = this.memory.at(-1);
     const cause = CAUSES[last?.kind ?? 'assistant'];
     return this.#turnOf(cause, cause === 'nothing' ? '' : (last?.text ?? ''), instructions);
   }
 
-  /** Returns a turn with this connection's memory: a session that rotates has two connections. */
+  /** Returns a turn with the memory of this connection, because a session that rotates has two connections. */
   #turnOf(
     cause: ConformanceTurn['cause'],
     text: string,
@@ -255,8 +255,8 @@ export class VoiceModel implements ConformanceModel, TransportConnection {
   ): void {
     this.#after(THINKING_MS, () => {
       if (this.#isSilent) return;
-      // One response at a time: a request during a response follows it. A model that speaks without a request does not
-      // interrupt the user.
+      // There is one response at a time. A request that arrives during a response is handled after it. A model that
+      // speaks without a request does not interrupt the user.
       const isPolite = this.#answersByItself && this.#utterance !== null;
       if (this.#response || isPolite) this.#turnSoon(turn, responseKey, remembers);
       else this.#respond(turn(), responseKey, remembers);
@@ -274,7 +274,7 @@ export class VoiceModel implements ConformanceModel, TransportConnection {
     };
     this.#response = response;
     this.#tell({ type: 'response.started', responseId, responseKey });
-    // The event's listener may have cancelled the response.
+    // The listener for the event may have cancelled the response.
     if (this.#response === response) this.#next();
   }
 

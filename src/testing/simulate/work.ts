@@ -1,10 +1,10 @@
-// Counts a run's work. A run in which nothing happened proves nothing.
+// Counts the work in a run. A run in which nothing happened proves nothing.
 
 import { eventsOf, type RunRecord } from './log/log.ts';
 
-/** The counted kinds of work. */
+/** The kinds of work that are counted. */
 export interface Work {
-  /** Subagents that started, and subagents that completed. */
+  /** Subagents that have started, and subagents that have completed. */
   readonly subagents: number;
   /** The number of completed subagents. */
   readonly completed: number;
@@ -14,21 +14,21 @@ export interface Work {
   readonly modelCalls: number;
   /** Tool runs. */
   readonly effects: number;
-  /** The number of questions asked. */
+  /** The number of questions that were asked. */
   readonly questions: number;
-  /** The number of questions answered. */
+  /** The number of questions that were answered. */
   readonly answers: number;
-  /** External events that services accepted. */
+  /** The number of external events that services accepted. */
   readonly events: number;
-  /** Results and notices that were heard or shown. */
+  /** The number of results and notices that were heard or shown. */
   readonly heard: number;
   /** The number of crashes. */
   readonly crashes: number;
-  /** How often the idle session left memory. */
+  /** How often an idle session left memory. */
   readonly sleeps: number;
-  /** Connections that were lost or refused. */
+  /** The number of connections that were lost or refused. */
   readonly drops: number;
-  /** Connections whose voice model continued from an earlier one. */
+  /** The number of connections whose voice model continued from an earlier one. */
   readonly resumed: number;
   /** How often the user interrupted the lead agent. */
   readonly bargeIns: number;
@@ -75,7 +75,7 @@ function distinct(ids: readonly string[]): number {
   return new Set(ids).size;
 }
 
-/** The work of many runs, and for each kind the number of runs that contain it. */
+/** The work of many runs and, for each kind, the number of runs that contain it. */
 export class WorkDone {
   readonly #total = new Map<string, number>();
   readonly #inRuns = new Map<string, number>();

@@ -1,14 +1,15 @@
-// A simulated world's journal, which outlives the processes that write to it. It can be slow and can fail, and a
-// process can die in it: before an entry is stored, or just after.
+// The journal of a simulated world. It outlives the processes that write to it. It can be slow and can fail, and a
+// process can die while it writes: before an entry is stored, or just after.
 //
-// Owns:     the stored entries, in append order.
-// Does not: kill a process itself (`crash` does), or start another one.
+// Owns:     the stored entries, in the order in which they were appended.
+// Does not: kill a process itself (`crash` does) or start another one.
 //
 // Invariants
-//   WORLD-JOURNAL-1. A scope's stored entries are a prefix of its appended entries, even after a crash: of the pending
-//       appends, the first ones may be stored, but never a later one alone.
-//   WORLD-JOURNAL-2. A dead process's append never settles and stores nothing more.
-//   WORLD-JOURNAL-3. Entries are stored as text: an entry that is read shares nothing with the appended one.
+//   WORLD-JOURNAL-1. The stored entries of a scope are a prefix of the entries that were appended to it, even after a
+//       crash. Of the pending appends, the first ones may be stored, but never a later one without those before it.
+//   WORLD-JOURNAL-2. An append of a dead process never settles and stores nothing more.
+//   WORLD-JOURNAL-3. Entries are stored as text, so an entry that is read shares nothing with the one that was
+//       appended.
 
 import { checkEntry } from '../../actors/ports/journal-entry.ts';
 import {
@@ -43,16 +44,16 @@ interface Pending {
 export interface WorldJournalPorts {
   readonly environment: SimulatedEnvironment;
   readonly faults: Faults;
-  /** Kills the process at once. */
+  /** Kills the process immediately. */
   crash(): void;
   kept(entry: JournalEntry): void;
 }
 
 export class WorldJournal {
-  /** The number of appends, including failed ones. */
+  /** The number of appends, including those that failed. */
   appends = 0;
   readonly #ports: WorldJournalPorts;
-  /** Stored entries by number, in storage order. */
+  /** The stored entries by number, in the order in which they were stored. */
   readonly #kept = new Map<string, Kept>();
   #pending: Pending[] = [];
 
@@ -60,7 +61,7 @@ export class WorldJournal {
     this.#ports = ports;
   }
 
-  /** Returns the journal as one process sees it. */
+  /** Returns the journal as seen by one process. */
   of(process: SimulatedProcess): Journal {
     return {
       append: (entry) => this.#append(process, entry),
@@ -81,7 +82,7 @@ export class WorldJournal {
       .map(({ json }) => JSON.parse(json) as JournalEntry);
   }
 
-  /** Completes the process's death: the first `share` of the pending appends is stored (WORLD-JOURNAL-1). */
+  /** Completes the death of the process: the first `share` of the pending appends is stored (WORLD-JOURNAL-1). */
   settleCrash(share: number): void {
     const { length } = this.#pending;
     for (const { entry } of this.#pending.slice(0, Math.round(share * length))) this.#keep(entry);
@@ -113,7 +114,7 @@ export class WorldJournal {
       );
     const slow = faults.strikes('journal.slow');
     const { clock, scheduler } = this.#ports.environment;
-    // An append behind a slow one also waits (WORLD-JOURNAL-1).
+    // An append that follows a slow one also waits (WORLD-JOURNAL-1).
     const earliest = this.#pending.at(-1)?.dueAt ?? clock.now();
     const dueAt = Math.max(earliest, clock.now() + (slow ? slow.within(1, SLOW_MS) : 0));
     if (this.#pending.length === 0 && dueAt <= clock.now()) {

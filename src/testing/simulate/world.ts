@@ -1,11 +1,11 @@
-// A simulated world: one conversation, the successive processes that run it, and what outlives them: the journal, the
-// tools' effects, the client, the user and the voice model.
+// A simulated world: one conversation, the processes that run it one after another, and what outlives them: the
+// journal, the effects of tools, the client, the user and the voice model.
 //
 // Owns:     the lives of processes, and the log.
-// Does not: decide what happens (script, faults), or judge it (promises).
+// Does not: decide what happens (script, faults) or judge it (promises).
 //
 // Invariants
-//   WORLD-1. A dead process is released: the world calls nothing on it, its timers do not fire, and its later output is
+//   WORLD-1. A dead process is released: the world calls nothing on it, its timers do not fire, and its output is
 //       discarded. The next process has the same options and journal.
 
 import { createRuntime, type Runtime } from '../../actors/admission/runtime.ts';
@@ -49,7 +49,7 @@ export interface WorldOptions extends Pick<AppStage, 'seed' | 'app' | 'models' |
   readonly voice: ConformanceSetup;
   readonly faults: FaultPlan | readonly Strike[];
   readonly alwaysRehydrates: boolean;
-  /** The snapshot policy; null if the seed decides. */
+  /** The snapshot policy, or null if the seed decides. */
   readonly snapshots: SnapshotPolicy | null;
 }
 
@@ -64,7 +64,7 @@ export class World {
   readonly answers = new AnswerWatch();
   readonly words: ItemWords = new Map();
   readonly startedAt: number;
-  /** The newest process's app. */
+  /** The app in the newest process. */
   app: SimulatedApp;
   readonly #options: WorldOptions;
   readonly #ofApp: AppStage;
@@ -81,7 +81,7 @@ export class World {
   #outageUntil = 0;
   #silenceMs = 0;
   #longestSilenceMs = 0;
-  /** The number of entries since the session started. */
+  /** The number of entries since the session was started. */
   #taken = 0;
   #isUp = false;
 
@@ -122,7 +122,7 @@ export class World {
     this.#engine = new JobEngine(this.#ofApp, this.environment);
   }
 
-  /** Creates the stage, and starts the first process. */
+  /** Creates the stage and starts the first process. */
   async open(): Promise<void> {
     const lead = this.#lead;
     if (lead)
@@ -151,7 +151,7 @@ export class World {
     return this.environment.clock.now() - this.startedAt;
   }
 
-  /** The state that the session shows, or last showed. */
+  /** The state that the session shows, or the last state that it showed. */
   get state(): SessionState | null {
     if (this.#session) this.#lastState = this.#session.store.getSnapshot().context;
     return this.#lastState;
@@ -161,7 +161,7 @@ export class World {
     return this.#longestSilenceMs;
   }
 
-  /** Adds the passed time to the silence if a delivery is due and a client listens. */
+  /** Adds the time that has passed to the silence if a delivery is due and a client is listening. */
   listens(ms: number): void {
     const { state, client, user } = this;
     const isHeard = client.isThere && !client.isPlaying && !user.isSpeaking;
@@ -179,7 +179,7 @@ export class World {
     this.answers.take(entry);
   }
 
-  /** Kills the process at once, and soon starts another. */
+  /** Kills the process immediately, and starts another one soon after. */
   crash(downMs?: number): void {
     const process = this.#process;
     if (!process.isAlive) return;
@@ -212,7 +212,7 @@ export class World {
     }, downMs);
   }
 
-  /** Handles the client's leaving: in some runs, hibernates the session once it is idle. */
+  /** Called when the client has left. In some runs, hibernates the session once it is idle. */
   maySleep(): void {
     const process = this.#process;
     const chance = chanceOf(this.#options.seed, 'sleep', this.now);
@@ -244,7 +244,7 @@ export class World {
     model?.drop();
   }
 
-  /** Closes the session, and then the world. */
+  /** Closes the session and then the world. */
   async close(): Promise<void> {
     this.#subscription?.unsubscribe();
     this.client.meets(null);
@@ -328,7 +328,8 @@ export class World {
   };
 
   /**
-   * Snapshots are frequent enough that short conversations have some; the entries before a snapshot are randomly trimmed.
+   * Snapshots are frequent enough that even short conversations have some. The entries before a snapshot are randomly
+   * trimmed.
    */
   get #snapshots(): SnapshotPolicy {
     const { seed, snapshots } = this.#options;
@@ -337,7 +338,7 @@ export class World {
     return snapshots ?? { afterEntries, trim: chance.happens(0.5) };
   }
 
-  /** Creates the lead model's script, which outlives processes, as a provider does. */
+  /** Creates the lead model's script. Like a provider, it outlives processes. */
   #newLead(): LeadScript {
     return new LeadScript(voiceCalls(this.#ofApp, this.app), {
       thinksMs: 0,
@@ -356,14 +357,15 @@ export class World {
   }
 
   /**
-   * Releases the idle process after it has accepted a few entries; over all runs, this happens between any two messages.
+   * Releases the idle process after it has accepted a few entries. Across all runs, this happens between any two
+   * messages.
    */
   #rehydrateSoon(): void {
     const process = this.#process;
     if (!this.#isUp || !this.faults.isArmed) return;
     this.#taken += 1;
     const { seed } = this.#options;
-    // After one entry or several, so that work that takes several entries is completed.
+    // After one entry or several, so that work that needs several entries is completed too.
     const enough = chanceOf(seed, 'rehydrate', process.number).within(1, MOST_TAKEN);
     if (this.#taken !== enough) return;
     this.environment.scheduler.schedule(() => {

@@ -1,4 +1,5 @@
-// A stage for the conformance suite with the fake voice server: for transports that use one of its protocols.
+// A stage for the conformance suite that uses the fake voice server. It is for transports that use one of the server's
+// protocols.
 
 import type { Transport } from '../../voice/connection/transport.ts';
 import { z } from 'zod';
@@ -20,7 +21,7 @@ import type {
 } from './engine/control.ts';
 import { createVoiceServer } from './voice-server.ts';
 
-/** The faults that the fake can simulate in every protocol, like the real servers. */
+/** The faults that the fake can simulate in every protocol, as the real servers have them. */
 const common = [
   'late_transcripts',
   'duplicated_transcripts',
@@ -38,19 +39,19 @@ const faults: Readonly<Record<VoiceWire, readonly ConformanceFault[]>> = {
   'gemini-live': [...common, 'cancelled_calls'],
 };
 
-/** The text in Realtime's `response.done`, and in Gemini's close frame. */
+/** The text in Realtime's `response.done` and in Gemini's close frame. */
 const QUOTA_IS_SPENT =
   'You exceeded your current quota, please check your plan and billing details.';
-/** The time from Gemini's announcement to the end of the connection. */
+/** The time from Gemini's announcement until the connection ends. */
 const NOTICE_MS = 10_000;
 
-/** The options of `voiceServerStage`. */
+/** The options for `voiceServerStage`. */
 export interface VoiceServerStageOptions {
-  /** @defaultValue the protocol's name */
+  /** @defaultValue the name of the protocol */
   readonly name?: string;
   /** The protocol under test. */
   readonly wire: VoiceWire;
-  /** Creates the transport, which must open its sockets with this factory and send no pings. */
+  /** Creates the transport. The transport must open its sockets with this factory and must not send pings. */
   readonly transport: (webSocket: WebSocketFactory) => Transport;
 }
 
@@ -63,7 +64,7 @@ const optionsSchema = z.strictObject({
   ),
 } satisfies ChecksOf<VoiceServerStageOptions>);
 
-/** Returns a conformance stage's setup: a transport that talks to the fake of `wire`, in memory. */
+/** Returns the setup of a conformance stage: a transport that talks to the fake of `wire` in memory. */
 export function voiceServerStage(options: VoiceServerStageOptions): ConformanceSetup {
   const { wire, name = wire, transport } = check('voiceServerStage', optionsSchema, options);
   return {

@@ -1,8 +1,8 @@
 // A faithful fake of three voice servers: OpenAI Realtime, OpenAI Live and Gemini Live.
 //
-// For tests of transports, sessions and apps: without keys, optionally without a network, in virtual time, and with a
-// real server's faults. The fake refuses the messages that the real servers are known to refuse. All of its events are
-// typed against the official packages, so that a protocol change does not compile.
+// It is for tests of transports, sessions and apps. They need no keys and no network, run in virtual time, and can
+// cause the faults of a real server. The fake refuses the messages that the real servers are known to refuse. All of
+// its events are typed against the official packages, so a change in a protocol causes a compile error.
 //
 //   const server = createVoiceServer({ environment: simulatedEnvironment() });
 //   const transport = geminiLive({ apiKey: 'any', webSocket: server.webSocket });
@@ -13,9 +13,9 @@
 //   model.faults.drop({ afterMs: 3_000 });
 //
 // The fake's tests show that the official clients can hold conversations with it, and that its events pass their
-// schemas. They do not show that the real servers behave the same way. Audio is a tone and is never recognised; the
-// test decides who speaks, and the words. A fake cannot know when a real model speaks, about what, and for how long.
-// Not served: WebRTC, SIP, sideband connections, and Live with delegation to OpenAI's backends.
+// schemas. They do not show that the real servers behave the same way. The audio is a tone and is never recognised. The
+// test decides who speaks and what they say. A fake cannot know when a real model speaks, what it speaks about, or for
+// how long. Not served: WebRTC, SIP, sideband connections, and Live with delegation to OpenAI's backends.
 
 export { voiceServerStage } from './conformance-stage.ts';
 export { createVoiceServer } from './voice-server.ts';

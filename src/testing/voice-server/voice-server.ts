@@ -1,8 +1,8 @@
-// The fake voice server: connections with the three protocols, over in-memory or real sockets, with one responder. See
+// The fake voice server: connections with the three protocols over in-memory or real sockets, with one responder. See
 // `index.ts` for what its tests do not show.
 //
-// Owns: the connections, admission, the states that a later connection can resume.
-// Does not: define a protocol's events (its engine), or the model's answers (`respond` and scripts).
+// Owns: the connections, admission, and the states that a later connection can resume.
+// Does not: define the events of a protocol (its engine does) or the model's answers (`respond` and scripts do).
 
 import { z } from 'zod';
 import { aFunction, anObject, check, type ChecksOf } from '../../values/checks.ts';
@@ -28,7 +28,7 @@ import { answerRequest } from './engine/rest.ts';
 import { createResumeStore } from './engine/resume-store.ts';
 import { tokenIssuer } from './engine/token-issuer.ts';
 
-/** A connection that has not been returned yet; all have one type. */
+/** A connection that has not been returned yet. All of them have the same type. */
 interface Arrival {
   readonly type: 'connection';
   readonly model: FakeVoiceModel;
@@ -94,7 +94,7 @@ export function createVoiceServer(options: VoiceServerOptions): VoiceServer {
     return connection;
   };
 
-  /** @returns the receiver of frames, and the callback for the opening of the socket */
+  /** @returns the receiver of frames and the callback for the opening of the socket */
   const receive = (
     admission: Exclude<Admission, { type: 'refused' }>,
     url: URL,

@@ -1,18 +1,19 @@
-// One stretch of audio between the user's device, the session and the model. Frames are short (20 to 100 ms), and are
-// never machine events.
+// One piece of audio on its way between the user's device, the session and the model. Frames are short (20 to 100 ms)
+// and are never machine events.
 
 import { readable, shown } from '../../values/plain-checks.ts';
 import { ConfigurationError, isA } from '../../values/errors.ts';
 
-/** A stretch of mono audio: signed 16-bit samples at `sampleRateHz`. */
+/** A piece of mono audio: signed 16-bit samples at `sampleRateHz`. */
 export interface AudioFrame {
-  /** Int16 samples, one channel, full scale ±32767. The receiver owns the samples, and the sender never reuses them. */
+  /** Int16 samples, one channel, full scale ±32767. The receiver owns the samples; the sender never reuses them. */
   readonly samples: Int16Array;
-  /** 24000 with OpenAI Realtime; a client may send 8000 to 48000. */
+  /** 24000 with OpenAI Realtime; a client may send audio at 8000 to 48000. */
   readonly sampleRateHz: number;
   /**
-   * The model's conversation item that the audio belongs to. Audio that continues after a false interruption has an alias
-   * of the item (`<id>~2`). Absent for user audio, and for background audio, whose playback the client does not report.
+   * The item of the model's conversation that the audio belongs to. Audio that continues after a false interruption has
+   * an alias of this id (`<id>~2`). Absent for user audio, and for background audio, whose playback the client does not
+   * report.
    */
   readonly itemId?: string;
   /** The response that generated the audio; frames of a cancelled response are dropped. */

@@ -1,16 +1,17 @@
-// Buffers that are bounded in milliseconds of audio.
+// Buffers whose size is limited in milliseconds of audio.
 //
-// `createBoundedBuffer` creates a queue of whole frames that reports the audio that it drops. A queue of user audio keeps
-// the newest (old speech is useless after a stall); a queue of model audio keeps the oldest (a sentence is heard from its
-// start).
+// `createBoundedBuffer` creates a queue of whole frames that reports the audio that it drops. A queue of user audio
+// keeps the newest frames (old speech is useless after a stall); a queue of model audio keeps the oldest (a sentence is
+// heard from its start).
 //
-// `RecentSound` keeps a stream's newest audio at one rate. It copies samples into a few long, reused pieces, so that frames
-// are released at once. (Frames that are kept for seconds move to the old generation and cause garbage collection pauses.)
+// `RecentSound` keeps the newest audio of a stream, at one sample rate. It copies the samples into a few long pieces
+// that are reused, so that the frames can be released at once. (Frames that are kept for seconds move to the garbage
+// collector's old generation and cause pauses.)
 //
-// BOUNDED-BUFFER-1. The held audio never exceeds `maxMs`.
-// BOUNDED-BUFFER-2. Each pushed frame is either held, taken, cleared, or counted in `dropped`.
-// BOUNDED-BUFFER-3. Frames leave in arrival order.
-// RECENT-SOUND-1. `take` returns the newest audio, in order, unchanged.
+// BOUNDED-BUFFER-1. The audio in the buffer never exceeds `maxMs`.
+// BOUNDED-BUFFER-2. Each frame that is pushed is held, taken, cleared, or counted in `dropped`.
+// BOUNDED-BUFFER-3. Frames leave the buffer in order of arrival.
+// RECENT-SOUND-1. `take` returns the newest audio, in order and unchanged.
 // RECENT-SOUND-2. The buffer holds at most the requested duration plus one piece (`PIECE_MS`).
 
 import { frameDurationMs, type AudioFrame } from './audio-frame.ts';
@@ -28,30 +29,30 @@ export interface DroppedAudio {
 export interface BoundedBufferOptions {
   /** The maximum duration in milliseconds; more than 0. */
   readonly maxMs: number;
-  /** When full: `newest` drops frames from the front to make room, `oldest` rejects the new frame. */
+  /** When full: `newest` drops frames from the front to make room; `oldest` rejects the new frame. */
   readonly keep: 'newest' | 'oldest';
-  /** Called after each push that dropped audio, with the amount dropped by this push. Must not throw. */
+  /** Called after each push that drops audio, with the amount that this push dropped. Must not throw. */
   readonly onDrop?: (dropped: DroppedAudio) => void;
 }
 
-/** A first-in-first-out queue of whole frames, bounded in milliseconds. */
+/** A first-in-first-out queue of whole frames, limited in milliseconds. */
 export interface BoundedBuffer {
   /**
-   * Adds a frame at the end. A single frame longer than `maxMs` is dropped whole.
-   * @returns whether the frame is kept
+   * Adds a frame at the end. A single frame longer than `maxMs` is dropped as a whole.
+   * @returns whether the frame was added
    */
   push(frame: AudioFrame): boolean;
-  /** Takes the first frame. */
+  /** Removes and returns the first frame. */
   shift(): AudioFrame | undefined;
-  /** Takes all frames, in order. */
+  /** Removes and returns all frames, in order. */
   drain(): AudioFrame[];
   /** Discards all frames; they do not count as dropped. */
   clear(): void;
-  /** The number of held frames. */
+  /** The number of frames in the queue. */
   readonly size: number;
-  /** The duration of the held audio, in milliseconds. */
+  /** The duration of the audio in the queue, in milliseconds. */
   readonly durationMs: number;
-  /** The audio dropped since the buffer was created. */
+  /** The audio that has been dropped since the buffer was created. */
   readonly dropped: DroppedAudio;
 }
 
@@ -146,7 +147,7 @@ export class RecentSound {
     return this.#toMs(this.#length);
   }
 
-  /** Adds a frame, and drops audio older than `mostMs`. A frame with another rate clears the buffer first. */
+  /** Adds a frame, and drops audio that is older than `mostMs`. A frame with another rate clears the buffer first. */
   add({ samples, sampleRateHz }: AudioFrame, mostMs: number): void {
     if (sampleRateHz !== this.#sampleRateHz) {
       this.clear();
@@ -162,7 +163,7 @@ export class RecentSound {
       this.#length += length;
       from += length;
     }
-    // RECENT-SOUND-2: the oldest piece is dropped when all of it is too old.
+    // RECENT-SOUND-2: the oldest piece is dropped once all of it is too old.
     for (;;) {
       const oldest = this.#pieces[0];
       if (!oldest || this.#toMs(this.#length - oldest.length) < mostMs) return;
@@ -172,7 +173,7 @@ export class RecentSound {
     }
   }
 
-  /** Takes the newest `ms` milliseconds, or everything if there is less. */
+  /** Removes and returns the newest `ms` milliseconds, or everything if there is less. */
   take(ms: number): readonly AudioFrame[] {
     let surplus = Math.round(((this.durationMs - ms) * this.#sampleRateHz) / 1000);
     const sampleRateHz = this.#sampleRateHz;

@@ -1,8 +1,8 @@
-// Measures how similar the microphone's audio is to the loudspeaker's. An echo's loudness rises and falls with the
+// Measures how similar the microphone's audio is to the loudspeaker's. The loudness of an echo rises and falls with the
 // loudspeaker's, however quiet the echo is; the loudness of the user's voice does not.
 //
-//   ECHO-3. In a room with a measured echo, audio that is no louder than the echo is attenuated until no transport
-//       mistakes it for a voice. A voice over the echo passes unchanged.
+//   ECHO-3. In a room with a measured echo, audio that is no louder than the echo is attenuated so much that no
+//       transport mistakes it for a voice. A voice that speaks over the echo passes unchanged.
 //
 // Owns:     the loudness of both signals over the last seconds, on the session's clock, and the room's echo.
 // Does not: decide what counts as an utterance, or read a clock.
@@ -10,45 +10,45 @@
 import { forgetOldest } from '../../values/forget-oldest.ts';
 import type { AudioFrame } from './audio-frame.ts';
 
-/** From this similarity on, the microphone counts as picking up the loudspeaker. */
+/** The similarity from which the microphone is considered to pick up the loudspeaker. */
 export const ECHO_LIKENESS = 0.8;
-/** A room's echo is assumed to last this long after it was last measured. */
+/** How long a room is assumed to have an echo after the echo was last measured. */
 const ROOM_MS = 120_000;
 /** The gain above which an echo cannot be distinguished from a voice over the echo. */
 const LOUDEST_ECHO_DB = -6;
-/** How much louder the room's echo can be than when it was measured. */
+/** How much louder the room's echo may be than when it was measured. */
 const LOUDER_DB = 6;
-/** The shift of the echo due to reports and reflections, and the duration of voice after a loud bin, in bins. */
+/** How far reports and reflections can shift the echo, and how long a voice lasts after a loud bin, in bins. */
 const AROUND_BINS = { before: 8, after: 3 };
 const VOICE_BINS = 12;
-/** 80 ms: the quiet start of a word. With a known echo, the transport receives all audio with this delay. */
+/** 80 ms, for the quiet start of a word. When the echo is known, the transport receives all audio with this delay. */
 const ONSET_BINS = 5;
-/** The playing audio is known for this number of bins after the last report. */
+/** How many bins of the playing audio are known beyond the last report. */
 const AHEAD_BINS = 40;
-/** The gain of the echo that a transport receives: -30 dB. */
+/** The gain applied to an echo before a transport receives it: -30 dB. */
 const QUIET = 0.03;
 
 const BIN_MS = 16;
-/** 800 ms: in a shorter window, the user's voice too often resembles the loudspeaker's audio by coincidence. */
+/** 800 ms: in a shorter window, the user's voice would too often resemble the loudspeaker's audio by coincidence. */
 const WINDOW_BINS = 50;
 /** The delay from the loudspeaker to the session, in bins; negative because a client's reports may be late. */
 const LAGS = { least: -8, most: 31 };
 const KEPT_BINS = 256;
-/** A stream that is later than this was interrupted; on a busy machine, audio is often late by less. */
+/** A stream that is later than this was interrupted; on a busy machine, audio is often late, but by less. */
 const GAP_MS = 500;
-/** When the newest audio common to both streams is older than this, it is too old to compare. */
+/** If the newest audio that both streams have in common is older than this, it is too old to compare. */
 const STALE_MS = 400;
 const SILENCE_DB = -90;
-/** The loudspeaker level below which no microphone picks up the audio. */
+/** The loudspeaker level below which no microphone picks up its audio. */
 const AUDIBLE_DB = -60;
 /**
- * Audio more than this below the window's loudest bin counts as silence. Without this limit, one silence would match
- * another, and one onset another.
+ * Audio that is quieter than the window's loudest bin by more than this counts as silence. Without this limit, any
+ * silence would match any other silence, and any onset any other onset.
  */
 const RANGE_DB = 30;
-/** 192 ms: the minimum audio on either side for a comparison. */
+/** 192 ms: the minimum amount of audio on either side for a comparison. */
 const LEAST_BINS = 12;
-/** The minimum level variation for a comparison. */
+/** The minimum variation of the level for a comparison. */
 const LEAST_DEVIATION_DB = 3;
 /** A stream's levels are computed from every fourth sample; a gated frame is measured in full. */
 const STRIDE = 4;
@@ -62,7 +62,7 @@ export interface Comparison {
 }
 
 interface Echo extends Comparison {
-  /** The microphone's delay, in bins. */
+  /** The delay of the microphone, in bins. */
   readonly lag: number;
 }
 
@@ -85,12 +85,12 @@ export class EchoMeter {
   readonly #nearLevels = new Levels();
   readonly #near = new Timeline();
   readonly #far = new Timeline();
-  /** The latest comparison that showed an echo. */
+  /** The latest comparison that detected an echo. */
   #heard: Echo | null = null;
   #room: { echo: Echo | null; at: number } = { echo: null, at: Number.NEGATIVE_INFINITY };
   /** The delayed audio, once an echo is known. */
   #held: Held | null = null;
-  /** The number of further bins that count as voice. */
+  /** How many more bins count as voice. */
   #voiceBins = 0;
   #gain = 1;
 
@@ -132,7 +132,7 @@ export class EchoMeter {
     said.played = end;
   }
 
-  /** Compares the last 800 ms of both signals; null if too little of one is known. */
+  /** Compares the last 800 ms of both signals; null if too little of either is known. */
   compare(now: number): Comparison | null {
     const endAt = Math.min(this.#near.endAt, this.#far.endAt);
     if (!(now - endAt < STALE_MS)) return null;
@@ -147,7 +147,7 @@ export class EchoMeter {
     return best;
   }
 
-  /** Records microphone audio, and returns it without the room's echo (ECHO-3). */
+  /** Records microphone audio and returns it without the room's echo (ECHO-3). */
   heard(frame: AudioFrame, now: number): AudioFrame {
     this.#nearLevels.take(frame);
     this.#near.append(this.#nearLevels.all.splice(0), now, GAP_MS);
@@ -165,7 +165,7 @@ export class EchoMeter {
     return { ...frame, samples: this.#release(frame.samples.length) };
   }
 
-  /** Adds a frame to the delayed audio, because an onset is recognised only once the voice is loud. */
+  /** Adds a frame to the delayed audio; it is delayed because an onset is recognised only once the voice is loud. */
   #hold({ samples, sampleRateHz }: AudioFrame): Held {
     const before =
       this.#held?.sampleRateHz === sampleRateHz
@@ -186,7 +186,7 @@ export class EchoMeter {
     const held = this.#held as Held;
     const released = held.samples.slice(0, length);
     for (const [index, sample] of released.entries()) {
-      // An abrupt gain change would be audible as a click.
+      // An abrupt change of gain would be audible as a click.
       this.#gain += ((held.isEcho[index] ? QUIET : 1) - this.#gain) / 32;
       released[index] = sample * this.#gain;
     }
@@ -198,7 +198,7 @@ export class EchoMeter {
     return released;
   }
 
-  /** For each bin of a frame, returns whether the bin is not echo. */
+  /** For each bin of a frame, returns whether the bin is something other than echo. */
   #voiceIn({ samples, sampleRateHz }: AudioFrame, now: number, { lag, gainDb }: Echo): boolean[] {
     const perBin = Math.round((sampleRateHz * BIN_MS) / 1000);
     const silenceDb = Math.max(AUDIBLE_DB, this.#near.quietDb + LOUDER_DB);
@@ -221,7 +221,7 @@ export class EchoMeter {
     const next: number[] = [];
     for (const { levels, played } of this.#said.values())
       if (next.length < AHEAD_BINS) next.push(...levels.all.slice(played, played + AHEAD_BINS));
-    // Audio that was sent but not yet reported may have started at any time.
+    // Audio that has been sent but not yet reported may have started at any time.
     const [from, to] =
       ahead > AHEAD_BINS
         ? [0, AHEAD_BINS]
@@ -269,13 +269,13 @@ class Timeline {
   }
 
   /**
-   * Adds levels of audio that ended about now. A delayed stream counts as contiguous; if it is more than `gapMs` late,
-   * silence fills the gap.
+   * Adds the levels of audio that ended about now. A delayed stream counts as contiguous; if it is more than `gapMs`
+   * late, silence fills the gap.
    */
   append(levels: readonly number[], now: number, gapMs: number): void {
     const endAt = this.#endAt + levels.length * BIN_MS;
     const lateMs = now - endAt;
-    // Audio that arrives early shows that all earlier audio arrived late.
+    // If audio arrives early, all earlier audio must have arrived late.
     if (lateMs >= 0 && lateMs <= gapMs) this.#endAt = endAt;
     else this.#endAt = now;
     const missing = lateMs > gapMs ? Math.min(KEPT_BINS, Math.floor(lateMs / BIN_MS)) : 0;
@@ -283,13 +283,13 @@ class Timeline {
     this.#levels = this.#levels.slice(-KEPT_BINS);
   }
 
-  /** The background level: a fifth of the kept bins is quieter. */
+  /** The background level, below which a fifth of the kept bins are. */
   get quietDb(): number {
     const sorted = this.#levels.toSorted((a, b) => a - b);
     return sorted[Math.floor(sorted.length / 5)] ?? SILENCE_DB;
   }
 
-  /** Returns the highest level around a time. */
+  /** Returns the highest level around a point in time. */
   loudest(time: number, before: number, after: number): number {
     const index = this.#levels.length + Math.round((time - this.#endAt) / BIN_MS);
     return Math.max(
@@ -298,7 +298,7 @@ class Timeline {
     );
   }
 
-  /** Returns the levels before a time; null if unknown. */
+  /** Returns the levels before a point in time; null if they are unknown. */
   window(endAt: number, count: number): readonly number[] | null {
     const end = this.#levels.length - Math.round((this.#endAt - endAt) / BIN_MS);
     if (end > this.#levels.length || end < count) return null;
@@ -306,7 +306,7 @@ class Timeline {
   }
 }
 
-/** Compares two windows in the bins where either side has audio; null if there are too few such bins. */
+/** Compares two windows in the bins where either of them has audio; null if there are too few such bins. */
 function likenessOf(
   near: readonly number[],
   far: readonly number[] | null,
@@ -324,7 +324,7 @@ function likenessOf(
   return { likeness: correlation(a, b), gainDb: mean(a) - mean(b) };
 }
 
-/** Returns Pearson's correlation; 0 if one of the levels hardly varies. */
+/** Returns Pearson's correlation; 0 if either level hardly varies. */
 function correlation(a: readonly number[], b: readonly number[]): number {
   const [meanA, meanB] = [mean(a), mean(b)];
   let [both, varianceA, varianceB] = [0, 0, 0];

@@ -1,9 +1,9 @@
 // Operators on frame streams: `reframe` cuts frames to one length, `resampleFrames` converts them to one rate. Each
-// operator has state for the current item, and releases the samples that it holds back when the item ends.
+// operator has state for the current item, and releases the samples that it is holding back when the item ends.
 //
 // An item is a run of frames with the same `itemId`, `responseId` and rate (user audio has no ids and is one long
-// item). An item ends when a frame of another item arrives, when the source completes, or when `endOfItem` emits:
-// frames alone do not show that the last word was spoken.
+// item). An item ends when a frame of another item arrives, when the source completes, or when `endOfItem` emits; the
+// frames themselves do not show that the last word has been spoken.
 
 import {
   checkOptions,
@@ -19,9 +19,10 @@ import { assertSampleRateHz, createResampler } from './resampler.ts';
 
 export interface ItemOperatorOptions {
   /**
-   * Emits when the current item is complete (for model audio: `response.ended`), so that the item's last milliseconds are
-   * not held back until the next item starts. An error of `endOfItem` is passed downstream; its completion has no effect.
-   * @defaultValue none: the last milliseconds are emitted with the next item or the end of the source
+   * Emits when the current item is complete (for model audio: `response.ended`), so that the last milliseconds of the
+   * item are not held back until the next item starts. If `endOfItem` fails, the error is passed downstream; its
+   * completion has no effect.
+   * @defaultValue none: the last milliseconds are emitted with the next item or when the source ends
    */
   readonly endOfItem?: Observable<unknown>;
 }
@@ -31,9 +32,9 @@ const optionChecks: OptionChecks<ItemOperatorOptions> = {
 };
 
 /**
- * Returns an operator that cuts each item into frames of `frameMs` (rounded to whole samples); an item's last frame may
- * be shorter. Frames keep their `itemId` and `responseId`. A model sends 100 ms and more at once; a speaker, a speech
- * detector and a bounded buffer work better with 20 ms.
+ * Returns an operator that cuts each item into frames of `frameMs` (rounded to whole samples); the last frame of an
+ * item may be shorter. Frames keep their `itemId` and `responseId`. A model sends 100 ms or more at once; a speaker, a
+ * speech detector and a bounded buffer work better with 20 ms.
  * @throws {ConfigurationError} `INVALID_OPTION` if `frameMs` is not a number from 1 to 1000.
  */
 export function reframe(
@@ -73,8 +74,8 @@ export function reframe(
 
 /**
  * Returns an operator that resamples frames to `toHz` and keeps their `itemId` and `responseId`. Single frames become
- * slightly shorter or longer; an item's total length is exact. A frame with an unsupported rate ends the stream with a
- * `ConfigurationError`: check with `isSampleRateHz` first.
+ * slightly shorter or longer, but the total length of an item is exact. A frame with an unsupported rate ends the
+ * stream with a `ConfigurationError`; check the rate with `isSampleRateHz` first.
  * @throws {ConfigurationError} `INVALID_SAMPLE_RATE` unless `toHz` is between 8000 and 48000
  */
 export function resampleFrames(
@@ -94,15 +95,15 @@ export function resampleFrames(
 
 /** Processes one item's audio. */
 interface ItemProcessor {
-  /** Adds samples. Returns the completed output; empty arrays are skipped. */
+  /** Adds samples. Returns the output that is complete so far; empty arrays are skipped. */
   push(samples: Int16Array): readonly Int16Array[];
-  /** Returns the samples that were held back. Called once, after the last `push`. */
+  /** Returns the samples that have been held back. Called once, after the last `push`. */
   end(): readonly Int16Array[];
   /** The output rate. */
   readonly sampleRateHz: number;
 }
 
-/** Returns an operator that creates a processor for each item and tags the output with the item's ids. */
+/** Returns an operator that creates a processor for each item and adds the item's ids to the output. */
 function processItems(
   open: (first: AudioFrame) => ItemProcessor,
   options: ItemOperatorOptions = {},

@@ -4,12 +4,14 @@
 //   s eee mmmm, all bits inverted:   s sign (1: negative), e segment, m step in the segment
 //   magnitude = ((m·2 + 33) · 2^e − 33) · 4      16 bits of scale where the standard has 14
 //
-// MU-LAW-1. A sample is encoded as the code whose decision values enclose it; the code decodes to their midpoint.
-// MU-LAW-2. Decoding and encoding again returns the same code, except that −0 becomes +0, which sounds the same.
+// MU-LAW-1. Each sample is encoded as the code whose decision values enclose the sample; the code decodes to their
+//     midpoint.
+// MU-LAW-2. Decoding a code and encoding the result returns the same code, except that −0 becomes +0, which sounds the
+//     same.
 
 import { assertBytes, assertSamples } from './audio-frame.ts';
 
-/** The start of the first segment, chosen so that each segment is twice as long as the previous one. */
+/** The start of the first segment, chosen so that each segment is twice as long as the one before it. */
 const BIAS = 33 * 4;
 /** The maximum magnitude; louder samples are clipped. */
 const CLIP = 32_635;
@@ -20,7 +22,7 @@ const decoded = Int16Array.from({ length: 256 }, (_, code) => {
   return bits & 0x80 ? -magnitude : magnitude;
 });
 
-/** Encodes samples as μ-law, one byte per sample. The rate is unchanged; telephones need 8000 Hz. */
+/** Encodes samples as μ-law, one byte per sample. The sample rate does not change; telephones need 8000 Hz. */
 export function encodeMuLaw(samples: Int16Array): Uint8Array {
   assertSamples('encodeMuLaw', samples);
   const codes = new Uint8Array(samples.length);

@@ -33,7 +33,7 @@ export function decodePcm16(bytes: Uint8Array): Int16Array {
 }
 
 /**
- * Returns the samples' bytes as base64.
+ * Returns the bytes of the samples as base64.
  * @throws {ConfigurationError} `INVALID_AUDIO` unless the value is an `Int16Array`
  */
 export function encodePcm16Base64(samples: Int16Array): string {
@@ -60,7 +60,7 @@ export function decodePcm16Base64(base64: string): Int16Array {
       'MALFORMED_AUDIO',
       `Expected base64 of ${byteLength} bytes of audio, got text that is not base64`,
     );
-  // `bytes` fills its whole buffer from offset 0, so the samples can use this memory without a copy.
+  // `bytes` fills its whole buffer from offset 0, so the samples can use this memory without copying it.
   const samples = new Int16Array(bytes.buffer);
   littleEndianBytes(samples);
   return samples;

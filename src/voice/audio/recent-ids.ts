@@ -1,4 +1,4 @@
-// A bounded set of the newest ids, for example to recognise late events about ended responses.
+// A bounded set of the newest ids, used for example to recognise late events of responses that have ended.
 
 import { forgetOldest } from '../../values/forget-oldest.ts';
 
@@ -17,7 +17,7 @@ export class RecentIds {
     return this.#ids.has(id);
   }
 
-  /** Adds an id. Returns whether it is new. */
+  /** Adds an id. Returns whether the id is new. */
   add(id: string): boolean {
     if (this.#ids.has(id)) return false;
     this.#ids.add(id);

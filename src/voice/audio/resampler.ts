@@ -1,23 +1,23 @@
-// Changes an audio stream's sample rate: a polyphase, windowed-sinc FIR filter for any ratio of whole rates from 8000
-// to 48000 Hz. It uses neither a clock nor I/O.
+// Changes the sample rate of an audio stream with a polyphase, windowed-sinc FIR filter, for any ratio of whole rates
+// from 8000 to 48000 Hz. It uses neither a clock nor I/O.
 //
-// Output sample n lies at the input time n·M/L (L/M = toHz/fromHz in lowest terms) and is a weighted sum of
-// the input around that time. The weights depend only on the phase (n·M mod L), so there is one row of
-// weights per phase; rows are computed when first needed and shared by all resamplers of a ratio.
+// Output sample n is at the input time n·M/L (L/M = toHz/fromHz in lowest terms) and is a weighted sum of the input
+// around that time. The weights depend only on the phase (n·M mod L), so there is one row of weights per phase. Rows
+// are computed when they are first needed, and are shared by all resamplers with the same ratio.
 //
 //   input    · · · ·[· · · · · · · ·]· · ·      2 × halfWidth samples
 //                          ↑ output sample n, between two input samples
 //
-// Owns:     the history and phase of one stream. It knows neither frames nor items (`frame-operators.ts`).
+// Owns:     the history and phase of one stream. It does not know about frames or items (`frame-operators.ts`).
 //
-// RESAMPLER-1. Chunk boundaries do not matter: process(a) + process(b) + flush() equals process(a ++ b) + flush() bit
-//     for bit.
-// RESAMPLER-2. n input samples give ceil(n·L/M) output samples after flush(): no sample is lost, and the output does
+// RESAMPLER-1. Chunk boundaries make no difference: process(a) + process(b) + flush() equals process(a ++ b) + flush()
+//     bit for bit.
+// RESAMPLER-2. n input samples produce ceil(n·L/M) output samples after flush(): no sample is lost, and the output does
 //     not drift (phases are integers).
-// RESAMPLER-3. Linear phase without delay: output sample n is the audio at input time n·M/L. The look-ahead for this
-//     (taps/2 samples of the lower rate, 1.3 ms at 24 kHz) is held back until it has arrived.
-// RESAMPLER-4. Frequencies that the lower rate cannot represent are at least 80 dB down; up to 0.41 times the lower
-//     rate (with the default taps), audio passes unchanged, 85 dB above the filter's noise.
+// RESAMPLER-3. Linear phase without delay: output sample n is the audio at input time n·M/L. Output is held back until
+//     the look-ahead that this needs has arrived (taps/2 samples of the lower rate, 1.3 ms at 24 kHz).
+// RESAMPLER-4. Frequencies that the lower rate cannot represent are attenuated by at least 80 dB. Up to 0.41 times the
+//     lower rate (with the default taps), audio passes unchanged, 85 dB above the filter's noise.
 
 import {
   anyValue,
@@ -32,7 +32,7 @@ import type { AudioFrame } from './audio-frame.ts';
 export const MIN_SAMPLE_RATE_HZ = 8_000;
 export const MAX_SAMPLE_RATE_HZ = 48_000;
 
-/** Returns whether audio with this rate can be resampled: a whole number from 8000 to 48000. */
+/** Returns whether audio with this sample rate can be resampled: the rate must be a whole number from 8000 to 48000. */
 export function isSampleRateHz(value: number): boolean {
   return Number.isInteger(value) && value >= MIN_SAMPLE_RATE_HZ && value <= MAX_SAMPLE_RATE_HZ;
 }
@@ -43,8 +43,9 @@ export interface ResamplerOptions {
   /** The output rate, 8000 to 48000. */
   readonly toHz: number;
   /**
-   * The filter length in samples of the lower rate: even, 16 to 512. More taps keep more of the highest frequencies
-   * (the filter falls from full to −90 dB within 5.7/taps of the lower rate), at proportional cost and look-ahead.
+   * The filter length in samples of the lower rate: even, 16 to 512. More taps preserve more of the highest frequencies
+   * (the filter falls from full to −90 dB within 5.7/taps of the lower rate), but increase the cost and the look-ahead
+   * proportionally.
    * @defaultValue 64
    */
   readonly taps?: number;
@@ -52,7 +53,7 @@ export interface ResamplerOptions {
 
 /** Resamples one stream of mono Int16 samples. */
 export interface Resampler {
-  /** Returns the output that is final so far; may be empty. With equal rates, returns its argument. */
+  /** Returns the output that is final so far, which may be empty. If the two rates are equal, returns its argument. */
   process(samples: Int16Array): Int16Array;
   /** Returns the rest of the output, as if silence followed, and resets the resampler to its initial state. */
   flush(): Int16Array;
@@ -106,7 +107,7 @@ const passThrough: Resampler = {
   flush: () => new Int16Array(0),
 };
 
-/** Resamples complete audio to `toHz`, 8000 to 48000, for example for models that need 16 kHz. */
+/** Resamples complete audio to `toHz`, which is 8000 to 48000, for example for models that need 16 kHz. */
 export function resampleSound(sound: AudioFrame, toHz: number): Int16Array {
   if (sound.sampleRateHz === toHz) return sound.samples;
   const resampler = createResampler({ fromHz: sound.sampleRateHz, toHz });
@@ -125,7 +126,7 @@ export function toFloat(samples: Int16Array): Float32Array {
 
 class PolyphaseResampler implements Resampler {
   readonly #bank: FilterBank;
-  /** The input samples, from the first one that the next output needs; initially the silence before time 0. */
+  /** The input samples, starting with the first one that the next output needs; initially the silence before time 0. */
   #history: Float64Array;
   /** The position of the next output between two input samples, in 1/L of a sample: 0 to L−1. */
   #phase = 0;
@@ -142,7 +143,7 @@ class PolyphaseResampler implements Resampler {
     input.set(samples, this.#history.length);
 
     const width = 2 * halfWidth;
-    // Output k starts at input floor((phase + k·M) / L), and needs `width` samples from there.
+    // Output k starts at input floor((phase + k·M) / L) and needs `width` samples from there.
     const last = Math.floor(((input.length - width + 1) * upBy - 1 - this.#phase) / downBy);
     const output = new Int16Array(Math.max(0, last + 1));
     let start = 0;
@@ -170,7 +171,7 @@ class PolyphaseResampler implements Resampler {
   }
 }
 
-/** The inner loop; four independent sums are twice as fast as one. */
+/** The inner loop; four independent sums are twice as fast as a single one. */
 function weightedSum(weights: Float64Array, input: Float64Array, start: number): number {
   let a = 0;
   let b = 0;
@@ -201,8 +202,8 @@ interface FilterBank {
   weightsOf(phase: number): Float64Array;
 }
 
-// A process uses a handful of ratios (48000 or 44100 to 24000, 24000 to 16000 …); the limit bounds unusual rates chosen
-// by clients.
+// A process uses only a handful of ratios (48000 or 44100 to 24000, 24000 to 16000 …); the limit guards against unusual
+// rates chosen by clients.
 const MAX_CACHED_BANKS = 16;
 const banks = new Map<string, FilterBank>();
 
@@ -220,19 +221,19 @@ function filterBankFor(fromHz: number, toHz: number, taps: number): FilterBank {
   return bank;
 }
 
-/** The stopband attenuation of the window design; RESAMPLER-4 promises 10 dB less. */
+/** The stopband attenuation for which the window is designed; RESAMPLER-4 promises 10 dB less. */
 const STOPBAND_DB = 90;
 /** Kaiser's rule for the shape of a window with that attenuation. */
 const KAISER_BETA = 0.1102 * (STOPBAND_DB - 8.7);
 const BESSEL_AT_BETA = besselI0(KAISER_BETA);
-/** Kaiser's rule for the width of the transition band, times taps, in cycles per sample of the lower rate. */
+/** Kaiser's rule for the width of the transition band, multiplied by taps, in cycles per sample of the lower rate. */
 const TRANSITION_TAPS = (STOPBAND_DB - 8) / (2.285 * 2 * Math.PI);
 
 function designFilterBank(upBy: number, downBy: number, taps: number): FilterBank {
-  // The filter is defined at the lower rate; in input samples, it is longer by M/L when downsampling.
+  // The filter is defined at the lower rate; measured in input samples, it is longer by M/L when downsampling.
   const stretch = Math.max(1, downBy / upBy);
   const halfWidth = 2 * Math.ceil((taps * stretch) / 4);
-  // The transition band ends at the lower rate's Nyquist frequency, so that no frequency aliases.
+  // The transition band ends at the Nyquist frequency of the lower rate, so that no frequency is aliased.
   const cutoff = (0.5 - TRANSITION_TAPS / taps / 2) / stretch;
   const rows: (Float64Array | undefined)[] = [];
 
@@ -245,7 +246,7 @@ function designFilterBank(upBy: number, downBy: number, taps: number): FilterBan
       row[k] = weight;
       sum += weight;
     }
-    // Each phase has gain 1 for a constant input, which avoids ripple at the phase rate.
+    // Each phase has a gain of 1 for a constant input, which avoids ripple at the phase rate.
     return row.map((weight) => weight / sum);
   };
 
@@ -256,7 +257,7 @@ function sinc(x: number): number {
   return x === 0 ? 1 : Math.sin(Math.PI * x) / (Math.PI * x);
 }
 
-/** The Kaiser window over −1 … 1; zero at its edges, so that rows are symmetric. */
+/** The Kaiser window over −1 … 1; it is zero at its edges, so that rows are symmetric. */
 function kaiser(x: number): number {
   return Math.abs(x) >= 1 ? 0 : besselI0(KAISER_BETA * Math.sqrt(1 - x * x)) / BESSEL_AT_BETA;
 }

@@ -1,28 +1,28 @@
-// Measures how much of a microphone's audio is voice, by level only: a hum or cough ends long before a transport
-// reports its end.
+// Measures how much of a microphone's audio is voice, using only the level: a hum or cough ends long before a transport
+// reports that it has ended.
 //
 // Owns:     the level of the loudest recent audio.
-// Does not: detect speech (transports do), or distinguish a voice from other audio of the same loudness.
+// Does not: detect speech (transports do) or distinguish a voice from other audio of the same loudness.
 
 import { frameDurationMs, type AudioFrame } from './audio-frame.ts';
 
-/** The level below which audio is quiet: -40 dB of full scale. */
+/** The level below which audio counts as quiet: -40 dB of full scale. */
 const QUIET = 0.01;
 /** Audio counts as voice if it is at most 14 dB below the loudest recent audio. */
 const FRACTION = 0.2;
-/** The loudest audio's level is halved after this time. */
+/** The remembered level of the loudest audio is halved after this time. */
 const HALF_LIFE_MS = 1000;
 /** The level is computed from every fourth sample of the frame. */
 const STRIDE = 4;
 
 export class VoicedSound {
   #loudest = 0;
-  /** The duration of voice since this counter was reset, without pauses, in milliseconds. */
+  /** How much voice there has been since this counter was reset, without pauses, in milliseconds. */
   voicedMs = 0;
-  /** The duration of audio since the last voice, in milliseconds; infinite before the first voice. */
+  /** How long ago the last voice ended, in milliseconds of audio; infinite before the first voice. */
   quietMs = Number.POSITIVE_INFINITY;
 
-  /** Returns how much of the frame is voice, in milliseconds. */
+  /** Returns how many milliseconds of the frame are voice. */
   take(frame: AudioFrame): number {
     const durationMs = frameDurationMs(frame);
     const level = levelOf(frame.samples);
@@ -37,7 +37,7 @@ export class VoicedSound {
   }
 }
 
-/** The effective level, 0 to 1. */
+/** The effective level, from 0 to 1. */
 function levelOf(samples: Int16Array): number {
   let sum = 0;
   let count = 0;

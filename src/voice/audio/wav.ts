@@ -1,5 +1,5 @@
-// Encodes and decodes WAV as text-to-speech services return it and speech-to-text services accept it: RIFF with PCM
-// inside. Other RIFF formats are refused by name.
+// Encodes and decodes WAV files, as text-to-speech services return them and speech-to-text services accept them: RIFF
+// with PCM inside. Other RIFF formats are rejected, and the error names the format.
 
 import { isA, ProtocolError } from '../../values/errors.ts';
 import { readable } from '../../values/plain-checks.ts';
@@ -80,7 +80,7 @@ export function decodeWav(bytes: Uint8Array): AudioFrame {
   throw unsupported('it has no data');
 }
 
-/** A chunk's name: four characters. */
+/** The name of a chunk: four characters. */
 function nameAt(bytes: Uint8Array, at: number): string {
   return String.fromCharCode(...bytes.subarray(at, at + 4));
 }
@@ -112,7 +112,7 @@ function decodeData({ tag, channels, sampleRateHz, bits }: Format, data: Uint8Ar
   return { samples, sampleRateHz };
 }
 
-/** Returns a function that reads one sample as a 16-bit number; null for an unknown format. */
+/** Returns a function that reads one sample as a 16-bit number; null if the format is unknown. */
 function readerOf(tag: number, bits: number, data: Uint8Array): ((n: number) => number) | null {
   const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
   if (tag === FLOAT && bits === 32) return (n) => view.getFloat32(4 * n, true) * FULL_SCALE;

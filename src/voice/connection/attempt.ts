@@ -1,14 +1,14 @@
-// One attempt to say an offer from the outbox: the response that speaks it, its audio duration, and how much of it was
-// heard.
+// One attempt to speak an offer from the outbox: the response that speaks it, the duration of its audio, and how much
+// of it has been heard.
 //
-// Owns:     the calculation of "heard".
+// Owns:     the calculation of what counts as heard.
 // Does not: talk to the transport or the outbox.
 //
 // Invariants
-//   ATTEMPT-1. An attempt is heard if its response ended normally and the client reported at least `heardFraction` of
-//       its audio as played.
+//   ATTEMPT-1. An attempt counts as heard if its response ended normally and the client reported at least
+//       `heardFraction` of its audio as played.
 //   ATTEMPT-2. If the user heard at least one whole sentence before the interruption, the next attempt continues from
-//       there; otherwise it starts again.
+//       there; otherwise it starts from the beginning.
 
 import { endsSentence } from '../../values/sentences.ts';
 import type { Offer } from '../../actors/session/lead/speaker.ts';
@@ -18,14 +18,14 @@ export class Attempt {
   readonly offer: Offer;
   readonly responseKey: string;
   responseId: string | null = null;
-  /** Whether the client has started to play it. */
+  /** Whether the client has started to play the audio. */
   hasBegun = false;
   readonly #heardFraction: number;
   readonly #totals = new Map<string, number>();
   readonly #played = new Map<string, number>();
   #heardSentence = false;
   #ended = false;
-  /** When the client last reported progress; null if it has reported none. */
+  /** When the client last reported progress; null if it has not reported any. */
   #playedAt: number | null = null;
   /** When playback started, in milliseconds since 1970. */
   #beganAt = Number.NEGATIVE_INFINITY;
@@ -36,7 +36,7 @@ export class Attempt {
     this.#heardFraction = heardFraction;
   }
 
-  /** Records the normal end of the response with all of its audio. */
+  /** Records that the response ended normally, with all of its audio. */
   ended(audio: readonly { readonly itemId: string; readonly durationMs: number }[]): void {
     this.#ended = true;
     for (const { itemId, durationMs } of audio) this.#totals.set(itemId, durationMs);
@@ -46,7 +46,7 @@ export class Attempt {
     return sum(this.#totals) > 0;
   }
 
-  /** Records played audio. `at`: the time of the client's report; absent if the call is not due to a report. */
+  /** Records played audio. `at`: the time of the client's report; absent if there was no report. */
   played(itemId: string, playedMs: number, at?: number): void {
     const before = this.#played.get(itemId) ?? 0;
     if (playedMs > before && at !== undefined) {
@@ -56,7 +56,7 @@ export class Attempt {
     this.#played.set(itemId, Math.max(playedMs, before));
   }
 
-  /** Records the heard words of an item that was cut off; null if unknown. */
+  /** Records which words of an item were heard before it was cut off; null if unknown. */
   heardWords(words: string | null): void {
     this.#heardSentence ||= words !== null && hasWholeSentence(words);
   }
@@ -72,15 +72,15 @@ export class Attempt {
   }
 
   /**
-   * Returns when enough of the attempt had been heard, assuming real-time playback; at most `now`, the report's time.
-   * Null if there is no report.
+   * Returns the time at which enough of the attempt had been heard, assuming real-time playback; at most `now`, which
+   * is the time of the report. Null if there is no report.
    */
   heardAt(now: number): number | null {
     if (this.#playedAt === null) return null;
     const neededMs = this.#heardFraction * sum(this.#totals);
     const beyondMs = sum(this.#played) - neededMs;
     const at = Math.max(this.#playedAt - Math.max(0, beyondMs), this.#beganAt + neededMs);
-    // A client may report everything as played at once.
+    // A client may report all audio as played at once.
     return Math.min(at - ONSET_MS, now);
   }
 }

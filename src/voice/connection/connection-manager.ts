@@ -1,33 +1,35 @@
-// The successive connections to the voice model: opened, used, replaced, closed. A connection is replaced for another
-// agent (if the transport cannot change the session), or before it expires (rotation); both work in the same way.
+// The sequence of connections to the voice model, which are opened, used, replaced and closed. A connection is replaced
+// in order to switch to another agent (if the transport cannot change the session), or before the connection expires
+// (rotation); both work in the same way.
 //
 // Owns:     the connection in use, the candidate that may replace it, the resume value for the next connection, the
 //           rotation timers, and the user's audio while no model can receive it.
 // Does not: decide when to reconnect (session machine) or rotate (rotation machine), choose the messages that a model
-//           needs, or know the content of speech (lead agent).
+//           needs, or know what is said (lead agent).
 //
 // Invariants
-//   CONNECTION-MANAGER-1. The manager listens only to the connection in use, but counts the usage that any connection
-//       reports. An adapter fault does not end the process.
-//   CONNECTION-MANAGER-2. While no model can receive the user's audio (another agent is being prepared, or the
-//       connection is lost or not ready), the manager keeps the newest `keptAudioMs` of it and sends them afterwards,
-//       once and in order.
+//   CONNECTION-MANAGER-1. The manager listens only to the connection in use, but counts the usage reported by any
+//       connection. A fault in an adapter does not end the process.
+//   CONNECTION-MANAGER-2. While no model can receive the user's audio (because another agent is being prepared, or the
+//       connection is lost or not ready), the manager buffers the newest `keptAudioMs` of it. It sends this audio
+//       afterwards, once and in order.
 //   CONNECTION-MANAGER-3. Make before break: the connection in use stays open until the candidate is ready, so that a
-//       failed replacement changes nothing. It is closed when the candidate takes over, so that two models never hear
-//       the user. If the next connection is to resume the one in use, that one is closed first.
+//       failed replacement changes nothing. The old connection is closed when the candidate takes over, so that the
+//       user is never heard by two models. If the next connection is to resume the connection in use, the latter is
+//       closed first.
 //   CONNECTION-MANAGER-4. After a failed transfer, the manager sends the model its previous configuration if the model
 //       may have adopted the new one.
-//   CONNECTION-MANAGER-5. A connection that is not ready receives no messages. Once ready, it receives the messages
-//       that it does not know.
-//   CONNECTION-MANAGER-6. The manager keeps sent audio while it may have to be sent again because the connection ended
-//       before the words were recognised: up to `keptAudioMs` while words are unknown, otherwise for the time that a
-//       transport takes to detect speech.
-//   CONTINUATION-1. A resumed model knows the conversation as of the end of its earlier connection; the adapter resends
-//       what its server had not received. A model that accepted the history knows that history. Any other model knows
-//       nothing. The session sends each model what it does not know. A model also knows the speech on its own
-//       connection, even if the conversation does not contain it yet.
-//   CONTINUATION-2. A resume value that the server has responded to is not used again. Without a response, a resume
-//       value is tried up to `MAX_UNANSWERED` times.
+//   CONNECTION-MANAGER-5. A connection that is not ready receives no messages. Once it is ready, it receives the
+//       messages that it does not know yet.
+//   CONNECTION-MANAGER-6. The manager keeps audio that was already sent while it may have to be sent again, because the
+//       connection may end before the words are recognised. It keeps up to `keptAudioMs` while words are unknown, and
+//       otherwise as much as a transport needs to detect speech.
+//   CONTINUATION-1. A resumed model knows the conversation as it was at the end of its earlier connection; the adapter
+//       resends what its server had not received. A model that accepted the history knows it. Any other model knows
+//       nothing. The session sends each model the messages that it does not know. A model also knows what was said on
+//       its own connection, even if the conversation does not contain it yet.
+//   CONTINUATION-2. A resume value that the server has responded to is not used again. If there is no response, a
+//       resume value is tried up to `MAX_UNANSWERED` times.
 
 import type { NoteWriter } from '../../actors/notes/note-marks.ts';
 import { callSafely, type Host } from '../../actors/runtime/host.ts';
@@ -57,18 +59,18 @@ import type {
 } from './transport.ts';
 
 /**
- * The fraction of its lifetime after which a connection is replaced at the latest; a random amount up to `DUE_CHANCE`
- * is subtracted.
+ * A connection is replaced after this fraction of its lifetime at the latest; a random amount up to `DUE_CHANCE` is
+ * subtracted.
  */
 const DUE = 0.95;
 const DUE_CHANCE = 0.05;
 /**
- * How long before the end of a connection the rotation stops waiting for a pause; for a short lifetime, this fraction
+ * The rotation stops waiting for a pause this long before the connection ends; for a short lifetime, at this fraction
  * of it.
  */
 const LAST_MOMENT_MS = 5000;
 const LAST_FRACTION = 0.25;
-/** A transport's delay in detecting the start of speech. */
+/** How long a transport takes to detect that speech has started. */
 const ONSET_LAG_MS = 2000;
 const MAX_UNANSWERED = 3;
 
@@ -76,23 +78,23 @@ export interface ConnectionManagerOptions {
   /** How much of the newest user audio is kept while no model can hear it. */
   readonly keptAudioMs: number;
   readonly connectTimeoutMs: number;
-  /** The pauses between failed candidates. */
+  /** The pauses between candidates after a failure. */
   readonly backoff: BackoffInput;
-  /** The session's notes, for a transport that writes some itself. */
+  /** The session's notes, for a transport that adds notes itself. */
   readonly notes?: NoteWriter;
 }
 
-/** The lead agent as the connection manager uses it. */
+/** The lead agent as seen by the connection manager. */
 export interface ConnectionOwner {
   /** The session id. */
   readonly id: string;
   /** The current lead agent's configuration, for a connection that replaces the one in use. */
   readonly configuration: TransportConfiguration;
-  /** Whether neither side speaks or is about to speak. */
+  /** Whether neither side is speaking or about to speak. */
   readonly isIdle: boolean;
   /** Returns the conversation as transport commands. */
   history(): readonly TransportCommand[];
-  /** Returns the part of the history that the current model received or said. */
+  /** Returns the part of the history that the current model has received or said. */
   knownHistory(): readonly TransportCommand[];
   /** Reports that a connection is ready and needs these messages. */
   connectionReady(pending: readonly TransportCommand[]): void;
@@ -101,16 +103,15 @@ export interface ConnectionOwner {
   /** Reports that the connection in use was closed and is about to be reopened. */
   connectionRenewing(): void;
   connectionLost(event: ConnectionClosed): void;
-  /** Reports that the other agent is ready, or the error that prevents it. Called once per `transfer`. */
+  /** Reports that the other agent is ready, or why it cannot become ready. Called exactly once per `transfer`. */
   transferAnswered(error: Failure | null): void;
   /** Handles events that do not concern the connection itself. */
   handle(event: TransportEvent): void;
-  /** Handles a model audio frame. */
   handleAudio(frame: AudioFrame): void;
 }
 
 interface Transfer {
-  /** The number of the configuration that must be confirmed; 0 if the transfer uses a new connection. */
+  /** The number of the configuration that has to be confirmed; 0 if the transfer uses a new connection. */
   readonly configure: number;
   /** Whether the other agent is ready. */
   isReady: boolean;
@@ -132,11 +133,11 @@ export class ConnectionManager {
   readonly #keptAudio: BoundedBuffer;
   readonly #sentAudio = new RecentSound();
 
-  /** The resume value of the connection in use; null if it cannot be resumed. */
+  /** The resume value of the connection in use; null if the connection cannot be resumed. */
   #resume: unknown = null;
   /** The messages that the model knew when the resumable connection ended. */
   #known: KnownMessages = new Set();
-  /** The newest messages spoken on the connection in use; older ones are in the conversation. */
+  /** The newest messages that were spoken on the connection in use; older ones are in the conversation. */
   readonly #spoken = new RecentIds();
   #unanswered = 0;
 
@@ -188,7 +189,7 @@ export class ConnectionManager {
     return this.#inUse?.isReady === true;
   }
 
-  /** Whether another agent is being prepared, during which neither side may speak. */
+  /** Whether another agent is being prepared; in the meantime, neither side may speak. */
   get isTransferring(): boolean {
     return this.#transfer !== null;
   }
@@ -206,7 +207,7 @@ export class ConnectionManager {
     this.#listen(this.#inUse);
   }
 
-  /** Closes the connections; the session may open another. */
+  /** Closes the connections; the session may open another one later. */
   disconnect(): void {
     const connection = this.#inUse;
     this.#clear();
@@ -235,8 +236,8 @@ export class ConnectionManager {
   }
 
   /**
-   * Sends user audio. `isUnderstood`: all words so far are known. Returns whether the audio was sent; otherwise it was
-   * kept (CONNECTION-MANAGER-2).
+   * Sends user audio. `isUnderstood`: whether all words so far are known. Returns whether the audio was sent; otherwise
+   * it was buffered (CONNECTION-MANAGER-2).
    */
   sendAudio(frame: AudioFrame, isUnderstood: boolean): boolean {
     if (this.isAvailable) {
@@ -251,8 +252,8 @@ export class ConnectionManager {
   }
 
   /**
-   * Keeps the newest `ms` of sent audio for the next model, because its words were not recognised. Returns whether
-   * there is any (CONNECTION-MANAGER-6).
+   * Keeps the newest `ms` of the sent audio for the next model, because the words in it were not recognised. Returns
+   * whether there is any such audio (CONNECTION-MANAGER-6).
    */
   keepSentAudio(ms: number): boolean {
     const later = this.#keptAudio.drain();
@@ -261,12 +262,12 @@ export class ConnectionManager {
     return again.length > 0;
   }
 
-  /** Takes the kept audio for a model that listens now; empty if there is none. */
+  /** Removes and returns the kept audio for a model that is listening now; empty if there is none. */
   takeKeptAudio(): readonly AudioFrame[] {
     return this.isAvailable ? this.#keptAudio.drain() : [];
   }
 
-  /** Prepares the model for another agent. If the connection is already lost, the loss ends the transfer. */
+  /** Prepares the model for another agent. If the connection is already lost, its loss ends the transfer. */
   transfer(configuration: TransportConfiguration): void {
     if (!this.#inUse) return;
     const configure = this.#inUse.configures + 1;
@@ -277,8 +278,8 @@ export class ConnectionManager {
   }
 
   /**
-   * Ends the transfer as the session decided. The owner's configuration is already that of the leading agent (after an
-   * error, the previous one).
+   * Ends the transfer in the way that the session has decided. The owner's configuration is already that of the lead
+   * agent (after an error, of the previous one).
    */
   endTransfer(error: Failure | null): void {
     const transfer = this.#transfer;
@@ -292,7 +293,8 @@ export class ConnectionManager {
       return;
     }
     this.#dropCandidate();
-    // CONNECTION-MANAGER-4. A refusal changed nothing; a missing or late response may mean that the model changed.
+    // CONNECTION-MANAGER-4. If the change was refused, the model is unchanged; if the response is missing or late, the
+    //     model may have changed.
     const isRefused = connection.answered >= transfer.configure && !transfer.isReady;
     if (transfer.configure > 0 && error && !isRefused)
       connection.configure(this.#owner.configuration);
@@ -427,7 +429,7 @@ export class ConnectionManager {
     return this.#resume !== null;
   }
 
-  /** Records the resume value of the connection in use; null if it can no longer be resumed. */
+  /** Records the resume value of the connection in use; null if the connection can no longer be resumed. */
   #offerResume(resume: unknown): void {
     this.#resume = resume ?? null;
     this.#unanswered = 0;
@@ -440,12 +442,12 @@ export class ConnectionManager {
     this.#known = new Set([...told, ...this.#spoken.all]);
   }
 
-  /** Records that the server accepted or refused a resumption, which uses up the resume value. */
+  /** Records that the server accepted or refused a resumption, after which the resume value cannot be used again. */
   #resumeAnswered({ resumedFrom }: Connection): void {
     if (resumedFrom === this.#resume) this.#resume = null;
   }
 
-  /** Records that a resumed connection failed before the server responded. */
+  /** Records that a resumed connection failed before the server had responded. */
   #resumeUnanswered({ resumedFrom }: Connection): void {
     if (resumedFrom === undefined) return;
     this.#unanswered += 1;
@@ -458,7 +460,7 @@ export class ConnectionManager {
       this.#rotate({ type: 'connection.rested' });
   }
 
-  /** Whether a candidate is ready and waits for a pause. */
+  /** Whether a candidate is ready and is waiting for a pause. */
   get #isPrepared(): boolean {
     return this.#rotation.snapshot.matches({ making: 'prepared' });
   }
@@ -479,8 +481,8 @@ export class ConnectionManager {
   }
 
   /**
-   * Sends a fact to the rotation machine. The machine's effects are executed before this returns, or after the effects
-   * that are already running.
+   * Sends a fact to the rotation machine. The machine's effects are executed before this method returns, or after the
+   * effects that are already being executed.
    */
   #rotate(fact: RotationFact): void {
     this.#facts.push(fact);

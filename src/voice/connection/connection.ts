@@ -1,15 +1,16 @@
-// One connection to the voice model: how it started, its reported state, and the part of the conversation that its
-// model knows.
+// One connection to the voice model: how it started, the state that it has reported, and which part of the conversation
+// its model knows.
 //
-// Owns:     the connection's readiness, configuration and resume value, and the history that its model had or received.
-// Does not: know whether it is in use, or where an earlier connection ended (connection manager).
+// Owns:     the connection's readiness, configuration and resume value, and the history that its model already had or
+//           has received.
+// Does not: know whether it is in use or where an earlier connection ended (connection manager).
 //
-// An adapter fault does not end the process: events are handled safely, and an error of a stream or of `connect` ends
-// the connection.
+// A fault in an adapter does not end the process: events are handled safely, and an error in a stream or in `connect`
+// ends the connection.
 //
 // Invariant
-//   CONNECTION-1. A provider id that a journal could not store is replaced by another id within the session
-//       (storable.ts), and translated back in commands.
+//   CONNECTION-1. If a journal cannot store an id from a provider, the session uses another id instead (storable.ts),
+//       which is translated back in commands.
 
 import { EMPTY, of } from 'rxjs';
 import { callSafely, type Host } from '../../actors/runtime/host.ts';
@@ -30,7 +31,7 @@ import type {
 export type ConnectionClosed = Extract<TransportEvent, { type: 'transport.closed' }>;
 type Ready = Extract<TransportEvent, { type: 'transport.ready' }>;
 
-/** The properties of events, commands and frames that contain a provider id. */
+/** The properties of events, commands and frames that contain an id from the provider. */
 const ID_KEYS = [
   'utteranceId',
   'itemId',
@@ -39,26 +40,25 @@ const ID_KEYS = [
   'callId',
   'delegationId',
 ] as const;
-/** The properties of events that contain words. */
+/** The properties of events that contain text. */
 const TEXT_KEYS = ['text', 'name', 'arguments', 'message', 'reason'] as const;
 
-/** The names of the conversation messages that a model knows. */
+/** Identifiers of the conversation messages that a model knows. */
 export type KnownMessages = ReadonlySet<string>;
 
 /** The initial conversation of a new connection. */
 export interface Beginning {
   /** Returns the conversation as transport commands. */
   history(): readonly TransportCommand[];
-  /** The session's notes, for a transport that writes some itself. */
   readonly notes: NoteWriter | undefined;
-  /** The end of the connection that this one resumes; null if this one starts fresh. */
+  /** The end of the connection that this one resumes; null if this one is not resumed. */
   readonly resumed: { readonly resume: unknown; readonly known: KnownMessages } | null;
 }
 
 export class Connection {
-  /** When it was opened, in milliseconds since 1970. */
+  /** When the connection was opened, in milliseconds since 1970. */
   readonly since: number;
-  /** The resume value that this connection received; undefined if there was none. */
+  /** The resume value that was passed to this connection; undefined if there was none. */
   readonly resumedFrom: unknown;
   readonly #host: Host;
   readonly #connection: TransportConnection;
@@ -71,7 +71,7 @@ export class Connection {
   #ready: Ready | null = null;
   #resume: unknown = null;
   #lost: ConnectionClosed | null = null;
-  /** The replaced provider ids, by the session's ids; null until one is replaced (CONNECTION-1). */
+  /** The provider ids that were replaced, by the session's ids; null until one is replaced (CONNECTION-1). */
   #wireIds: Map<string, string> | null = null;
 
   constructor(
@@ -127,12 +127,12 @@ export class Connection {
     return this.#resume;
   }
 
-  /** The number of configurations sent since opening. */
+  /** How many configurations have been sent since the connection was opened. */
   get configures(): number {
     return this.#configures;
   }
 
-  /** The number of configurations that the server has confirmed or refused. */
+  /** How many configurations the server has confirmed or refused. */
   get answered(): number {
     return this.#answered;
   }
@@ -142,7 +142,7 @@ export class Connection {
     return this.#ready?.resumed === true;
   }
 
-  /** The messages that the ready connection's model still needs, oldest first. */
+  /** The messages that the model still needs once the connection is ready, oldest first. */
   get pendingCommands(): readonly TransportCommand[] {
     if (!this.#ready) return [];
     const before = this.isResumed ? this.#beginning.resumed?.known : undefined;
@@ -153,7 +153,7 @@ export class Connection {
     });
   }
 
-  /** Subscribes to its events, starting with the first, and to its audio. */
+  /** Subscribes to the connection's audio and to its events, starting with the first event. */
   listen(onEvent: (event: TransportEvent) => void, onAudio: (frame: AudioFrame) => void): void {
     const handle = (event: TransportEvent): void =>
       callSafely(this.#host, 'transport', () => {
@@ -223,17 +223,17 @@ export class Connection {
   }
 }
 
-/** The name of a message that a model knows; a later text change does not change the name. */
+/** The identifier of a message that a model knows; it does not change if the text changes later. */
 export const messageName = (itemId: string): string => `message ${itemId}`;
 
-/** A message that is truncated later keeps its name: a note tells the model about the truncation (model-memory). */
+/** A message that is truncated later keeps its identifier; a note informs the model (model-memory). */
 const nameOf = (command: TransportCommand): string =>
   command.type === 'message.add' ? messageName(command.itemId) : JSON.stringify(command);
 
 export const knownMessages = (commands: readonly TransportCommand[]): KnownMessages =>
   new Set(commands.map(nameOf));
 
-/** Represents the connection of a transport whose `connect` threw: it has already ended. */
+/** Represents the connection of a transport whose `connect` threw an error; such a connection has already ended. */
 function refused(name: string, thrown: unknown): TransportConnection {
   const retryable = thrown instanceof ProviderError && thrown.retryable;
   const reason = `connect() of ${name} threw: ${messageOf(thrown)}`;
@@ -247,12 +247,12 @@ function refused(name: string, thrown: unknown): TransportConnection {
 }
 
 function withTexts(event: TransportEvent): TransportEvent {
-  // A partial text may end inside a character; the final text is whole.
+  // A partial text may end in the middle of a character; the final text is whole.
   if ('final' in event && !event.final) return event;
   return replaced(event, TEXT_KEYS, storableText);
 }
 
-/** Returns the value with the texts under `keys` replaced; the same object if nothing changes. */
+/** Returns the value with the texts under `keys` replaced; returns the same object if nothing changes. */
 function replaced<T extends object>(
   value: T,
   keys: readonly string[],

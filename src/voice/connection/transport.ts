@@ -1,6 +1,6 @@
-// The port to a voice model. An adapter implements it for its protocol and declares the protocol's abilities in
-// `capabilities`; a session branches on capabilities, never on a provider's name. The session (outbox and turns)
-// decides when to speak; a transport never does.
+// The port to a voice model. An adapter implements it for its protocol and declares in `capabilities` what the protocol
+// can do; a session checks these capabilities and never a provider's name. The session (outbox and turns) decides when
+// to speak; a transport never decides this.
 //
 // An adapter's duties, with any provider
 //   - Each user utterance has a start, an end and its words (or a report that it has none), in this order, even if the
@@ -15,74 +15,74 @@ import type { Environment } from '../../actors/ports/environment.ts';
 import type { AudioFrame } from '../audio/audio-frame.ts';
 import type { Voice } from '../speech/voice.ts';
 
-/** A transport's delay in detecting speech, in milliseconds: the accuracy of an utterance's start. */
+/** How long a transport takes to detect speech, in milliseconds, which limits the accuracy of an utterance's start. */
 export const ONSET_MS = 300;
 
-/** A transport's abilities. The session emulates missing ones. */
+/** A transport's abilities. The session emulates capabilities that are missing. */
 export interface TransportCapabilities {
-  /** The sample rate of user audio that the transport accepts; the session resamples. */
+  /** The sample rate of user audio that the transport accepts; the session resamples the audio to it. */
   readonly inputSampleRateHz: number;
   /** The sample rate of the model's audio. */
   readonly outputSampleRateHz: number;
   /**
-   * `audio`: the model speaks. `text`: the model writes, in `assistant.transcribed`, without audio; a session then
-   * needs `withVoice(transport, …)`.
+   * `audio`: the model speaks. `text`: the model writes in `assistant.transcribed` and produces no audio; a session
+   * then needs `withVoice(transport, …)`.
    */
   readonly output: 'audio' | 'text';
   /**
    * `reported`: the server reports when the user starts and stops speaking. `inferred`: the adapter infers both from
-   * transcripts and similar events. It may report the start late, but `audioStartMs` is as accurate as possible: model
-   * speech that starts after that time answers the utterance, and the utterance does not interrupt it.
+   * transcripts and similar events. It may report the start late, but `audioStartMs` is as accurate as possible: if the
+   * model starts to speak after that time, its speech answers the utterance and is not interrupted by it.
    */
   readonly utterances: 'reported' | 'inferred';
   /**
-   * `utterance.end` can end an utterance that is still being spoken: the server transcribes the audio so far. Without
-   * this ability, the session uses the words known so far as the whole utterance.
+   * `utterance.end` can end an utterance that is still being spoken; the server then transcribes the audio received so
+   * far. Without this capability, the session treats the words known so far as the whole utterance.
    */
   readonly endsUtterances: boolean;
   /**
-   * `when_asked`: the model speaks only after a `response.request`. `by_itself`: the model also responds to words and
-   * results that it receives, in responses whose key is null.
+   * `when_asked`: the model speaks only after a `response.request`. `by_itself`: the model also responds on its own to
+   * words and results that it receives; the key of such responses is null.
    */
   readonly responds: 'when_asked' | 'by_itself';
-  /** A requested response returns the session's `responseKey`, so that playback can be attributed. */
+  /** A requested response carries the session's `responseKey`, so that playback can be attributed to it. */
   readonly correlatesResponses: boolean;
   /** A response in progress can be cancelled. */
   readonly cancelsResponses: boolean;
-  /** Audio that was generated but not played can be removed from the model's memory. */
+  /** Audio that has been generated but not played can be removed from the model's memory. */
   readonly truncatesAudio: boolean;
   /** An item can be removed from the model's conversation. */
   readonly deletesItems: boolean;
-  /** The model can speak without leaving a trace in its conversation: `outOfBand`. */
+  /** The model can speak without this leaving a trace in its conversation: `outOfBand`. */
   readonly speaksOutOfBand: boolean;
   /**
-   * The model's audio arrives at playback pace, in step with its words, so that the words are known while they are
-   * played. @defaultValue false
+   * The model's audio arrives at playback speed, in step with its words, so that the words are known while they are
+   * being played. @defaultValue false
    */
   readonly speaksInRealTime?: boolean;
-  /** A system message can be added without the model responding to it. */
+  /** A system message can be added without a response from the model. */
   readonly silentContext: boolean;
   /**
    * The protocol has a role for system messages within a conversation. Only the server knows whether a text model
-   * behind it accepts them (`systemAs` of `localVoice`). @defaultValue true
+   * behind it accepts such messages (`systemAs` of `localVoice`). @defaultValue true
    */
   readonly takesSystemMessages?: boolean;
   /**
    * `named`: the model calls tools by name, with arguments. `delegation`: the model only reports that a task is to be
-   * done (`delegation.created`), and the session derives the calls.
+   * done (`delegation.created`), and the session works out the calls.
    */
   readonly toolCalls: 'named' | 'delegation';
-  /** A tool call may stay unanswered while the conversation continues. */
+  /** A tool call may remain unanswered while the conversation continues. */
   readonly defersToolResults: boolean;
   /**
-   * The provider itself schedules when a tool result is spoken: silently, when idle, at once. Each `tool.answer` is
-   * then `silent`, and the session requests the speech. A model that responds `by_itself` without this ability speaks
-   * about each answer that is not silent; the session requests speech only if the model stays silent.
+   * The provider itself schedules when a tool result is spoken: not at all, when idle, or at once. Each `tool.answer`
+   * is then `silent`, and the session requests the speech. A model that responds `by_itself` without this capability
+   * speaks about each answer that is not silent; the session requests speech only if the model stays silent.
    */
   readonly schedulesToolResults: boolean;
-  /** `session.configure` can change instructions and tools; without this ability, a change needs a new connection. */
+  /** `session.configure` can change instructions and tools; otherwise, a change requires a new connection. */
   readonly updatesSession: boolean;
-  /** A new connection can resume where an earlier one ended, with `TransportContext.resume`. */
+  /** A new connection can resume where an earlier one ended, by means of `TransportContext.resume`. */
   readonly resumes: boolean;
   /** `question.expect` helps the server to detect the end of an answer. @defaultValue false */
   readonly takesOpenQuestion?: boolean;
@@ -107,17 +107,17 @@ export interface ExpectedAnswer {
   readonly action?: string;
 }
 
-/** A function that the lead model may call, as sent to the provider. */
+/** A function that the lead agent's model may call, as sent to the provider. */
 export interface TransportTool {
-  /** The function's name for the model. */
+  /** The name of the function for the model. */
   readonly name: string;
-  /** Tells the model what the function does. */
+  /** Explains to the model what the function does. */
   readonly description: string;
   /** The JSON Schema (draft 7) of the arguments. */
   readonly parameters: Readonly<Record<string, unknown>>;
 }
 
-/** The model's behaviour from now on. */
+/** How the model is to behave from now on. */
 export interface TransportConfiguration {
   /** The lead agent's system prompt. */
   readonly instructions: string;
@@ -125,11 +125,13 @@ export interface TransportConfiguration {
   readonly tools: readonly TransportTool[];
 }
 
-/** A session's commands to a transport. A transport executes them in order; no command returns a promise. */
+/**
+ * The commands that a session sends to a transport. A transport executes them in order, without returning promises.
+ */
 export type TransportCommand =
   /**
-   * Requires `updatesSession`. Answered by `session.configured` or `session.refused`, in command order; applies to
-   * responses requested afterwards.
+   * Requires `updatesSession`. Answered by `session.configured` or `session.refused`, in the order of the commands;
+   * applies to responses that are requested afterwards.
    */
   | { readonly type: 'session.configure'; readonly configuration: TransportConfiguration }
   /** Adds a message to the model's conversation without requesting a response. */
@@ -138,9 +140,9 @@ export type TransportCommand =
       readonly itemId: string;
       readonly role: 'system' | 'user' | 'assistant';
       readonly text: string;
-      /** For the role `user`: the runtime wrote or quoted the text; the user did not say it. */
+      /** For the role `user`: the text was written or quoted by the runtime and not said by the user. */
       readonly isNote?: true;
-      /** The item that precedes the message, if the provider supports this; otherwise the message is added at the end. */
+      /** The item before the message, if the provider supports this; otherwise, the message is added at the end. */
       readonly afterItemId?: string;
     }
   /** Shows the model a picture without requesting a response. Requires `acceptsImages`. */
@@ -154,7 +156,7 @@ export type TransportCommand =
   | { readonly type: 'item.delete'; readonly itemId: string }
   /**
    * Answers a tool call without requesting a response. `output` is the text that the model reads. `silent`: the model
-   * must not speak about the answer unprompted, as far as the provider can prevent that.
+   * must not speak about the answer without being asked to, as far as the provider can prevent that.
    */
   | {
       readonly type: 'tool.answer';
@@ -162,13 +164,14 @@ export type TransportCommand =
       readonly output: string;
       readonly silent?: boolean;
       /**
-       * The same answer as a note, for a provider that does not know the call because it was made on another connection.
+       * The same answer as a note, for a provider that does not know the call because the call was made on another
+       * connection.
        */
       readonly told?: string;
     }
   /**
-   * Restores an earlier tool call after a reconnect, so that the model knows that it made the call. If the call was
-   * answered, a `tool.answer` follows.
+   * Restores an earlier tool call after a reconnect, so that the model knows that it made the call. If the call has
+   * been answered, a `tool.answer` follows.
    */
   | {
       readonly type: 'tool.recall';
@@ -185,74 +188,76 @@ export type TransportCommand =
   | {
       readonly type: 'response.request';
       readonly responseKey: string;
-      /** Instructions for this response only, written by the runtime, in addition to the conversation. */
+      /** Instructions for this response only, which the runtime has written in addition to the conversation. */
       readonly instructions?: string;
       /**
-       * The quoted content that the instructions refer to. It is already in the conversation; a provider that handles
-       * requests in isolation repeats it, never with the system role.
+       * The quoted content to which the instructions refer. It is already in the conversation. A provider that handles
+       * each request in isolation repeats it, but never with the system role.
        */
       readonly about?: string;
       /**
-       * Identifies the content to say: a request that repeats a failed one has the same value. It is for providers that
-       * may still speak a failed request.
+       * Identifies the content to be spoken: a request that repeats a failed one has the same value. It is intended for
+       * providers that may still speak a failed request.
        */
       readonly subject?: string;
-      /** An earlier request for the same content failed, so the adapter uses the strongest means available. */
+      /** An earlier request for the same content failed, so the adapter uses the strongest means that it has. */
       readonly insist?: boolean;
-      /** The model should not remember the response (such as a filler), if the provider can exclude it. */
+      /** The model should not remember the response (such as a filler), if the provider can leave it out. */
       readonly outOfBand?: boolean;
     }
   /** Cancels the current response; `response.ended` with status `cancelled` follows. */
   | { readonly type: 'response.cancel' }
   /**
-   * Withdraws a request that the transport still holds: the transport does not send it, and reports `response.ended`
-   * with status `cancelled`. A request that was already sent, and current speech, are not affected.
+   * Withdraws a request that the transport is still holding: the transport does not send it, and reports
+   * `response.ended` with status `cancelled`. A request that has already been sent is not affected, nor is current
+   * speech.
    */
   | { readonly type: 'response.withdraw'; readonly responseKey: string }
   /**
-   * Requires `endsUtterances`. Ends the user's current utterance, because it is too long or its audio has stopped. The
-   * transport responds with `utterance.ended` and the words, as if the user had fallen silent.
+   * Requires `endsUtterances`. Ends the user's current utterance because it is too long or its audio has stopped. The
+   * transport responds with `utterance.ended` and the words, as if the user had stopped speaking.
    */
   | { readonly type: 'utterance.end'; readonly utteranceId: string }
   /**
-   * Requires `takesOpenQuestion`. Names the question that the user may be answering in the current utterance; null if
-   * there is none. Affects only how soon the transport reports the end of the utterance.
+   * Requires `takesOpenQuestion`. Identifies the question that the user may be answering in the current utterance; null
+   * if there is none. This affects only how soon the transport reports the end of the utterance.
    */
   | { readonly type: 'question.expect'; readonly question: ExpectedAnswer | null }
   /** The user heard only the first `playedMs` of this item. */
   | { readonly type: 'playout.truncate'; readonly itemId: string; readonly playedMs: number }
   /**
-   * Names the calls that the delegation stands for; each of their `tool.answer` commands belongs to the delegation.
-   * Without calls the delegation is done, and the model should say nothing.
+   * Lists the calls that the delegation stands for; each of their `tool.answer` commands belongs to the delegation. If
+   * there are no calls, the delegation is done, and the model should say nothing.
    */
   | {
       readonly type: 'delegation.accept';
       readonly delegationId: string;
       readonly callIds: readonly string[];
     }
-  /** The delegation stands for no call, and the model should say this text. */
+  /** The delegation does not stand for any call, and the model should say this text. */
   | { readonly type: 'delegation.answer'; readonly delegationId: string; readonly text: string };
 
 /** A transport's events. `raw` contains the provider's message. */
 export type TransportEvent =
   /**
-   * The connection is open and the model configured; the transport has queued earlier commands. `resumed`: the model
-   * remembers everything that the connection of `TransportContext.resume` received; the transport resends whatever its
-   * server had not received, and the session sends the messages added since. `told`: the model knows
-   * `TransportContext.history` as of the transport's request for it.
+   * The connection is open and the model is configured; the transport has queued earlier commands. `resumed`: the model
+   * remembers everything that the connection of `TransportContext.resume` received. The transport resends whatever its
+   * server had not received, and the session sends the messages that were added since. `told`: the model knows
+   * `TransportContext.history` as it was when the transport requested it.
    */
   | { readonly type: 'transport.ready'; readonly resumed?: boolean; readonly told?: boolean }
-  /** The provider will end this connection in `inMs`; the session opens a new one before that. */
+  /** The provider will end this connection in `inMs`; the session opens a new one before then. */
   | { readonly type: 'transport.expiring'; readonly inMs: number }
   /**
    * A later connection can resume this one with this value, which replaces the previous value. Null: the connection can
    * no longer be resumed. A session that rotates closes this connection before it opens the next.
    */
   | { readonly type: 'transport.resumable'; readonly resume: unknown }
-  /** The model has accepted the configuration of the oldest unanswered `session.configure`. */
+  /** The model has accepted the configuration from the oldest unanswered `session.configure`. */
   | { readonly type: 'session.configured' }
   /**
-   * The model refused the configuration of the oldest unanswered `session.configure`; the previous one remains in force.
+   * The model refused the configuration from the oldest unanswered `session.configure`; the previous configuration
+   * remains in effect.
    */
   | { readonly type: 'session.refused'; readonly code: string; readonly message: string }
   /** The connection is closed. No event follows. */
@@ -262,14 +267,14 @@ export type TransportEvent =
       readonly reason: string;
       readonly retryable: boolean;
     }
-  /** The user started to speak. `audioStartMs` counts from the connection's first audio. */
+  /** The user has started to speak. `audioStartMs` is measured from the connection's first audio. */
   | {
       readonly type: 'utterance.started';
       readonly utteranceId: string;
       readonly audioStartMs: number;
     }
   | { readonly type: 'utterance.ended'; readonly utteranceId: string }
-  /** A partial or final transcript of the user's speech; `utteranceId` is also the conversation item's id. */
+  /** A partial or final transcript of the user's speech; `utteranceId` is also the id of the conversation item. */
   | {
       readonly type: 'utterance.transcribed';
       readonly utteranceId: string;
@@ -287,7 +292,7 @@ export type TransportEvent =
       readonly responseId: string;
       readonly responseKey: string | null;
     }
-  /** Generation ended (playback may continue). `audio` lists the generated audio in order. */
+  /** Generation has ended (playback may continue). `audio` lists the generated audio in order. */
   | {
       readonly type: 'response.ended';
       readonly responseId: string;
@@ -297,7 +302,7 @@ export type TransportEvent =
       readonly reason: string | null;
       readonly audio: readonly { readonly itemId: string; readonly durationMs: number }[];
     }
-  /** The transcript of the model's speech: partials append to earlier ones, the final one is the whole text. */
+  /** The transcript of the model's speech: partials are appended, and the final one is the whole text. */
   | {
       readonly type: 'assistant.transcribed';
       readonly itemId: string;
@@ -305,9 +310,9 @@ export type TransportEvent =
       readonly text: string;
       readonly final: boolean;
     }
-  /** The model thinks or works outside a response. `working` lasts until the model reports `idle`. */
+  /** The model is thinking or working outside a response. `working` applies until the model reports `idle`. */
   | { readonly type: 'model.changed'; readonly status: 'working' | 'idle' }
-  /** The model wants a task done; requires `toolCalls: 'delegation'`. */
+  /** The model wants a task to be done; requires `toolCalls: 'delegation'`. */
   | { readonly type: 'delegation.created'; readonly delegationId: string }
   /** The connection's usage since its previous report; null for a count that the provider does not report. */
   | {
@@ -321,21 +326,21 @@ export type TransportEvent =
       readonly audioOutputTokens?: number;
       readonly raw: unknown;
     }
-  /** The remaining rate limit that the provider reports. */
+  /** How much of its rate limits the provider reports as remaining. */
   | { readonly type: 'limits.reported'; readonly limits: readonly TransportLimit[] }
-  /** The model no longer wants this call's result. */
+  /** The model no longer needs the result of this call. */
   | { readonly type: 'tool.cancelled'; readonly callId: string }
   | {
       readonly type: 'tool.called';
       readonly callId: string;
       readonly name: string;
-      /** JSON text as the model wrote it, not validated. */
+      /** JSON text as written by the model, not validated. */
       readonly arguments: string;
       readonly responseId: string;
     }
   /**
-   * The provider refused a command or sent an invalid message; the connection continues. `responseKey` names the
-   * refused request; null otherwise.
+   * The provider has refused a command or sent an invalid message; the connection continues. `responseKey` identifies
+   * the refused request; null if no request was refused.
    */
   | {
       readonly type: 'transport.error';
@@ -351,19 +356,19 @@ export interface TransportLimit {
   readonly name: string;
   readonly limit: number;
   readonly remaining: number;
-  /** The time until the limit is fully available again, in milliseconds. */
+  /** How long until the limit is fully available again, in milliseconds. */
   readonly resetInMs: number;
 }
 
 /** One connection to a voice model. */
 export interface TransportConnection {
-  /** Hot; starts with the events since `connect`, and completes after `transport.closed`. Allows one subscriber. */
+  /** Hot; starts with the events since `connect` and completes after `transport.closed`. Allows one subscriber. */
   readonly events: Observable<TransportEvent>;
-  /** The model's audio, which is generated faster than it plays. Hot; allows one subscriber. */
+  /** The model's audio, which is generated faster than it is played. Hot; allows one subscriber. */
   readonly audio: Observable<AudioFrame>;
   /**
-   * Sends the user's audio at `capabilities.inputSampleRateHz`. Until the connection is ready, audio is queued, and the
-   * oldest is dropped.
+   * Sends the user's audio at `capabilities.inputSampleRateHz`. Audio is queued until the connection is ready; if the
+   * queue is full, the oldest audio is dropped.
    */
   sendAudio(frame: AudioFrame): void;
   /** Sends a command to the model. */
@@ -372,17 +377,17 @@ export interface TransportConnection {
   close(): Promise<void>;
 }
 
-/** A factory of connections to a voice model. An adapter creates it; it does not keep its connections. */
+/** A factory of connections to a voice model. An adapter creates it; it does not track its connections. */
 export interface Transport {
-  /** The name for logs, the inspector, and the runtime's `price`. */
+  /** The name used in logs, in the inspector and for the runtime's `price`. */
   readonly name: string;
-  /** The provider's name for the model, for the runtime's `price`. @defaultValue `name` */
+  /** The provider's name for the model, used for the runtime's `price`. @defaultValue `name` */
   readonly modelId?: string;
-  /** The abilities of the protocol and its model. */
+  /** The capabilities of the protocol and its model. */
   readonly capabilities: TransportCapabilities;
   /** The code that leads a voice session over this transport: `spokenLead` of `offstage/transport`. */
   readonly lead: { readonly leadsBy: 'voice' };
-  /** The voice that speaks for the model, if any; fillers can use the same voice. */
+  /** The voice that speaks for the model, if there is one; fillers can use the same voice. */
   readonly voice?: Voice;
   /** Opens a connection. Never throws: a failure is reported as `transport.closed`. */
   connect(configuration: TransportConfiguration, context: TransportContext): TransportConnection;
@@ -398,9 +403,9 @@ export interface TransportContext {
    */
   readonly resume?: unknown;
   /**
-   * Returns the conversation so far, oldest first, as commands for a new model. A transport whose protocol accepts
-   * history only in its first message calls this at most once, and then reports `told`. All others receive the history
-   * after `transport.ready`.
+   * Returns the conversation so far as commands for a new model, oldest first. A transport whose protocol accepts
+   * history only in its first message calls this at most once, and then reports `told`. All other transports receive
+   * the history after `transport.ready`.
    */
   readonly history?: () => readonly TransportCommand[];
   /** Writes the session's notes, for components that also add messages. @defaultValue without marks */

@@ -1,5 +1,5 @@
 // Acknowledges an answer ("Premium. One moment.") or a request for time ("Take your time."). The answer is sent to the
-// subagent that asked, and the lead model does not reply to it: without an acknowledgement, the user would not know
+// subagent that asked, and the lead agent does not reply to it. Without an acknowledgement, the user would not know
 // that the answer was understood.
 //
 //   understood ── afterMs of silence ──▶ said      by a voice, or by the model out of band (aside)
@@ -7,13 +7,13 @@
 //        └── neither can say it: the reply of a model that responds by itself may serve (held-speech)
 //
 // Owns:     the acknowledgement's text and timing, and which words of a model may serve as one.
-// Does not: make it audible (aside, held-speech), or know the answer's effect.
+// Does not: make the acknowledgement audible (aside, held-speech), or know what the answer causes.
 //
 // Invariants
-//   ACKNOWLEDGEMENT-1. The acknowledgement names the chosen option and asks for a moment. It never claims that anything
-//       was done; for an approval it only asks for a moment.
-//   ACKNOWLEDGEMENT-2. It is said at most once per utterance, and not once the user speaks, other audio is playing, or
-//       a delivery or another question is due. It is not a delivery, and is never said later.
+//   ACKNOWLEDGEMENT-1. The acknowledgement repeats the chosen option and asks for a moment. It never claims that
+//       anything has been done; for an approval, it only asks for a moment.
+//   ACKNOWLEDGEMENT-2. It is said at most once per utterance. It is not said if the user is speaking, other audio is
+//       playing, or a delivery or another question is due. It is not a delivery and is never said at a later time.
 
 import { z } from 'zod';
 import type { WordsToQuestion } from '../../actors/contracts/records.ts';
@@ -25,7 +25,7 @@ import { checkVoice, type Voice } from '../speech/voice.ts';
 import type { Aside } from './aside.ts';
 import type { ReplyReader } from './held-speech.ts';
 
-/** How long after `afterMs` the acknowledgement may still start, if the model is busy but silent. */
+/** If the model is busy but silent, how long after `afterMs` the acknowledgement may still start. */
 const PATIENCE_MS = 2000;
 
 /** The runtime's acknowledgements in one language. */
@@ -34,32 +34,32 @@ export interface AcknowledgementPhrases {
   readonly choice: string;
   /** Acknowledges any other answer. */
   readonly other: string;
-  /** Acknowledges "let me think", after which the question stays open. @defaultValue nothing is said */
+  /** Acknowledges "let me think"; the question then stays open. @defaultValue nothing is said */
   readonly time?: string;
 }
 
 /** When and how the user's answer to a question is acknowledged. */
 export interface AcknowledgementOptions {
-  /** The silence between the answer and its acknowledgement, in milliseconds. @defaultValue 400 */
+  /** How long silence must last after the answer before it is acknowledged, in milliseconds. @defaultValue 400 */
   readonly afterMs?: number;
   /**
    * The phrases by language, such as `{ it: { choice: '{choice}. Un attimo.', other: 'Un attimo.' } }`, in addition to
-   * the built-in ones. A phrase must not promise a result. In a language without phrases, answers are not acknowledged.
+   * the built-in ones. A phrase must not promise a result. Answers are not acknowledged in a language without phrases.
    * @defaultValue phrases in English, German, French and Spanish
    */
   readonly say?: Readonly<Record<string, AcknowledgementPhrases>>;
   /**
-   * The voice that says the acknowledgement. @defaultValue the voice of the filler or the transport (`withVoice`), else
-   * the model: out of band, or with a reply that only acknowledges the answer
+   * The voice that says the acknowledgement. @defaultValue the voice of the filler or of the transport (`withVoice`);
+   * without one, the model, either out of band or with a reply that only acknowledges the answer
    */
   readonly voice?: Voice;
 }
 
-/** The checked options, with defaults filled in. */
+/** The validated options, with defaults filled in. */
 export interface AcknowledgementSettings {
   readonly afterMs: number;
   readonly say: Readonly<Record<string, AcknowledgementPhrases>>;
-  /** Null if the model says it. */
+  /** Null if the model says the acknowledgement. */
   readonly voice: Voice | null;
 }
 
@@ -82,11 +82,11 @@ const DEFAULT_PHRASES: Readonly<Record<string, AcknowledgementPhrases>> = {
   },
 };
 
-/** The conversation state that decides whether an acknowledgement may be said. */
+/** The state of the conversation that decides whether an acknowledgement may be said. */
 export interface Moment {
-  /** Whether neither side speaks or is about to speak. */
+  /** Whether neither side is speaking or about to speak. */
   readonly isSilent: boolean;
-  /** Whether the user speaks, the model is audible, or no client listens. */
+  /** Whether the user is speaking, the model is audible, or no client is listening. */
   readonly hasOtherSound: boolean;
   readonly isQuestionOpen: boolean;
   readonly isDeliveryDue: boolean;
@@ -131,14 +131,15 @@ export function acknowledgementOf(
   }
 
   /**
-   * Returns whether other speech is due. A question that the user is still thinking about stays open and does not count.
+   * Returns whether other speech is due. A question that the user is still thinking about stays open and is not
+   * counted.
    */
   function isOtherDue(isForTime: boolean): boolean {
     return moment.isDeliveryDue || (moment.isQuestionOpen && !isForTime);
   }
 
   const self = {
-    /** Plans to acknowledge words that answer a question. */
+    /** Schedules the acknowledgement of words that answer a question. */
     understood(were: NonNullable<WordsToQuestion>): void {
       if (!canSpeak) return;
       const phrases = phrasesIn(settings.say, languageNow());
@@ -149,7 +150,7 @@ export function acknowledgementOf(
       dueFor = { text, since: clock.now(), isForTime: were === 'time' };
       cancel = scheduler.schedule(() => say(), settings.afterMs);
     },
-    /** Returns a reader for the model's own reply to the words; undefined if the runtime acknowledges them. */
+    /** Returns a reader for the model's own reply to the words; undefined if the runtime acknowledges them itself. */
     readerFor(were: NonNullable<WordsToQuestion>): ReplyReader | undefined {
       if (canSpeak) return undefined;
       const language = languageNow();
@@ -157,11 +158,12 @@ export function acknowledgementOf(
         typeof were === 'object' ? were : { choice: null, isApproval: false, asksFor: were };
       return {
         read: (text) => acknowledgementIn(text, { ...to, language }),
-        // After a request to repeat, the question follows the reply, so the open question does not make the reply too late.
+        // After a request to repeat the question, the question follows the reply, so the open question does not make
+        // the reply too late.
         isLate: () => were !== 'repeat' && isOtherDue(were === 'time'),
       };
     },
-    /** Reconsiders the acknowledgement after a change. */
+    /** Decides again about the acknowledgement after a change. */
     update(): void {
       if (aside.owner === self && isOtherDue(saidForTime)) aside.noMore();
       if (!dueFor) return;

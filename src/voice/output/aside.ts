@@ -1,23 +1,23 @@
-// A short runtime phrase outside the conversation ("One moment."), said by a voice or by the model out of band: a
-// filler or an acknowledgement. At most one phrase is in progress.
+// A short phrase of the runtime outside the conversation ("One moment."), which is said by a voice or by the model out
+// of band: a filler or an acknowledgement. At most one phrase is in progress.
 //
 //   say ─▶ requested ─▶ audible ──▶ over
 //              └────────────┴── the user speaks, or speech starts first ─▶ silent
 //
 // Owns:     the current phrase and its responses.
-// Does not: decide when and what to say (waiting, acknowledgement).
+// Does not: decide when to say something or what to say (waiting, acknowledgement).
 //
 // Invariants
-//   FILLER-2. The phrase is not part of the conversation: it creates no item, no session response and no delivery. It
-//        is not reported as heard, answered, interrupted or remembered, and does not take the floor. The transcript
-//        marks it as a filler.
-//   FILLER-3. The user's voice ends the phrase at once.
-//   FILLER-4. The phrase delays the answer by no more than the rest of a phrase that is already playing. A phrase
-//        without audio is cancelled when the answer comes: none of its audio follows the model's first audio, and the
-//        session does not wait for a model that never ends it.
-//   FILLER-5. While the model is asked for a phrase, it receives no other request (RESPONSES-1).
-//   FILLER-6. A model that speaks longer than the phrase can take is cut off: it is saying something else, and would
-//        delay the next speech.
+//   FILLER-2. The phrase is not part of the conversation: it does not create an item, a session response or a delivery.
+//        It is not reported as heard, answered, interrupted or remembered, and it does not take the floor. The
+//        transcript marks it as a filler.
+//   FILLER-3. The phrase stops as soon as the user speaks.
+//   FILLER-4. The phrase delays the answer by no more than the rest of a phrase that is already playing. A phrase that
+//        has no audio yet is cancelled when the answer arrives: none of its audio follows the model's first audio, and
+//        the session does not wait for a model that never ends the phrase.
+//   FILLER-5. While the model is being asked for a phrase, it receives no other request (RESPONSES-1).
+//   FILLER-6. A model that speaks for longer than the phrase can take is cut off, because it is saying something else
+//        and would delay the next speech.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 import type { LeadSession } from '../../actors/session/lead/lead-agents.ts';
@@ -32,12 +32,12 @@ import type { Turn } from './turn.ts';
 const KEY = 'filler:';
 /** The longest time that the session waits for the model to say a phrase. */
 const PATIENCE_MS = 5000;
-/** A cancelled phrase reports its end within this time, or counts as ended. */
+/** The end of a cancelled phrase must be reported within this time; after that, the phrase counts as ended. */
 const CANCEL_GRACE_MS = 1000;
-/** The maximum duration of a phrase in ms: a constant, plus a time per character for the slowest speech (FILLER-6). */
+/** The maximum duration of a phrase in ms: a constant plus a time per character for the slowest speech (FILLER-6). */
 const LONGEST_MS = { pause: 2000, character: 150 };
 
-/** One phrase, until it has been played or cancelled. */
+/** A phrase, until it has been played or cancelled. */
 interface Saying {
   readonly id: string;
   readonly text: string;
@@ -46,10 +46,10 @@ interface Saying {
   readonly owner: object;
   readonly abort: AbortController;
   written: string;
-  /** When the audio so far will have been played, in milliseconds since 1970; null while there is no audio. */
+  /** When the audio received so far will have been played, in milliseconds since 1970; null without audio. */
   endsAt: number | null;
   soundMs: number;
-  /** Whether all of its audio has arrived. */
+  /** Whether all of the phrase's audio has arrived. */
   isMade: boolean;
 }
 
@@ -68,7 +68,7 @@ export class Aside {
   readonly #turn: Turn;
   readonly #options: AsideOptions;
   readonly #environment: Environment;
-  /** The ids of the model's responses for phrases. */
+  /** The ids of the model's responses that say a phrase. */
   readonly #responses = new RecentIds();
   #saying: Saying | null = null;
   #cancelEnd: (() => void) | null = null;
@@ -91,7 +91,7 @@ export class Aside {
     return this.#options.voice !== null;
   }
 
-  /** Whether the model is asked for a phrase and therefore accepts no other request. */
+  /** Whether the model is being asked for a phrase and therefore accepts no other request. */
   get isAsked(): boolean {
     return this.#askedKey !== null;
   }
@@ -110,7 +110,7 @@ export class Aside {
     return this.#saying?.owner ?? null;
   }
 
-  /** Says a phrase. No other phrase may be in progress. */
+  /** Says a phrase. Must be called only while no phrase is in progress. */
   say(text: string, owner: object): void {
     const { ids, clock } = this.#environment;
     this.#count += 1;
@@ -150,7 +150,7 @@ export class Aside {
     else this.#saying = null;
   }
 
-  /** Handles the response events of phrases. Returns whether the event belongs to a phrase. */
+  /** Handles the response events that belong to phrases. Returns whether the event belongs to a phrase. */
   handle(event: TransportEvent): boolean {
     const { type } = event;
     if (type === 'response.started' || type === 'response.ended') {
@@ -165,7 +165,7 @@ export class Aside {
       if (this.#saying?.isMade === false) this.#words(this.#saying, event.text, event.final);
       return true;
     }
-    // The request allows no calls, and no component could answer a call outside the conversation.
+    // The request does not allow calls, because no component could answer a call outside the conversation.
     if (type === 'tool.called') return this.#responses.has(event.responseId);
     if (type === 'transport.error' && this.isAsked && event.responseKey === this.#askedKey)
       this.#modelEnded();
@@ -198,7 +198,7 @@ export class Aside {
     const responseKey = `${KEY}${this.#count}`;
     this.#askedKey = responseKey;
     this.#expectEnd(PATIENCE_MS);
-    // FILLER-5: the outbox makes no offer while the model is asked for a phrase.
+    // FILLER-5: the outbox makes no offer while the model is being asked for a phrase.
     this.#turn.chart.send({ type: 'floor.taken' });
     this.#turn.send({
       type: 'response.request',
@@ -227,7 +227,7 @@ export class Aside {
     this.#speech.playBackground(frame);
   }
 
-  /** Records words of the phrase; partials append. */
+  /** Records words of the phrase; partials are appended. */
   #words(saying: Saying, text: string, final: boolean): void {
     saying.written = final ? text : saying.written + text;
     this.#write(saying, final, false);
@@ -242,7 +242,7 @@ export class Aside {
     });
   }
 
-  /** Records that all audio has arrived: the phrase ends after its playback. */
+  /** Records that all audio has arrived; the phrase ends when this audio has been played. */
   #made(saying: Saying): void {
     if (saying !== this.#saying || saying.isMade) return;
     saying.isMade = true;
@@ -261,7 +261,7 @@ export class Aside {
     this.#turn.next();
   }
 
-  /** Ends the phrase because the answer has arrived; audio that has already arrived is played. */
+  /** Ends the phrase because the answer has arrived; audio that has already arrived is still played. */
   noMore(): void {
     const saying = this.#saying;
     if (saying === null || saying.isMade) return;

@@ -1,6 +1,6 @@
-// Withholds the replies that a voice model starts by itself while it is undecided whether the lead agent or an asking
-// subagent should answer the user's words: only one of them may. A model that replies by itself does not wait for that
-// decision, so its output is held here.
+// Withholds the replies that a voice model starts on its own while it is undecided whether the lead agent or an asking
+// subagent should answer the user's words; only one of them may answer. A model that replies on its own does not wait
+// for that decision, so its output is held here.
 //
 //   began ─┬─▶ free                                       only the lead agent can be addressed
 //          ├─▶ held ─┬─ for the lead agent, or unknown ─▶ released
@@ -17,14 +17,14 @@
 //           (responses), or play audio (speech).
 //
 // Invariants
-//   HELD-SPEECH-1. Held output is released or dropped, exactly once. Released output keeps its order and precedes all later
-//       output.
+//   HELD-SPEECH-1. Held output is either released or dropped, exactly once. Released output stays in order and precedes
+//       all later output.
 //   HELD-SPEECH-2. No part of a silenced response is played, shown or executed, even if it arrives late. Its calls are
-//       answered, so that the model does not wait for results.
-//   HELD-SPEECH-3. Output is held for at most `patienceMs` after the user has fallen silent, and at most `HELD_MS` of audio
-//       is held; further audio is dropped.
-//   HELD-SPEECH-4. A reply to an answer is released only when it is complete, all its words were recognised as an
-//       acknowledgement within `READ_MS`, and nothing else is due; at most one reply per answer.
+//       answered, so that the model does not wait for their results.
+//   HELD-SPEECH-3. Output is held for at most `patienceMs` after the user has stopped speaking, and at most `HELD_MS`
+//       of audio is held; further audio is dropped.
+//   HELD-SPEECH-4. A reply to an answer is released only if it is complete, all its words were recognised as an
+//       acknowledgement within `READ_MS`, and nothing else is due. At most one reply is released per answer.
 //   HELD-SPEECH-5. If audio arrives in real time, in step with its words, such a reply is released before it is complete:
 //       its audio is played with a delay of `FOLLOW_MS`, as long as its words are recognised as an acknowledgement.
 
@@ -37,21 +37,23 @@ import type { TransportEvent } from '../connection/transport.ts';
 const HELD_MS = 60_000;
 const MAX_EVENTS = 1000;
 
-/** How long a reply may take to prove to be an acknowledgement. */
+/** The time within which a reply must prove to be an acknowledgement. */
 const READ_MS = 2500;
-/** The delay of audio whose words are read first; transports report words within less time. */
+/** The delay for audio whose words are checked first; transports report words sooner than that. */
 const FOLLOW_MS = 400;
 
-/** Reads the model's reply to an answer. */
+/** Checks the model's reply to an answer. */
 export interface ReplyReader {
-  /** Returns whether the text only acknowledges the answer (`whole`), may do so once complete, or says more. */
+  /**
+   * Returns whether the text only acknowledges the answer (`whole`), may do so once complete, or says something else.
+   */
   read(text: string): 'whole' | 'beginning' | 'none';
-  /** Returns whether something else has become due. */
+  /** Returns whether something else is now due. */
   isLate(): boolean;
 }
 
 export interface HeldSpeechOptions {
-  /** The maximum time that output is held after the user has fallen silent, in milliseconds. */
+  /** The maximum time that output is held after the user has stopped speaking, in milliseconds. */
   readonly patienceMs: number;
   /** Whether the model's audio arrives in real time, in step with its words. */
   readonly isInRealTime: boolean;
@@ -65,11 +67,11 @@ export interface HeldSpeechPorts {
   /** Plays a released frame as if it had just arrived. `acknowledges`: the frame belongs to an acknowledgement. */
   play(frame: AudioFrame, acknowledges: boolean): void;
   handle(event: TransportEvent): void;
-  /** Silences a response. `isOver`: the model has finished generating it. `wasHeard`: a part of it was released. */
+  /** Silences a response. `isOver`: the model has finished generating it. `wasHeard`: part of it was released. */
   silenced(responseId: string, isOver: boolean, wasHeard: boolean): void;
-  /** Answers a silenced response's call without running it. */
+  /** Answers a call of a silenced response without running it. */
   refused(callId: string): void;
-  /** Reports that no audio of a silenced response's item was played, once per item. */
+  /** Reports that no audio of a silenced response's item was played; called once for each item. */
   unplayed(itemId: string): void;
 }
 
@@ -78,15 +80,15 @@ interface Held {
   readonly frames: BoundedBuffer;
   readonly events: TransportEvent[];
   isFull: boolean;
-  /** Reads whether the response acknowledges the answer; null if the response is not a reply to an answer. */
+  /** Checks whether the response acknowledges the answer; null if the response is not a reply to an answer. */
   reader: ReplyReader | null;
-  /** The response's words so far. */
+  /** The words of the response so far. */
   text: string;
-  /** Whether its events are currently being handled. */
+  /** Whether the events of the response are currently being handled. */
   isPassing: boolean;
-  /** HELD-SPEECH-5: stops the delayed playback; null while nothing of the response is audible. */
+  /** HELD-SPEECH-5: stops the delayed playback; null while no part of the response is audible. */
   follows: (() => void) | null;
-  /** The held frames' arrival times. */
+  /** When the held frames arrived. */
   readonly cameAt: number[];
 }
 
@@ -97,14 +99,14 @@ export class HeldSpeech {
   readonly #held = new Map<string, Held>();
   readonly #silenced = new RecentIds();
   readonly #unplayed = new RecentIds();
-  /** Released responses whose further audio did not fit (HELD-SPEECH-3). */
+  /** Released responses whose remaining audio did not fit (HELD-SPEECH-3). */
   readonly #cutOff = new RecentIds();
-  /** Until this time, new responses reply to words that were addressed to a subagent. */
+  /** Until this time, a new response is taken to be a reply to words that were addressed to a subagent. */
   #unwantedUntil = 0;
-  /** How long responses are unwanted after the current one ends; null if none has to end first. */
+  /** How long responses are unwanted after the current one ends; null if no response has to end first. */
   #unwantedAfter: number | null = null;
   #cancelPatience: (() => void) | null = null;
-  /** HELD-SPEECH-4: reads the next reply; null if no reply may acknowledge. */
+  /** HELD-SPEECH-4: checks the next reply; null if no reply may acknowledge the answer. */
   #reader: ReplyReader | null = null;
   #cancelReading: (() => void) | null = null;
 
@@ -136,7 +138,7 @@ export class HeldSpeech {
     }
   }
 
-  /** Holds or drops a frame. Returns whether it did; otherwise the caller plays the frame now. */
+  /** Holds or drops a frame. Returns whether the frame was held or dropped; otherwise, the caller plays it now. */
   handleFrame(frame: AudioFrame): boolean {
     const { responseId = '', itemId } = frame;
     if (this.#silenced.has(responseId)) {
@@ -152,7 +154,7 @@ export class HeldSpeech {
     return true;
   }
 
-  /** Holds or drops an event of a held or silenced response. Returns whether it did so. */
+  /** Holds or drops an event of a held or silenced response. Returns whether the event was held or dropped. */
   handleEvent(event: TransportEvent): boolean {
     if (event.type === 'tool.cancelled') return this.#takeBack(event.callId);
     if (!('responseId' in event)) return false;
@@ -161,12 +163,12 @@ export class HeldSpeech {
       this.expectUnwanted(this.#unwantedAfter, false);
     if (this.#silenced.has(responseId)) {
       if (type === 'tool.called') this.#ports.refused(event.callId);
-      // The start and end of a silenced response contain no words, so they are forwarded.
+      // The start and the end of a silenced response contain no words, so they are passed on.
       return type === 'tool.called' || type === 'assistant.transcribed';
     }
     const held = this.#held.get(responseId);
     if (!held || held.isPassing || type === 'response.started') return false;
-    // Beyond the limit, only transcripts are dropped, never an end or a call.
+    // If the limit is exceeded, only transcripts are dropped, never an end or a call.
     if (held.events.length < MAX_EVENTS || type !== 'assistant.transcribed')
       held.events.push(event);
     if (type === 'assistant.transcribed')
@@ -175,7 +177,7 @@ export class HeldSpeech {
     return true;
   }
 
-  /** Releases the held output, because the words were for the lead agent or their addressee stays unknown. */
+  /** Releases the held output because the words were for the lead agent or their addressee remains unknown. */
   release(): void {
     this.#stopWaiting();
     for (const held of this.#takeAll(({ reader }) => !reader)) this.#release(held);
@@ -188,8 +190,8 @@ export class HeldSpeech {
   }
 
   /**
-   * Drops the held output, because the words were for a subagent or the user continues to speak. Returns whether
-   * anything was held.
+   * Drops the held output because the words were for a subagent or the user is still speaking. Returns whether anything
+   * was held.
    */
   silence(): boolean {
     this.#stopWaiting();
@@ -199,7 +201,9 @@ export class HeldSpeech {
     return all.length > 0;
   }
 
-  /** Like `silence`, but releases held output, and the next reply, if they only acknowledge the answer (HELD-SPEECH-4). */
+  /**
+   * Like `silence`, but releases held output and the next reply if they only acknowledge the answer (HELD-SPEECH-4).
+   */
   silenceUnless(reader: ReplyReader): boolean {
     this.#stopWaiting();
     this.#stopReading();
@@ -283,7 +287,7 @@ export class HeldSpeech {
   }
 
   /**
-   * Silences responses that start within `forMs`, because they reply to words that were addressed to a subagent.
+   * Silences responses that start within `forMs`, because they are replies to words that were addressed to a subagent.
    * `isBusy`: the time starts when the current response ends.
    */
   expectUnwanted(forMs: number, isBusy: boolean): void {
@@ -343,7 +347,7 @@ export class HeldSpeech {
     this.#stopWaiting();
     this.#cancelPatience = this.#environment.scheduler.schedule(() => {
       this.#cancelPatience = null;
-      // If the user is speaking now, the wait starts again.
+      // If the user is speaking now, the waiting time starts again.
       if (this.#ports.hasFloor()) this.#wait();
       else this.release();
     }, this.#options.patienceMs);

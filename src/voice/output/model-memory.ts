@@ -1,20 +1,20 @@
-// Keeps a voice model's memory accurate: it should contain the heard words instead of the generated ones, and facts
-// that the model must know without replying to them.
+// Keeps a voice model's memory accurate: it should contain the words that were heard rather than those that were
+// generated, and the facts that the model must know without replying to them.
 //
 // Owns:     the emulation of memory operations that a transport lacks, and the queue of notes for transports whose
 //           model would respond to a note.
 // Does not: decide which facts need a note, or store the conversation (records).
 //
 // Invariants
-//   MODEL-MEMORY-1. After an interruption, the model's memory contains only the heard part: the rest is deleted, or a
-//       note tells the model where its speech was cut off. The model also receives such a note about speech from an
-//       earlier connection.
-//   MODEL-MEMORY-2. A note does not make the model speak. If the model would respond to a note, the note is queued
-//       until just before the next response request; the newest `MAX_NOTES` queued notes are kept (the conversation has
-//       all notes).
+//   MODEL-MEMORY-1. After an interruption, the model's memory contains only the part that was heard: the rest is
+//       deleted, or a note tells the model where its speech was cut off. The model also receives such a note about
+//       speech on an earlier connection.
+//   MODEL-MEMORY-2. A note does not cause the model to speak. If the model would respond to a note, the note is queued
+//       until just before the next response request. The newest `MAX_NOTES` queued notes are kept; the conversation
+//       contains all of them.
 //
-// If a transport cannot delete items, words that were not addressed to the model stay in its memory, and a note states
-// that they were answered. An utterance without words needs no note.
+// If a transport cannot delete items, words that were not addressed to the model remain in its memory, and a note
+// states that they have been answered. An utterance without words needs no note.
 
 import type { Prompt } from '../../actors/notes/note.ts';
 import type { LeadSession } from '../../actors/session/lead/lead-agents.ts';
@@ -47,19 +47,19 @@ export class ModelMemory {
     this.#send = send;
   }
 
-  /** Tells the model a fact without requesting a response. */
+  /** Informs the model of a fact without requesting a response. */
   note(prompt: Prompt): void {
     this.sendNote(this.#transcript.note(prompt), prompt);
   }
 
-  /** Sends the note that the next request is about, once per id. */
+  /** Sends the note that the next request refers to, once per id. */
   noteOnce(itemId: string, prompt: Prompt): void {
     if (this.#core.records.conversation.get(itemId)) return;
     this.#transcript.note(prompt, itemId);
     this.sendNote(itemId, prompt);
   }
 
-  /** Records a note about something that this model already knows, for later connections. */
+  /** Records a note about something that this model already knows, for the sake of later connections. */
   noteShown(itemId: string, prompt: Prompt): void {
     this.#transcript.note(prompt, itemId);
   }
@@ -81,7 +81,6 @@ export class ModelMemory {
     else this.#queued = [...this.#queued, messages].slice(-MAX_NOTES);
   }
 
-  /** Returns whether this command must be queued. */
   isQueued(command: TransportCommand): boolean {
     if (command.type !== 'message.add') return false;
     return this.#queued.flat().some(({ itemId }) => itemId === command.itemId);
@@ -94,17 +93,17 @@ export class ModelMemory {
     for (const message of queued.flat()) this.#send(message);
   }
 
-  /** Handles the loss of the connection. How much of the `unsettled` items was heard is not known yet. */
+  /** Handles the loss of the connection. It is not known yet how much of the `unsettled` items was heard. */
   connectionLost(unsettled: readonly string[]): void {
     this.#ofAnother = new Set(unsettled);
   }
 
-  /** Clears the queue: a new connection receives the notes together with the conversation. */
+  /** Clears the queue, because a new connection receives the notes together with the conversation. */
   clearQueue(): void {
     this.#queued = [];
   }
 
-  /** Truncates an item to the part that the user heard. Returns the heard words; null if they are unknown. */
+  /** Truncates an item to the part that the user has heard. Returns the heard words; null if unknown. */
   heardPart(cut: Played): string | null {
     const { itemId, playedMs } = cut;
     const heard = this.#transcript.cut(cut);
@@ -120,12 +119,12 @@ export class ModelMemory {
       this.#send({ type: 'playout.truncate', itemId, playedMs: 0 });
   }
 
-  /** Tells the model that no part of a response was played. */
+  /** Informs the model that no part of a response was played. */
   silenced(): void {
     if (!this.#capabilities.truncatesAudio) this.note(UNPLAYED_NOTE);
   }
 
-  /** Removes an item that the model must not respond to or consider addressed to itself. */
+  /** Removes an item that the model must not respond to, or consider to be addressed to it. */
   forget(itemId: string): void {
     if (this.#capabilities.deletesItems) this.#send({ type: 'item.delete', itemId });
   }

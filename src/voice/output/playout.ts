@@ -1,14 +1,16 @@
-// Tracks how much audio the client has played. The model generates audio faster than it plays, so only the client knows
-// the position: the client reports played milliseconds per item, and all state here follows from these reports.
+// Tracks how much audio the client has played. The model generates audio faster than it is played, so only the client
+// knows the position. The client reports the played milliseconds of each item, and all state here is derived from these
+// reports.
 //
-// Owns:     the sent and played duration of each item.
+// Owns:     how much of each item has been sent and played.
 // Does not: store audio, or interpret an interruption.
 //
 // Invariants
-//   PLAYOUT-1. The played duration never exceeds the sent duration, and never decreases.
-//   PLAYOUT-2. An item has ended when its response is complete and all of it was played, or when the client was told to
-//       drop the rest.
-//   PLAYOUT-3. Items play in sending order: a report about an item shows that all earlier items were played.
+//   PLAYOUT-1. The played duration never exceeds the sent duration and never decreases.
+//   PLAYOUT-2. An item has ended when its response is complete and all of its audio has been played, or when the client
+//       has been told to drop the rest.
+//   PLAYOUT-3. Items are played in the order in which they are sent, so a report about an item shows that all earlier
+//       items have been played.
 
 /** The tolerance at the end of an item: clients count in 20 ms frames and may not report the last frame in full. */
 const TOLERANCE_MS = 30;
@@ -21,7 +23,7 @@ interface Tracked {
   isComplete: boolean;
 }
 
-/** How much of an item was sent and played. */
+/** How much of an item has been sent and played. */
 export type Played = Readonly<Omit<Tracked, 'isComplete'>>;
 
 export class Playout {
@@ -32,7 +34,7 @@ export class Playout {
     return this.#items.size === 0;
   }
 
-  /** The sent audio that is not reported as played, over all items, in milliseconds. */
+  /** The sent audio that has not been reported as played, over all items, in milliseconds. */
   get unplayedMs(): number {
     let total = 0;
     for (const { sentMs, playedMs } of this.#items.values()) total += sentMs - playedMs;
@@ -56,18 +58,18 @@ export class Playout {
       });
   }
 
-  /** Marks a response as complete. Returns the items that this ends. */
+  /** Marks a response as complete. Returns the items that end as a result. */
   complete(responseId: string): readonly Played[] {
     for (const item of this.#items.values())
       if (item.responseId === responseId) item.isComplete = true;
     return this.#takeOver();
   }
 
-  /** Records how far the client has played an item. Returns the items that this ends. */
+  /** Records how far the client has played an item. Returns the items that end as a result. */
   played(itemId: string, playedMs: number): readonly Played[] {
     const item = this.#items.get(itemId);
     if (!item || !(playedMs >= 0)) return [];
-    // A client that is told to stop also reports unstarted items, with 0 ms.
+    // A client that is told to stop also reports items that have not started, with 0 ms.
     if (playedMs > 0)
       for (const earlier of this.#items.values()) {
         if (earlier === item) break;
@@ -77,7 +79,7 @@ export class Playout {
     return this.#takeOver();
   }
 
-  /** Drops the unplayed audio. Returns the items that were cut off, in order. */
+  /** Drops the audio that has not been played. Returns the items that were cut off, in order. */
   clear(): readonly Played[] {
     const cut = this.current;
     this.#items.clear();

@@ -1,4 +1,4 @@
-// Converts the conversation, including open calls, and single runtime notes to transport commands.
+// Converts the conversation, including its open calls, and single notes of the runtime to transport commands.
 import type { Prompt } from '../../actors/notes/note.ts';
 import type { NoteMarks, NoteWriter } from '../../actors/notes/note-marks.ts';
 import { answerNote, recallNote, tellsCallsInWords } from './speech-prompts.ts';
@@ -6,7 +6,7 @@ import type { TransportCapabilities, TransportCommand } from '../connection/tran
 import type { ReplayItem } from '../../actors/conversation/model-messages.ts';
 
 /**
- * Returns the commands that restore a conversation on a new connection. A model that responds by itself is told not to
+ * Returns the commands that restore a conversation on a new connection. A model that responds on its own is told not to
  * reply to results that an earlier connection received.
  */
 export function replay(
@@ -69,7 +69,7 @@ export function noteMessages(
   prompt: Prompt,
 ): readonly AddMessage[] {
   const type = 'message.add';
-  // Earlier versions stored the prompt as text.
+  // Earlier versions stored the prompt as plain text.
   if (typeof prompt === 'string') return [{ type, itemId, role: 'system', text: prompt }];
   return notes.messages(prompt, itemId).map(({ role, text, part }) => {
     const id = part === 'data' && prompt.says !== undefined ? `${itemId}.data` : itemId;

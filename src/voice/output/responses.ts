@@ -1,23 +1,27 @@
-// A voice model's responses, requested or unprompted, from the request through holding to sending their audio.
+// A voice model's responses, whether requested or unprompted, from the request to the sending of their audio, including
+// any time for which they are held.
 //
 // Owns:     the requests and cancellations sent to the transport, and the responses' timeouts and held output.
-// Does not: track which responses are in progress (turn machine), choose the next request or the addressee of the user's
-//           words (turns), decide whether an unprompted response is wanted (held-speech), or track what is heard (speech).
+// Does not: track which responses are in progress (turn machine), choose the next request or decide who is addressed
+//           (turns), decide whether an unprompted response is wanted (held-speech), or track what is heard (speech).
 //
 // Invariants
-//   RESPONSES-1. At most one response is requested at a time, and none while another response is generated. If the model
-//       starts one by itself meanwhile, the requested response counts as interrupted and is requested again, because it is
-//       unknown which of the two the model is saying; the request is also withdrawn, in case it has not been sent.
+//   RESPONSES-1. At most one response is requested at a time, and none is requested while another response is being
+//       generated. If the model meanwhile starts one on its own, it is unknown which of the two the model is saying.
+//       The requested response then counts as interrupted and is requested again; the first request is also withdrawn,
+//       in case it has not been sent yet.
 //   RESPONSES-4. Each offer has exactly one outcome: heard, interrupted or failed (together with `speech`).
-//   RESPONSES-6. A response without progress, requested or unprompted, is cancelled after `responseTimeoutMs`. After a
-//       further grace period it counts as ended, so that no component waits for it forever.
-//   RESPONSES-8. At most `MAX_OWN` unended unprompted responses are kept; beyond this, the oldest counts as ended.
-//   RESPONSES-9. A response's failure, requested or unprompted, is reported with the provider's message. (The transport
-//       reports a request that the server rejects.)
-//   MODEL-VOICE-3. The user's voice stops the model's speech at once, including held output.
-//   MODEL-VOICE-7. An utterance is answered once: a reply to words that may be addressed to a subagent is not played before
-//       the addressee is known (held-speech).
-//   MODEL-WORK-1. A model that reports work counts as generating: it receives no request and no offer.
+//   RESPONSES-6. A response that makes no progress, whether requested or unprompted, is cancelled after
+//       `responseTimeoutMs`. After a further grace period, it counts as ended, so that no component waits for it
+//       forever.
+//   RESPONSES-8. At most `MAX_OWN` unprompted responses that have not ended are kept; if there are more, the oldest
+//       counts as ended.
+//   RESPONSES-9. If a response fails, whether it was requested or unprompted, the failure is reported with the
+//       provider's message. (The transport reports a request that the server rejects.)
+//   MODEL-VOICE-3. When the user speaks, the model's speech, including held output, stops at once.
+//   MODEL-VOICE-7. An utterance is answered only once: a reply to words that may be addressed to a subagent is not
+//       played before the addressee is known (held-speech).
+//   MODEL-WORK-1. A model that reports that it is working counts as generating: it receives no request and no offer.
 //   MODEL-WORK-2. After `responseTimeoutMs` without activity, such a model counts as idle.
 
 import { withoutUndefined } from '../../values/without-undefined.ts';
@@ -47,18 +51,18 @@ import type { Speech } from './speech.ts';
 import { NOT_RUN } from './speech-prompts.ts';
 import type { Turn } from './turn.ts';
 
-/** A cancelled response reports its end within this time, or counts as ended. */
+/** The end of a cancelled response must be reported within this time; after that, the response counts as ended. */
 const CANCEL_GRACE_MS = 3000;
-/** The maximum number of unprompted responses. A model makes one response at a time, so more indicate a fault. */
+/** The maximum number of unprompted responses. A model produces one response at a time, so more indicate a fault. */
 const MAX_OWN = 16;
 const NO_REASON = 'The model gave no reason';
-/** The number of responses whose late words can still be attributed. */
+/** How many responses are remembered so that words that arrive late can be attributed to them. */
 const MAX_KNOWN = 100;
 
 export interface ResponsesOptions {
   readonly capabilities: TransportCapabilities;
   readonly responseTimeoutMs: number;
-  /** The maximum time that output is held after the user has fallen silent, in milliseconds. */
+  /** The maximum time that output is held after the user has stopped speaking, in milliseconds. */
   readonly settleTimeoutMs: number;
 }
 
@@ -79,11 +83,11 @@ export class Responses {
   readonly #isByItself: boolean;
   readonly #watchdog: Watchdog;
   readonly #cancelled = new RecentIds();
-  /** The responses that reply to the user. */
+  /** The responses that are replies to the user. */
   readonly #replied = new RecentIds();
-  /** The last item that the model had read, by requested response; null for a response that says an offer. */
+  /** The last item that the model had read, for each requested response; null for a response that speaks an offer. */
   readonly #readTo = new Map<string, string | null>();
-  /** The last item when the request was made. */
+  /** The last item at the time of the request. */
   #requestedAt: string | null = null;
   #ownSince = Number.NEGATIVE_INFINITY;
   /** Whether the last response was cancelled. */
@@ -134,19 +138,19 @@ export class Responses {
     );
   }
 
-  /** Whether a response is being generated, or the model works without a response. */
+  /** Whether a response is being generated, or the model is working outside a response. */
   get isBusy(): boolean {
     return modelIsBusy(this.#chart.snapshot);
   }
 
-  /** Whether speech is generated or playing, so that the user could interrupt. */
+  /** Whether speech is being generated or played, so that the user could interrupt it. */
   get isSpeaking(): boolean {
     return this.#isUnderWay || !this.#speech.isSilent;
   }
 
   /**
-   * Whether all speech in generation is cancelled; the model can say nothing else before it ends. Some transports
-   * report that end at once, and hold the next request until the model has really finished.
+   * Whether all speech that is being generated has been cancelled; the model can say nothing else before it ends. Some
+   * transports report this end at once, and hold the next request until the model has really finished.
    */
   get isCalledOff(): boolean {
     const { responses } = this.#chart.context;
@@ -155,8 +159,8 @@ export class Responses {
   }
 
   /**
-   * Whether the current response replies to the user instead of saying an offer. If there is none: whether the response
-   * that is still playing does.
+   * Whether the current response is a reply to the user rather than an offer. If there is no current response: whether
+   * the response that is still playing is a reply to the user.
    */
   get isReply(): boolean {
     if (!this.#isUnderWay) return this.#speech.playingOf.some((id) => this.#replied.has(id));
@@ -164,8 +168,8 @@ export class Responses {
   }
 
   /**
-   * Returns the last item that the model had read when it started this reply: null if the response says an offer,
-   * undefined if it is unprompted.
+   * Returns the last item that the model had read when it started this reply; null if the response speaks an offer,
+   * undefined if the response is unprompted.
    */
   repliesTo(responseId: string): string | null | undefined {
     return this.#readTo.get(responseId);
@@ -181,7 +185,7 @@ export class Responses {
     this.#request(key);
   }
 
-  /** Requests that the model say an offer. */
+  /** Requests that the model speak an offer. */
   say(attempt: Attempt, instructions: string, about: string): void {
     this.#speech.attempt = attempt;
     this.#request(attempt.responseKey, {
@@ -198,12 +202,11 @@ export class Responses {
     this.#stopAll();
   }
 
-  /** Handles a model audio frame. */
   handleFrame(frame: AudioFrame): void {
     if (!this.held.handleFrame(frame)) this.#play(frame);
   }
 
-  /** Handles events about responses, and events that must be held. Returns whether the event was handled. */
+  /** Handles events about responses, and events that have to be held. Returns whether the event was handled. */
   handle(event: TransportEvent): boolean {
     if (this.held.handleEvent(event)) return true;
     if (event.type === 'response.started') {
@@ -220,7 +223,7 @@ export class Responses {
     if (responseKey === this.#asked?.key) this.#fail(responseKey, code);
   }
 
-  /** Records activity of a working model, which shows that it is not stuck. */
+  /** Records activity of a model that is working, which shows that the model is not stuck. */
   sign(): void {
     if (this.#chart.snapshot.matches({ model: 'working' })) this.#workWatchdog.touch();
   }
@@ -231,7 +234,7 @@ export class Responses {
     this.#stopAll();
   }
 
-  /** Handles the loss of the client: unplayed audio counts as unheard, because no report will follow. */
+  /** Handles the loss of the client: unplayed audio counts as unheard, because no report about it will follow. */
   clientLeft(): void {
     this.#speech.stopWaiting();
     this.#speech.attempt = null;
@@ -240,8 +243,8 @@ export class Responses {
   }
 
   /**
-   * Handles the loss of the connection and its responses; audio that was sent continues to play. Returns whether a
-   * reply was being generated.
+   * Handles the loss of the connection and its responses; audio that has already been sent continues to play. Returns
+   * whether a reply was being generated.
    */
   lost(): boolean {
     this.#speech.completedAll();
@@ -300,7 +303,7 @@ export class Responses {
     });
   }
 
-  /** Handles the start of a response. Returns whether it is unprompted. */
+  /** Handles the start of a response. Returns whether the response is unprompted. */
   #started(responseId: string, responseKey: string | null): boolean {
     const asked = this.#asked;
     this.#wasCalledOff = false;
@@ -321,14 +324,14 @@ export class Responses {
     this.#replied.add(responseId);
     this.#ownSince = this.#core.host.environment.clock.now();
     this.#watchdog.watch(this.#timeoutMs);
-    // A response with an older request's key is not the one requested, which is still to come.
+    // A response with the key of an older request is not the requested one, which is still to come.
     if (responseKey === null && asked?.id === null) this.#collided(asked);
     return true;
   }
 
   /**
-   * Returns whether a response with this key is the requested one; without a key it is, unless the model may speak
-   * unprompted.
+   * Returns whether a response with this key is the requested one; a response without a key is, unless the model may
+   * speak unprompted.
    */
   #answers(responseKey: string | null, { key }: Asked): boolean {
     return responseKey === null ? !this.#isByItself : responseKey === key;
@@ -355,7 +358,7 @@ export class Responses {
     this.#turn.responded(asked.says, 'cancelled', asked.isCancelled);
   }
 
-  /** Returns the attempt that a requested response says; null if the session abandoned the attempt. */
+  /** Returns the attempt that a requested response speaks; null if the session has abandoned the attempt. */
   #attemptOf({ key }: Asked): Attempt | null {
     const { attempt } = this.#speech;
     return attempt?.responseKey === key ? attempt : null;
@@ -370,7 +373,7 @@ export class Responses {
     this.#speech.play(frame, acknowledges);
   }
 
-  /** Handles the end that the transport reports. RESPONSES-9 */
+  /** Handles the end of a response as reported by the transport. RESPONSES-9 */
   #endedOnWire(event: Ended): void {
     const { status, responseId, responseKey } = event;
     const isCalledOff =
@@ -390,7 +393,7 @@ export class Responses {
     if (isOwn) this.#chart.send({ type: 'response.ended', responseId });
     const isAsked = asked !== null && !isOwn && this.#answers(event.responseKey, asked);
     if (isAsked) {
-      // Only the request has ended: the response continues, and it is unknown what it replies to.
+      // Only the request has ended: the response continues, and it is unknown what it is a reply to.
       const continues = this.#isByItself && asked.id !== null && asked.id !== responseId;
       const continuesAs = continues ? asked.id : null;
       const done = event.status === 'completed' || event.reason === 'nothing_said';
@@ -398,7 +401,7 @@ export class Responses {
     }
     if (!this.#isUnderWay) this.#watchdog.stop();
     if (isAsked) {
-      // A transport that cannot cancel generates to the end, but the user did not hear that end.
+      // A transport that cannot cancel a response generates it to the end, but the user did not hear that end.
       const wasCancelled = this.#cancelled.has(responseId);
       this.#judge(this.#attemptOf(asked), wasCancelled ? { ...event, status: 'cancelled' } : event);
       this.#turn.responded(asked.says, event.status, asked.isCancelled);
@@ -409,7 +412,7 @@ export class Responses {
       this.#noteFailure(event.reason);
   }
 
-  /** Records the failure, and whether the turn requests the reply again. */
+  /** Records the failure and whether the turn requests the reply again. */
   #noteFailure(reason: string | null): void {
     const { snapshot, context } = this.#chart;
     const core = this.#core;
@@ -434,7 +437,7 @@ export class Responses {
       });
   }
 
-  /** Derives an offer's outcome from how its response ended. */
+  /** Derives the outcome of an offer from the way its response ended. */
   #judge(attempt: Attempt | null, { status, audio }: Ended): void {
     if (!attempt) return;
     if (status === 'completed') attempt.ended(audio);
@@ -488,7 +491,8 @@ export class Responses {
       this.#stopAll();
       if (this.#cancels) return;
     }
-    // The end of a response frees the model, so the next request may be made at once without being overdue.
+    // When a response ends, the model becomes free and the next request may be made at once; that request is not
+    // overdue.
     const asked = this.#asked;
     for (const { id } of this.#own) this.#gone(id ?? '', null, 'timeout');
     if (asked && asked.key === this.#asked?.key) this.#fail(asked.key, 'timeout');
@@ -498,7 +502,7 @@ export class Responses {
     this.#gone(this.#asked?.id ?? '', responseKey, reason);
   }
 
-  /** Ends a response as failed, although the transport reported no end. */
+  /** Ends a response as failed although the transport has not reported its end. */
   #gone(responseId: string, responseKey: string | null, reason: string): void {
     const type = 'response.ended';
     this.#ended({ type, responseId, responseKey, status: 'failed', reason, audio: [] });
@@ -517,7 +521,7 @@ export class Responses {
     }
   }
 
-  /** Forgets all responses and their held output, because no component waits for them any more. */
+  /** Forgets all responses and their held output, because no component is waiting for them any more. */
   #forgetAll(): void {
     this.held.reset();
     this.#wasCalledOff = false;

@@ -1,12 +1,12 @@
-// The notes and instructions that ask a voice model to speak unprompted, and the notes about unheard speech.
+// The notes and instructions that ask a voice model to speak unprompted, and the notes about speech that was not heard.
 
 import { note, sentence, type Note } from '../../actors/notes/note.ts';
 import type { TransportCapabilities } from '../connection/transport.ts';
 import type { Offer } from '../../actors/session/lead/speaker.ts';
 
 /**
- * Returns reply instructions for a model that replies by itself: a reply that only acknowledges the answer is played
- * instead of the runtime's acknowledgement (`acknowledgementIn`).
+ * Returns reply instructions for a model that replies on its own. If its reply only acknowledges the answer, the reply
+ * is played instead of the runtime's acknowledgement (`acknowledgementIn`).
  */
 const acknowledge = (toolCalls: TransportCapabilities['toolCalls']): string =>
   ` When they answer, ${toolCalls === 'delegation' ? 'delegate it' : 'call settle_question'}, and say only their choice, ` +
@@ -14,8 +14,8 @@ const acknowledge = (toolCalls: TransportCapabilities['toolCalls']): string =>
   'time."; if they want to hear it again, only "Sure.". Respond to anything else as always.';
 
 /**
- * Returns the instructions for the one response that says this offer. They name the note that contains the content and
- * do not repeat quoted content, since instructions have the system role.
+ * Returns the instructions for the single response that speaks this offer. The instructions name the note that contains
+ * the content, and do not repeat quoted content, because instructions have the system role.
  */
 export function offerInstructions(
   offer: Offer,
@@ -25,7 +25,8 @@ export function offerInstructions(
   const { attempt, begunIn } = offer;
   const again =
     attempt > 1 ? ' The user was interrupted before hearing it to the end: say it again.' : '';
-  // Earlier versions stored the prompt as text without a mark: such a prompt is the last note that the model received.
+  // Earlier versions stored the prompt as plain text without a marker; such a prompt is the last note that the model
+  // received.
   const which = typeof offer.prompt === 'string' ? 'the last note' : `note ${mark}`;
   if (offer.kind === 'question')
     return (
@@ -46,8 +47,8 @@ export function offerInstructions(
 }
 
 /**
- * Returns a note about the heard part of the model's speech; `heard` is null if the words are unknown. It is for
- * transports that cannot delete the unheard part from the model's memory.
+ * Returns a note about which part of the model's speech was heard; `heard` is null if the words are unknown. The note
+ * is for transports that cannot delete the unheard part from the model's memory.
  */
 export function unheardNote(heard: string | null, playedMs: number): Note {
   const seconds = Math.round(playedMs / 100) / 10;
@@ -63,12 +64,12 @@ export function unheardNote(heard: string | null, playedMs: number): Note {
   );
 }
 
-/** Tells the model that a noise interrupted its reply (INTERRUPTIONS-6). */
+/** Informs the model that a noise interrupted its reply (INTERRUPTIONS-6). */
 export const CUT_NOTE = note(
   sentence`A noise interrupted you, and the user said nothing. Say again what they did not hear.`,
 );
 
-/** Tells the model that its response to words for a subagent was not played. */
+/** Informs the model that its response to words for a subagent was not played. */
 export const UNPLAYED_NOTE = note(
   sentence`What you last said was not played: the user does not know it. Do not say it again.`,
 );
@@ -78,7 +79,7 @@ export const NOT_RUN = JSON.stringify({
   error: 'Not run: what the user said was for somebody else, and is dealt with.',
 });
 
-/** Returns a note that a picture was shown to the model on an earlier connection. */
+/** Returns a note that states that a picture was shown to the model on an earlier connection. */
 export function shownNote(mediaType: string): Note {
   return note(
     sentence`The user showed a picture here. Who did not see it then cannot see it now.`,
@@ -86,12 +87,12 @@ export function shownNote(mediaType: string): Note {
   );
 }
 
-/** Returns whether calls of another connection are sent as text, because the transport has no items for them. */
+/** Returns whether calls made on another connection are sent as text, because the transport has no items for them. */
 export function tellsCallsInWords(can: TransportCapabilities): boolean {
   return can.takesSystemMessages === false || can.toolCalls === 'delegation';
 }
 
-/** Returns a note about a call from another connection. */
+/** Returns a note about a call made on another connection. */
 export function recallNote(callId: string, name: string, args: string): Note {
   return note(
     sentence`You have made this call before. Do not make it again: its result follows when it is there.`,
@@ -99,7 +100,7 @@ export function recallNote(callId: string, name: string, args: string): Note {
   );
 }
 
-/** Returns a call's output as a note, for a connection that does not know the call. */
+/** Returns the output of a call as a note, for a connection that does not know the call. */
 export function answerNote(callId: string, name: string | null, output: string): Note {
   return note(sentence`The result of a call that you made before.`, {
     callId,

@@ -1,6 +1,6 @@
-// The session's speech as the user hears it: the audio on its way to the speaker, the offer that is being said, and what
-// remains of both after an interruption. Speech can pause at once and continue from where it was heard: sent audio is kept
-// until the client reports it as played.
+// The session's speech as heard by the user: the audio on its way to the speaker, the offer that is being spoken, and
+// what remains of both after an interruption. Speech can pause at once and continue from the point up to which it was
+// heard: sent audio is kept until the client reports it as played.
 //
 //   playing ─┬─ pause ─▶ paused ─┬─ resume ─▶ playing    the rest, as new items `<id>~2` …
 //      ▲     └─ lower ─▶ low ─ pause ─▶ paused          quieter, also as new items: this works with any client
@@ -12,19 +12,22 @@
 // Does not: talk to the model, or decide when speech stops or continues (listening, turns).
 //
 // Invariants
-//   SPEECH-1. An attempt has exactly one outcome: heard, interrupted, failed, or abandoned by the session.
-//   SPEECH-2. A stop reaches the client at once. The client's next report determines the heard part; if none arrives within
-//       `clearReportMs`, the previous report does.
-//   SPEECH-3. A client that stops reporting does not block the session: long after all audio must have been played, the
-//       speaker counts as silent and the unreported audio as unheard. An attempt whose playback had started counts as
-//       interrupted.
-//   LOUDSPEAKER-1. Continued audio starts where the last report ended: no audio is skipped, and only audio played since
-//       that report is heard twice.
-//   LOUDSPEAKER-2. A paused item's audio reaches the client in order after the item continues, or never.
-//   LOUDSPEAKER-3. Each report is converted to the model's item and its milliseconds, however often the item was paused.
-//   LOUDSPEAKER-4. At most `KEPT_MS` of audio is kept. An item that needs more cannot be paused.
-//   LOUDSPEAKER-5. Lowered speech continues from where it was heard, at `LOW_GAIN`, as does audio that is said meanwhile.
-//       The full level returns with `resume`, and for speech that starts after the lowered speech was heard or stopped.
+//   SPEECH-1. Each attempt has exactly one outcome: heard, interrupted, failed, or abandoned by the session.
+//   SPEECH-2. A stop takes effect at the client at once. The client's next report determines which part was heard; if
+//       no report arrives within `clearReportMs`, the previous report does.
+//   SPEECH-3. A client that stops reporting does not block the session: well after all audio must have been played, the
+//       speaker counts as silent and the audio without a report as unheard. An attempt whose playback has started
+//       counts as interrupted.
+//   LOUDSPEAKER-1. Continued audio starts where the last report ended: no audio is skipped, and only audio that was
+//       played since that report is heard twice.
+//   LOUDSPEAKER-2. The audio of a paused item either reaches the client in order after the item continues, or never
+//       reaches it.
+//   LOUDSPEAKER-3. Each report is converted to the model's item and the milliseconds in that item, however often the
+//       item was paused.
+//   LOUDSPEAKER-4. At most `KEPT_MS` of audio is kept. An item that would need more cannot be paused.
+//   LOUDSPEAKER-5. Lowered speech continues at `LOW_GAIN` from the point up to which it was heard, as does audio that
+//       is added in the meantime. The full level is restored by `resume`, and for speech that starts after the lowered
+//       speech has been heard or stopped.
 
 import { Subject, type Observable } from 'rxjs';
 import type { Environment } from '../../actors/ports/environment.ts';
@@ -38,12 +41,12 @@ import type { ModelMemory } from './model-memory.ts';
 import { Playout, type Played } from './playout.ts';
 import type { Turn } from './turn.ts';
 
-/** The client reports about every 100 ms: after this long without a report, none is expected. */
+/** The client reports about every 100 ms; after this long without a report, no report is expected. */
 const STALL_GRACE_MS = 5000;
 const KEPT_MS = 120_000;
 /** The level of lowered speech: -15 dB. */
 const LOW_GAIN = 10 ** (-15 / 20);
-/** The number of newest aliases whose reports are still converted. */
+/** How many of the newest aliases are remembered, so that reports about them can be converted. */
 const MAX_RENAMED = 50;
 
 export class Speech {
@@ -56,22 +59,22 @@ export class Speech {
   readonly #loudspeaker: Loudspeaker;
   /** Measures how much of the speech the microphone picks up. */
   readonly echo = new EchoMeter();
-  /** The attempt that is being said. */
+  /** The attempt that is being spoken. */
   attempt: Attempt | null = null;
   #isPlaying = false;
   /** Whether the speech is lowered or about to be lowered. */
   isLow = false;
   #cut: readonly Played[] = [];
   #endCut: (() => void) | null = null;
-  /** Called when the client reports where it stopped; set while speech is about to continue at another level. */
+  /** Called when the client reports where it stopped; set while speech is about to continue at a different level. */
   #endChange: (() => void) | null = null;
   #cancelChange: (() => void) | null = null;
   #lastWordAt = 0;
   #cancelStall: (() => void) | null = null;
-  /** Whether a report has named sent audio, or the app was told that none has. */
+  /** Whether a report has referred to sent audio, or the app was informed that none has. */
   #hasHeardOf = false;
 
-  /** @param clearReportMs The time allowed for the client's report after a stop. */
+  /** @param clearReportMs How long to wait for the client's report after a stop. */
   constructor(core: LeadSession, memory: ModelMemory, turn: Turn, clearReportMs: number) {
     this.#core = core;
     this.#memory = memory;
@@ -91,12 +94,12 @@ export class Speech {
     return this.#playout.isDrained;
   }
 
-  /** Whether the speech can pause now and continue later. */
+  /** Whether the speech can be paused now and continued later. */
   get canPause(): boolean {
     return !this.isSilent && this.#loudspeaker.canPause;
   }
 
-  /** The ids of the items that were sent and not fully played. */
+  /** The ids of the items that have been sent but not fully played. */
   get playing(): readonly string[] {
     return this.#playout.current.map(({ itemId }) => itemId);
   }
@@ -111,7 +114,7 @@ export class Speech {
     return this.#playout.current.map(({ responseId }) => responseId);
   }
 
-  /** Tells the outbox that an attempt was not heard. */
+  /** Reports to the outbox that an attempt was not heard. */
   notHeard(
     type: 'delivery.interrupted' | 'delivery.failed',
     { offer: { generation }, isBegun }: Attempt,
@@ -136,8 +139,8 @@ export class Speech {
   }
 
   /**
-   * Records that other speech follows the last question, before the client reports it as heard. The outbox reports a
-   * question's playback.
+   * Records that other speech follows the last question, before the client reports the question as heard. The outbox
+   * reports the playback of a question.
    */
   #follow(responseId: string): void {
     const attempt = this.attempt;
@@ -145,7 +148,7 @@ export class Speech {
     if (!isQuestion) followQuestion(this.#core);
   }
 
-  /** Plays background audio that is not speech: the client does not report whether it was heard. */
+  /** Plays background audio that is not speech; the client does not report whether it was heard. */
   playBackground(frame: AudioFrame): void {
     this.#loudspeaker.playBackground(frame);
   }
@@ -172,17 +175,17 @@ export class Speech {
     this.#endChange?.();
   }
 
-  /** Stops all speech at once so that it can continue later. Returns false if there is nothing to continue. */
+  /** Pauses all speech at once, so that it can continue later. Returns false if there is nothing to continue. */
   pause(): boolean {
     if (this.isSilent) return false;
     this.isLow = false;
     if (!this.#endChange) return this.#loudspeaker.pause();
-    // The client has already stopped for a level change.
+    // The client has already stopped because of a level change.
     this.#cancelChange?.();
     return true;
   }
 
-  /** Lowers the speech, so that it can be raised again or paused. Returns false if the speech cannot be lowered. */
+  /** Lowers the speech so that it can be raised again or paused. Returns false if the speech cannot be lowered. */
   lower(): boolean {
     if (!this.canPause) return false;
     this.isLow = true;
@@ -190,7 +193,7 @@ export class Speech {
     return true;
   }
 
-  /** Continues the speech from where it was heard, at full level. */
+  /** Continues the speech at full level from the point up to which it was heard. */
   resume(): void {
     const wasLow = this.isLow;
     this.isLow = false;
@@ -210,7 +213,7 @@ export class Speech {
       this.#cancelChange = null;
     };
     this.#endChange = () => {
-      // While reporting, a client may still be dropping audio, so the continued audio is sent afterwards.
+      // A client that is reporting may still be dropping audio, so the continued audio is sent afterwards.
       cancel();
       cancel = scheduler.schedule(end, 0);
     };
@@ -241,7 +244,7 @@ export class Speech {
       this.#endCut = null;
       this.#settleCut(isGenerating);
     };
-    // A paused client has already reported its position.
+    // A client that is paused has already reported its position.
     if (stoppedAt) this.#reported(stoppedAt);
   }
 
@@ -316,13 +319,13 @@ export class Speech {
       const stalled = this.#playout.clear();
       this.#missReports();
       this.#drained();
-      // If the client reports nothing at all, it is unknown whether the speech was heard.
+      // If the client does not report anything, it is unknown whether the speech was heard.
       if (this.attempt?.hasBegun) this.#endAttempt(stalled);
     }, delayMs);
   }
 
   /**
-   * Reports once that the app sends no playout reports: without them, no delivery counts as heard, and the session
+   * Reports once that the app sends no playout reports. Without them, no delivery counts as heard, and the session
    * repeats deliveries.
    */
   #missReports(): void {
@@ -361,7 +364,7 @@ export class Speech {
     this.#turn.next();
   }
 
-  /** Ends the attempt if its response made one of these items, which will not be played any further. */
+  /** Ends the attempt if its response produced one of these items, which will not be played any further. */
   #endAttempt(items: readonly Played[]): void {
     const attempt = this.attempt;
     if (!attempt || !items.some(({ responseId }) => responseId === attempt.responseId)) return;
@@ -370,7 +373,7 @@ export class Speech {
   }
 }
 
-/** How far an item was played, from its start. */
+/** How much of an item was played, measured from its start. */
 export interface PlayedItem {
   readonly itemId: string;
   readonly playedMs: number;
@@ -379,22 +382,22 @@ export interface PlayedItem {
 interface Kept {
   readonly frame: AudioFrame;
   readonly itemId: string;
-  /** The position in the item where this audio starts. */
+  /** The position in the item at which this audio starts. */
   readonly startMs: number;
 }
 
-/** The alias under which the client knows an item from a certain position on. */
+/** The alias by which the client knows an item from a certain position on. */
 interface Renamed {
   readonly itemId: string;
   readonly alias: string;
   readonly offsetMs: number;
 }
 
-/** The audio stream to the client, with the part that may have to be sent again. */
+/** The audio stream to the client, together with the part that may have to be sent again. */
 export class Loudspeaker {
   readonly #clear: () => void;
   readonly #audioOut = new Subject<AudioFrame>();
-  /** The duration of audio sent for each item that may still be needed. */
+  /** How much audio has been sent for each item that may still be needed. */
   readonly #saidMs = new Map<string, number>();
   #kept: Kept[] = [];
   #keptMs = 0;
@@ -403,7 +406,7 @@ export class Loudspeaker {
   #pauses = 0;
   isPaused = false;
   #gain = 1;
-  /** The position where the client stopped, if it has reported one since the pause. */
+  /** The position at which the client stopped, if the client has reported it since the pause. */
   #stoppedAt: PlayedItem | null = null;
 
   /** @param clear Tells the client to drop the audio that it has not played. */
@@ -432,20 +435,20 @@ export class Loudspeaker {
     if (!this.isPaused) this.#send(frame, itemId);
   }
 
-  /** Converts a client report to the model's item. */
+  /** Converts a report from the client so that it refers to the model's item. */
   played(report: PlayedItem): PlayedItem {
     const renamed = this.#renamed.find(({ alias }) => alias === report.itemId);
     const itemId = renamed?.itemId ?? report.itemId;
     const playedMs = Math.max(0, report.playedMs) + (renamed?.offsetMs ?? 0);
-    // A client that is told to stop also reports unstarted items, with 0 ms: such a report does not show that earlier
-    // items were played.
+    // A client that is told to stop also reports items that have not started, with 0 ms; such a report does not show
+    // that earlier items were played.
     const hasBegun = report.playedMs > 0;
     if (hasBegun) this.#wasPlayed(itemId, playedMs);
     if (this.isPaused && (hasBegun || !this.#stoppedAt)) this.#stoppedAt = { itemId, playedMs };
     return { itemId, playedMs };
   }
 
-  /** Stops the audio so that it can continue later. If it cannot continue, changes nothing and returns false. */
+  /** Pauses the audio so that it can continue later. If that is impossible, changes nothing and returns false. */
   pause(): boolean {
     if (!this.canPause) return false;
     this.isPaused = true;
@@ -454,13 +457,13 @@ export class Loudspeaker {
     return true;
   }
 
-  /** Continues from where the audio was heard, at this level. Returns that position; null if no audio is left. */
+  /** Continues at this level from the point that was heard. Returns that position; null if no audio is left. */
   resume(gain = 1): PlayedItem | null {
     this.isPaused = false;
     this.#gain = gain;
     this.#stoppedAt = null;
     this.#pauses += 1;
-    // The client has dropped the audio of the current names, so each item gets a new name.
+    // The client has dropped the audio under its current names, so each item gets a new name.
     for (const [itemId, saidMs] of this.#saidMs) {
       const first = this.#kept.find((kept) => kept.itemId === itemId);
       const alias = `${itemId}~${this.#pauses + 1}`;
@@ -472,7 +475,7 @@ export class Loudspeaker {
     return first ? { itemId: first.itemId, playedMs: first.startMs } : null;
   }
 
-  /** Restores the full level for later audio. */
+  /** Restores the full level for audio that follows. */
   raise(): void {
     this.#gain = 1;
   }
@@ -480,13 +483,12 @@ export class Loudspeaker {
   /** Drops the audio permanently. Returns where the client stopped, if it was paused and has reported its position. */
   drop(): PlayedItem | null {
     const stoppedAt = this.#stoppedAt;
-    // A paused client has already dropped all audio.
+    // A client that is paused has already dropped all audio.
     if (!this.isPaused) this.#clear();
     this.drained();
     return stoppedAt;
   }
 
-  /** Plays background audio that is not speech: no report tells whether it was heard. */
   playBackground(frame: AudioFrame): void {
     this.#audioOut.next(frame);
   }
@@ -497,7 +499,7 @@ export class Loudspeaker {
     if (this.#kept.length === 0) this.#clear();
   }
 
-  /** Forgets the kept audio, because none of it will be played any more. */
+  /** Forgets the kept audio, because it will not be played any more. */
   drained(): void {
     this.isPaused = false;
     this.#gain = 1;
@@ -520,7 +522,7 @@ export class Loudspeaker {
     this.#audioOut.next(renamed ? { ...sent, itemId: renamed.alias } : sent);
   }
 
-  /** Records that all audio before this item was played, and the item itself up to `playedMs`. */
+  /** Records that all audio before this item has been played, and the item itself up to `playedMs`. */
   #wasPlayed(itemId: string, playedMs: number): void {
     if (!this.#saidMs.has(itemId)) return;
     for (const earlier of this.#saidMs.keys()) {
@@ -545,7 +547,7 @@ function atLevel(samples: Int16Array, gain: number): Int16Array {
   return samples.map((sample) => Math.round(sample * gain));
 }
 
-/** Returns the unplayed part of the kept audio; null if all was played. */
+/** Returns the part of the kept audio that has not been played; null if all of it has been played. */
 function restOf(kept: Kept, playedMs: number): Kept | null {
   const { frame, startMs } = kept;
   const { samples, sampleRateHz } = frame;

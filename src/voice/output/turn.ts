@@ -1,4 +1,4 @@
-// The turn of a voice session, as its parts use it; `Turns` implements it.
+// The turn of a voice session, as seen by the session's parts; implemented by `Turns`.
 
 import type { TurnChart } from '../../actors/session/lead/turn-chart.ts';
 import type { TransportCommand, TransportEvent } from '../connection/transport.ts';
@@ -9,20 +9,20 @@ export interface MadeCall {
   readonly name: string;
   /** JSON text. */
   readonly arguments: string;
-  /** The response that contains the call, if the transport reports it. */
+  /** The response that contains the call, if the transport reports this. */
   readonly responseId?: string;
 }
 
 export interface Turn {
-  /** The machine that holds the turn's state. */
+  /** The machine that holds the state of the turn. */
   readonly chart: TurnChart;
-  /** Whether the user speaks, or the last utterance's words are still unknown. */
+  /** Whether the user is speaking, or the words of the last utterance are still unknown. */
   readonly userHasFloor: boolean;
-  /** Whether a response that starts now may reply to words that are addressed to a subagent. */
+  /** Whether a response that starts now may be a reply to words that are addressed to a subagent. */
   readonly isUndecided: boolean;
-  /** Whether the model waits for a tool result or for the interpretation of a delegation. */
+  /** Whether the model is waiting for a tool result or for the interpretation of a delegation. */
   readonly isToolAwaited: boolean;
-  /** Whether a reply is owed or about to be given. */
+  /** Whether a reply is owed or is about to be given. */
   readonly isReplyAwaited: boolean;
   /** Whether no model is connected. */
   readonly isOffLine: boolean;
@@ -34,14 +34,14 @@ export interface Turn {
   handle(event: TransportEvent): void;
   /** Stops the thinking sound because speech follows at once. */
   beforeSpeech(): void;
-  /** Records that this response replies to the user. */
+  /** Records that this response is a reply to the user. */
   replying(responseId: string): void;
-  /** Handles the end of a requested response. `calledOff`: the session cancelled the response. */
+  /** Handles the end of a requested response. `calledOff`: the session has cancelled the response. */
   responded(says: 'reply' | 'offer', status: string, calledOff: boolean): void;
-  /** Continues once an utterance or its words are settled, which may have freed the floor. */
+  /** Continues once an utterance or its words are settled, which may have made the floor free. */
   settled(): void;
-  /** Handles the end of the speaker's audio. */
+  /** Called when the speaker's audio has ended. */
   drained(): void;
-  /** Makes the next request if the model is free for one. */
+  /** Makes the next request if the model can accept one. */
   next(): void;
 }

@@ -1,7 +1,7 @@
 // Records a voice session's speech in the conversation, which subagents and new connections read, and sends it to clients.
 //
-// Owns:     how speech becomes text (partials, the end, the heard part after an interruption), and the words of the user's
-//           unfinished utterances.
+// Owns:     how speech becomes text (the partials, the end, the part heard before an interruption), and the words of
+//           the user's unfinished utterances.
 // Does not: decide to whom an utterance is addressed.
 
 import type { ConversationItem } from '../../actors/conversation/items.ts';
@@ -25,14 +25,14 @@ export class VoiceTranscript {
   /** The words heard so far in the user's unfinished utterances, by utterance id. */
   readonly #unfinished = new Map<string, string>();
 
-  /** The item that each unfinished model message replies to; see `Responses.repliesTo`. */
+  /** The item that each unfinished model message is a reply to; see `Responses.repliesTo`. */
   readonly #repliesTo = new Map<string, string | null>();
 
   constructor(core: LeadSession) {
     this.#core = core;
   }
 
-  /** The start times of utterances whose words clients see while the addressee is unknown. */
+  /** The start times of utterances whose words are shown to clients while the addressee is unknown. */
   readonly #shown = new Map<string, number>();
 
   /** The words heard so far in all unfinished utterances. */
@@ -50,12 +50,12 @@ export class VoiceTranscript {
     this.#unfinished.delete(utteranceId);
   }
 
-  /** Forgets the unfinished utterances, because the connection or agent that listened is gone. */
+  /** Forgets the unfinished utterances because the connection or agent that was listening is gone. */
   reset(): void {
     this.#unfinished.clear();
   }
 
-  /** Handles the loss of the connection: unfinished messages end with their words so far. */
+  /** Handles the loss of the connection: unfinished messages end with the words received so far. */
   connectionLost(): void {
     this.reset();
     for (const unfinished of this.#core.records.unfinished) this.#said(unfinished);
@@ -70,7 +70,7 @@ export class VoiceTranscript {
     this.#core.projection.emit({ type: 'transcript.changed', item });
   }
 
-  /** Withdraws the words of an utterance that is addressed to no agent. */
+  /** Withdraws the words of an utterance that is not addressed to any agent. */
   withdraw(id: string): void {
     const at = this.#shown.get(id);
     if (at === undefined) return;
@@ -89,7 +89,7 @@ export class VoiceTranscript {
     const said = records.item(itemId);
     const saidAt = said?.at ?? this.#now();
     if (isOpen(said) && repliesTo !== undefined) this.#repliesTo.set(itemId, repliesTo);
-    // Late words do not change an interrupted message.
+    // Words that arrive late do not change an interrupted message.
     if (isOpen(said) && !final) {
       // A message that exceeds the size limit for clients is not sent again for each word.
       if (records.saying(itemId, text, saidAt)) this.#show(itemId);
@@ -100,7 +100,7 @@ export class VoiceTranscript {
     else this.#show(itemId);
   }
 
-  /** Ends the oldest message, with its words so far, if a model starts messages without ending any. */
+  /** If a model starts messages without ever ending one, ends the oldest message with its words so far. */
   #finishOldest(): void {
     const [oldest] = this.#core.records.unfinished;
     if (!oldest) return;
@@ -114,7 +114,7 @@ export class VoiceTranscript {
     );
   }
 
-  /** Truncates an item to the part that the user heard. Returns the heard words; null if they are unknown. */
+  /** Truncates an item to the part that the user has heard. Returns the heard words; null if unknown. */
   cut({ itemId: id, playedMs, sentMs }: Played): string | null {
     const { records, projection } = this.#core;
     const said = records.conversation.get(id);
@@ -138,7 +138,6 @@ export class VoiceTranscript {
     return heard;
   }
 
-  /** Returns the known words of these items. */
   wordsOf(itemIds: Iterable<string>): string {
     const said = [...itemIds].map((itemId) => this.#core.records.item(itemId));
     return said.flatMap((item) => (item?.role === 'assistant' ? [item.text] : [])).join(' ');
@@ -153,7 +152,7 @@ export class VoiceTranscript {
     });
   }
 
-  /** Records a runtime note to the model. Returns its item id. */
+  /** Records a note from the runtime to the model. Returns the id of the note's item. */
   note(prompt: Prompt, id = this.#core.host.environment.ids.next('note')): string {
     intoConversation(this.#core, noted(id, prompt, 'system', this.#now()));
     return id;
@@ -201,7 +200,7 @@ function heardPart(text: string, fraction: number): string {
   return words.slice(0, heard).join('').trimEnd();
 }
 
-/** Scripts without spaces between words. */
+/** Scripts that do not use spaces between words. */
 const UNSPACED =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
 

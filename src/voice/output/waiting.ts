@@ -1,25 +1,25 @@
-// Plays what the user hears while waiting in silence, so that silence is not mistaken for a lost connection: the
-// thinking sound, a soft loop while a model or tool works; the filler, a short phrase ("One moment."); and the
-// acknowledgement of an answer ("Premium. One moment.").
+// Plays what the user hears during a silent wait, so that the silence is not mistaken for a lost connection: the
+// thinking sound, which is a soft loop while a model or tool is working; the filler, which is a short phrase ("One
+// moment."); and the acknowledgement of an answer ("Premium. One moment.").
 //
 //   filler:  no wait ──▶ waiting ── afterMs ──▶ requested ──▶ audible ───▶ said: no more in this wait
 //               ▲            │                     │             └── the user speaks ──▶ silent, at once
 //               └────────────┴── the answer arrives ┘
 //
-// Owns:     the user's wait, the start and end of each sound, and the filler's text.
+// Owns:     how long the user has been waiting, the start and end of each sound, and the filler's text.
 // Does not: know who is working or speaking (turns), make a phrase audible (aside), or track playback (none of these
 //           sounds is speech).
 //
 // Invariants
-//   THINKING-SOUND-1. The thinking sound plays only while the user waits for a reply, for a tool, or for the end of
-//       silenced speech that the model cannot stop. It starts after `afterMs`, stops at once, and pauses while the
-//       filler is audible.
-//   THINKING-SOUND-2. The thinking sound has no item and no response: it is never reported as heard, interrupted or
-//                     remembered.
-//   THINKING-SOUND-3. Its frames are sent in real time, at most `AHEAD_MS` early, so that few have to be dropped at the
-//                     end.
-//   FILLER-1. The filler is said once per wait, and only while the user waits: not while a question has the floor, and
-//        not when a delivery is due.
+//   THINKING-SOUND-1. The thinking sound plays only while the user is waiting for a reply, for a tool, or for the end
+//       of silenced speech that the model cannot stop. It starts after `afterMs`, stops immediately, and pauses while
+//       the filler is audible.
+//   THINKING-SOUND-2. The thinking sound belongs to no item or response, so it is never reported as heard, interrupted
+//                     or remembered.
+//   THINKING-SOUND-3. Its frames are sent in real time, at most `AHEAD_MS` early, so that only a few have to be dropped
+//                     at the end.
+//   FILLER-1. The filler is said once per wait, and only while the user is waiting: it is not said while a question has
+//        the floor or when a delivery is due.
 
 import { z } from 'zod';
 import type { Environment } from '../../actors/ports/environment.ts';
@@ -45,32 +45,32 @@ import type { Turn } from './turn.ts';
 const FRAME_MS = 100;
 const AHEAD_MS = 200;
 
-/** The thinking sound that plays while the user waits, and the silence before it. */
+/** The thinking sound that plays while the user is waiting, and the silence before it. */
 export interface ThinkingSoundOptions {
   /** The audio to repeat: mono, 8 to 48 kHz, at least 100 ms. `workingSound()` creates one. */
   readonly loop: AudioFrame;
-  /** The silence before the thinking sound starts, in milliseconds. @defaultValue 800 */
+  /** How long silence must last before the thinking sound starts, in milliseconds. @defaultValue 800 */
   readonly afterMs?: number;
 }
 
 /** When and how a voice fills a silence with a phrase. */
 export interface FillerOptions {
-  /** The silence before the phrase, in milliseconds. @defaultValue 2000 */
+  /** How long silence must last before the phrase is said, in milliseconds. @defaultValue 2000 */
   readonly afterMs?: number;
   /**
-   * The phrases, used in rotation from wait to wait; or the phrases by language, such as
-   * `{ en: ['One moment.'], it: ['Un attimo.'] }`. In a language without phrases, no filler is said.
+   * The phrases, which are used in rotation from wait to wait; or the phrases by language, such as `{ en: ['One
+   * moment.'], it: ['Un attimo.'] }`. No filler is said in a language without phrases.
    * @defaultValue phrases in English, German, French and Spanish
    */
   readonly say?: readonly string[] | Readonly<Record<string, readonly string[]>>;
   /**
-   * The voice that says the phrase. @defaultValue the transport's voice (`withVoice`), else the model, if the transport
-   * can speak out of band
+   * The voice that says the phrase. @defaultValue the transport's voice (`withVoice`); without one, the model, if the
+   * transport can speak out of band
    */
   readonly voice?: Voice;
 }
 
-/** The checked options, with defaults filled in. */
+/** The validated options, with defaults filled in. */
 export interface FillerSettings {
   readonly afterMs: number;
   readonly say: NonNullable<FillerOptions['say']>;
@@ -88,9 +88,9 @@ const DEFAULT_PHRASES: Readonly<Record<string, readonly string[]>> = {
 };
 
 export interface WaitingOptions {
-  /** The thinking sound while a model or tool works; absent for none. */
+  /** The thinking sound while a model or tool is working; absent for none. */
   readonly thinkingSound?: ThinkingSoundOptions | undefined;
-  /** The phrase while the user waits; absent for none. */
+  /** The phrase that is said while the user is waiting; absent for none. */
   readonly filler?: FillerSettings | undefined;
   /** The acknowledgement of an answer; absent for none. */
   readonly acknowledgement?: AcknowledgementSettings | undefined;
@@ -102,7 +102,7 @@ export class Waiting {
   readonly #speech: Speech;
   readonly #turn: Turn;
   readonly #thinkingSound: ThinkingSound | null;
-  /** The phrases: their player accepts the events and the audio of the model that was asked for one. */
+  /** The player of the phrases, which receives the events and the audio of a model that was asked for a phrase. */
   readonly aside: Aside;
   readonly #filler: Filler | null;
   readonly #acknowledgement: Acknowledgement | null;
@@ -140,12 +140,12 @@ export class Waiting {
       : null;
   }
 
-  /** Whether the user waits for a tool while no one speaks. */
+  /** Whether the user is waiting for a tool while no one is speaking. */
   get isForTool(): boolean {
     return this.#turn.isToolAwaited && !this.#responses.isSpeaking && this.#canBeHeard;
   }
 
-  /** Whether the model generates silenced speech, and can say nothing else before it ends. */
+  /** Whether the model is generating silenced speech and can say nothing else before it ends. */
   get isForEnd(): boolean {
     return this.#responses.isCalledOff && this.#speech.isSilent && this.#canBeHeard;
   }
@@ -159,17 +159,15 @@ export class Waiting {
     return this.#core.unit.isAttached;
   }
 
-  /** Whether the user speaks, the model is audible, or no client listens. */
   get hasOtherSound(): boolean {
     return !this.#canBeHeard || !this.#speech.isSilent;
   }
 
-  /** Whether neither side speaks or is about to speak. */
   get isSilent(): boolean {
     return this.#canBeHeard && this.#speech.isSilent && !this.#responses.isBusy;
   }
 
-  /** Whether a question is open, or (`isDeliveryDue`) a delivery is due (FILLER-1). */
+  /** Whether a question is open or (`isDeliveryDue`) a delivery is due (FILLER-1). */
   get isQuestionOpen(): boolean {
     return this.#core.unit.owner !== null;
   }
@@ -179,7 +177,7 @@ export class Waiting {
     return current !== null || pending.some(({ resting }) => !resting);
   }
 
-  /** Reconsiders the sounds after a change. */
+  /** Decides again which sounds to play after a change. */
   update(): void {
     if (this.#turn.userHasFloor || !this.isAttached) this.aside.stop();
     this.#filler?.update();
@@ -187,12 +185,12 @@ export class Waiting {
     this.updateThinkingSound();
   }
 
-  /** Handles words that answer a question, which the model does not reply to. */
+  /** Handles words that answer a question and that the model therefore does not reply to. */
   understood(were: NonNullable<WordsToQuestion>): void {
     this.#acknowledgement?.understood(were);
   }
 
-  /** Returns a reader for the model's own reply to such words, if the reply may serve as the acknowledgement. */
+  /** Returns a reader for the model's own reply to such words, if that reply may serve as the acknowledgement. */
   readerFor(were: NonNullable<WordsToQuestion>): ReplyReader | undefined {
     return this.#acknowledgement?.readerFor(were);
   }
@@ -203,7 +201,7 @@ export class Waiting {
     this.#thinkingSound?.update(isWanted && !this.aside.isSounding);
   }
 
-  /** Stops the thinking sound: the client would play speech only after the audio that it has buffered. */
+  /** Stops the thinking sound, because the client would play speech only after the audio that it has buffered. */
   stopThinkingSound(): void {
     this.#thinkingSound?.stop();
   }
@@ -270,7 +268,7 @@ function thinkingSoundOf(
   }
 
   return {
-    /** Starts the thinking sound after a delay if it is wanted, or stops it. */
+    /** Starts the thinking sound after a delay if it is needed; otherwise stops it. */
     update(isWanted: boolean): void {
       const { scheduler } = environment;
       if (isWanted) cancel ??= scheduler.schedule(() => begin(), afterMs);
@@ -319,7 +317,7 @@ function fillerOf(
   }
 
   const self = {
-    /** Reconsiders the state after a change, which may start or end a wait. */
+    /** Evaluates the state after a change, which may start or end a wait. */
     update(): void {
       if (turn.userHasFloor || !waiting.isAttached) {
         stopWaiting();
@@ -349,8 +347,8 @@ const optionsSchema = z.strictObject({
 });
 
 /**
- * @throws {ConfigurationError} `INVALID_OPTION`, or `FILLER_NEEDS_VOICE` if the transport cannot make its
- *   model speak out of band and no voice is given.
+ * @throws {ConfigurationError} `INVALID_OPTION`, or `FILLER_NEEDS_VOICE` if the transport cannot make its model speak
+ *   out of band and no voice is passed.
  */
 export function checkedFiller(options: FillerOptions, transport: Transport): FillerSettings {
   check('filler', optionsSchema, options);

@@ -1,15 +1,15 @@
-// Splits a model's streamed text into pieces that are spoken one at a time: sentences where possible, so that the first
-// audio comes early and the voice does not pause inside a phrase.
+// Splits a model's streamed text into pieces that are spoken one at a time. The pieces are sentences where possible, so
+// that the first audio is available early and the voice does not pause in the middle of a phrase.
 //
-// SENTENCE-CHUNKER-1. The joined pieces are exactly the text.
-// SENTENCE-CHUNKER-2. No piece is longer than `MAX_PIECE_LENGTH`, except for trailing white space.
+// SENTENCE-CHUNKER-1. Joined together, the pieces are exactly the text.
+// SENTENCE-CHUNKER-2. No piece is longer than `MAX_PIECE_LENGTH`, not counting trailing white space.
 // SENTENCE-CHUNKER-3. A returned piece is final: later text does not change where it ended.
 //
-// It relies on punctuation, not on `Intl.Segmenter`: that class ends sentences at "Dr. " and at "am 3. Mai", and moves
-// boundaries when more text arrives. The chunker uses it only to find words in scripts without spaces.
+// The chunker relies on punctuation rather than on `Intl.Segmenter`, which ends sentences at "Dr. " and at "am 3. Mai"
+// and moves boundaries when more text arrives. It uses that class only to find words in scripts without spaces.
 
 const MAX_PIECE_LENGTH = 240;
-/** The maximum text searched for the end of a piece, so that a long text is not searched again for each piece. */
+/** How much text is searched for the end of a piece, so that a long text is not searched again for each piece. */
 const MAX_READ_LENGTH = 2 * MAX_PIECE_LENGTH;
 /** The first piece of a long sentence may end at a comma. */
 const EARLY_PIECE_LENGTH = 60;
@@ -27,7 +27,7 @@ const ABBREVIATIONS = [
 const ABBREVIATION = new RegExp(`(?:^|[\\s("'«„“])(?:${ABBREVIATIONS})\\.$`, 'iu');
 
 const CLOSERS = `["'”’»)\\]]*`;
-/** In scripts without spaces, no white space follows the punctuation. */
+/** In scripts without spaces, punctuation is not followed by white space. */
 const SENTENCE_END = new RegExp(
   `[.!?…।॥؟۔]+${CLOSERS}\\s+|[。！？｡]+["'”’」』）】]*\\s*|\\n+\\s*`,
   'gu',
@@ -35,12 +35,12 @@ const SENTENCE_END = new RegExp(
 const CLAUSE_END = new RegExp(`[,;:،؛]${CLOSERS}\\s+|[、，；：]\\s*`, 'gu');
 const ELLIPSIS = /(?:…|\.\.)$/;
 
-/** Splits a model's streamed text into pieces that are spoken one at a time: sentences where possible. */
+/** Splits a model's streamed text into pieces that are spoken one at a time, which are sentences where possible. */
 export class SentenceChunker {
   #text = '';
   #first = true;
 
-  /** Adds text. Returns the completed pieces. */
+  /** Adds text. Returns the pieces that are complete. */
   push(delta: string): string[] {
     this.#text += delta;
     const pieces: string[] = [];
@@ -52,7 +52,7 @@ export class SentenceChunker {
     return pieces;
   }
 
-  /** Returns the remaining text as the last piece; an empty list if there is none. */
+  /** Returns the remaining text as the last piece; an empty list if no text remains. */
   flush(): string[] {
     const rest = this.#text;
     this.#text = '';
@@ -60,7 +60,7 @@ export class SentenceChunker {
     return rest === '' ? [] : [rest];
   }
 
-  /** Returns where the first piece ends; 0 if unknown so far. */
+  /** Returns where the first piece ends; 0 if this is not known yet. */
   #nextEnd(): number {
     const sentenceEnd = this.#sentenceEnd();
     if (sentenceEnd > 0 && sentenceEnd <= MAX_PIECE_LENGTH) return sentenceEnd;
@@ -78,7 +78,7 @@ export class SentenceChunker {
       const end = match.index + match[0].length;
       if (end > MAX_PIECE_LENGTH) return 0;
       const isLast = end === this.#text.length;
-      // White space or punctuation that belongs to this sentence end may still follow.
+      // White space or punctuation that belongs to the end of this sentence may still follow.
       if (isLast && !/[.!?…।॥؟۔]["'”’»)\]]*\s+$/u.test(match[0])) return 0;
       const upToMark = this.#text.slice(0, match.index + match[0].trimEnd().length);
       if (this.#text.slice(0, end).trim() === '' || ABBREVIATION.test(upToMark)) continue;
@@ -92,7 +92,7 @@ export class SentenceChunker {
     return 0;
   }
 
-  /** In a script without spaces, returns the last word boundary that fits, or else `MAX_PIECE_LENGTH`. */
+  /** In a script without spaces, returns the last word boundary that fits; if there is none, `MAX_PIECE_LENGTH`. */
   #wordEnd(): number {
     let end = 0;
     const segmenter = new Intl.Segmenter(undefined, { granularity: 'word' });

@@ -1,8 +1,8 @@
-// An assistant item's words and their times. When a client stops playing, they show which part must be removed from the
-// model's memory.
+// The words of an assistant item, and their times. When a client stops playing, they show which part has to be removed
+// from the model's memory.
 //
-// SPOKEN-WORDS-1. `text()` is the text that was sent and not truncated, in written order.
-// SPOKEN-WORDS-2. After `truncate`, no word is added.
+// SPOKEN-WORDS-1. `text()` returns the text that was sent and not truncated, in written order.
+// SPOKEN-WORDS-2. After `truncate`, no more words are added.
 
 interface SpokenWord {
   /** The word with the white space around it. */
@@ -16,12 +16,12 @@ export class SpokenWords {
   #durationMs = 0;
   #truncated = false;
 
-  /** The duration of the sent audio, or after a truncation, of its remaining part. */
+  /** The duration of the audio that was sent or, after a truncation, of its remaining part. */
   get durationMs(): number {
     return this.#durationMs;
   }
 
-  /** Adds a word that starts at `startMs` of the item. */
+  /** Adds a word that starts `startMs` after the start of the item. */
   addWord(word: SpokenWord): void {
     if (!this.#truncated) this.#words.push(word);
   }
@@ -42,7 +42,7 @@ export class SpokenWords {
   }
 }
 
-/** Returns a sentence's words, dividing the sentence's audio among them in proportion to their length. */
+/** Returns a sentence's words, with the sentence's audio divided among them in proportion to their length. */
 export function placeWords(sentence: string, startMs: number, durationMs: number): SpokenWord[] {
   const words = sentence.match(/(?:^\s+)?\S+\s*/g) ?? (sentence === '' ? [] : [sentence]);
   let characters = 0;

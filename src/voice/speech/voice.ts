@@ -1,5 +1,5 @@
-// The ports for text to speech (`Voice`) and speech to text (`Transcriber`). `offstage/ai-sdk-speech` adapts a
-// provider's models; any other object that implements the method works too.
+// The ports for text to speech (`Voice`) and speech to text (`Transcriber`). `offstage/ai-sdk-speech` adapts the speech
+// models of providers; any other object that implements the method works too.
 
 import { raceAbort } from '../../values/race-abort.ts';
 import { ProviderError } from '../../values/errors.ts';
@@ -9,35 +9,35 @@ import { isSampleRateHz } from '../audio/resampler.ts';
 
 /** A request for speech. */
 export interface VoiceRequest {
-  /** About one sentence, as the model wrote it. */
+  /** About one sentence, as written by the model. */
   readonly text: string;
   /** The relative speed; 1 is the voice's normal pace. @defaultValue 1 */
   readonly speed?: number;
-  /** Aborts when the speech is no longer needed: the synthesis should stop, and may reject. */
+  /** Aborts when the speech is no longer needed: the synthesis should then stop, and may reject. */
   readonly signal: AbortSignal;
 }
 
 /** Text to speech. */
 export interface Voice {
   /**
-   * Returns a text's audio, mono, 8000 to 48000 Hz, as a whole or in pieces as they are generated. Returns no samples
-   * if there is nothing to pronounce.
+   * Returns the audio for a text (mono, 8000 to 48000 Hz), either as a whole or in pieces as they are generated.
+   * Returns no samples if there is nothing to pronounce.
    */
   synthesize(request: VoiceRequest): Promise<AudioFrame> | AsyncIterable<AudioFrame>;
 }
 
 /** Speech to text. */
 export interface Transcriber {
-  /** Returns the words of one stretch of speech (mono, about 0.2 to 25 seconds); empty if there are none. */
+  /** Returns the words in one stretch of speech (mono, about 0.2 to 25 seconds); empty if there are none. */
   transcribe(speech: AudioFrame): Promise<string>;
 }
 
-/** @param option The option's name, for the error message. @throws {ConfigurationError} `INVALID_OPTION` */
+/** @param option The name of the option, for the error message. @throws {ConfigurationError} `INVALID_OPTION` */
 export function checkVoice(option: string, voice: unknown): void {
   checkMethod(option, 'a voice', voice, 'synthesize');
 }
 
-/** @param option The option's name, for the error message. @throws {ConfigurationError} `INVALID_OPTION` */
+/** @param option The name of the option, for the error message. @throws {ConfigurationError} `INVALID_OPTION` */
 export function checkTranscriber(option: string, transcriber: unknown): void {
   checkMethod(option, 'transcriber', transcriber, 'transcribe');
 }
@@ -47,8 +47,8 @@ function checkMethod(option: string, what: string, value: unknown, method: strin
 }
 
 /**
- * Streams a voice's audio, whichever form the voice returns. Ends at once when the signal aborts, even if the voice
- * ignores the signal.
+ * Streams a voice's audio, in whichever form the voice returns it. Ends at once when the signal aborts, even if the
+ * voice ignores the signal.
  * @throws {ProviderError} `INVALID_AUDIO` if the audio is invalid
  */
 export async function* soundOf(voice: Voice, request: VoiceRequest): AsyncGenerator<AudioFrame> {
@@ -64,7 +64,7 @@ export async function* soundOf(voice: Voice, request: VoiceRequest): AsyncGenera
   } catch (error) {
     if (!signal.aborted) throw error;
   } finally {
-    // Not awaited, because `return` of a busy iterator would delay the end.
+    // This is not awaited, because `return` of a busy iterator would delay the end.
     void Promise.resolve(pieces.return?.()).catch(() => {});
   }
 }

@@ -1,24 +1,26 @@
 // Delegations by a voice model that does not call tools by name: the model reports that a task is to be done, and the
-// session derives the calls from the conversation.
+// session works out the calls from the conversation.
 //
 //   created ─▶ the user's words settle ─▶ interpreted ┬─▶ calls, as if the model had made them
 //      │              │                       │       ├─▶ an answer to say
 //      │              └─ for a subagent: no call       └─▶ failed: the model tells the user
 //      └─ the connection is lost, the session is closed: aborted, forgotten
 //
-// Owns:     the delegations that are not interpreted yet, and their interpretation: by one step of a text model, or
-//           without a model.
+// Owns:     the delegations that have not been interpreted yet, and their interpretation, either by one step of a text
+//           model or without a model.
 // Does not: run the calls (session).
 //
 // Invariants
-//   DELEGATIONS-1. Each delegation is answered once (`delegation.accept` or `delegation.answer`), or forgotten together
-//       with its connection; no later connection receives its answer.
+//   DELEGATIONS-1. Each delegation is answered once (`delegation.accept` or `delegation.answer`) or forgotten together
+//       with its connection; the answer is never sent to a later connection.
 //   DELEGATIONS-2. The lead agent does not repeat a task that the user gave to a subagent.
-//   DELEGATIONS-3. Each delegation ends: it waits at most `settleTimeoutMs` for the user's words, and
+//   DELEGATIONS-3. Each delegation ends: it waits at most `settleTimeoutMs` for the user's words and at most
 //       `responseTimeoutMs` for the text model.
-//   DELEGATIONS-4. The voice model learns which calls a delegation stands for before any of them is answered.
-//   DELEGATIONS-5. Delegations about the same words are interpreted once: the first receives the calls, and the others
-//       are accepted without a call. So a model that splits one wish into two delegations does not have it done twice.
+//   DELEGATIONS-4. The voice model is informed of the calls that a delegation stands for before any of these calls is
+//       answered.
+//   DELEGATIONS-5. Several delegations about the same words are interpreted only once: the first receives the calls,
+//       and the others are accepted without a call. As a result, a model that splits one request into two delegations
+//       does not have it done twice.
 
 import type { LanguageModel, ModelMessage } from 'ai';
 import { useOf } from '../../actors/model/price.ts';
@@ -36,14 +38,14 @@ import { RecentIds } from '../audio/recent-ids.ts';
 import type { MadeCall, Turn } from '../output/turn.ts';
 import type { VoiceTranscript } from '../output/voice-transcript.ts';
 
-/** A delegation's meaning: calls, or words to say if there are no calls. */
+/** The meaning of a delegation: calls, or words to say if there are no calls. */
 export interface Meant {
   readonly calls: readonly { readonly name: string; readonly arguments: string }[];
   readonly text: string;
 }
 
 export interface DelegationRequest {
-  /** The words so far of an unfinished utterance; may be empty. */
+  /** The words of an unfinished utterance so far; may be empty. */
   readonly unfinished: string;
   readonly signal: AbortSignal;
 }
@@ -56,7 +58,7 @@ export interface DelegationsOptions {
   readonly responseTimeoutMs: number;
 }
 
-/** A delegation's id among the calls that the model waits for. */
+/** The id of a delegation among the calls that the model is waiting for. */
 const callIdOf = (delegationId: string): string => `delegation:${delegationId}`;
 
 const FAILED = 'Sorry, something went wrong with that. Could you say it again?';
@@ -70,10 +72,10 @@ export class Delegations {
   readonly #settleTimeoutMs: number;
   readonly #patience: Watchdog;
   readonly #known = new RecentIds();
-  /** The delegations that wait for the user's words. */
+  /** The delegations that are waiting for the user's words. */
   readonly #waiting = new Set<string>();
   readonly #working = new Map<string, AbortController>();
-  /** The addressees of the user's words since the last interpreted delegation. */
+  /** To whom the user's words have been addressed since the last interpreted delegation. */
   #wereForLead = false;
   #wereForSubagent = false;
 
@@ -93,7 +95,7 @@ export class Delegations {
     this.#patience = new Watchdog(core.host.environment, () => this.#begin());
   }
 
-  /** Whether a delegation is in progress, during which the model receives no other request. */
+  /** Whether a delegation is in progress; in the meantime, the model receives no other request. */
   get areUnderWay(): boolean {
     return this.#turn.chart.context.calls.some(({ of }) => of === 'delegation');
   }
@@ -107,7 +109,7 @@ export class Delegations {
     else this.#begin();
   }
 
-  /** Records that the user's words were addressed to the lead agent, or (`false`) to a subagent. */
+  /** Records that the user's words were addressed to the lead agent or (`false`) to a subagent. */
   understood(wereForLead: boolean): void {
     if (wereForLead) this.#wereForLead = true;
     else this.#wereForSubagent = true;
@@ -118,7 +120,7 @@ export class Delegations {
     if (this.#waiting.size > 0 && !this.#turn.userHasFloor) this.#begin();
   }
 
-  /** Handles the loss of the connection. Returns whether the user still waits for a delegated task. */
+  /** Handles the loss of the connection. Returns whether the user is still waiting for a delegated task. */
   lost(): boolean {
     const wereOpen = this.areUnderWay;
     this.stop();
@@ -213,11 +215,11 @@ const INSTRUCTIONS =
 
 const REQUEST = note(sentence`The voice assistant asks what is to be done for the user now.`);
 
-/** Runs one step of `model` over the conversation, with the current lead agent's tools. */
+/** Runs one step of `model` on the conversation, with the current lead agent's tools. */
 export function withModel(core: LeadSession, model: LanguageModel): WorkOut {
   return async ({ unfinished, signal }) => {
     const { records, agents, host } = core;
-    // The notes' role depends on the voice model's transport, but providers of text models refuse a system message
+    // The role of notes depends on the voice model's transport, but providers of text models reject a system message
     // within a conversation.
     const notes = core.notes.writtenAs('user');
     const { agentName } = records;
@@ -249,7 +251,7 @@ export function withModel(core: LeadSession, model: LanguageModel): WorkOut {
     account.used(
       useOf(model, agentName, usage, { instructions, messages, written: text }, beganAt),
     );
-    // Calls in a truncated response may be incomplete and must not be run.
+    // The calls in a truncated response may be incomplete and must not be run.
     if (finish === 'length')
       throw new ProviderError('INCOMPLETE', 'The answer reached the output limit of the model');
     return {
@@ -264,7 +266,7 @@ export function withModel(core: LeadSession, model: LanguageModel): WorkOut {
 
 const NOTHING_TO_CALL = 'That is something I cannot do from here.';
 
-/** Interprets without a model: the user's words become the argument of the agent's only tool. */
+/** Interprets a delegation without a model: the user's words become the argument of the agent's only tool. */
 export function withoutModel(core: LeadSession): WorkOut {
   return ({ unfinished }) => {
     const { records, agents } = core;
@@ -282,7 +284,7 @@ export function withoutModel(core: LeadSession): WorkOut {
 }
 
 /**
- * Checks that these agents' delegations can be interpreted without a model.
+ * Checks that delegations of these agents can be interpreted without a model.
  * @throws {ConfigurationError} `NO_DELEGATION_MODEL` if they cannot; the message names the tools that prevent it
  */
 export function checkDelegable(agents: readonly LeadAgent[]): void {
@@ -302,7 +304,7 @@ export function checkDelegable(agents: readonly LeadAgent[]): void {
   }
 }
 
-/** Returns the name of the tool's only required property if it is a string; null otherwise. */
+/** Returns the name of the tool's only required property if that property is a string; null otherwise. */
 function taskField(schema: Readonly<Record<string, unknown>> | null): string | null {
   const { properties = {}, required = [] } = (schema ?? {}) as {
     properties?: Readonly<Record<string, { readonly type?: unknown; readonly enum?: unknown }>>;

@@ -1,6 +1,6 @@
-// The user's side of a spoken conversation: when the user speaks, their words, and whether their speech over the lead
-// agent is an interruption. The model's speech is stopped or lowered at once in any case; after a noise or a
-// backchannel ("mm-hm") it continues.
+// The user's side of a spoken conversation: when the user is speaking, which words they say, and whether their speech
+// over the lead agent is an interruption. The model's speech is always stopped or lowered at once; after a noise or a
+// backchannel ("mm-hm"), it continues.
 //
 //   speaking ─ user starts ─▶ in doubt ─┬─ other words, long, repeated ──▶ real: broken off
 //                                       ├─ a backchannel, a noise ───────▶ false: continues
@@ -8,34 +8,37 @@
 //
 // Owns:     the interpretation of the transport's reports, the limits of an utterance, and each utterance's start on
 //           the session's clock (a transport counts from the first audio that it received).
-// Does not: track whether the user has the floor or may be interrupting (turn machine), or decide the answer or the
-//           addressee of the words (session).
+// Does not: track whether the user has the floor or may be interrupting (turn machine), or decide what the words answer
+//           and to whom they are addressed (session).
 //
 // Invariants
-//   LISTENING-2. The user has the floor while speaking, and until the words are known (for at most `settleTimeoutMs`).
-//       Late words of one utterance do not end another.
-//   LISTEN-1. The session ends an utterance that lasts longer than `maxUtteranceMs` (including earlier pieces that the
-//       transport split off), or whose microphone stops sending. The transport then transcribes the audio so far if it
-//       can; otherwise the words known so far count as the whole utterance. The floor is free afterwards. A client that
-//       returns within `AWAY_GAP_MS` continues its utterance. A voice that is too quiet to be measured counts as far
-//       away: its limit is `FAR_MS`.
-//   LISTEN-2. Audio that directly follows an overlong utterance (a television) is background, and so is speech reported
-//       without any audio: until there have been `QUIET_MS` of quiet, it neither takes the floor nor interrupts. Its
-//       words are handled like any others; the words of a distant voice are addressed to no agent.
-//   BARGE-IN-5. A spoken interruption cancels no subagent, unless the subagent requests it (`onBargeIn`).
-//   INTERRUPTIONS-1. The user's voice stops the model's speech at once, even in doubt (MODEL-VOICE-3). While the
-//       session receives the microphone's audio, speech in doubt is first lowered, and stops only when the voice lasts
-//       for `VOICE_MS`. A hum or cough is shorter and leaves no gap in the speech.
+//   LISTENING-2. The user has the floor while speaking and until the words are known (for at most `settleTimeoutMs`).
+//       Words of one utterance that arrive late do not end another utterance.
+//   LISTEN-1. The session ends an utterance that is longer than `maxUtteranceMs` (including earlier pieces that the
+//       transport split off) or whose microphone has stopped sending audio. The transport then transcribes the audio
+//       received so far, if it can; otherwise, the words known so far count as the whole utterance. After that, the
+//       floor is free. If a client returns within `AWAY_GAP_MS`, its utterance continues. A voice that is too quiet to
+//       be measured counts as distant, and its limit is `FAR_MS`.
+//   LISTEN-2. Audio that directly follows an overlong utterance (a television) counts as background, as does speech
+//       that is reported without any audio. Until it has been quiet for `QUIET_MS`, background neither takes the floor
+//       nor interrupts. Its words are handled like any other words; the words of a distant voice are not addressed to
+//       any agent.
+//   BARGE-IN-5. A spoken interruption does not cancel a subagent, unless the subagent asks for this (`onBargeIn`).
+//   INTERRUPTIONS-1. When the user speaks, the model's speech stops at once, even if it is in doubt whether this is an
+//       interruption (MODEL-VOICE-3). While the session receives audio from the microphone, the model's speech is first
+//       only lowered in such a case, and stops when the voice has lasted for `VOICE_MS`. A hum or a cough is shorter
+//       than that and leaves no gap in the speech.
 //   INTERRUPTIONS-2. A doubt ends exactly once: when the words are known, when the utterance exceeds `backchannelMs`,
-//       when the user starts again, or `falseInterruptionMs` after the user fell silent.
-//   INTERRUPTIONS-3. Words that may be an answer never count as a backchannel: while a question is open, only a hum
-//       does; over a question of the lead agent, nothing does. If the listening model is lost while the user speaks,
-//       the doubt counts as an interruption.
-//   INTERRUPTIONS-4. Words that arrive after the doubt has ended still interrupt, if they are an interruption.
-//   INTERRUPTIONS-6. A reply that was broken off by a sound without words, or by a distant voice before the user's
-//       first words, is said again: once, until the user speaks.
-//   INTERRUPTIONS-5. Speech continues over its own echo as soon as the audio proves to be one (ECHO-1), and stops again
-//       when the user speaks over it. An echo is addressed to no agent.
+//       when the user starts to speak again, or `falseInterruptionMs` after the user has stopped speaking.
+//   INTERRUPTIONS-3. Words that may be an answer never count as a backchannel. While a question is open, only a hum
+//       counts as one; while the lead agent is asking a question, nothing does. If the listening model is lost while
+//       the user is speaking, the doubt counts as an interruption.
+//   INTERRUPTIONS-4. Words that arrive after the doubt has ended still interrupt the speech if they are an
+//       interruption.
+//   INTERRUPTIONS-6. A reply that was interrupted by a sound without words, or by a distant voice before the user's
+//       first words, is said again, but only once until the user speaks.
+//   INTERRUPTIONS-5. Speech continues over its own echo as soon as the audio proves to be an echo (ECHO-1), and stops
+//       again when the user speaks over it. An echo is not addressed to any agent.
 
 import type { UnaddressedReason, UnansweredReason } from '../../actors/contracts/session-views.ts';
 import type { LeadSession } from '../../actors/session/lead/lead-agents.ts';
@@ -61,30 +64,32 @@ import type { Turn } from '../output/turn.ts';
 import { Overlap } from './overlap.ts';
 import type { VoiceTranscript } from '../output/voice-transcript.ts';
 
-/** The longest gap after which a new utterance counts as a piece of the previous one, split off by the transport. */
+/** The longest gap after which a new utterance counts as a piece that the transport split off from the previous one. */
 const CUT_MS = 100;
-/** A transport's longest delay in reporting the end of an utterance. */
+/** The longest delay with which a transport reports the end of an utterance. */
 export const END_LAG_MS = 600;
-/** How many of the newest played items an utterance with a late report may overlap. */
+/** How many of the most recently played items an utterance may overlap if it is reported late. */
 const MAX_PLAYED = 10;
-/** The maximum time that a voice below a quiet room's level holds the floor. */
+/** How long a voice that is below the level of a quiet room may hold the floor. */
 const FAR_MS = 5000;
-/** The time without audio after which an open microphone counts as off. */
+/** How long an open microphone may send no audio before it counts as off. */
 const MICROPHONE_GAP_MS = 2000;
-/** The same time after the client has left: a client that returns within it sends the audio recorded meanwhile. */
+/**
+ * The same time after the client has left: a client that returns within it sends the audio recorded in the meantime.
+ */
 const AWAY_GAP_MS = 5000;
 /**
  * From this fraction of the limit, audio after an utterance also counts as background (LISTEN-2): a transport with the
- * same limit counts from the first audio and ends an overlong utterance slightly earlier.
+ * same limit counts from the first audio and therefore ends an overlong utterance slightly earlier.
  */
 const WIRE_LIMIT = 0.95;
-/** A voice that lasts this long after the transport has noticed it stops the speech; "right, I see" is shorter. */
+/** A voice that continues for this long after the transport notices it stops the speech; "right, I see" is shorter. */
 const VOICE_MS = 600;
-/** The maximum age of a voice that the transport has just noticed. */
+/** How old a voice may be when the transport has just noticed it. */
 const VOICED_WITHIN_MS = 700;
 /** After a pause of this length, new audio does not belong to the earlier noise. */
 const QUIET_MS = 3000;
-/** The number of newest utterances without a transcript whose start is kept. */
+/** How many of the newest utterances without a transcript have their start remembered. */
 const MAX_BEGINNINGS = 50;
 
 interface Beginning {
@@ -97,11 +102,8 @@ type UtteranceEvent = Extract<TransportEvent, { type: `utterance.${string}` }>;
 export interface ListeningOptions {
   readonly capabilities: TransportCapabilities;
   readonly settleTimeoutMs: number;
-  /** The maximum length of an utterance, in milliseconds; the session ends a longer one. */
   readonly maxUtteranceMs: number;
-  /** How long the doubt lasts after the user has fallen silent, in milliseconds; 0: every utterance is an interruption. */
   readonly falseInterruptionMs: number;
-  /** The length above which an utterance is an interruption, in milliseconds. */
   readonly backchannelMs: number;
 }
 
@@ -113,20 +115,20 @@ export class Listening {
   readonly #turn: Turn;
   readonly #chart: TurnChart;
   readonly #options: ListeningOptions;
-  /** The current utterance as the transport reports it, with its start on the session's clock. */
+  /** The current utterance as reported by the transport, with its start on the session's clock. */
   #underWay: { readonly id: string; readonly since: number } | null = null;
-  /** The previous utterance's start, and when its end was reported. */
+  /** When the previous utterance started, and when its end was reported. */
   #before: { readonly since: number; readonly endedAt: number } | null = null;
   readonly #limit: Watchdog;
-  /** The utterances whose final words are known, because a transport may report them twice. */
+  /** The utterances whose final words are known; they are remembered because a transport may report them twice. */
   readonly #known = new RecentIds();
-  /** The utterances without the floor: the session ended them, or they never had it. */
+  /** The utterances that do not have the floor, because the session ended them or they never had it. */
   readonly #floorless = new RecentIds();
   /** LISTEN-2: the utterances of a distant voice. */
   readonly #background = new RecentIds();
-  /** Each utterance's start on the session's clock, and the speaker at that time. */
+  /** The start of each utterance on the session's clock, and who was speaking at that time. */
   readonly #beginnings = new Map<string, Beginning>();
-  /** The duration of user audio sent to the transport on this connection. */
+  /** How much user audio has been sent to the transport on this connection. */
   #sentMs = 0;
   /** When the microphone last sent audio; null before the first audio. */
   #soundAt: number | null = null;
@@ -153,12 +155,12 @@ export class Listening {
     this.#limit = new Watchdog(core.host.environment, () => this.#checkLimits());
   }
 
-  /** Whether the user speaks, or the words and addressee of the last utterance are still unknown. */
+  /** Whether the user is speaking, or the words and addressee of the last utterance are still unknown. */
   get hasFloor(): boolean {
     return userHasFloor(this.#chart.snapshot);
   }
 
-  /** The duration of the newest audio that may contain unknown words of the user, in milliseconds. */
+  /** How much of the newest audio may contain words of the user that are still unknown, in milliseconds. */
   get unknownMs(): number {
     const { unknown, newest } = this.#chart.context;
     const isSpeaking = this.#chart.snapshot.matches({ user: 'speaking' });
@@ -167,7 +169,7 @@ export class Listening {
     return begun.length === 0 ? 0 : this.#now - Math.min(...begun) + ONSET_MS;
   }
 
-  /** Records microphone audio. `isSent`: the audio was sent to the transport; otherwise it was kept. */
+  /** Records microphone audio. `isSent`: the audio was sent to the transport; otherwise, it was buffered. */
   sound(frame: AudioFrame, isSent: boolean): void {
     const isFirst = this.#soundAt === null || this.#isAway;
     this.#soundAt = this.#now;
@@ -203,14 +205,14 @@ export class Listening {
     }
   }
 
-  /** Records that an utterance's words are known; the floor is then free, unless the user speaks again. */
+  /** Records that the words of an utterance are known; the floor is then free unless the user is speaking again. */
   understood(utteranceId: string): void {
     this.#transcript.finished(utteranceId);
     this.#chart.send({ type: 'user.understood', utteranceId });
     if (!this.hasFloor) this.#core.receive('session', { type: 'utterance.settled' });
   }
 
-  /** Tells the client that the user's words have no answer, or none yet. */
+  /** Informs the client that the user's words have no answer, or none yet. */
   unanswered(utteranceId: string | null, reason: UnansweredReason): void {
     this.#core.projection.emit({ type: 'utterance.unanswered', utteranceId, reason });
   }
@@ -231,7 +233,7 @@ export class Listening {
     this.watchLimits();
   }
 
-  /** Handles audio of a client that has returned: its unfinished utterance takes the floor again. */
+  /** Handles audio from a client that has returned: its unfinished utterance takes the floor again. */
   #clientReturned(): void {
     this.#isAway = false;
     const { id } = this.#underWay ?? {};
@@ -240,7 +242,7 @@ export class Listening {
     this.#core.receive('session', { type: 'utterance.started' });
   }
 
-  /** Handles a new connection: the session stops waiting for the previous connection's utterances. */
+  /** Handles a new connection: the session stops waiting for utterances on the previous connection. */
   reset(): void {
     this.#known.clear();
     this.#floorless.clear();
@@ -257,14 +259,14 @@ export class Listening {
 
   #started(id: string, audioStartMs: number): void {
     const isNoise = this.#isNoisy;
-    // Audio is sent as it is recorded, so the duration sent since the start is the utterance's age.
+    // Audio is sent as it is recorded, so the duration that has been sent since the start is the age of the utterance.
     const startedAt = this.#now - Math.max(0, this.#sentMs - audioStartMs);
     this.#beginnings.set(id, { at: startedAt, by: this.#core.userInput.speaker });
     forgetOldest(this.#beginnings, MAX_BEGINNINGS);
     const before = isNoise ? null : this.#before;
     const isCut = before !== null && this.#now - before.endedAt <= CUT_MS;
     this.#underWay = { id, since: isCut ? before.since : this.#now };
-    // A new utterance means that no more words of the earlier one will follow.
+    // When a new utterance starts, no more words of the earlier one will follow.
     this.#transcript.reset();
     if (isNoise) {
       this.#floorless.add(id);
@@ -279,7 +281,7 @@ export class Listening {
   #ended(utteranceId: string): void {
     this.#core.receive('session', { type: 'utterance.ended' });
     this.#chart.send({ type: 'user.ended', utteranceId });
-    // The event ended an earlier utterance, and this utterance's limits still apply.
+    // The event ended an earlier utterance, so the limits of the current one still apply.
     if (this.#underWay) this.watchLimits();
   }
 
@@ -339,12 +341,12 @@ export class Listening {
   /** LISTEN-2 */
   get #isNoisy(): boolean {
     if (this.#noiseAt === null) return false;
-    // Background that is still in progress counts as heard now.
+    // Background that is still in progress counts as having been heard just now.
     if (this.#underWay === null && this.#now - this.#noiseAt >= QUIET_MS) this.#noiseAt = null;
     return this.#noiseAt !== null;
   }
 
-  /** Sets the timer for the current utterance's limits (LISTEN-1). */
+  /** Sets the timer for the limits of the current utterance (LISTEN-1). */
   watchLimits(): void {
     if (!this.#underWay) return;
     const { since } = this.#underWay;
@@ -362,13 +364,13 @@ export class Listening {
     const isTooLong =
       lengthMs >= this.#options.maxUtteranceMs || (this.#isFar(since) && lengthMs >= FAR_MS);
     const isOff = this.#now - Math.max(soundAt, since) >= this.#gapMs;
-    // Speech that the transport reports without microphone audio counts as background.
+    // Speech that the transport reports although there is no microphone audio counts as background.
     if (isTooLong || (isOff && soundAt < since)) this.#noiseAt = this.#now;
     if (isTooLong || isOff) this.#end();
     else this.watchLimits();
   }
 
-  /** Returns whether the microphone has since sent audio without a measurable voice. */
+  /** Returns whether the microphone has since sent audio that contains no measurable voice. */
   #isFar(since: number): boolean {
     return this.#soundAt !== null && this.#bargeIn.quietMs >= this.#now - since;
   }
@@ -394,7 +396,7 @@ export class Listening {
       return;
     }
     const text = this.#transcript.unfinishedOf(id);
-    // Words that arrive later are handled then.
+    // Words that arrive later are handled when they arrive.
     if (text === '') {
       this.unanswered(id, 'words_late');
       this.understood(id);
@@ -407,7 +409,7 @@ export class Listening {
   }
 }
 
-/** The effect of an utterance on current speech. */
+/** How an utterance affects the current speech. */
 export type BargeIn = ReturnType<typeof bargeInOf>;
 
 export function bargeInOf(
@@ -423,9 +425,9 @@ export function bargeInOf(
   let soundAt = Number.NEGATIVE_INFINITY;
   /** The newest utterance that overlaps speech. */
   let overlapping: Overlap | null = null;
-  /** The utterance that interrupted a reply; '' after the reply was said again, until the user speaks. */
+  /** The utterance that interrupted a reply; '' once the reply has been said again, until the user speaks. */
   let cutBy: string | null = null;
-  /** When each of the newest items last played. */
+  /** When each of the newest items was last played. */
   const playedAt = new Map<string, number>();
   const echoes = (): boolean => speech.echo.echoes(nowMs());
   const nowMs = (): number => core.host.environment.clock.now();
@@ -437,12 +439,12 @@ export function bargeInOf(
     return overlap.isEcho(text, saidDuring(overlap), echoes());
   }
 
-  /** Returns the words that the utterance may echo, including items that were cut off since. */
+  /** Returns the words that the utterance may be an echo of, including items that have been cut off since. */
   function saidDuring({ items, wordsWhenCut }: Overlap): string {
     return wordsWhenCut ?? transcript.wordsOf(items);
   }
 
-  /** Returns whether the text, complete or so far, is a backchannel and not an answer (INTERRUPTIONS-3). */
+  /** Returns whether the text, complete or so far, is a backchannel rather than an answer (INTERRUPTIONS-3). */
   function read(text: string): 'whole' | 'beginning' | 'none' {
     const { language } = core.agents.current;
     // While a question is open, any word may be the answer.
@@ -452,7 +454,7 @@ export function bargeInOf(
   }
 
   return {
-    /** The duration of audio since the last measurable voice, in milliseconds; infinite before the first voice. */
+    /** How long ago the last measurable voice ended, in milliseconds of audio; infinite before the first voice. */
     get quietMs(): number {
       return voice.quietMs;
     },
@@ -464,13 +466,13 @@ export function bargeInOf(
       chart.send({ type: 'user.spoke' });
       responses.held.expectWanted();
       if (!responses.isSpeaking) {
-        // The start is reported late: the utterance overlaps items that have ended since.
+        // The start is reported late, so the utterance overlaps items that have ended since.
         const items = [...playedAt].flatMap(([id, at]) => (at >= startedAt ? [id] : []));
         if (items.length > 0) overlapping = new Overlap(utteranceId, speech.echo, items);
         return;
       }
       const { doubted } = chart.context;
-      // An echo comes in several pieces too: a second piece is not another attempt to interrupt.
+      // An echo can also come in several pieces, so a second piece is not another attempt to interrupt.
       if (doubted !== null && overlapping?.soundsLikeEcho(speech.playing, nowMs()))
         chart.send({ type: 'user.sounded', utteranceId: doubted, reading: 'echo' });
       overlapping = new Overlap(utteranceId, speech.echo);
@@ -478,13 +480,13 @@ export function bargeInOf(
       chart.send({ type: 'user.overlaps', utteranceId, canPause });
     },
     /**
-     * Handles an utterance's words: all of them (`final`) or the first ones; empty if there are none. Returns why the
-     * words need no answer; otherwise null.
+     * Handles the words of an utterance: all of them (`final`) or only the first ones; empty if there are none. Returns
+     * why the words need no answer; null if they need one.
      */
     read(utteranceId: string, text: string, final: boolean): 'backchannel' | 'echo' | null {
       const isEmpty = text.trim() === '';
       const isEcho = !isEmpty && isEchoNow(utteranceId, text);
-      // After the final words, the audio is no longer compared.
+      // Once the final words are known, the audio is no longer compared.
       if (final && overlapping?.utteranceId === utteranceId) overlapping = null;
       if (final && !isEmpty && !isEcho) cutBy = null;
       if (isEcho && !final) return null;
@@ -509,13 +511,14 @@ export function bargeInOf(
     /** Lowers or pauses the speech until the user's words are known. */
     makeWay(): void {
       voice.voicedMs = 0;
-      // Without the microphone's audio, or if the voice is too quiet, the duration of the voice cannot be measured.
+      // Without audio from the microphone, or if the voice is too quiet, it is impossible to measure how long the voice
+      // lasts.
       const hears = nowMs() - soundAt < MICROPHONE_GAP_MS;
       const isVoice =
         voice.quietMs < VOICED_WITHIN_MS || overlapping?.soundsLikeEcho(speech.playing, nowMs());
       if (!hears || !isVoice || !speech.lower()) speech.pause();
     },
-    /** Handles microphone audio: a lasting voice stops the speech, unless it is an echo of the speech. */
+    /** Handles microphone audio: a voice that continues stops the speech, unless it is an echo of the speech. */
     sound(frame: AudioFrame): void {
       const now = (soundAt = nowMs());
       const voicedMs = voice.take(frame);
@@ -535,7 +538,7 @@ export function bargeInOf(
       else if (isDoubted && overlap?.isOther)
         chart.send({ type: 'user.sounded', utteranceId, reading: 'voice' });
     },
-    /** Returns whether a distant utterance interrupted, or may interrupt, speech before the user's first words. */
+    /** Returns whether a distant utterance has interrupted or may interrupt speech before the user's first words. */
     mayBeUnaddressed(utteranceId: string): boolean {
       const isOver = [cutBy, chart.context.doubted].includes(utteranceId);
       const { items } = core.records.conversation;
@@ -547,14 +550,14 @@ export function bargeInOf(
       cutBy = '';
       return true;
     },
-    /** Returns an utterance's final words without the echoed words at its start (ECHO-2). */
+    /** Returns the final words of an utterance without the echoed words at its start (ECHO-2). */
     ownWords(utteranceId: string, text: string): string {
       const overlap = overlapping;
       if (overlap?.utteranceId !== utteranceId || isEchoNow(utteranceId, text)) return text;
       // If all words are echoed, they are kept, because they may be an answer that repeats words of a question.
       return overlap.ownWords(text, saidDuring(overlap), echoes()) || text;
     },
-    /** Stops the speech permanently: the utterance is an interruption. */
+    /** Stops the speech for good, because the utterance is an interruption. */
     breakOff(): void {
       if (!responses.isSpeaking) return;
       for (const subagent of core.tree.live)

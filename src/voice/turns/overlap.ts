@@ -1,13 +1,14 @@
-// Tells whether an utterance that started over the lead agent's speech is the user's voice or the loudspeaker's echo.
+// Determines whether an utterance that started over the lead agent's speech is the user's voice or an echo from the
+// loudspeaker.
 //
-//   ECHO-1. An utterance is an echo if its audio rises and falls with the played audio, and its words are those of the
-//       speech. The audio alone suffices for a long utterance, and in a room with a recent echo, where a recogniser may
-//       have misheard the words. The words alone suffice in a room with a recent echo if all of them occur in the
-//       speech: delayed audio matches nothing, and the start of the utterance may be reported after the speech. An
-//       utterance is not an echo if the voice continues after the speech, or if someone speaks over the echo and some
-//       words are not from the speech.
-//   ECHO-2. If the user answers without a pause, the echo and the answer form one utterance: the echoed words at its
-//       start are not the user's.
+//   ECHO-1. An utterance is an echo if its audio rises and falls with the played audio and its words occur in the
+//       speech. The audio alone is enough for a long utterance, and in a room with a recent echo, where a recogniser
+//       may have misheard the words. The words alone are enough in a room with a recent echo if all of them occur in
+//       the speech, because delayed audio does not match anything, and the start of the utterance may be reported after
+//       the speech has ended. An utterance is not an echo if the voice continues after the speech has ended, or if a
+//       person speaks over the echo and some of the words are not from the speech.
+//   ECHO-2. If the user answers without a pause, the echo and the answer form one utterance, and the echoed words at
+//       its start are not the user's.
 //
 // Owns:     the comparisons of the utterance's audio, and the items that were playing.
 // Does not: stop or continue speech, or measure audio (`EchoMeter` does).
@@ -19,18 +20,18 @@ import { ECHO_LIKENESS, type EchoMeter } from '../audio/echo-meter.ts';
 const COMPARED_EVERY_MS = 160;
 const ECHO_SHARE = 0.6;
 const ECHO_WORDS = 0.6;
-/** The share and number of matching comparisons that prove an echo regardless of its words. */
+/** The share and the number of matching comparisons that prove an echo regardless of the words. */
 const SURE = { share: 0.9, compared: 8 };
-/** The number of consecutive comparisons that show an echo, or a voice that is `LOUDER_DB` louder than the echo. */
+/** The number of consecutive comparisons that must show an echo, or a voice `LOUDER_DB` louder than the echo. */
 const RUN = 3;
-/** The minimum number of comparisons: a single one may match by coincidence. */
+/** The minimum number of comparisons, because a single one may match by coincidence. */
 const LEAST_COMPARED = 2;
 const LOUDER_DB = 5;
-/** A room's longest reverberation, in milliseconds. */
+/** The longest reverberation of a room, in milliseconds. */
 const TAIL_MS = 400;
-/** The minimum excess of echoed words over other words at the start of an utterance. */
+/** By how much the echoed words at the start of an utterance must outnumber the other words. */
 const LEAST_ECHOED = 3;
-/** Two words with at least this similarity count as the same, because a recogniser may spell an echoed word differently. */
+/** Words that are at least this similar count as the same, because a recogniser may misspell an echoed word. */
 const SAME_WORD = 0.6;
 const MAX_WORDS = 200;
 const MAX_COMPARED_CHARS = 1_500;
@@ -38,24 +39,24 @@ const LONGEST_WORD = 64;
 
 export class Overlap {
   readonly utteranceId: string;
-  /** The words of its items when they were cut off; null if they were not. */
+  /** The words of the items when they were cut off; null if they were not cut off. */
   wordsWhenCut: string | null = null;
   readonly #meter: EchoMeter;
   /** The items that have played since the utterance started. */
   readonly items = new Set<string>();
   #compared = 0;
   #alike = 0;
-  /** The number of latest consecutive comparisons that showed an echo (`#alikeRun`) or another voice (`#otherRun`). */
+  /** How many of the latest consecutive comparisons showed an echo (`#alikeRun`) or another voice (`#otherRun`). */
   #alikeRun = 0;
   #otherRun = 0;
-  /** Whether the utterance has ever sounded like an echo, and like another voice. */
+  /** Whether the utterance has ever sounded like an echo, and whether it has ever sounded like another voice. */
   #hasEchoed = false;
   #hasOther = false;
   /** The echo's level relative to the played audio, in dB. */
   #echoDb = 0;
-  /** The duration of audio since the last comparison, in milliseconds. */
+  /** How much audio has arrived since the last comparison, in milliseconds. */
   #sinceMs = Number.POSITIVE_INFINITY;
-  /** The duration of voice after the speech, in milliseconds. */
+  /** How much voice there has been after the speech, in milliseconds. */
   #afterMs = 0;
 
   /** @param items The items that were playing when the utterance started, if they have ended since. */
@@ -65,24 +66,24 @@ export class Overlap {
     for (const itemId of items) this.items.add(itemId);
   }
 
-  /** Whether the audio is an echo now. */
+  /** Whether the audio is an echo at this moment. */
   get isEchoing(): boolean {
     return this.#alikeRun >= RUN;
   }
 
-  /** Whether the audio was an echo at first and is now another voice. */
+  /** Whether the audio was an echo at first and is now a different voice. */
   get isOther(): boolean {
     return this.#otherRun >= RUN;
   }
 
-  /** Records microphone audio. `playing`: the items that are playing. `voicedMs`: the duration of voice in it. */
+  /** Records microphone audio. `playing`: the items that are playing. `voicedMs`: how much of the audio is voice. */
   heard(playing: readonly string[], soundMs: number, voicedMs: number, now: number): void {
     if (playing.length === 0) this.#afterMs += voicedMs;
     this.#sinceMs += soundMs;
     if (this.#sinceMs >= COMPARED_EVERY_MS) this.soundsLikeEcho(playing, now);
   }
 
-  /** Compares the newest audio with the played audio. Returns whether they match. */
+  /** Compares the newest audio with the played audio. Returns whether the two match. */
   soundsLikeEcho(playing: readonly string[], now: number): boolean {
     for (const itemId of playing) this.items.add(itemId);
     const comparison = this.#meter.compare(now);
@@ -101,7 +102,7 @@ export class Overlap {
     return isAlike;
   }
 
-  /** ECHO-1. `said`: the words of its items. `echoes`: whether the room had a recent echo. */
+  /** ECHO-1. `said`: the words of the items that were playing. `echoes`: whether the room has recently had an echo. */
   isEcho(text: string, said: string, echoes: boolean): boolean {
     if (this.#afterMs >= TAIL_MS) return false;
     const own = this.ownWords(text, said, echoes);
@@ -109,15 +110,15 @@ export class Overlap {
     const share = this.#compared === 0 ? 0 : this.#alike / this.#compared;
     if (share >= SURE.share && this.#compared >= SURE.compared) return true;
     if (share < ECHO_SHARE) return echoes && !this.#hasOther && own === '';
-    // The recogniser gets few words of an echo fragment right.
+    // The recogniser gets only a few words of an echo fragment right.
     if (echoes && !this.#hasOther && this.#compared >= LEAST_COMPARED) return true;
     const words = plainWords(text).slice(0, MAX_COMPARED_CHARS);
     return closestPart(words, plainWords(said).slice(-MAX_COMPARED_CHARS)) >= ECHO_WORDS;
   }
 
   /**
-   * Returns the words after the echoed ones at the start (ECHO-2); empty if none remain. `said`: the items' words.
-   * `echoes`: whether the room had a recent echo.
+   * Returns the words after the echoed words at the start (ECHO-2); empty if none remain. `said`: the items' words.
+   * `echoes`: whether the room has recently had an echo.
    */
   ownWords(text: string, said: string, echoes: boolean): string {
     const isAnswered = this.#hasEchoed && (this.#hasOther || this.#afterMs > 0);
@@ -127,7 +128,7 @@ export class Overlap {
   }
 }
 
-/** Returns how many of the first words belong to the speech, according to the alignment with the most words in common. */
+/** Returns how many words at the start belong to the speech, in the alignment with the most words in common. */
 function echoedAtFirst(words: readonly string[], said: readonly string[]): number {
   const speech = said.slice(-MAX_WORDS);
   let best = { count: 0, score: LEAST_ECHOED - 1 };
@@ -151,7 +152,7 @@ function echoedAtFirst(words: readonly string[], said: readonly string[]): numbe
   return best.count;
 }
 
-/** Returns 1 for the same word, -1 for a different one, and 0 if either is a number, in digits or words. */
+/** Returns 1 for the same word, -1 for a different word, and 0 if either is a number, in digits or in words. */
 function likenessOf(word: string, other: string): number {
   if (word === other) return 1;
   const longer = Math.max(word.length, other.length, 1);

@@ -1,8 +1,8 @@
-// Hosts a voice session's silence machine, separately from the turn. The machine asks an open question again, or
+// Hosts the silence machine of a voice session, separately from the turn. The machine asks an open question again, or
 // reports that the user is away.
 //
 // Owns:     the machine.
-// Does not: know who speaks (turns), or limit how often a question is asked again (question machine).
+// Does not: know who is speaking (turns), or limit how often a question is asked again (question machine).
 
 import type { LeadSession } from '../../actors/session/lead/lead-agents.ts';
 import type { Shown } from '../../actors/runtime/hosting.ts';
@@ -51,7 +51,6 @@ export function silenceChart(core: LeadSession, { nudgeAfterMs, awayAfterMs }: S
     get shown(): Shown {
       return machine.shown;
     },
-    /** Passes a changed state to the machine. */
     changed(to: SilenceState): void {
       if (to === state) return;
       state = to;

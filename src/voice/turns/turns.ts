@@ -1,36 +1,39 @@
-// Runs a voice session's turn: each utterance is answered once, each tool result is reported, and two responses are never
-// spoken at the same time.
+// Runs the turn of a voice session: each utterance is answered once, each tool result is reported, and two responses
+// are never spoken at the same time.
 //
-// The turn machine holds the turn's state and decides; this file reports facts to it and executes its effects. Other state
-// is held elsewhere:
+// The turn machine holds the state of the turn and makes the decisions; this file reports facts to it and executes its
+// effects. Other state is held elsewhere:
 //
 //   audio is playing, paused, or cut off                    speech
 //   output that may reply to words for a subagent             held-speech
 //   the open question and its asker                         session (questions)
 //   the filler, the thinking sound                          waiting
 //
-// Owns:     the meaning of transport and session facts for the turn, and deciding which replies of a model that hears every
-//           word are unwanted.
-// Does not: choose the next response (turn machine), decide when an offer may be said (outbox) or to whom an utterance is
-//           addressed (session), run tools, or manage connections (connection manager).
+// Owns:     what facts from the transport and the session mean for the turn, and the decision which replies of a model
+//           that hears every word are unwanted.
+// Does not: choose the next response (turn machine), decide when an offer may be spoken (outbox) or to whom an
+//           utterance is addressed (session), run tools, or manage connections (connection manager).
 //
 // Invariants
-//   TURNS-1. At most one response is in progress (TURN-1). The next response answers requests that arrive in the meantime.
+//   TURNS-1. At most one response is in progress (TURN-1). Requests that arrive in the meantime are answered by the
+//       next response.
 //   TURNS-2. The model receives no request while the user has the floor (TURN-2).
-//   TURNS-7. Each utterance is answered once, by its addressee: the lead agent or a subagent. This also applies to models
-//       that respond by themselves.
-//   TURNS-9. If a tool of the lead agent works for longer than `HOLDS_FLOOR_MS`, due deliveries are spoken before the
-//       tool's result. This requires a transport that can respond while a call is open, and a model that does not speak
-//       about results by itself. The lead agent's turn continues.
-//   REPLIES-1. A model that speaks only when asked receives a request for each reply. A model that responds by itself
-//       receives one only if it stays silent for `replyTimeoutMs`, and another if that request fails (TURN-4).
-//   REPLIES-2. Speech that was in progress when a result arrived does not answer the result, unless it belongs to the
-//       response that made the call.
-//   REPLIES-3. Model speech since the user started to speak answers the user's words: words that become known later need no
-//       reply.
-//   ADDRESSEE-1. While a question has the floor and the user's words are unknown, each unprompted response is undecided.
-//   ADDRESSEE-2. Words addressed to a subagent silence at most one reply of the model, or two if the model may reply twice
-//        because its requested response failed meanwhile.
+//   TURNS-7. Each utterance is answered once, by its addressee: the lead agent or a subagent. This also applies to
+//       models that respond on their own.
+//   TURNS-9. If a tool of the lead agent works for longer than `HOLDS_FLOOR_MS`, deliveries that are due are spoken
+//       before the tool's result. This requires a transport that can respond while a call is open, and a model that
+//       does not speak about results on its own. The lead agent's turn continues.
+//   REPLIES-1. A model that speaks only when asked receives a request for each reply. A model that responds on its own
+//       receives a request only if it stays silent for `replyTimeoutMs`, and another one if that request fails
+//       (TURN-4).
+//   REPLIES-2. Speech that was in progress when a result arrived does not count as an answer to the result, unless it
+//       belongs to the response that made the call.
+//   REPLIES-3. Anything the model has said since the user started to speak counts as an answer to the user's words, so
+//       words that become known later need no reply.
+//   ADDRESSEE-1. While a question has the floor and the user's words are unknown, every unprompted response is
+//       undecided.
+//   ADDRESSEE-2. Words that are addressed to a subagent silence at most one reply of the model, or two if the model may
+//        reply twice because its requested response has failed in the meantime.
 
 import type { Utterance } from '../../actors/contracts/records.ts';
 import { answerable } from '../../actors/session/questions/user-words.ts';
@@ -79,17 +82,14 @@ import {
 
 export interface TurnsOptions
   extends ResponsesOptions, ListeningOptions, WaitingOptions, SilenceInput {
-  /** The time allowed for the client's playout report after a stop, in milliseconds. */
   readonly clearReportMs: number;
-  /** The fraction of an item's audio that must be played for it to count as heard. */
   readonly heardFraction: number;
-  /** The silence after which a model that responds by itself is asked to speak, in milliseconds. */
   readonly replyTimeoutMs: number;
   /** Interprets a delegation, for transports that delegate. */
   readonly workOut?: WorkOut;
 }
 
-/** An offer that the model is asked to say. */
+/** An offer that the model has been asked to speak. */
 interface Offered {
   readonly attempt: Attempt;
   readonly noteId: string;
@@ -111,7 +111,7 @@ export class Turns implements Turn {
   readonly #waiting: Waiting;
   /** The newest offer. */
   #offered: Offered | null = null;
-  /** ADDRESSEE-2: whether a requested response failed since the user spoke, so that the model may reply twice. */
+  /** ADDRESSEE-2: whether a requested response has failed since the user spoke, so that the model may reply twice. */
   #mayAnswerBoth = false;
 
   constructor(core: LeadSession, options: TurnsOptions, connections: ConnectionManager) {
@@ -149,7 +149,7 @@ export class Turns implements Turn {
         holdsFloorMs: HOLDS_FLOOR_MS,
         settleTimeoutMs,
         replyTimeoutMs,
-        // A model that responds by itself may have good reasons to stay silent at first.
+        // A model that responds on its own may have good reasons to stay silent at first.
         maxAsked: capabilities.responds === 'by_itself' ? 3 : 2,
         doubtMs: backchannelMs + END_LAG_MS,
         falseInterruptionMs,
@@ -188,7 +188,7 @@ export class Turns implements Turn {
     const { owner, questions } = this.#core.unit;
     if (owner === null) return false;
     if (this.userHasFloor) return true;
-    // If the start of speech is inferred, the model may start before the transport reports the utterance.
+    // If the transport infers when speech starts, the model may start before the utterance is reported.
     if (this.#options.capabilities.utterances === 'reported') return false;
     const asked = questions.stateOf(owner)?.context as { playingSince: number | null } | undefined;
     const isBeingAsked = asked !== undefined && asked.playingSince !== null;
@@ -207,14 +207,14 @@ export class Turns implements Turn {
     return !this.#connections.isAvailable;
   }
 
-  /** Whether neither side speaks or is about to speak; earlier speech may still be playing. */
+  /** Whether neither side is speaking or about to speak; earlier speech may still be playing. */
   get isIdle(): boolean {
     const { snapshot } = this.chart;
     const isSilent = !userHasFloor(snapshot) && !modelIsBusy(snapshot) && !this.isToolAwaited;
     return this.#isFree && isSilent && !replyIsWanted(snapshot);
   }
 
-  /** The duration of the newest user audio whose words are not recognised or answered, in milliseconds. */
+  /** How much of the newest user audio contains words that have not been recognised or answered, in milliseconds. */
   get unheardMs(): number {
     const isAnswered = this.chart.context.hasAnswered && !this.responses.isBusy;
     return isAnswered ? 0 : this.listening.unknownMs;
@@ -226,7 +226,7 @@ export class Turns implements Turn {
     this.update();
   }
 
-  /** Reconsiders the waiting sounds and the silence after a change. */
+  /** Updates the waiting sounds and the silence machine after a change. */
   update(): void {
     this.#waiting.update();
     this.silence.changed(this.#silenceNow);
@@ -246,7 +246,6 @@ export class Turns implements Turn {
     return this.isToolAwaited ? 'waiting' : 'still';
   }
 
-  /** Handles a model audio frame. */
   handleFrame(frame: AudioFrame): void {
     if (!this.#waiting.aside.handleFrame(frame)) this.responses.handleFrame(frame);
   }
@@ -305,7 +304,7 @@ export class Turns implements Turn {
     }
   }
 
-  /** Tells the transport which question the user's next words may answer. */
+  /** Informs the transport which question the user's next words may answer. */
   #expectAnswer(): void {
     const { unit, records } = this.#core;
     const question = unit.owner === null ? undefined : records.questions.get(unit.owner);
@@ -318,7 +317,7 @@ export class Turns implements Turn {
     const { notes } = this.#core;
     const noteId = this.#noteIdOf(deliveryId, prompt);
     if (callId !== null) this.#sendResult(callId, notes.text(prompt, noteId), true, noteId);
-    // A repeated offer's note is already in the model's conversation, so it is sent only once.
+    // If an offer is repeated, its note is already in the model's conversation, so the note is sent only once.
     else this.memory.noteOnce(noteId, prompt);
     this.#offered = { attempt, noteId };
     const { generation } = offer;
@@ -326,7 +325,7 @@ export class Turns implements Turn {
     this.update();
   }
 
-  /** Handles an offer that came too late: the user has started to speak meanwhile, or the client has left. */
+  /** Handles an offer that came too late, because the user has started to speak or the client has left. */
   #refuse(): void {
     if (this.#offered) this.speech.notHeard('delivery.interrupted', this.#offered.attempt);
   }
@@ -352,7 +351,7 @@ export class Turns implements Turn {
   #cancelCall(callId: string): void {
     const { unit, records } = this.#core;
     const isKept = unit.calls.of(callId)?.context.wordsMs === 0 && unit.runOf(callId) === 'awaited';
-    // The wire takes no answer to a call that the model has withdrawn.
+    // The wire does not accept an answer to a call that the model has withdrawn.
     if (isKept) this.memory.note(keptCallNote(records.calls.get(callId)?.name ?? ''));
     this.chart.send({ type: 'call.dropped', callId });
     this.#core.receive(`call:${callId}`, {
@@ -362,23 +361,23 @@ export class Turns implements Turn {
     });
   }
 
-  /** Returns the id of a delivery's note; a reworded delivery gets a new note. */
+  /** Returns the id of a delivery's note; a delivery that has been reworded gets a new note. */
   #noteIdOf(deliveryId: string, prompt: Prompt): string {
     const id = `${deliveryId}.note`;
     const told = this.#core.records.conversation.get(id);
     if (typeof prompt === 'string' || told?.role !== 'system') return id;
-    // The calls that an approval reads back differ only in their quotation.
+    // The calls that an approval reads back differ only in what is quoted.
     const words = JSON.stringify([prompt.says ?? '', prompt.quotes]);
     const isFirst = words === JSON.stringify([told.text, told.note?.quotes]);
     return isFirst ? id : `${id}.${shortNameOf(words)}`;
   }
 
-  /** Interrupts for an urgent delivery. */
+  /** Interrupts the model's speech for an urgent delivery. */
   interrupt(): void {
     if (this.responses.isReply) this.chart.send({ type: 'reply.cutOff' });
     this.#waiting.silence();
     this.responses.silence();
-    // While only a tool works, the delivery can be spoken at once.
+    // While only a tool is working, the delivery can be spoken at once.
     this.chart.send({ type: 'urgent.waits' });
   }
 
@@ -401,7 +400,7 @@ export class Turns implements Turn {
     this.next();
   }
 
-  /** Makes the model speak, even if no user words are unanswered. */
+  /** Makes the model speak, even if none of the user's words are unanswered. */
   askToSpeak(): void {
     this.chart.send({ type: 'reply.wanted' });
     this.next();
@@ -433,7 +432,7 @@ export class Turns implements Turn {
     }
     this.memory.note(overheardNote(text, subagentName, typeof were === 'object' && were !== null));
     if (were !== null && (typeof were === 'object' || !typed)) this.#waiting.understood(were);
-    // If the dropped output also contained a reply to other user words, that reply is requested again.
+    // If the dropped output also contained a reply to other words of the user, that reply is requested again.
     if (wasHeld && replyIsExpected(this.chart.snapshot)) this.chart.send({ type: 'reply.wanted' });
     this.#understood(id);
     this.#expectNoAnswer(typed, wasHeld);
@@ -445,7 +444,7 @@ export class Turns implements Turn {
     const isAnswered = wasHeld && !this.#mayAnswerBoth;
     this.#mayAnswerBoth = false;
     const mayAnswer = capabilities.responds === 'by_itself' && !typed && !isAnswered;
-    // A reply to words that are not settled yet is held anyway, and need not be silenced.
+    // A reply to words that are not settled yet is held anyway and does not need to be silenced.
     if (mayAnswer && !this.userHasFloor)
       this.responses.held.expectUnwanted(replyTimeoutMs, this.responses.isBusy);
   }
@@ -456,11 +455,11 @@ export class Turns implements Turn {
 
   called({ callId, name, arguments: json, responseId = '' }: MadeCall): void {
     const { records, host } = this.#core;
-    // A call with a known id is a repetition: its answer exists or will follow.
+    // A call whose id is known is a repetition: it has been answered or will be.
     if (records.calls.has(callId) || records.conversation.get(callId)) return;
     this.chart.send({ type: 'call.made', callId, responseId, of: 'reply' });
     const readTo = this.responses.repliesTo(responseId);
-    // An unprompted response has read everything.
+    // An unprompted response has read the whole conversation.
     const repliesTo = readTo === undefined ? records.conversation.items.at(-1)?.id : readTo;
     intoConversation(this.#core, {
       type: 'tool.called',
@@ -481,7 +480,7 @@ export class Turns implements Turn {
     this.#modelSpoke(responseId);
   }
 
-  /** Sends a fact to the machine only if it is new, because this runs for each frame. */
+  /** Sends a fact to the machine only if the fact is new, because this runs for each frame. */
   #modelSpoke(responseId: string | null): void {
     const { hasAnswered, before } = this.chart.context;
     if (responseId !== null && before.includes(responseId)) return;
@@ -495,7 +494,7 @@ export class Turns implements Turn {
       if (!calledOff && status !== 'completed') this.chart.send({ type: 'reply.failed' });
       return;
     }
-    // Whether or not the offer succeeded, a reply that was interrupted for it is now given.
+    // Whether or not the offer succeeded, a reply that was interrupted for it is now due.
     this.chart.send({ type: 'urgent.over' });
   }
 
@@ -510,13 +509,12 @@ export class Turns implements Turn {
     this.update();
   }
 
-  /** Makes the next request if nothing prevents it. */
   next(): void {
     this.update();
     this.chart.send({ type: 'choose' });
   }
 
-  /** Handles the loss of the client: neither side speaks, and the speech so far is settled. */
+  /** Handles the loss of the client: neither side is speaking, and the speech so far is settled. */
   clientLeft(): void {
     this.listening.clientLeft();
     this.responses.clientLeft();
@@ -540,14 +538,14 @@ export class Turns implements Turn {
     this.listening.reset();
   }
 
-  /** Handles lost calls: the model no longer waits for their results. */
+  /** Handles lost calls: the model is no longer waiting for their results. */
   callsLost(): void {
     this.chart.send({ type: 'calls.lost' });
     this.update();
   }
 
   stop(): void {
-    // The last words get no reply, even if interrupted speech is settled afterwards.
+    // The user's last words get no reply, even if interrupted speech is settled afterwards.
     this.chart.send({ type: 'reply.forgotten' });
     this.#waiting.aside.lost();
     this.#waiting.stop();
@@ -558,11 +556,11 @@ export class Turns implements Turn {
     this.chart.stop();
   }
 
-  /** Sends a result to the model. Only a model that speaks by itself must be told when to stay silent. */
+  /** Sends a result to the model. Only a model that speaks on its own must be told when to stay silent. */
   #sendResult(callId: string, output: string, isSilent: boolean, noteId?: string): void {
     const { records, notes } = this.#core;
     const name = records.calls.get(callId)?.name ?? null;
-    // A note already has its mark.
+    // A note already has its marker.
     const asNote = (): string =>
       noteId === undefined
         ? notes.text(answerNote(callId, name, output), `${callId} answered`)
@@ -584,13 +582,13 @@ export class Turns implements Turn {
     this.settled();
   }
 
-  /** Whether the model speaks about its calls' results unprompted. */
+  /** Whether the model speaks about the results of its calls unprompted. */
   get #answersResults(): boolean {
     const { responds, schedulesToolResults } = this.#options.capabilities;
     return responds === 'by_itself' && !schedulesToolResults;
   }
 
-  /** Whether the model can receive a request: it is connected and not asked for a phrase. */
+  /** Whether the model can receive a request: it is connected and is not being asked for a phrase. */
   get #isFree(): boolean {
     return !this.isOffLine && !this.#waiting.aside.isAsked;
   }

@@ -1,4 +1,4 @@
-// One response of a text model that a voice speaks: the response is synthesised sentence by sentence, slightly ahead of
+// One response of a text model that is spoken by a voice. It is synthesised sentence by sentence, slightly ahead of
 // playback.
 //
 //   writing ──▶ written ─┬─ all was spoken ─────────▶ ended as the model ended it
@@ -7,18 +7,19 @@
 //
 // Owns:     the unspoken text, the running synthesis, the end of the response, and the positions of its words in the
 //           audio, which map played audio to words.
-// Does not: know other responses, the model's memory, or how much was played.
+// Does not: know other responses, the model's memory, or how much has been played.
 //
 // Invariants
-//   SPOKEN-RESPONSE-1. A response ends once, after its last audio and after the model has ended it; its end lists the
-//        forwarded audio.
-//   SPOKEN-RESPONSE-2. After a cancellation or failure, the response emits neither words nor audio. The synthesis is
+//   SPOKEN-RESPONSE-1. A response ends once, after its last audio and after the model has finished it; the event for
+//        its end lists the audio that was passed on.
+//   SPOKEN-RESPONSE-2. After a cancellation or a failure, the response emits neither words nor audio. The synthesis is
 //        aborted, even if the voice ignores the signal.
-//   SPOKEN-RESPONSE-3. Words are shown when their audio is forwarded: text that was never spoken is not in the
-//        transcript. The final transcript is the spoken text.
-//   SPOKEN-RESPONSE-4. A sentence starts only when at most `maxAheadMs` of audio is unplayed.
-//   SPOKEN-ITEM-1. `textUntil` returns only words whose audio was forwarded, and all words whose audio was played.
-//   SPOKEN-ITEM-2. A sentence of unknown duration is assumed to be as long as similar ones.
+//   SPOKEN-RESPONSE-3. Words are shown when their audio is passed on, so text that was never spoken does not appear in
+//        the transcript. The final transcript contains the spoken text.
+//   SPOKEN-RESPONSE-4. A sentence starts only when at most `maxAheadMs` of audio has not been played.
+//   SPOKEN-ITEM-1. `textUntil` returns only words whose audio was passed on, including all words whose audio was
+//       played.
+//   SPOKEN-ITEM-2. A sentence of unknown duration is assumed to be as long as similar sentences.
 
 import { messageOf } from '../../values/errors.ts';
 import type { Environment } from '../../actors/ports/environment.ts';
@@ -38,10 +39,9 @@ export type Written = Extract<TransportEvent, { type: 'assistant.transcribed' }>
 
 /** How responses are spoken. */
 export interface SpeechSettings {
-  /** The sample rate of the forwarded audio. */
+  /** The sample rate of the audio that is passed on. */
   readonly sampleRateHz: number;
   readonly maxAheadMs: number;
-  /** Returns a sentence's audio. */
   sound(text: string, signal: AbortSignal): AsyncIterable<AudioFrame>;
 }
 
@@ -51,7 +51,7 @@ export interface ResponseOwner {
   readonly settings: SpeechSettings;
   emit(event: TransportEvent): void;
   emitAudio(frame: AudioFrame): void;
-  /** Handles a voice failure: the model need not continue the response. */
+  /** Handles a failure of the voice: the model does not need to continue the response. */
   responseFailed(response: SpokenResponse, error: unknown): void;
   responseEnded(response: SpokenResponse, end: Ended): void;
 }
@@ -70,7 +70,7 @@ export class SpokenResponse {
   #mayBegin = false;
   #isSpeaking = false;
   #isOver = false;
-  /** When the forwarded audio will have been played, in milliseconds since 1970. */
+  /** When the audio that was passed on will have been played, in milliseconds since 1970. */
   #playedAt = 0;
 
   constructor({ responseId }: Started, isOutOfBand: boolean, owner: ResponseOwner) {
@@ -88,7 +88,7 @@ export class SpokenResponse {
     return this.#modelEnd === null;
   }
 
-  /** Starts speaking after the previous response. */
+  /** Starts speaking after the previous response has ended. */
   begin(): void {
     this.#mayBegin = true;
     this.#proceed();
@@ -110,13 +110,13 @@ export class SpokenResponse {
     if (this.#modelEnd !== null) return;
     this.#modelEnd = end;
     const { status, reason } = end;
-    // The model repeats a failed response, so its first half is not spoken.
+    // The model will repeat a failed response, so its first half is not spoken.
     if (status === 'cancelled' || status === 'failed') this.#breakOff(status, reason);
     else this.#endItems();
     this.#proceed();
   }
 
-  /** Stops the speech at once. The response ends once the model has ended it. */
+  /** Stops the speech at once. The response ends once the model has finished it. */
   cancel(): void {
     this.#breakOff('cancelled', null);
     this.#proceed();
@@ -180,7 +180,7 @@ export class SpokenResponse {
     this.#finishItems();
   }
 
-  /** Forwards audio in chunks, each preceded by the words that start in it. */
+  /** Passes audio on in chunks, each preceded by the words that start in it. */
   #passOn(item: SpokenItem, samples: Int16Array): void {
     const { environment } = this.#owner;
     const { sampleRateHz } = this.#owner.settings;
@@ -190,7 +190,7 @@ export class SpokenResponse {
       if (this.#brokenOff !== null) return;
       const piece = samples.slice(start, start + step);
       const durationMs = (piece.length * 1000) / sampleRateHz;
-      // If the voice is slow, the client has run out of audio: the next audio starts at once.
+      // If the voice is slow, the client has run out of audio, so the next audio starts at once.
       this.#playedAt = Math.max(this.#playedAt, environment.clock.now()) + durationMs;
       this.#show(item, item.sounds(durationMs), false);
       this.#owner.emitAudio({
@@ -208,7 +208,7 @@ export class SpokenResponse {
     this.#owner.emit({ type: 'assistant.transcribed', itemId, responseId, text, final });
   }
 
-  /** Marks items as final once their text is complete and spoken. */
+  /** Marks items as final once their text is complete and has been spoken. */
   #finishItems(): void {
     for (const item of this.#items.values()) {
       const isDone = item.isWritten && this.#unsaid.every((unsaid) => unsaid.item !== item);
@@ -261,16 +261,16 @@ export class SpokenResponse {
 interface Sentence {
   readonly text: string;
   readonly startMs: number;
-  /** The duration of the forwarded audio. */
+  /** The duration of the audio that was passed on. */
   soundMs: number;
-  /** The duration of the whole sentence, as far as known. */
+  /** The duration of the whole sentence, if known. */
   lengthMs: number;
 }
 
-/** One message of the response: its sentences and their positions in the audio. */
+/** One message of the response: its sentences, and their positions in the audio. */
 export class SpokenItem {
   readonly itemId: string;
-  /** Whether the model should forget the item's words. */
+  /** Whether the model should forget the words of the item. */
   readonly isOutOfBand: boolean;
   readonly #chunker = new SentenceChunker();
   readonly #sentences: Sentence[] = [];
@@ -285,12 +285,12 @@ export class SpokenItem {
     this.isOutOfBand = isOutOfBand;
   }
 
-  /** The complete text written by the model. */
+  /** The complete text that the model has written. */
   get written(): string {
     return this.#written;
   }
 
-  /** The duration of the forwarded audio, in milliseconds. */
+  /** The duration of the audio that was passed on, in milliseconds. */
   get soundMs(): number {
     return this.#sentences.reduce((sum, { soundMs }) => sum + soundMs, 0);
   }
@@ -305,7 +305,7 @@ export class SpokenItem {
     return final ? [...pieces, ...this.end()] : pieces;
   }
 
-  /** Marks the text as complete. Returns the rest to be spoken. */
+  /** Marks the text as complete. Returns the rest of the text, which has to be spoken. */
   end(): readonly string[] {
     this.isWritten = true;
     return this.#chunker.flush();
@@ -318,7 +318,7 @@ export class SpokenItem {
     this.#shown = 0;
   }
 
-  /** Records audio that is about to be forwarded. Returns the words that start in it. */
+  /** Records audio that is about to be passed on. Returns the words that start in it. */
   sounds(durationMs: number): string {
     const sentence = this.#sentences.at(-1);
     if (!sentence) return '';
@@ -328,7 +328,7 @@ export class SpokenItem {
     return this.#show(words.filter(({ startMs }) => startMs < sentence.soundMs));
   }
 
-  /** Ends the sentence. Returns the words that were not shown yet. */
+  /** Ends the sentence. Returns the words that have not been shown yet. */
   spoken(): string {
     const sentence = this.#sentences.at(-1);
     if (!sentence) return '';
@@ -349,7 +349,7 @@ export class SpokenItem {
       .join('');
   }
 
-  /** Returns the sentence's words that were not shown yet. */
+  /** Returns the words of the sentence that have not been shown yet. */
   #show(words: readonly { readonly text: string }[]): string {
     const text = words.map((word) => word.text).join('');
     const added = text.slice(this.#shown);

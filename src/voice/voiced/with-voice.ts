@@ -1,21 +1,21 @@
-// `withVoice`: makes a transport with a text model look like one with a speaking model. A voice says the model's text;
-// the session receives audio, words and ends as from any other transport.
+// `withVoice` makes a transport with a text model look like a transport with a speaking model. A voice says the model's
+// text, and the session receives audio, words and ends as it does from any other transport.
 //
-// Owns:     which responses are spoken, in which order, and which were cancelled; the items that can still be
-//           truncated, and the messages that replace them in the model's conversation. The model keeps the text that it
-//           wrote, and is told which part the user heard.
-// Does not: speak the responses (spoken-response), or know how much was played (the client reports it).
+// Owns:     which responses are spoken, in which order, and which of them were cancelled; the items that can still be
+//           truncated, and the messages that replace them in the model's conversation. The model remembers the text
+//           that it wrote, and is informed which part of it the user heard.
+// Does not: speak the responses (spoken-response), or know how much has been played (the client reports this).
 //
 // Invariants
-//   VOICED-CONNECTION-1. Responses are spoken one after the other, in the order of their start.
-//   VOICED-CONNECTION-2. A cancellation also cancels earlier requests that the model has not started to answer. The
-//        model receives the cancellation if it is generating.
-//   VOICED-CONNECTION-3. A voice failure is reported once per response, as `transport.error`; then the response ends as
-//        failed.
-//   VOICED-MEMORY-1. If the transport can delete an item, its unheard part is removed: a message with the heard part
-//        replaces the item. The removed part is never put back.
-//   VOICED-MEMORY-2. On other transports, the session tells the model which part of a truncated item the user heard,
-//        and this component tells the model about text that was never spoken.
+//   VOICED-CONNECTION-1. Responses are spoken one after another, in the order in which they start.
+//   VOICED-CONNECTION-2. A cancellation also cancels earlier requests that the model has not started to answer. If the
+//        model is generating, the cancellation is passed on to it.
+//   VOICED-CONNECTION-3. A failure of the voice is reported once per response, as `transport.error`; the response then
+//        ends as failed.
+//   VOICED-MEMORY-1. If the transport can delete an item, the unheard part is removed by replacing the item with a
+//        message that contains the heard part. The removed part is never restored.
+//   VOICED-MEMORY-2. On other transports, the session informs the model which part of a truncated item the user heard,
+//        and this component informs the model about text that was never spoken.
 
 import { Observable, type Subscriber } from 'rxjs';
 import { z } from 'zod';
@@ -46,24 +46,24 @@ import {
   type Written,
 } from './spoken-response.ts';
 
-/** The number of newest items that can still be truncated. */
+/** How many of the newest items can still be truncated. */
 const MAX_ITEMS = 100;
 
 /** The options of `withVoice`. */
 export interface WithVoiceOptions {
-  /** The text-to-speech voice: `aiSdkVoice(…)` of `offstage/ai-sdk-speech`, or your own implementation. */
+  /** The text-to-speech voice: `aiSdkVoice(…)` from `offstage/ai-sdk-speech`, or your own implementation. */
   readonly voice: Voice;
-  /** The sample rate of the audio that the session receives; the voice's audio is resampled to it. @defaultValue 24000 */
+  /** The sample rate of the audio that the session receives; the voice's audio is resampled. @defaultValue 24000 */
   readonly sampleRateHz?: number;
   /**
-   * The next sentence is synthesised once at most this much audio is unplayed, in milliseconds. An interruption wastes
-   * up to this much paid audio. @defaultValue 5000
+   * The next sentence is synthesised once no more than this much audio is left to play, in milliseconds. If the user
+   * interrupts, up to this much paid audio is wasted. @defaultValue 5000
    */
   readonly maxAheadMs?: number;
-  /** The speaking rate, 0.25 to 4; 1 is the voice's normal pace. @defaultValue 1 */
+  /** The speaking rate, from 0.25 to 4; 1 is the normal pace of the voice. @defaultValue 1 */
   readonly speed?: number;
   /**
-   * Returns the text to synthesise for a model sentence; an empty result is skipped.
+   * Returns the text to synthesise for a sentence of the model; if the result is empty, the sentence is skipped.
    * @defaultValue removes Markdown markup
    */
   readonly spoken?: (text: string) => string;
@@ -84,7 +84,7 @@ const optionsSchema = z.strictObject({
   spoken: z.custom<(text: string) => string>((value) => typeof value === 'function').optional(),
 } satisfies ChecksOf<WithVoiceOptions>);
 
-/** A transport whose text a voice of the session speaks. */
+/** A transport whose text is spoken by a voice of the session. */
 export interface VoicedTransport extends Transport {
   readonly voice: Voice;
 }
@@ -145,7 +145,7 @@ function cutsWords(can: TransportCapabilities): boolean {
 
 interface Remembered {
   readonly item: SpokenItem;
-  /** The message's id in the model's conversation; null if the conversation has no such message. */
+  /** The id of the message in the model's conversation; null if the conversation contains no such message. */
   memoryId: string | null;
   text: string;
   heardMs: number;
@@ -169,7 +169,7 @@ function voicedConnection(
   let responses: readonly SpokenResponse[] = [];
   let hearing: Subscriber<TransportEvent> | null = null;
   let audioListener: Subscriber<AudioFrame> | null = null;
-  /** The newest items that may be truncated, by id. */
+  /** The newest items that can be truncated, by id. */
   const spokenItems = new Map<string, Remembered>();
   const emit = (event: TransportEvent): void => hearing?.next(event);
   // The inner connection buffers its events until the session subscribes.
@@ -208,7 +208,7 @@ function voicedConnection(
     if (responses[0] === response) response.begin();
   }
 
-  /** Handles model text; text of an ended response is dropped. */
+  /** Handles text from the model; text of a response that has ended is dropped. */
   function modelWrote(event: Written): void {
     const response = find(event.responseId);
     response?.written(event);
@@ -218,7 +218,7 @@ function voicedConnection(
   function modelEnded(event: Ended): void {
     requests.delete(event.responseKey ?? '');
     const response = find(event.responseId);
-    // An unknown response means that the request failed.
+    // If the response is unknown, the request has failed.
     if (response === undefined) return emit(event);
     response.modelEnded(event);
   }
@@ -240,7 +240,7 @@ function voicedConnection(
     return responses.find((response) => response.responseId === responseId);
   }
 
-  /** Truncates an item to the part that the user heard. */
+  /** Truncates an item to the part that the user has heard. */
   function cutTo(itemId: string, playedMs: number): void {
     const remembered = spokenItems.get(itemId);
     if (remembered) cut(remembered, playedMs, false);
@@ -259,7 +259,7 @@ function voicedConnection(
   function correctMemory({ items, isOutOfBand }: SpokenResponse): void {
     if (isOutOfBand) return;
     if (cutsWords(can)) {
-      // The model may have written more before it learned of the cancellation.
+      // The model may have written more before it was informed of the cancellation.
       for (const { itemId } of items) {
         const remembered = spokenItems.get(itemId);
         if (remembered) cut(remembered, Number.POSITIVE_INFINITY, true);

@@ -11,7 +11,7 @@ interface Known {
   open: boolean;
 }
 
-/** Returns the reserved amount of an account: its holds, and the grants of its children. */
+/** Returns the reserved amount of an account: its holds and its children's grants. */
 function outstanding({ holds, children }: Known): number {
   const held = holds.reduce((sum, { amount }) => sum + amount, 0);
   return children.reduce(
@@ -31,7 +31,7 @@ interface World {
   readonly all: Known[];
   /** The total use. */
   used: number;
-  /** The grant of the root. */
+  /** The root's grant. */
   granted: number;
 }
 
@@ -51,7 +51,7 @@ function run(commands: readonly { who: number; what: string; amount: number; par
     switch (what) {
       case 'take': {
         const hold = account.take(amount);
-        // The hold succeeds exactly when it fits. BUDGET-ACCOUNT-4: a refused hold changes nothing.
+        // The hold succeeds if and only if it fits. BUDGET-ACCOUNT-4: a refused hold changes nothing.
         expect(hold !== null).toBe(amount <= before.left);
         if (hold) holds.push(hold);
         else
@@ -99,7 +99,7 @@ function run(commands: readonly { who: number; what: string; amount: number; par
         expect(each.take(1)).toBeNull();
         continue;
       }
-      // BUDGET-ACCOUNT-1, and nothing is lost: the held amount equals the outstanding one.
+      // BUDGET-ACCOUNT-1: nothing is lost, and the held amount equals the outstanding one.
       expect(each.spent + each.held).toBeLessThanOrEqual(each.granted);
       expect(each.held).toBe(outstanding({ account: each, open, ...rest }));
       expect(each.left).toBe(each.granted - each.spent - each.held);
@@ -115,7 +115,7 @@ test('BUDGET-ACCOUNT-1 to BUDGET-ACCOUNT-4: never spends or holds more than the 
   );
 });
 
-test('BUDGET-ACCOUNT-3: keeps used amounts as spent and returns the rest once all accounts have ended', () => {
+test('BUDGET-ACCOUNT-3: counts used amounts as spent, and returns the rest once all accounts have ended', () => {
   const order = fc.array(fc.nat(50), { maxLength: 60 });
   fc.assert(
     fc.property(fc.array(command, { maxLength: 60 }), order, (commands, picks) => {
@@ -138,7 +138,7 @@ test('BUDGET-ACCOUNT-3: keeps used amounts as spent and returns the rest once al
   );
 });
 
-test('BUDGET-ACCOUNT-1: charges a call above its reservation, and then has nothing left', () => {
+test('BUDGET-ACCOUNT-1: charges a call in full even if it exceeds its reservation, leaving no budget', () => {
   const root = new BudgetAccount(100);
   const child = root.cut(60) as BudgetAccount;
   const [first, second] = [child.take(30), child.take(30)] as [Reservation, Reservation];

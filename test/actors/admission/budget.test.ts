@@ -27,7 +27,7 @@ describe('BUDGET-5: admission', () => {
     ['steps', { steps: 11 }],
     ['agents', { agents: 3 }],
     ['timeMs', { timeMs: 5_001 }],
-  ] as const)('refuses a child that does not fit, and names the limit: %s', (name, limits) => {
+  ] as const)('refuses a child that exceeds a limit, and names the limit: %s', (name, limits) => {
     const { budget } = budgetOf({ tokens: 100, steps: 10, agents: 3, timeMs: 5_000 });
     const before = budget.report;
     const refused = budget.admit(limits);
@@ -38,7 +38,7 @@ describe('BUDGET-5: admission', () => {
     expect(budget.report).toEqual(before);
   });
 
-  test('reserves at once, so that two simultaneous requests cannot both get the same amount', () => {
+  test('reserves immediately, so two simultaneous requests cannot both get the same amount', () => {
     const { budget } = budgetOf({ tokens: 100 });
     admitted(budget, { tokens: 60 });
     expect(budget.admit({ tokens: 60 })).toMatchObject({ error: { code: 'BUDGET_EXCEEDED' } });
@@ -56,7 +56,7 @@ describe('BUDGET-5: admission', () => {
     expect(budget.admit()).toMatchObject({ ok: false });
   });
 
-  test('admits no child when exhausted', () => {
+  test('refuses to admit a child when the budget is exhausted', () => {
     const { budget, clock } = budgetOf({ steps: 1, timeMs: 100 });
     call(budget, 10).settle(10);
     expect(budget.admit()).toMatchObject({ error: { message: expect.stringContaining('steps') } });
@@ -64,7 +64,7 @@ describe('BUDGET-5: admission', () => {
     expect(budget.admit()).toMatchObject({ error: { message: expect.stringContaining('timeMs') } });
   });
 
-  test('refuses nothing without limits', () => {
+  test('allows any call when there are no limits', () => {
     const { budget } = budgetOf({});
     const child = admitted(admitted(budget), { tokens: 5 });
     expect(budget.beginCall(1_000_000)).toMatchObject({ ok: true, maxOutputTokens: undefined });
@@ -74,7 +74,7 @@ describe('BUDGET-5: admission', () => {
 });
 
 describe('BUDGET-6: refuses a call before it is made', () => {
-  test("refuses a call whose input exceeds the rest, and caps another call's output at the rest", () => {
+  test("refuses a call whose input exceeds the remaining tokens, and caps another call's output at them", () => {
     const { budget } = budgetOf({ tokens: 1_000 });
     expect(budget.beginCall(1_000)).toMatchObject({
       ok: false,
@@ -94,7 +94,7 @@ describe('BUDGET-6: refuses a call before it is made', () => {
     });
   });
 
-  test("refuses when the time is over, including the parent's time", () => {
+  test("refuses calls once its own time or its parent's time is up", () => {
     const { budget, clock } = budgetOf({ timeMs: 1_000 });
     const child = admitted(budget, { timeMs: 500 });
     const sharing = admitted(budget);
@@ -105,7 +105,7 @@ describe('BUDGET-6: refuses a call before it is made', () => {
     expect(sharing.beginCall(1)).toMatchObject({ ok: false });
   });
 
-  test('shares a resource that a child does not limit with its parent', () => {
+  test('shares with its parent any resource that a child does not limit', () => {
     const { budget } = budgetOf({ tokens: 100, steps: 3 });
     const child = admitted(budget, { tokens: 50 });
     const other = admitted(budget);
@@ -120,7 +120,7 @@ describe('BUDGET-6: refuses a call before it is made', () => {
     expect(budget.report.tokens).toEqual({ granted: 100, spent: 50, reserved: 50, left: 0 });
   });
 
-  test('BUDGET-8: always allows the last call, limits it, and counts it', () => {
+  test('BUDGET-8: always allows the final call, but limits and counts it', () => {
     const { budget } = budgetOf({ tokens: 100, steps: 1 });
     call(budget, 50).settle(100);
     const last = budget.beginFinalCall();
@@ -155,7 +155,7 @@ describe('BUDGET-7: an account, which is settled once', () => {
   });
 });
 
-/** Random events of a tree of working subagents: admissions, calls, ends. */
+/** Random events in a tree of working subagents: admissions, calls and ends. */
 const happenings = fc.array(
   fc.record({
     who: fc.nat(12),
@@ -174,7 +174,7 @@ const happenings = fc.array(
   { maxLength: 80 },
 );
 
-test('never uses more for a subtree than its grant, and returns the whole rest', () => {
+test('never spends more on a subtree than was granted, and returns everything unspent', () => {
   const limits = { tokens: 1_000, steps: 20, agents: 6 };
   fc.assert(
     fc.property(happenings, (all) => {
@@ -205,7 +205,7 @@ test('never uses more for a subtree than its grant, and returns the whole rest',
         for (const each of budgets)
           for (const { granted, spent, reserved, left } of Object.values(each.report)) {
             expect(spent + reserved).toBeLessThanOrEqual(granted);
-            // A subagent whose parent has ended has nothing left of their shared limits.
+            // After its parent has ended, a subagent has nothing left of their shared limits.
             expect([granted - spent - reserved, 0]).toContain(left);
           }
       }

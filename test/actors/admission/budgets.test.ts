@@ -21,7 +21,7 @@ test('BUDGETS-9: gives an unlimited subagent no budget', () => {
   expect([budgets.of('a'), budgets.of('b'), budgets.report]).toEqual([null, null, {}]);
 });
 
-test("takes a subtree's budget from its parent and from the session", () => {
+test("deducts a subtree's budget from its parent's and from the session's", () => {
   const { budgets, admit } = scope({ tokens: 1_000, agents: 4 });
   expect(admit('a', null, { tokens: 600 })).toBe('ok');
   expect(admit('b', null, { tokens: 600 })).toBe('BUDGET_EXCEEDED');
@@ -65,7 +65,7 @@ test('BUDGETS-10: reports the time limit of a subagent once, unless it has ended
   expect(environment.pendingTimers).toBe(0);
 });
 
-test('BUDGETS-11: counts only awake time for the scope, but all time for a subagent', async () => {
+test("BUDGETS-11: counts only awake time against the scope's limit, but all time against a subagent's", async () => {
   const { environment, budgets, told, admit } = scope({ timeMs: 10_000 });
   await environment.advance(4_000);
   expect(budgets.awakeMs).toBe(4_000);
@@ -82,7 +82,7 @@ test('BUDGETS-11: counts only awake time for the scope, but all time for a subag
   expect(told.map((line) => line.slice(0, 1)).toSorted()).toEqual(['a', 'b', 'c']);
 });
 
-test('BUDGETS-11: reports no timeout after budgets have stopped', async () => {
+test('BUDGETS-11: reports no timeout once the budgets have been stopped', async () => {
   const { environment, budgets, told, admit } = scope({ timeMs: 10_000 });
   admit('a', null, { timeMs: 1_000 });
   budgets.stop();
@@ -95,7 +95,7 @@ test('refuses a scope with an impossible budget when it is created', () => {
   expect(() => scope({ tokens: -1 })).toThrow(/budget/);
 });
 
-test("BUDGETS-13: raises all given limits to new totals from the parent's budget, or none", () => {
+test("BUDGETS-13: raises either all given limits from the parent's budget or none of them", () => {
   const { budgets, admit } = scope({ tokens: 1_000, steps: 10 });
   admit('a', null, { tokens: 400, steps: 4 });
   admit('b', 'a', { tokens: 100 });
@@ -105,7 +105,7 @@ test("BUDGETS-13: raises all given limits to new totals from the parent's budget
     steps: { granted: 6, spent: 0, reserved: 0, left: 6 },
   });
   expect(budgets.report.tokens).toEqual({ granted: 1_000, spent: 0, reserved: 700, left: 300 });
-  // The same raise again changes nothing.
+  // Repeating the same increase changes nothing.
   expect(budgets.raise('a', { tokens: 700 })).toBeNull();
   expect(budgets.report.tokens?.left).toBe(300);
 
@@ -115,14 +115,14 @@ test("BUDGETS-13: raises all given limits to new totals from the parent's budget
     expect([budgets.report, budgets.of('a')?.report, budgets.of('b')?.report]).toEqual(before);
     return `${code}: ${message}`;
   };
-  // One limit fits, and one does not.
+  // One limit fits, the other does not.
   expect(refused('a', { steps: 7, tokens: 1_001 })).toContain('BUDGET_EXCEEDED');
   expect(refused('b', { tokens: 701 })).toContain('tokens of at most 600, which is left, got 601');
   expect(refused('a', { tokens: 699 })).toContain(
     'tokens of at least 700, granted or used, got 699',
   );
   expect(refused('a', { timeMs: 9 })).toContain('it has no limit of timeMs of its own');
-  // `b` shares the steps of its parent.
+  // `b` shares its parent's steps.
   expect(refused('b', { steps: 9 })).toContain('it has no limit of steps of its own');
   expect(refused('c', { steps: 9 })).toContain(
     'INVALID_STATE: The budget was not raised: it has no budget',
@@ -133,7 +133,7 @@ test("BUDGETS-13: raises all given limits to new totals from the parent's budget
   expect(budgets.report.tokens).toEqual({ granted: 1_000, spent: 0, reserved: 0, left: 1_000 });
 });
 
-test('BUDGETS-13: refuses a raise to less than an expensive call has already spent', () => {
+test('BUDGETS-13: refuses a new limit that is less than an expensive call has already spent', () => {
   const { budgets, admit } = scope();
   admit('a', null, { tokens: 100 });
   const call = budgets.of('a')?.beginCall(10);
@@ -143,7 +143,7 @@ test('BUDGETS-13: refuses a raise to less than an expensive call has already spe
   expect(budgets.of('a')?.usedUp(49)).toBeNull();
 });
 
-test("BUDGETS-13: raises the time of all subagents that share it, up to their ancestors' time", async () => {
+test("BUDGETS-13: extends the time of all subagents that share it, up to their ancestors' time", async () => {
   const { environment, budgets, told, admit } = scope({ timeMs: 10_000 });
   admit('a', null, { timeMs: 3_000 });
   admit('b', 'a');

@@ -14,7 +14,7 @@ import { paintingSession } from '../pool/painting-session.ts';
 
 const AHEAD_MS = 90 * 60_000;
 
-test('continues a run in a process whose clock is 90 minutes ahead, without a timeout', async () => {
+test('continues a run without a timeout in a process whose clock is 90 minutes ahead', async () => {
   const environment = simulatedEnvironment();
   const kept: Journal = { ...memoryJournal({ keep: Infinity }), wakeTimes: memoryWakeTimes() };
   const said: string[] = [];

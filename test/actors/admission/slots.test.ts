@@ -1,4 +1,4 @@
-// Run slots: never too many, first come first served, and the limit of one session delays no other.
+// Run slots: never too many, first come, first served, and no session is delayed by another session's limit.
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -107,7 +107,7 @@ describe('SLOTS-3: a subagent that leaves the queue', () => {
   });
 });
 
-test('changes nothing when it asks again while holding a slot', () => {
+test('changes nothing when the holder of a slot asks again', () => {
   const { slots, granted, ask } = slotsOf(2, { a: 2 });
   ask('a', 'a1');
   ask('a', 'a1');
@@ -143,7 +143,7 @@ test('SLOTS-1 to SLOTS-3: hold for any events in any order', () => {
             waiting.set(id, { session, resumed, number: (numbers += 1) });
             slots.request(session, id, resumed, () => {
               const own = waiting.get(id);
-              // No earlier or resumed subagent of the same session still waits.
+              // No earlier or resumed subagent of the same session is still waiting.
               for (const other of waiting.values())
                 if (own && other.session === session && other !== own)
                   expect(
@@ -158,7 +158,7 @@ test('SLOTS-1 to SLOTS-3: hold for any events in any order', () => {
           for (const [name, limit] of Object.entries(limits)) {
             const held = [...holding.values()].filter((holder) => holder === name).length;
             expect(held).toBeLessThanOrEqual(limit);
-            // No subagent waits while a slot is free.
+            // No subagent is waiting while a slot is free.
             const someoneWaits = [...waiting.values()].some((waiter) => waiter.session === name);
             if (someoneWaits) expect(held === limit || holding.size === total).toBe(true);
           }

@@ -1,4 +1,4 @@
-// Admission: each limit below, at and above its value, in one step, with an error that names the limit.
+// Admission: each limit is tested below, at and above its value, in one step, with an error that names the limit.
 
 import { describe, expect, test } from 'vitest';
 import { sessionLimits, type SessionLimits } from '../../../src/actors/admission/limits.ts';
@@ -33,7 +33,7 @@ describe('SUPERVISOR-1: accepts or rejects a request once', () => {
     expect(admit('4')).toEqual(accepted);
   });
 
-  test('maxTotalPerSession: counts over the whole life of the session', () => {
+  test("maxTotalPerSession: counts all subagents over the session's whole life", () => {
     const { supervisor, admit } = supervised({ maxTotalPerSession: 2 });
     for (const id of ['1', '2']) {
       expect(admit(id)).toEqual(accepted);
@@ -58,7 +58,7 @@ describe('SUPERVISOR-1: accepts or rejects a request once', () => {
     expect(admit('3')).toEqual(rejected('SESSION_LIMIT', 'has had 1'));
   });
 
-  test('frees the slot of a subagent that waits for something else', () => {
+  test('frees the slot of a subagent that is waiting for something else', () => {
     const { supervisor, admit } = supervised({ maxConcurrentPerSession: 1, whenFull: 'reject' });
     expect(admit('1')).toEqual(accepted);
     expect(admit('2')).toEqual(rejected('SESSION_LIMIT'));
@@ -66,7 +66,7 @@ describe('SUPERVISOR-1: accepts or rejects a request once', () => {
     expect(admit('2')).toEqual(accepted);
   });
 
-  test('admits no subagent of a session that is not open', () => {
+  test('refuses subagents of a session that is not open', () => {
     const { supervisor, admit } = supervised();
     supervisor.close('s');
     expect(admit('1')).toEqual(rejected('SESSION_CLOSED', 'closed'));
@@ -74,7 +74,7 @@ describe('SUPERVISOR-1: accepts or rejects a request once', () => {
 });
 
 describe('whenFull', () => {
-  test('queue: accepts, and waits for a slot', () => {
+  test('queue: accepts the request, and waits for a slot', () => {
     const { supervisor, admit, run, running } = supervised({ maxConcurrentPerSession: 1 });
     expect(admit('1')).toEqual(accepted);
     run('1');
@@ -110,17 +110,17 @@ describe('whenFull', () => {
       expect(admit('1')).toEqual(accepted);
       // The first has not requested its slot yet, because it is still being prepared.
       expect(admit('2')).toEqual(rejected('SESSION_LIMIT', 'maxConcurrentPerSession is 1'));
-      // The first one ends before that, so its place is free again.
+      // The first one ends before then, so its place is free again.
       supervisor.ended('s', '1');
       expect(admit('3')).toEqual(accepted);
       run('3');
-      // A subagent that waits for the user holds no slot (SLOTS-3), so its place may be taken.
+      // A subagent that is waiting for the user holds no slot (SLOTS-3), so another may take its place.
       supervisor.releaseSlot('s', '3');
       expect(admit('4')).toEqual(accepted);
     },
   );
 
-  test('SUPERVISOR-1: reject: gives the last place of all sessions to only one', () => {
+  test('SUPERVISOR-1: reject: gives the last place across all sessions to only one request', () => {
     const { supervisor, admit } = supervised({ whenFull: 'reject' }, 2);
     supervisor.open('t', sessionLimits({ whenFull: 'reject' }));
     expect(admit('1')).toEqual(accepted);
@@ -194,7 +194,7 @@ describe('limits', () => {
     [{ defaultAwaitTimeoutMs: 0 }, 'defaultAwaitTimeoutMs'],
     [{ allowedModels: [''] }, 'allowedModels'],
     [{ maxConcurrent: 3 } as never, 'maxConcurrent'],
-  ])('refuses impossible limits by name: %o', (limits, name) => {
+  ])('refuses an impossible limit and names it in the error: %o', (limits, name) => {
     expect(() => sessionLimits(limits)).toThrow(
       expect.objectContaining({
         name: 'ConfigurationError',

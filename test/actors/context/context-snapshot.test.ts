@@ -55,21 +55,25 @@ test('omits the call that started a fork, so that no call lacks a result', () =>
   expect(JSON.stringify(messages)).not.toContain('c2');
 });
 
-test('includes ten turns, not ten items, and no JSON of tools', { tags: ['B29', 'BW21'] }, () => {
-  let long = ConversationLog.empty();
-  for (let n = 0; n < 24; n += 1) {
-    long = long
-      .add({ id: `m${n}`, role: n % 2 ? 'assistant' : 'user', at: n, text: `line ${n}` })
-      .toolCall({ callId: `c${n}`, toolName: 't', args: { blob: 'x'.repeat(1_000) }, at: n });
-  }
-  const { recentTurns } = buildContextSnapshot({ task, instructions: 'x', conversation: long });
-  expect(recentTurns.map(({ content }) => content)).toEqual(
-    Array.from({ length: 10 }, (_, n) => `line ${14 + n}`),
-  );
-});
+test(
+  'includes ten turns rather than ten items, and no tool JSON',
+  { tags: ['B29', 'BW21'] },
+  () => {
+    let long = ConversationLog.empty();
+    for (let n = 0; n < 24; n += 1) {
+      long = long
+        .add({ id: `m${n}`, role: n % 2 ? 'assistant' : 'user', at: n, text: `line ${n}` })
+        .toolCall({ callId: `c${n}`, toolName: 't', args: { blob: 'x'.repeat(1_000) }, at: n });
+    }
+    const { recentTurns } = buildContextSnapshot({ task, instructions: 'x', conversation: long });
+    expect(recentTurns.map(({ content }) => content)).toEqual(
+      Array.from({ length: 10 }, (_, n) => `line ${14 + n}`),
+    );
+  },
+);
 
 test(
-  'includes facts from memory for this scope only, best match first',
+  "includes only the scope's own facts from memory, best match first",
   { tags: ['B29', 'BW21'] },
   async () => {
     const memory = memoryStore();
@@ -82,7 +86,7 @@ test(
   },
 );
 
-test('does not query memory in a mode without facts, and otherwise rejects if memory fails', async () => {
+test('queries memory only in modes that include facts, and rejects if the query fails', async () => {
   const broken = {
     ...memoryStore(),
     facts: async () => {
@@ -115,7 +119,7 @@ describe('prompts', () => {
 
   const notes = new NoteMarks('a secret');
 
-  /** Returns the quotations of each note, in order. */
+  /** Returns the quotations in each note, in order. */
   const quotesIn = (snapshot: SubagentContextSnapshot) =>
     openingMessages(snapshot, notes).flatMap(({ content }) =>
       readNotes(content as string).map(({ quotes }) => quotes),
@@ -185,7 +189,7 @@ describe('prompts', () => {
       const read = openingMessages(snapshot, notes).map(({ content }) => content as string);
       expect(read.map(unquoted)).toEqual(read.map(() => null));
       expect(read.join().split(SENTINEL).length).toBeGreaterThan(7);
-      // A tool's name is chosen by its author, and is a single line.
+      // A tool's name is chosen by its author and is a single line.
       const terms = { asksUser: false, asksApproval: false };
       const name = systemPrompt(snapshot, terms, notes).split('\n')[4];
       expect(name).toMatch(/^You do the work of the tool "/);
@@ -204,7 +208,7 @@ describe('prompts', () => {
     });
   });
 
-  test('opens a run with the task, and a forked run with the conversation before the task', () => {
+  test('starts a run with the task, and a forked run with the conversation before the task', () => {
     const input = { task, instructions: 'x', conversation };
     expect(openingMessages(buildContextSnapshot(input), notes).map(({ role }) => role)).toEqual([
       'user',

@@ -1,4 +1,4 @@
-// Outside the turns, the conversation is summarised and facts are extracted from it.
+// Outside the turns, the conversation is summarised, and facts are extracted from it.
 
 import { describe, expect, test } from 'vitest';
 import {
@@ -73,7 +73,7 @@ describe('a summary', () => {
   const lines = ['one', 'two', 'three', 'four', 'five', 'six'];
 
   test(
-    'UPKEEP-2: replaces the items that it covers, and keeps items that arrived meanwhile',
+    'UPKEEP-2: replaces the items that it covers, and keeps items that arrived in the meantime',
     { tags: ['B66', 'BW10'] },
     async () => {
       let write: (text: string) => void = () => {};
@@ -91,7 +91,7 @@ describe('a summary', () => {
       );
       upkeep.turnEnded();
       expect(asked[0]?.items.map(({ id }) => id)).toEqual(['m0', 'm1', 'm2', 'm3']);
-      // UPKEEP-1: the conversation continues; an utterance that was read is corrected, and a late one arrives
+      // UPKEEP-1: the conversation continues. An utterance that has been read is corrected, and a late one arrives
       // before it.
       book.log = book.log
         .correct('m1', 'TWO')
@@ -159,7 +159,7 @@ describe('a summary', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('ends at the limit with a remark when the summariser returns too much', async () => {
+  test('gets cut off at the limit, with a note, if the summariser returns too much', async () => {
     const { upkeep, book, environment } = upkeepOf(
       { summarise: async () => 'x'.repeat(500) },
       talkOf(...lines),
@@ -170,7 +170,7 @@ describe('a summary', () => {
   });
 
   test(
-    'quotes the transcript as data, with clipped tool output and complete errors',
+    'quotes the transcript as data, with tool output clipped and errors in full',
     { tags: ['B66', 'BW21'] },
     async () => {
       const prompts: string[] = [];
@@ -262,7 +262,7 @@ describe('facts', () => {
     },
   );
 
-  test("UPKEEP-3: the distiller reads items before they are summarised, and the last words at the session's end", async () => {
+  test('UPKEEP-3: the distiller reads items before they are summarised, and the last items at session end', async () => {
     const requests: DistilRequest[] = [];
     const { upkeep, book, environment } = upkeepOf(
       { distil: distilled(requests), distilEveryTurns: 99, summarise: async () => 'Short.' },
@@ -279,7 +279,7 @@ describe('facts', () => {
     expect(requests[1]?.items.map(({ id }) => id)).toEqual(['last']);
   });
 
-  test('UPKEEP-1 UPKEEP-5: are extracted again from the same words after a reported failure', async () => {
+  test('UPKEEP-1 UPKEEP-5: get extracted again from the same items after a reported failure', async () => {
     let attempt = 0;
     const seen: number[] = [];
     const { upkeep, errors, environment } = upkeepOf(
@@ -305,7 +305,7 @@ describe('facts', () => {
     ]);
   });
 
-  test('UPKEEP-4: the store receives only new facts; a changed fact replaces the old one', async () => {
+  test('UPKEEP-4: the store receives only new facts, and replaces a fact that has changed', async () => {
     const environment = simulatedEnvironment();
     const store = memoryStore();
     const old = { id: 'f1', scope: 'anna', text: 'Lives in Graz.', at: 0 };
@@ -353,7 +353,7 @@ describe('facts', () => {
   });
 });
 
-test('appear as data when known: no line of a fact becomes a heading', async () => {
+test('appear as data, so that no line of a fact becomes a heading', async () => {
   const asked: string[] = [];
   const model = scriptedModel({
     scripts: [],

@@ -34,7 +34,7 @@ export function typed(session: Receiver): void {
   session.receive('session', { type: 'session.start', at: 1 });
 }
 
-test('gives an actor address a kind and, if there may be several, an id', () => {
+test('gives an actor address a kind, and an id if the kind allows several actors', () => {
   const event = { type: 'question.heard', at: 1 };
   expect(received('outbox', event)).toEqual({ kind: 'outbox', id: '', event });
   expect(received(`question:${id}`, event)).toEqual({ kind: 'question', id, event });

@@ -122,7 +122,10 @@ function resultsWithoutCall(log: ConversationLog): string[] {
   return lost;
 }
 
-/** MODEL-MESSAGES-1, as the AI SDK checks it: no message and no end may follow while a call has no result. */
+/**
+ * MODEL-MESSAGES-1, as the AI SDK checks it: no message may follow a call that has no result, and the prompt may not
+ * end there.
+ */
 function callsWithoutResult(messages: readonly ModelMessage[]): string[] {
   const open = new Set<string>();
   const lost: string[] = [];

@@ -29,12 +29,12 @@ describe('CONVERSATION-1: order', () => {
     expect(textOf(log.get('u1'))).toBe('Economy, please.');
   });
 
-  test('orders an utterance without a start event by its time', () => {
+  test('orders an utterance that has no start event by its timestamp', () => {
     const log = talk().add({ id: 'late', role: 'user', at: 4_500, text: 'Please.' });
     expect(ids(log)).toEqual(['u1', 'c1', 'a1', 'u2', 'late', 'a2', 'c1.result']);
   });
 
-  test('inserts an item after the item that the wire names, and keeps the log sorted', () => {
+  test('inserts an item after the one that the wire names, and keeps the log sorted', () => {
     const log = talk().add({ id: 'x', role: 'user', at: 9_000, text: 'Hm.', after: 'c1' });
     expect(ids(log).slice(0, 4)).toEqual(['u1', 'c1', 'x', 'a1']);
     expect(log.get('x')?.at).toBe(2_100);
@@ -43,7 +43,7 @@ describe('CONVERSATION-1: order', () => {
     ).toEqual([...ids(talk()), 'y']);
   });
 
-  test('inserts an item before the item of the same millisecond that it names', () => {
+  test('inserts an item before the one that it names when both are from the same millisecond', () => {
     const log = ConversationLog.empty()
       .add({ id: 'a', role: 'user', text: 'a', at: 10 })
       .add({ id: 'b', role: 'user', text: 'b', at: 10 })
@@ -70,7 +70,7 @@ describe('CONVERSATION-2: ids of items', () => {
     expect(once.append('unknown', 'x')).toBe(once);
   });
 
-  test('let a correction replace the words, even final ones', { tags: ['B63'] }, () => {
+  test('let a correction replace the text, even final text', { tags: ['B63'] }, () => {
     const log = ConversationLog.empty()
       .begin({ id: 'u1', role: 'user', at: 1 })
       .correct('u1', 'a con')
@@ -107,7 +107,7 @@ describe('CONVERSATION-3: partial text', { tags: ['B63', 'B65', 'BW11'] }, () =>
     expect(textOf(log.get('a1'))).toBe('I see a a cat, no no no');
   });
 
-  test('ends at an interruption, and keeps the heard part', () => {
+  test('ends when the reply is interrupted, and keeps the part that was heard', () => {
     const log = ConversationLog.empty()
       .begin({ id: 'a1', role: 'assistant', at: 1 })
       .append('a1', 'Your ride is booked for nine')
@@ -133,14 +133,14 @@ test('cuts complete speech that is still playing', () => {
 });
 
 describe('CONVERSATION-4: calls and results', () => {
-  test('change nothing for a result of an unknown call, a second result or a second call', () => {
+  test('ignore a result for an unknown call, a second result and a second call', () => {
     const log = talk();
     expect(log.toolResult({ callId: 'nobody', at: 1, value: 1 })).toBe(log);
     expect(log.toolResult({ callId: 'c1', at: 9_000, error: 'late' })).toBe(log);
     expect(log.toolCall({ callId: 'c1', toolName: 'other', args: {}, at: 9_000 })).toBe(log);
   });
 
-  test('put a result after its call even if its time is earlier', () => {
+  test('put a result after its call even if its timestamp is earlier', () => {
     const log = ConversationLog.empty()
       .toolCall({ callId: 'c1', toolName: 't', args: {}, at: 100 })
       .toolResult({ callId: 'c1', at: 50, value: 'ok' });
@@ -168,7 +168,7 @@ describe('CONVERSATION-4: calls and results', () => {
 });
 
 describe('CONVERSATION-5: bounds', () => {
-  test('evict the oldest items first, a call with its result, and count them', () => {
+  test('evict and count the oldest items first, and evict a call together with its result', () => {
     const log = ConversationLog.empty({ maxItems: 3 })
       .add({ id: 'u1', role: 'user', at: 1, text: 'a' })
       .toolCall({ callId: 'c1', toolName: 't', args: {}, at: 2 })
@@ -200,7 +200,7 @@ describe('CONVERSATION-5: bounds', () => {
     expect(ids(log)).toEqual(['c7', 'c8', 'c9']);
   });
 
-  test("limit the total characters and each item's characters; a cut item states how many are missing", () => {
+  test('limit the characters in total and per item, and state in each cut item how many are missing', () => {
     const log = ConversationLog.empty({ maxChars: 20, maxItemChars: 10 })
       .add({ id: 'u1', role: 'user', at: 1, text: '1234567890' })
       .add({ id: 'u2', role: 'user', at: 2, text: '1234567890' })
@@ -259,7 +259,7 @@ describe('CONVERSATION-6: summaries', { tags: ['B66'] }, () => {
     expect(ids(talk().setSummary('s', 'long gone'))).toEqual(ids(talk()));
   });
 
-  test('keep words that arrived while the summary was made', () => {
+  test('keep items that arrived while the summary was being written', () => {
     const summarised = talk().begin({ id: 'u3', role: 'user', at: 4_100 });
     const now = summarised
       .finish('u3', 'Cheap, please.')
@@ -316,14 +316,14 @@ describe('recent turns', { tags: ['BW21'] }, () => {
     expect(log.recentTurns(10)).toEqual([{ role: 'user', content: 'Book me a', at: 1 }]);
   });
 
-  it('cut a long turn, with a remark', () => {
+  it('cut a long turn, and say so', () => {
     const log = ConversationLog.empty()
       .add({ id: 'a', role: 'assistant', at: 1, text: 'x'.repeat(2050) })
       .add({ id: 'u', role: 'user', at: 2, text: 'And?' });
     expect(log.recentTurns(2)[0]?.content).toBe(`${'x'.repeat(2000)} [… 50 more characters]`);
   });
 
-  it("include the user's last turn completely, with any turns after it", () => {
+  it("include the user's last turn in full, along with any turns after it", () => {
     const request = `${'Find a flat. '.repeat(400)}Only in Berlin, never in Paris.`;
     const log = ConversationLog.empty()
       .add({ id: 'u1', role: 'user', at: 1, text: 'y'.repeat(2050) })

@@ -77,7 +77,7 @@ test('MODEL-MESSAGES-1: keeps consecutive steps separate', () => {
   expect(roles).toEqual(['user', 'assistant', 'tool', 'assistant', 'tool', 'assistant']);
 });
 
-test('MODEL-MESSAGES-1: answers a running call with its announcement, or omits it', async () => {
+test('MODEL-MESSAGES-1: answers a running call with its announcement, or omits the call', async () => {
   const log = start
     .toolCall({ callId: 'c1', toolName: 't', args: {}, at: 2, pendingText: 'I am on it.' })
     .toolCall({ callId: 'c2', toolName: 't', args: {}, at: 3 })
@@ -119,7 +119,7 @@ test.each([[7], null, '{"to":"air', 7].map((args) => [args]))(
   },
 );
 
-test("quotes other parties in the runtime's notes, but leaves notes of earlier versions unchanged", async () => {
+test("quotes other parties in the runtime's notes, but leaves notes from earlier versions unchanged", async () => {
   const log = start
     .add({ id: 's1', role: 'system', at: 2, text: 'The report is ready.' })
     .transfer({ id: 't1', at: 3, from: 'front', to: 'billing' });
@@ -150,7 +150,7 @@ test("quotes other parties in the runtime's notes, but leaves notes of earlier v
 });
 
 test(
-  'restores messages, calls, outputs and errors on a reconnect; a running call stays open',
+  'restores messages, calls, outputs and errors on a reconnect, and leaves a running call open',
   { tags: ['B13', 'B66', 'BW9'] },
   () => {
     const replay = ConversationLog.empty()

@@ -75,7 +75,7 @@ describe('APPROVAL-2: the identity of a call, its tool and its exact arguments',
     );
   });
 
-  test('differs for any other arguments', () => {
+  test('differs when any argument differs', () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.jsonValue(), (a, b) => {
         fc.pre(JSON.stringify(a ?? {}) !== JSON.stringify(b ?? {}));
@@ -140,7 +140,7 @@ describe('APPROVAL-5: the check whether approval is needed', () => {
     expect(await approvalNeeded(entry({ needsApproval }), {}, options)).toBe(true);
   });
 
-  test('requires approval when a predicate never settles before the run is aborted', async () => {
+  test('requires approval if a predicate has not settled when the run is aborted', async () => {
     const controller = new AbortController();
     const reports: unknown[] = [];
     const asked = approvalNeeded(
@@ -154,7 +154,7 @@ describe('APPROVAL-5: the check whether approval is needed', () => {
     expect(reports).toEqual([]);
   });
 
-  test('validates raw input first; invalid input needs approval', async () => {
+  test('validates raw input first, and requires approval for invalid input', async () => {
     const guarded = entry({
       inputSchema: z.object({ amount: z.coerce.number().default(100) }),
       needsApproval: ({ amount }: { amount: number }) => amount >= 100,

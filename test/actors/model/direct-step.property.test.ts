@@ -317,7 +317,7 @@ type Asked = typeof asked extends fc.Arbitrary<infer T> ? T : never;
 const given = fc.oneof({ weight: 12, arbitrary: answered }, failing, malformed);
 const kind = fc.constantFrom('plain', 'plain', 'middleware', 'string');
 
-/** Creates ids for a step with a listener, for which the SDK uses other prefixes. */
+/** Creates the ids for a step with a listener, for which the SDK uses other prefixes. */
 function idsByPrefix(): ModelStepOptions['ids'] {
   const counts = new Map<string, number>();
   return {
@@ -329,7 +329,7 @@ function idsByPrefix(): ModelStepOptions['ids'] {
   };
 }
 
-/** Makes the step, and returns all of its observable results. */
+/** Runs the step and returns everything observable about it. */
 async function seenOf(
   { settings, toolChoice, ...rest }: Asked,
   made: () => Answer,
@@ -377,7 +377,7 @@ const hello: Asked = {
   settings: undefined,
 };
 
-test('DIRECT-1: gives the same step as `generateText`', async () => {
+test('DIRECT-1: returns the same step as `generateText`', async () => {
   // DIRECT-2
   await seenOf(hello, () => answer([text('Hi')]), 'plain');
   let direct = 0;
@@ -388,7 +388,7 @@ test('DIRECT-1: gives the same step as `generateText`', async () => {
       const seen = await seenOf(step, made, how);
       if (bySdk.mock.calls.length === 0) direct += 1;
       else left += 1;
-      // With a listener, the SDK makes every step.
+      // With a listener, the SDK runs every step.
       globalThis.AI_SDK_TELEMETRY_INTEGRATIONS = [{}];
       bySdk.mockClear();
       const reference = await seenOf(step, made, how);
@@ -403,7 +403,7 @@ test('DIRECT-1: gives the same step as `generateText`', async () => {
 });
 
 describe('DIRECT-2: the first call of a process', () => {
-  /** Makes this many steps in a new process, and returns how many of them the SDK made. */
+  /** Runs this many steps in a new process, and returns how many of them the SDK ran. */
   async function madeBySdk(steps: number, others: object): Promise<number> {
     vi.resetModules();
     const { generateText: sdk } = await import('ai');
@@ -425,11 +425,11 @@ describe('DIRECT-2: the first call of a process', () => {
     return vi.mocked(sdk).mock.calls.length;
   }
 
-  test('passes through the SDK once to verify the options that it sets', async () => {
+  test('goes through the SDK once to verify the options that the SDK sets', async () => {
     expect(await madeBySdk(3, {})).toBe(1);
   });
 
-  test('returns its answer even if a part of the response cannot be copied', async () => {
+  test('returns its answer even if part of the response cannot be copied', async () => {
     vi.resetModules();
     const { runModelStep: step } = await import('../../../src/actors/model/model-step.ts');
     const body = { read: () => 'a function' };
@@ -445,7 +445,7 @@ describe('DIRECT-2: the first call of a process', () => {
     expect(response.text).toBe('Hi');
   });
 
-  test('passes every call through the SDK if the SDK adds other options', async () => {
+  test('sends every call through the SDK if the SDK adds other options', async () => {
     expect(await madeBySdk(3, { seed: 7 })).toBe(3);
   });
 });

@@ -1,4 +1,4 @@
-// Models, ids and time that a test controls.
+// Models, ids and time under the control of a test.
 
 import type { LanguageModel } from 'ai';
 import type { Environment } from '../../../src/actors/ports/environment.ts';
@@ -35,7 +35,7 @@ export interface ScriptedModel extends Model {
   readonly prompts: Prompted[];
 }
 
-/** A model with fixed answers, used in turn; a function may read the prompt. */
+/** A model with fixed answers, which are used in turn. A function may read the prompt. */
 export function model(
   ...answers: (Answer | ((prompted: Prompted) => Answer | Promise<Answer>))[]
 ): ScriptedModel {
@@ -100,7 +100,7 @@ export const macrotask = (): Promise<void> =>
     setImmediate(resolve);
   });
 
-/** Returns the result of a promise within one turn of the event loop. */
+/** Returns the result of a promise that settles within one turn of the event loop. */
 export async function soon<T>(promise: Promise<T>): Promise<T | 'pending'> {
   return Promise.race([promise, macrotask().then(() => 'pending' as const)]);
 }

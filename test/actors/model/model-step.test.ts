@@ -66,7 +66,7 @@ const step = (scripted: LanguageModel, more: Partial<ModelStepOptions> = {}) =>
     ...more,
   });
 
-/** Expects that the value is unchanged after it was written as JSON and read again. */
+/** Expects that the value survives a round trip through JSON. */
 function expectPlainJson(value: unknown): void {
   expect(JSON.parse(JSON.stringify(value))).toStrictEqual(value);
 }
@@ -205,7 +205,7 @@ describe('MODEL-STEP-3: the response', () => {
   });
 
   test.each(['stop', 'length', 'content-filter', 'error', 'other', 'interrupted'] as const)(
-    'passes the finish reason %s on',
+    'passes on the finish reason %s',
     async (finish) => {
       expect((await step(model(answer([text('Half a')], finish)))).finish).toBe(finish);
     },
@@ -216,7 +216,7 @@ describe('MODEL-STEP-3: the response', () => {
     expect(response).toMatchObject({ text: '', assistantMessages: [], calls: [] });
   });
 
-  test('keeps the tool calls and the finish reason when the model stops at its length limit', async () => {
+  test('keeps the tool calls and the finish reason when the model reaches its length limit', async () => {
     const response = await step(model(answer([call('c1', 'weather', { city: 'Rome' })], 'length')));
     expect(response.finish).toBe('length');
     expect(response.calls).toHaveLength(1);
@@ -245,7 +245,7 @@ describe('MODEL-STEP-5: can be read again by any provider', () => {
     },
   );
 
-  test('treats white space as no text, unless the provider has named it', async () => {
+  test('treats white space as no text, unless the provider gave it an id', async () => {
     const named = { ...text('\n'), providerMetadata: { openai: { itemId: 'msg_1' } } } as Part;
     const response = await step(model(answer([text(' \n'), named, call('c1', 'ping', {})])));
     expect(response.assistantMessages[0]?.content).toMatchObject([
@@ -256,7 +256,7 @@ describe('MODEL-STEP-5: can be read again by any provider', () => {
 });
 
 describe('MODEL-STEP-4: invalid calls', () => {
-  test('have arguments that do not fit', async () => {
+  test('have arguments that do not match the schema', async () => {
     const response = await step(model(answer([call('c1', 'weather', { city: 7 })])));
     expect(response.calls).toMatchObject([
       { callId: 'c1', toolName: 'weather', input: { city: 7 } },
@@ -292,13 +292,13 @@ describe('MODEL-STEP-4: invalid calls', () => {
     expect(bare.calls[0]?.invalid?.message).toContain('No tools are available.');
   });
 
-  test('have a message shorter than the arguments that it quotes', async () => {
+  test('produce an error message shorter than the arguments that it quotes', async () => {
     const huge = { city: 1, note: 'x'.repeat(100_000) };
     const response = await step(model(answer([call('c1', 'weather', huge)])));
     expect(response.calls[0]?.invalid?.message.length).toBeLessThan(4200);
   });
 
-  test('receive an error from the runtime, and the model continues', async () => {
+  test('receive an error from the runtime, which lets the model continue', async () => {
     const scripted = model(answer([call('c1', 'weather', {})]), answer([text('Sorry.')]));
     const first = await step(scripted);
     const message = first.calls[0]?.invalid?.message ?? '';
@@ -368,7 +368,7 @@ describe('MODEL-1: ids of calls', () => {
     expect(response.assistantMessages[0]?.content).toMatchObject([{ toolCallId: 'call_1' }]);
   });
 
-  test('keeps a call that the provider executed, and does not run it', async () => {
+  test('keeps a call that the provider has executed, without executing it again', async () => {
     const content: Part[] = [
       {
         type: 'tool-call',
@@ -422,7 +422,7 @@ describe('MODEL-2: invalid answers', () => {
     );
   });
 
-  test('include an exhausted mock, which returns undefined', async () => {
+  test('include the undefined that an exhausted mock returns', async () => {
     const mock = new MockLanguageModelV4({ doGenerate: [answer([text('one')])] });
     expect((await step(mock)).text).toBe('one');
     await expect(step(mock)).rejects.toThrow('got undefined');
@@ -545,14 +545,14 @@ describe('the request to the model', () => {
     expect(calls).toBe(1);
   });
 
-  test('throws if the model calls a tool although none is allowed', async () => {
+  test('throws if the model calls a tool when none are allowed', async () => {
     const scripted = model(answer([call('c1', 'ping', {})]));
     await expect(step(scripted, { toolChoice: 'none' })).rejects.toThrow(ToolChoiceViolationError);
   });
 });
 
 describe('models', () => {
-  test('supports MockLanguageModelV4, and an older specification', async () => {
+  test('supports MockLanguageModelV4 and an older specification', async () => {
     const fresh = new MockLanguageModelV4({ doGenerate: async () => answer([text('four')]) });
     expect((await step(fresh)).text).toBe('four');
     const older = new MockLanguageModelV3({
@@ -570,7 +570,7 @@ describe('models', () => {
       });
   });
 
-  test('resolves a string with the default provider, or a registry', async () => {
+  test('resolves a string through the default provider, which can be a registry', async () => {
     const scripted = new MockLanguageModelV4({
       doGenerate: async () => answer([call('c1', 'ping', {})]),
     });

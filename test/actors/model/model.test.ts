@@ -83,25 +83,22 @@ describe('STRUCT-1: a call that is refused for its format', () => {
     expect(formatsOf(asked)).toEqual(['json', null]);
   });
 
-  test.each([400, 422])(
-    'throws an error that occurs again without the format: %s',
-    async (status) => {
-      const asked = model(
-        throwing(refusal(status, 'the history is broken')),
-        throwing(refusal(status, 'the history is broken')),
-        answer([json]),
-      );
-      const { step, reports } = asking(asked);
-      await expect(step()).rejects.toThrow('the history is broken');
-      expect(reports).toEqual([]);
-      // The format was not the cause, so it is requested again.
-      await asking(asked).step();
-      expect(formatsOf(asked)).toEqual(['json', null, 'json']);
-    },
-  );
+  test.each([400, 422])('throws the error if it recurs without the format: %s', async (status) => {
+    const asked = model(
+      throwing(refusal(status, 'the history is broken')),
+      throwing(refusal(status, 'the history is broken')),
+      answer([json]),
+    );
+    const { step, reports } = asking(asked);
+    await expect(step()).rejects.toThrow('the history is broken');
+    expect(reports).toEqual([]);
+    // The format was not the cause, so the answer is requested again.
+    await asking(asked).step();
+    expect(formatsOf(asked)).toEqual(['json', null, 'json']);
+  });
 
   test.each([401, 429, 500, 503])(
-    'throws any other error without a second call: %s',
+    'throws any other error without calling the model again: %s',
     async (status) => {
       const asked = model(throwing(refusal(status, 'no')), answer([json]));
       await expect(asking(asked).step()).rejects.toThrow('no');
@@ -111,7 +108,7 @@ describe('STRUCT-1: a call that is refused for its format', () => {
 });
 
 describe('STRUCT-2: an answer without content', () => {
-  test('repeats the request in words, and counts the tokens of both', async () => {
+  test('repeats the request with written instructions, and counts the tokens of both calls', async () => {
     const asked = model(answer([], 'stop'), answer([json]), answer([json]));
     const { step, reports } = asking(asked);
     expect(await step()).toMatchObject({
@@ -123,7 +120,7 @@ describe('STRUCT-2: an answer without content', () => {
     expect(formatsOf(asked)).toEqual(['json', null, null]);
   });
 
-  test('returns a second empty answer as it is', async () => {
+  test('returns a second empty answer unchanged', async () => {
     const asked = model(answer([], 'stop'), answer([], 'stop'), answer([json]));
     const { step, reports } = asking(asked);
     expect(await step()).toMatchObject({ text: '', usage: { totalTokens: 30 } });
@@ -173,7 +170,7 @@ describe('STRUCT-3: does not request a refused format again', () => {
     },
   );
 
-  test('requests the format from another model', async () => {
+  test('still requests the format from another model', async () => {
     const [one, other] = [model(throwing(refusal(400)), answer([json])), model(answer([json]))];
     await asking(one).step();
     await asking(other).step();
@@ -220,7 +217,7 @@ async function read(parts: readonly Part[]) {
 }
 
 describe('STREAMED-ANSWER-1: the answer', () => {
-  test('equals the answer of a call without a stream', async () => {
+  test('equals the answer of a non-streaming call', async () => {
     const steps = [
       {
         thinking: 'hm hm',
@@ -245,7 +242,7 @@ describe('STREAMED-ANSWER-1: the answer', () => {
     ]);
   });
 
-  test('keeps the order in which its parts began, and omits empty parts', async () => {
+  test('keeps the order in which its parts started, and omits empty parts', async () => {
     const { answer, told } = await read([
       { type: 'text-start', id: '1' },
       { type: 'text-start', id: '2' },
@@ -295,7 +292,7 @@ describe('STREAMED-ANSWER-2: a call whose stream ends', () => {
     await expect(read([{ type: 'error', error }, finish])).rejects.toBe(error);
   });
 
-  test('rejects as retryable if the stream ends without a finish', async () => {
+  test('rejects with a retryable error if the stream ends without a finish part', async () => {
     await expect(read([{ type: 'text-start', id: '1' }])).rejects.toMatchObject({
       code: 'STREAM_CUT_OFF',
       retryable: true,
@@ -305,7 +302,7 @@ describe('STREAMED-ANSWER-2: a call whose stream ends', () => {
   test.each([
     ['says that it just ended', 'interrupted', usage],
     ['cannot say why it ended, and what it cost', 'other', noUsage],
-  ] as const)('rejects as retryable if the package %s', async (_, unified, spent) => {
+  ] as const)('rejects with a retryable error if the package %s', async (_, unified, spent) => {
     const reading = read([
       { type: 'text-start', id: '1' },
       { type: 'text-delta', id: '1', delta: 'Sales are' },
@@ -314,7 +311,7 @@ describe('STREAMED-ANSWER-2: a call whose stream ends', () => {
     await expect(reading).rejects.toMatchObject({ code: 'STREAM_CUT_OFF', retryable: true });
   });
 
-  test('succeeds if the provider gives no finish reason, but the cost', async () => {
+  test('succeeds if the provider reports the usage but no finish reason', async () => {
     const { answer } = await read([
       { type: 'finish', usage, finishReason: { unified: 'other', raw: undefined } },
     ]);

@@ -22,7 +22,7 @@ describe('checkOutput', () => {
     });
   });
 
-  test('treats a fence inside a JSON text as text', async () => {
+  test('treats a code fence inside JSON text as text', async () => {
     const title = '```json\n{"title":"inner"}\n```';
     const json = JSON.stringify({ title });
     for (const text of [json, `\`\`\`json\n${json}\n\`\`\``])
@@ -45,7 +45,7 @@ describe('checkOutput', () => {
     });
   });
 
-  test('accepts any tool schema, and asynchronous or throwing refinements', async () => {
+  test('accepts any tool schema, including asynchronous and throwing refinements', async () => {
     const never = jsonSchema(
       { type: 'object' },
       { validate: () => ({ success: false, error: new Error('never right') }) },

@@ -54,7 +54,7 @@ describe('suitedModel', () => {
     ['mistral.chat', 'mistral-large-latest'],
     ['openrouter', 'mistralai/devstral-medium'],
   ])(
-    "shortens call ids for Mistral, and inserts an answer before the user's next words (%s)",
+    'shortens call ids for Mistral, and inserts an answer before the next user message (%s)',
     async (provider, id) => {
       const { suited, seen } = model(provider, id, 'mistral');
       const prompt = [
@@ -69,12 +69,12 @@ describe('suitedModel', () => {
       expect(seen[0]?.map(({ role }) => role).join(' ')).toBe(
         'user assistant tool assistant user assistant tool',
       );
-      // The provider's ids stay, and a call and its result have the same id.
+      // The provider's ids are unchanged, and a call and its result have the same id.
       expect(JSON.stringify(seen[0]?.slice(5))).toBe(JSON.stringify(called('aB3dE6gH9')));
     },
   );
 
-  it('inserts a user message when a conversation on Bedrock begins with the assistant', async () => {
+  it('inserts a user message when a conversation on Bedrock starts with the assistant', async () => {
     const { suited, seen } = model('amazon-bedrock', 'anthropic.claude-sonnet-4-6', 'bedrock');
     const hello: Prompt = [
       { role: 'system', content: 'You help.' },

@@ -60,7 +60,7 @@ describe('the names of the inputs', { tags: ['R6'] }, () => {
     expect(wrongInputNames(trip, input)).toBe(wrong);
   });
 
-  test('allow any name if the schema allows unlisted names', () => {
+  test('include unlisted names if the schema allows them', () => {
     const loose = wrapSchema(z.looseObject({ city: z.string() }), 'loose');
     expect(wrongInputNames(loose, { city: 'Rome', colour: 'red' })).toBeNull();
     expect(wrongInputNames(loose, { colour: 'red' })).toContain('"city" is missing');
@@ -70,7 +70,7 @@ describe('the names of the inputs', { tags: ['R6'] }, () => {
     expect(wrongInputNames(trip, 'Rome')).toBeNull();
   });
 
-  test('fail the check before the schema checks the values', async () => {
+  test('fail before the schema checks the values', async () => {
     const strict = withInputNames(trip);
     expect(strict.jsonSchema).toBe(trip.jsonSchema);
     expect(await strict.validate?.({ town: 'Rome' })).toMatchObject({
@@ -201,7 +201,7 @@ describe('the schema of arguments', () => {
     expect(providerRefusals({ prompt, tools })).toEqual([]);
   });
 
-  test('stays unchanged if every API accepts it, and is converted once otherwise', () => {
+  test('stays unchanged if every API accepts it, or is converted once', () => {
     const plain = z.object({ at: z.array(z.string()), by: z.union([z.string(), z.number()]) });
     expect(objectSchema(plain, 'a')).toBe(wrapSchema(plain, 'a'));
     const union = z.union([circle, square]);
@@ -231,7 +231,7 @@ describe('the schema of arguments', () => {
     ],
   ];
 
-  test.each(refused)('fails where it is defined: %s', (_, schema, why) => {
+  test.each(refused)('fails when it is defined: %s', (_, schema, why) => {
     const parameters = schema as z.ZodType;
     const error = expect.objectContaining({
       code: 'INVALID_SCHEMA',

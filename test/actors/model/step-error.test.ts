@@ -141,7 +141,7 @@ test('cut an HTML page in the message', () => {
   expect(toStepError(new Error('<p>'.repeat(10_000))).message.length).toBeLessThan(1100);
 });
 
-test('refuses messages with an unanswered call before the model is called', async () => {
+test('refuse messages with an unanswered call before calling the model', async () => {
   const failing = runModelStep({
     caller: { name: 'tester' },
     model: model(),
@@ -164,7 +164,7 @@ test('refuses messages with an unanswered call before the model is called', asyn
   expect(toStepError(error)).toMatchObject({ code: 'INVALID_PROMPT', retryable: false });
 });
 
-describe('report errors in the middle of an answer', () => {
+describe('report errors that occur in the middle of an answer', () => {
   test.each([
     [{ message: 'Overloaded', statusCode: 529, isRetryable: true }, 'PROVIDER_UNAVAILABLE', true],
     [{ message: 'Too fast', statusCode: 429 }, 'RATE_LIMITED', true],

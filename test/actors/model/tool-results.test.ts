@@ -62,7 +62,7 @@ describe('toolMessage', () => {
     });
   });
 
-  test('gives each call exactly one result: the first one, or an error if the call was not run', () => {
+  test('gives each call exactly one result: its first, or an error if the call was not run', () => {
     const { content } = toolMessage(calls.slice(0, 2), [
       { callId: 'c1', output: 'first' },
       { callId: 'c1', output: 'second' },
@@ -99,7 +99,7 @@ describe('closeDanglingCalls', () => {
     expect(closeDanglingCalls([])).toEqual([]);
   });
 
-  test('adds an error result for a call without a result, before the next message', () => {
+  test('adds an error result before the next message for a call without a result', () => {
     const closed = closeDanglingCalls([user, calling('c1', 'c2'), answering('c2'), user], 'lost');
     expect(closed.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'tool', 'user']);
     expect(closed[3]?.content).toStrictEqual([
@@ -116,12 +116,12 @@ describe('closeDanglingCalls', () => {
     ).toEqual(['assistant', 'tool', 'assistant', 'tool']);
   });
 
-  test('drops a second result, and one without a call', () => {
+  test('drops a second result, and a result without a call', () => {
     const messages = [user, answering('c9'), calling('c1'), answering('c1', 'c1'), answering('c1')];
     expect(closeDanglingCalls(messages)).toEqual([user, calling('c1'), answering('c1')]);
   });
 
-  test('requires no result for a call that the provider executes, since a later step may contain it', () => {
+  test('requires no result for a provider-executed call, since a later step may contain it', () => {
     const messages: ModelMessage[] = [
       user,
       {
@@ -155,7 +155,7 @@ describe('closeDanglingCalls', () => {
     fc.array(id).map((ids) => answering(...ids)),
   );
 
-  test('answers every call exactly once after any loss, and the SDK accepts the messages', async () => {
+  test('answers every call exactly once after any loss, in messages that the SDK accepts', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(anyMessage, { maxLength: 8 }), async (messages) => {
         const closed = closeDanglingCalls(messages);

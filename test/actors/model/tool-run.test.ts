@@ -90,7 +90,7 @@ describe('passes the output of a tool to the model in the SDK’s form', () => {
       expect(await run({ execute })).toStrictEqual({ status: 'ok', output, modelOutput });
   });
 
-  test('gives the model the result of toModelOutput', async () => {
+  test('passes the result of toModelOutput to the model', async () => {
     const seen: unknown[] = [];
     const outcome = await run({
       execute: () => ({ rows: [1, 2, 3] }),
@@ -195,7 +195,7 @@ describe('TOOL-RUN-1: a tool run, which always resolves', () => {
     expect(await run({ execute: generator })).toStrictEqual(failure(message));
   });
 
-  test('accepts an Error as a return value, and a thrown error that cannot be converted to text', async () => {
+  test('accepts an Error as a return value, and a thrown value that cannot be converted to text', async () => {
     expect(await run({ execute: () => new Error('soft') })).toStrictEqual(failure('Error: soft'));
     const hostile = new Error('x');
     Object.defineProperty(hostile, 'toString', { value: thrown(new Error('no')) });
@@ -228,7 +228,7 @@ describe('TOOL-RUN-1: a tool run, which always resolves', () => {
     );
   });
 
-  test('refuses a cycle as not JSON', async () => {
+  test('refuses a cyclic value because it is not JSON', async () => {
     const cycle: Record<string, unknown> = {};
     cycle['self'] = cycle;
     const outcome = await run({ execute: () => cycle });
@@ -263,7 +263,7 @@ describe('TOOL-RUN-1: a tool run, which always resolves', () => {
   });
 });
 
-describe('TOOL-OUTPUT-2: cuts an output that is too large, with a remark', () => {
+describe('TOOL-OUTPUT-2: cuts an output that is too large, and says so', () => {
   const maxOutputBytes = 1000;
   const size = (value: unknown): number => Buffer.byteLength(JSON.stringify(value));
 
@@ -286,7 +286,7 @@ describe('TOOL-OUTPUT-2: cuts an output that is too large, with a remark', () =>
     expect(outcome.modelOutput).toStrictEqual({ type: 'json', value: output });
   });
 
-  test('keeps an output of exactly the limit, in bytes', async () => {
+  test('keeps an output whose size in bytes is exactly the limit', async () => {
     const fits = 'x'.repeat(maxOutputBytes);
     expect(await run({ execute: () => fits }, { maxOutputBytes })).toMatchObject({ output: fits });
     expect(await run({ execute: () => `${fits}y` }, { maxOutputBytes })).toMatchObject({
@@ -323,7 +323,7 @@ describe('TOOL-OUTPUT-2: cuts an output that is too large, with a remark', () =>
 });
 
 describe('preliminary outputs', () => {
-  test('reach the listener one by one, and the last one is the result', async () => {
+  test('reach the listener one by one, with the last one as the result', async () => {
     const told: unknown[] = [];
     const outcome = await run(
       { execute: () => yields({ done: 1 }, { done: 2 }, 'all') },
@@ -333,7 +333,7 @@ describe('preliminary outputs', () => {
     expect(outcome).toMatchObject({ status: 'ok', output: 'all' });
   });
 
-  test('come from a promised iterator, or from an empty one', async () => {
+  test('accept a promise of an iterator, and an iterator that yields nothing', async () => {
     expect(await run({ execute: async () => yields(1, 2) })).toMatchObject({ output: 2 });
     expect(await run({ execute: () => yields() })).toMatchObject({ status: 'ok', output: null });
   });
@@ -418,7 +418,7 @@ describe('TOOL-RUN-2: cancellation', () => {
     expect(started).toBe(0);
   });
 
-  test('returns a generator, and ignores its later outputs', async () => {
+  test('calls return() on a generator, and ignores its later outputs', async () => {
     const controller = new AbortController();
     const told: unknown[] = [];
     let isReturned = false;
@@ -457,7 +457,7 @@ describe('TOOL-RUN-2: cancellation', () => {
 });
 
 describe('TOOL-RUN-2: the time limit', () => {
-  test('ends a tool that ignores its signal', async () => {
+  test('stops waiting for a tool that ignores its signal', async () => {
     const environment = manualTime();
     let toolSignal: AbortSignal | undefined;
     const execute = (_: unknown, options: { abortSignal: AbortSignal }) => {
@@ -475,7 +475,7 @@ describe('TOOL-RUN-2: the time limit', () => {
     expect(toolSignal?.reason).toMatchObject({ name: 'TimeoutError' });
   });
 
-  test("prefers the tool's own limit to the run's", async () => {
+  test("prefers the tool's own limit to the run's limit", async () => {
     const environment = manualTime();
     const running = run({ execute: () => never(), timeoutMs: 50 }, { environment, timeoutMs: 500 });
     environment.advance(50);
@@ -484,7 +484,7 @@ describe('TOOL-RUN-2: the time limit', () => {
     });
   });
 
-  test('leaves no timer after a tool that ends in time, and starts none without a limit', async () => {
+  test('leaves no timer behind when a tool finishes in time, and starts none without a limit', async () => {
     const environment = manualTime();
     await run({ execute: () => 1 }, { environment, timeoutMs: 500 });
     expect(environment.waiting).toBe(0);
@@ -494,7 +494,7 @@ describe('TOOL-RUN-2: the time limit', () => {
   });
 });
 
-test('TOOL-RUN-3: handles a rejection of an abandoned tool', async () => {
+test('TOOL-RUN-3: handles the rejection of an abandoned tool', async () => {
   const unhandled = await countUnhandled(async () => {
     const controller = new AbortController();
     const late = deferred<void>();

@@ -8,7 +8,7 @@ import { answer, model, text } from './fakes.ts';
 
 const city = z.object({ city: z.string().describe('Where') });
 
-/** Returns the model's information about each tool. */
+/** Returns what the model sees of each tool. */
 async function offered(tools: Record<string, unknown>) {
   const scripted = model(answer([text('ok')]));
   await generateText({
@@ -22,7 +22,7 @@ async function offered(tools: Record<string, unknown>) {
 const entryOf = (tools: Record<string, unknown>, name: string): ToolEntry =>
   prepareTools(tools, 'tools').execution.get(name)!;
 
-/** A schema of an unknown library, which counts its conversions. */
+/** A schema from an unknown library, which counts its conversions. */
 function standardSchema(withJson = true) {
   const counter = { conversions: 0 };
   const schema = {
@@ -51,7 +51,7 @@ function standardSchema(withJson = true) {
 }
 
 describe('TOOLS-1: a schema of every tool', () => {
-  test('a tool with neither inputSchema nor parameters is refused by name', () => {
+  test('throws an error that names the tool when it has neither inputSchema nor parameters', () => {
     const tools = { search: { description: 'Searches', execute: () => 1 } };
     expect(() => prepareTools(tools, 'reporter.tools')).toThrow(ConfigurationError);
     expect(() => prepareTools(tools, 'reporter.tools')).toThrow(
@@ -81,7 +81,7 @@ describe('TOOLS-1: a schema of every tool', () => {
     expect(refused.ok ? '' : refused.message).toContain('city');
   });
 
-  test('exists for a zod without Standard Schema', async () => {
+  test('supports versions of zod without Standard Schema', async () => {
     const schema = z3.object({ city: z3.string() });
     const old = new Proxy(schema, {
       has: (target, key) => key !== '~standard' && key in target,
@@ -183,11 +183,11 @@ describe('TOOLS-3: the tools that the model is offered', () => {
     expect(broken(() => 7)).toThrow('tools.weather.description: expected a string, got 7');
   });
 
-  test('contain no tools if there are none', () => {
+  test('stay empty if there are no tools', () => {
     expect(prepareTools({}, 'tools')).toEqual({ modelTools: undefined, execution: new Map() });
   });
 
-  test('include a provider tool unchanged, which the runtime does not run', async () => {
+  test('include a provider tool unchanged, although the runtime does not run it', async () => {
     const search = {
       type: 'provider',
       id: 'test.search',
@@ -222,13 +222,13 @@ describe('names', () => {
     },
   );
 
-  test('accept names of members of Object.prototype', async () => {
+  test('accept the names of Object.prototype members', async () => {
     const tools = { ['__proto__']: any, constructor: any, ['x'.repeat(64)]: any };
     expect((await offered(tools)).map(({ name }) => name)).toEqual(Object.keys(tools));
     expect(prepareTools(tools, 'tools').execution.get('toString')).toBeUndefined();
   });
 
-  test('refuse a reserved name, except from the runtime itself', () => {
+  test('refuse a reserved name unless the runtime uses it', () => {
     const own = (): unknown => prepareTools({ ask_user: any }, 'tools', { reserved: ['ask_user'] });
     expect(own).toThrow(ConfigurationError);
     expect(own).toThrow('tools.ask_user: the name belongs to the runtime');
@@ -266,7 +266,7 @@ describe('validate', () => {
     });
   });
 
-  test('refuses input when a refinement throws, and cuts a long refusal', async () => {
+  test('refuses input when a refinement throws, and cuts a long error message', async () => {
     const throwing = city.refine(() => {
       throw new Error('database is down');
     });

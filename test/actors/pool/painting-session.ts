@@ -8,13 +8,13 @@ export interface PaintingOptions {
   readonly sessionId: string;
   readonly runtime: Runtime;
   readonly environment: SimulatedEnvironment;
-  /** The time that it waits for an answer, in milliseconds. */
+  /** How long it waits for an answer, in milliseconds. */
   readonly askMs: number;
-  /** The time that `slow` takes, in milliseconds. */
+  /** How long `slow` takes, in milliseconds. */
   readonly slowMs: number;
   /** `slow` may be repeated after a crash. @defaultValue false */
   readonly idempotent?: boolean;
-  /** Receives each message, as `id: text`. */
+  /** Receives each message as `id: text`. */
   readonly said: string[];
 }
 

@@ -1,7 +1,7 @@
-// SESSION-POOL-1 to SESSION-POOL-6 under random events: two processes on one journal, uses at any time by either
-// process, processes that die, shut down, or disappear for a while, and wake times that cannot be stored. Every
-// message is answered once, each question has one end, no session stays in memory without need, and no due session
-// stays asleep.
+// SESSION-POOL-1 to SESSION-POOL-6 under random events: two processes share one journal, either process may use a
+// session at any time, processes die, shut down or disappear for a while, and some wake times cannot be stored. Every
+// message is answered once, each question ends once, no session stays in memory unnecessarily, and no due session stays
+// asleep.
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -19,7 +19,7 @@ const ASK_MS = 60_000;
 const INJECTED = 'the disk is full';
 
 const LEASE_MS = 15_000;
-/** The ends of a question. A question that is asked again after a crash is briefly not open. */
+/** The states in which a question is over. A question that is asked again after a crash is briefly not open. */
 const OVER = new Set(['answered', 'expired', 'withdrawn', 'superseded']);
 
 type Action =
@@ -114,7 +114,7 @@ class World {
   readonly errors: string[] = [];
   /** The violations. */
   readonly broken: string[] = [];
-  /** The accepted messages, by session: each must be answered once. */
+  /** The accepted messages, by session. Each must be answered once. */
   readonly said: [id: string, text: string][] = [];
   /** Answers that were accepted, by subagent. */
   readonly answered = new Map<string, string>();
@@ -122,7 +122,7 @@ class World {
   readonly #places: (Place | null)[] = [null, null];
   readonly #under: Promise<unknown>[] = [];
 
-  /** @param gives The journal gives each process different sessions, instead of listing them all. */
+  /** @param gives the journal assigns different sessions to each process, instead of listing all of them. */
   constructor(gives: boolean) {
     this.shared = new SharedJournal(this.environment, { leaseMs: LEASE_MS, gives });
   }
@@ -132,7 +132,7 @@ class World {
     return this.#places.filter((place) => place !== null);
   }
 
-  /** Returns the process with this number, or another running one; null: there is none. */
+  /** Returns the process with this number, or another running one; null if there is none. */
   #place(by: number): Place | null {
     return this.#places[by] ?? this.places[0] ?? null;
   }
@@ -148,12 +148,12 @@ class World {
     if (!this.#places[by]) await this.begin(by);
   }
 
-  /** Starts a use, which may never settle, because its process may die. */
+  /** Starts a use, which may never settle because its process may die. */
   #use(by: number, id: string, use: (session: TextSession) => Promise<void>): void {
     this.#under.push(
       (this.#place(by)?.pool.use(id, use) ?? Promise.resolve()).catch((error: unknown) => {
         const { code, message } = error as Error & { readonly code?: unknown };
-        // The other process has the session, or had it when it died.
+        // The other process owns the session, or owned it when it died.
         if (code === 'SCOPE_IN_USE') return;
         if (message !== INJECTED && message !== 'The pool was closed') throw error;
       }),
@@ -168,7 +168,7 @@ class World {
     });
   }
 
-  /** Sends words. While a question is open, words answer it, so no other request is made. */
+  /** Sends a message. While a question is open, messages answer it, so no other request is made. */
   ask(by: number, id: string): void {
     this.#use(by, id, async (session) => {
       if (session.store.getSnapshot().context.questions.some(({ state }) => !OVER.has(state)))
@@ -188,7 +188,7 @@ class World {
     });
   }
 
-  /** Ends a process without a replacement. */
+  /** Kills a process without replacing it. */
   vanish(by: number): void {
     const place = this.#places[by];
     if (place) this.shared.kill(place.process);
@@ -245,7 +245,7 @@ test('answers each call once, and unloads sessions that need not stay awake', as
           await world.environment.settle();
         }
         world.shared.isBroken = null;
-        // A remaining process handles everything.
+        // The remaining process handles everything.
         if (world.places.length === 0) await world.begin(0);
         await world.environment.advance(5 * ASK_MS);
         await world.over();
@@ -270,7 +270,7 @@ test('answers each call once, and unloads sessions that need not stay awake', as
               else answers += 1;
               expect(outcome?.text).toContain(colour ?? 'did not respond in time');
               const told = texts.flatMap((text) => readNotes(text.replace(/^Told: /, '')));
-              // Alone, or together with others.
+              // The results are quoted alone or together with others.
               const results = told.flatMap(({ quotes }) => [quotes, quotes['results']].flat());
               expect(results).toContainEqual(expect.objectContaining({ result: outcome?.text }));
             }

@@ -1,4 +1,4 @@
-// SESSION-POOL-1 to SESSION-POOL-4: sessions that stay in memory only while they work.
+// SESSION-POOL-1 to SESSION-POOL-4: sessions stay in memory only while they work.
 
 import { describe, expect, test } from 'vitest';
 import {
@@ -72,7 +72,7 @@ function poolOf(
   return { pool, errors, opened, said, type, idle };
 }
 
-/** Wake times whose writes are slow from `begin` on; the write number `fails` fails. */
+/** Writes of wake times are slow after `begin` has been called, and write number `fails` fails. */
 function slowTimes({ environment, wakeTimes: inner }: World, fails = Infinity) {
   let isSlow = false;
   let set = 0;
@@ -119,7 +119,7 @@ describe('a session of a pool', () => {
     expect(errors).toEqual([]);
   });
 
-  test('SESSION-POOL-2: stays awake while a subagent works, and is unloaded while a question waits for the user', async () => {
+  test('SESSION-POOL-2: stays awake while a subagent is working, but not while a question is waiting', async () => {
     const world = worldOf();
     const { pool, type, idle, said } = poolOf(world);
     await type('a', 'use slow');
@@ -142,7 +142,7 @@ describe('a session of a pool', () => {
     expect(pool.awakeCount).toBe(0);
   });
 
-  test('appears in the list of open questions without waking, unless the session is closed', async () => {
+  test('appears in the list of open questions without waking up, unless it is closed', async () => {
     const world = worldOf();
     const { pool, type, idle, opened } = poolOf(world);
     for (const id of ['c', 'a', 'd', 'b', 'e']) await type(id, id === 'd' ? 'hello' : 'use paint');
@@ -171,7 +171,7 @@ describe('a session of a pool', () => {
     expect(opened).toHaveLength(wakes);
   });
 
-  test('appears as unreadable in the list of open questions when its entries cannot be read', async () => {
+  test('appears as unreadable in the list of open questions if its entries cannot be read', async () => {
     const world = worldOf();
     const { journal } = world;
     const { pool, type, idle } = poolOf(world, {
@@ -197,7 +197,7 @@ describe('a session of a pool', () => {
     });
   });
 
-  test('SESSION-POOL-2: stays awake while a caller uses it', async () => {
+  test('SESSION-POOL-2: stays awake while a caller is using it', async () => {
     const world = worldOf();
     const { pool, idle } = poolOf(world);
     let release = (): void => {};
@@ -211,7 +211,7 @@ describe('a session of a pool', () => {
     expect(pool.awakeCount).toBe(0);
   });
 
-  test('SESSION-POOL-3: wakes at its own deadline, and no other session wakes', async () => {
+  test('SESSION-POOL-3: wakes at its own deadline without waking another session', async () => {
     const world = worldOf();
     const { type, idle, said, opened } = poolOf(world);
     await type('a', 'use paint');
@@ -223,7 +223,7 @@ describe('a session of a pool', () => {
     expect(said.at(-1)).toMatch(/^a: Told: .*did not respond in time/s);
   });
 
-  test("SESSION-POOL-3: wakes in another process's pool", async () => {
+  test('SESSION-POOL-3: wakes in the pool of another process', async () => {
     const world = worldOf();
     const first = poolOf(world);
     await first.type('a', 'use paint');
@@ -276,7 +276,7 @@ describe('a session of a pool', () => {
     const other = poolOf(world, { maxAwake: 1 });
     await other.type('a', 'one');
     await world.environment.advance(10);
-    // The pool hibernates a to make room for b; a is used again at once.
+    // The pool hibernates a to make room for b, and a is used again at once.
     const both = Promise.all([other.type('b', 'two'), other.type('a', 'three')]);
     await world.environment.advance(10);
     await both;
@@ -287,7 +287,7 @@ describe('a session of a pool', () => {
     expect([opened, errors]).toEqual([['a'], []]);
   });
 
-  test('leaves memory first when more than maxAwake sessions are awake and it has been idle longest', async () => {
+  test('leaves memory first if it has been idle longest when maxAwake is exceeded', async () => {
     const world = worldOf();
     const { pool, type } = poolOf(world, { maxAwake: 2 });
     for (const id of ['a', 'b', 'c']) {
@@ -298,7 +298,7 @@ describe('a session of a pool', () => {
     expect(pool.awake('a')).toBeUndefined();
   });
 
-  test('ends once closed, and its id starts a new session', async () => {
+  test('ends when it is closed, so that its id starts a new session', async () => {
     const world = worldOf();
     const { pool, type, errors } = poolOf(world);
     await type('a', 'hello');
@@ -314,7 +314,7 @@ describe('a session of a pool', () => {
     expect(errors).toEqual([]);
   });
 
-  test('rejects the caller after a failed start, and can be started again', async () => {
+  test('rejects the caller after a failed start, but can be started again', async () => {
     const world = worldOf();
     let isInUse = true;
     const claimed: Journal = {
@@ -355,7 +355,7 @@ describe('a session of a pool', () => {
     await idle();
     expect([pool.awakeCount, opened]).toEqual([0, ['a']]);
 
-    // All sessions have to be unloaded, whatever their wake times.
+    // All sessions have to be unloaded, whatever their wake times are.
     await type('a', 'red');
     isBroken = true;
     await pool.close();
@@ -385,7 +385,7 @@ describe('a session of a pool', () => {
     ['is written down', Infinity],
     ['cannot be written down', 1],
     ['cannot be written down again', 2],
-  ])('SESSION-POOL-1: starts again if it ended while its time %s', async (_, fails) => {
+  ])('SESSION-POOL-1: starts again if it ended while its wake time %s', async (_, fails) => {
     const world = worldOf();
     const slow = slowTimes(world, fails);
     const { pool, type, idle, said, errors } = poolOf(world, {
@@ -475,7 +475,7 @@ describe('a session of a pool', () => {
     expect(second.errors).toEqual([]);
   });
 
-  test('SESSION-POOL-3: gets another examination later if the one at its wake time failed', async () => {
+  test('SESSION-POOL-3: gets checked again later if the check at its wake time failed', async () => {
     const world = worldOf();
     let isBroken = false;
     const wakeTimes: WakeTimes = {
@@ -498,7 +498,7 @@ describe('a session of a pool', () => {
     expect(said.at(-1)).toMatch(/^a: Told: .*did not respond in time/s);
   });
 
-  test('SESSION-LIFE-6: completes a close that a crash interrupted, and then starts as a new one', async () => {
+  test('SESSION-LIFE-6: completes a close that a crash interrupted, and then starts as a new session', async () => {
     const world = worldOf();
     let isDead = false;
     const journal: Journal = {
@@ -526,7 +526,7 @@ describe('a session of a pool', () => {
     expect(errors).toEqual([]);
   });
 
-  test('SESSION-POOL-5: stays closed if a search finds its wake time', async () => {
+  test('SESSION-POOL-5: stays closed even if a search finds its wake time', async () => {
     const world = worldOf();
     const first = poolOf(world);
     await first.type('a', 'hello');
@@ -536,7 +536,7 @@ describe('a session of a pool', () => {
     const entries = (await world.journal.read()).length;
     const { pool, type, said, errors } = poolOf(world);
     const starting = pool.start();
-    // A use gets its session, even while the scheduler only searches.
+    // A use gets its session even while the scheduler is only searching.
     await Promise.all([starting, type('b', 'hello')]);
     expect((await world.journal.read({ scope: 'a' })).length).toBe(entries);
     expect(pool.awake('a')).toBeUndefined();
@@ -584,7 +584,7 @@ describe('a session of a pool', () => {
     expect(pool.awakeCount).toBe(2);
   });
 
-  test('SESSION-POOL-7: refuses a use beyond `maxBusy`, and accepts a use once another one has ended', async () => {
+  test('SESSION-POOL-7: refuses callers beyond `maxBusy` until another caller has finished', async () => {
     const world = worldOf();
     const { pool, type, opened, idle } = poolOf(world, { maxBusy: 2 });
     const { promise: over, resolve: end } = Promise.withResolvers<void>();
@@ -614,7 +614,7 @@ describe('a session of a pool', () => {
     expect(pool.awakeCount).toBe(0);
   });
 
-  test('passes an error of `use` to the caller, and continues', async () => {
+  test('passes an error thrown in `use` to the caller, and keeps working', async () => {
     const world = worldOf();
     const { pool, type } = poolOf(world);
     const failing = pool.use('a', () => {
@@ -641,12 +641,12 @@ describe('a session of a pool', () => {
 });
 
 describe('sleeping sessions with a schedule', () => {
-  test('wake at their times, each once, of ten thousand, and take no memory meanwhile', async () => {
+  test('wake at their own times, once each, and use no memory until then', async () => {
     const world = worldOf();
     const { pool, said, opened, errors } = poolOf(world, { lookMs: Infinity, maxAwake: 20 });
     const HOUR = 3_600_000;
     const start = world.environment.clock.now();
-    // A real session writes its wake time; the others are times of sessions that another process has put to sleep.
+    // A real session writes its wake time; the others belong to sessions that another process has put to sleep.
     for (const id of ['a', 'b'])
       await pool.use(id, (session) =>
         session.schedule({ key: 'k', at: start + (id === 'a' ? 1 : 2) * HOUR, say: `for ${id}` }),

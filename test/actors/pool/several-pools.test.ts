@@ -1,5 +1,5 @@
-// SESSION-POOL-3 to SESSION-POOL-6, WAKE-SCHEDULER-1 to WAKE-SCHEDULER-4: pools of several processes on one journal,
-// some of which die.
+// SESSION-POOL-3 to SESSION-POOL-6, WAKE-SCHEDULER-1 to WAKE-SCHEDULER-4: the pools of several processes share one
+// journal, and some of the processes die.
 
 import { once } from 'node:events';
 import { describe, expect, test } from 'vitest';
@@ -18,9 +18,9 @@ const IDLE_MS = 1000;
 const ASK_MS = 600_000;
 const LOOK_MS = 30_000;
 const LEASE_MS = 15_000;
-/** The time in which every pool makes a round. */
+/** The time in which every pool completes a round. */
 const ROUND_MS = 1.25 * LOOK_MS;
-/** The maximum delay with which a pool searches after a time that other pools also know. */
+/** The maximum delay before a pool searches after a time that other pools also know. */
 const SPREAD_MS = 1000;
 
 function worldOf(options: Partial<SharedJournalOptions> = {}) {
@@ -84,7 +84,7 @@ describe.each([
   ['a journal that lists them', {}],
   ['a journal that gives each process others', { gives: true }],
 ])('sessions that another process hibernated, in %s', (_, options) => {
-  test('SESSION-POOL-3 WAKE-SCHEDULER-1: wakes when due in a pool that was already running when its process died', async () => {
+  test("SESSION-POOL-3 WAKE-SCHEDULER-1: wakes when due in a pool that outlived the session's process", async () => {
     const world = worldOf(options);
     const other = processOf(world);
     await other.pool.start();
@@ -115,7 +115,7 @@ describe.each([
     expect(others.flatMap(({ errors }) => errors)).toEqual([]);
   });
 
-  test("SESSION-POOL-4: resumes in another process after a dead process's claim ends", async () => {
+  test("SESSION-POOL-4: resumes in another process once the dead process's claim has expired", async () => {
     const world = worldOf(options);
     const other = processOf(world);
     await other.pool.start();
@@ -131,7 +131,7 @@ describe.each([
   });
 });
 
-test('resumes only on request if searches are off, and then all due sessions', async () => {
+test('resumes all due sessions, but only on request, if searches are off', async () => {
   const world = worldOf();
   const { pool, opened } = processOf(world, { lookMs: Infinity });
   await pool.start();
@@ -146,7 +146,7 @@ test('resumes only on request if searches are off, and then all due sessions', a
 });
 
 describe('a pool that drains', () => {
-  test('lets busy sessions finish, accepts no other session, and closes', async () => {
+  test('lets busy sessions finish, accepts no new session, and closes', async () => {
     const world = worldOf({ gives: true });
     const [leaving, staying] = [processOf(world), processOf(world)];
     await leaving.type('waits', 'use paint');
@@ -168,7 +168,7 @@ describe('a pool that drains', () => {
     expect([leaving.errors, staying.errors]).toEqual([[], []]);
   });
 
-  test('signals every caller that holds a session, even a caller that arrives later', async () => {
+  test('signals every caller that holds a session, including one that arrives later', async () => {
     const world = worldOf();
     const { pool, type } = processOf(world);
     await type('a', 'use slow');
@@ -188,7 +188,7 @@ describe('a pool that drains', () => {
     await drained;
   });
 
-  test('closes at its time limit with a busy session, which another pool resumes at its next search', async () => {
+  test('closes at its time limit despite a busy session, which another pool resumes at its next search', async () => {
     const world = worldOf({ gives: true });
     const [leaving, staying] = [processOf(world), processOf(world)];
     await staying.pool.start();
@@ -209,7 +209,7 @@ describe('a pool that drains', () => {
 });
 
 describe('a session of a living process', () => {
-  test('releases a session that it cannot continue, and another pool resumes it', async () => {
+  test('moves to another pool if its own process cannot continue it', async () => {
     const world = worldOf();
     const other = processOf(world);
     await other.pool.start();
@@ -233,7 +233,7 @@ describe('a session of a living process', () => {
     expect(other.said.join()).toContain('It took a while.');
   });
 
-  test('stays in its process, and no other pool tries to claim it', async () => {
+  test('stays in its process, and is not claimed by another pool', async () => {
     const world = worldOf();
     const other = processOf(world);
     await other.pool.start();
@@ -246,7 +246,7 @@ describe('a session of a living process', () => {
     expect([other.opened, other.errors, world.shared.refused]).toEqual([[], [], []]);
   });
 
-  test('SESSION-POOL-6 WAKE-SCHEDULER-2: is tried once per round if the journal cannot show who holds the claim', async () => {
+  test('SESSION-POOL-6 WAKE-SCHEDULER-2: gets one try per round if the journal hides who holds the claim', async () => {
     const world = worldOf({ knowsClaims: false });
     const other = processOf(world, { maxAwake: 1, idleMs: 60 * LOOK_MS });
     const first = processOf(world);
@@ -255,7 +255,7 @@ describe('a session of a living process', () => {
     await world.environment.advance(10);
     await other.type('mine', 'hello');
     await other.pool.start();
-    // The process that has the session is late, so the session is due as if it slept.
+    // The process that owns the session is late, so the session is due as if it were asleep.
     await world.shared.store.wakeTimes.set('a', 1);
     // The process's other times keep arriving in between.
     for (let count = 0; count < 200; count += 1) {
@@ -266,7 +266,7 @@ describe('a session of a living process', () => {
     const tries = world.shared.refused.filter(({ scope }) => scope === 'a').length;
     expect(tries).toBe(rounds);
     expect(tries).toBeGreaterThan((1_000_000 / ROUND_MS) * 0.9);
-    // No session was opened for this, and none was hibernated to free capacity.
+    // No session was opened for this, and none was hibernated to make room.
     expect(other.opened.filter((id) => !id.startsWith('gone'))).toEqual(['mine']);
     expect(other.errors).toEqual([]);
     release();
@@ -274,7 +274,7 @@ describe('a session of a living process', () => {
   });
 });
 
-test('WAKE-SCHEDULER-2: gets one start per round if it cannot start, and its claim is released', async () => {
+test('WAKE-SCHEDULER-2: gets one start attempt per round while it fails to start, and loses its claim', async () => {
   const world = worldOf();
   const first = processOf(world);
   await first.type('a', 'hello');
@@ -298,7 +298,7 @@ test('WAKE-SCHEDULER-2: gets one start per round if it cannot start, and its cla
   expect(world.shared.holderOf('a')).toBeNull();
 });
 
-test('SESSION-POOL-6: keeps no claim from a search that found no session to resume', async () => {
+test('SESSION-POOL-6: keeps no claim after a search that found no session to resume', async () => {
   const world = worldOf();
   await world.shared.store.wakeTimes.set('nobody', 0);
   const { pool, errors } = processOf(world, {
@@ -318,7 +318,7 @@ test('SESSION-POOL-6: keeps no claim from a search that found no session to resu
   expect(other.errors).toEqual([]);
 });
 
-test('WAKE-SCHEDULER-3: searches at different times in processes that started at the same instant', async () => {
+test('WAKE-SCHEDULER-3: searches at different times in processes that start at the same instant', async () => {
   const world = worldOf();
   const all = [processOf(world), processOf(world), processOf(world), processOf(world)];
   await Promise.all(all.map(({ pool }) => pool.start()));
@@ -327,7 +327,7 @@ test('WAKE-SCHEDULER-3: searches at different times in processes that started at
   expect(later.length).toBeGreaterThan(60);
   expect(new Set(later).size).toBe(later.length);
 
-  // One pool handles a time that all pools know; the others then drop it.
+  // One pool handles a time that all pools know, and the others then drop it.
   const first = processOf(world);
   await first.type('a', 'use paint');
   await first.idle();
@@ -336,7 +336,7 @@ test('WAKE-SCHEDULER-3: searches at different times in processes that started at
   expect(world.shared.refused).toEqual([]);
 });
 
-test('WAKE-SCHEDULER-4: stops searching once closed, and cannot be started', async () => {
+test('WAKE-SCHEDULER-4: stops searching once closed, and cannot be started again', async () => {
   const world = worldOf();
   const { pool, opened } = processOf(world);
   await pool.start();
@@ -347,7 +347,7 @@ test('WAKE-SCHEDULER-4: stops searching once closed, and cannot be started', asy
   expect([world.shared.rounds.length, opened]).toEqual([length, []]);
   await expect(pool.start()).rejects.toMatchObject({ code: 'POOL_CLOSED' });
 
-  // This also holds for a pool that was searching when it was closed.
+  // This also applies to a pool that was searching when it was closed.
   const claimed: string[] = [];
   const other = processOf(world, {
     around: (journal) => ({
@@ -381,14 +381,14 @@ test('SESSION-POOL-1: releases every claim when a pool is closed during a search
   let isClosed = false;
   const closed = pool.close().then(() => (isClosed = true));
   await world.environment.settle();
-  // The next pool of this process would lose its claim together with the claim of this search.
+  // The next pool in this process would lose its claim together with the claim of this search.
   expect(isClosed).toBe(false);
   answer();
   await Promise.all([closed, looking]);
   expect([world.shared.holderOf('a'), opened]).toEqual([null, []]);
 });
 
-test('gets no second claim when its pool closes', async () => {
+test('receives no second claim while its pool is closing', async () => {
   const world = worldOf();
   const claimed: string[] = [];
   const { pool, type } = processOf(world, {

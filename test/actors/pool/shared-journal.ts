@@ -1,5 +1,5 @@
-// A journal that several processes share, in simulated time: a claim lasts as long as its process lives, and for a
-// lease after that.
+// A journal that several processes share, in simulated time. A claim is held while its process lives, and for the
+// duration of a lease after that.
 
 import { JournalError, type JournalEntry } from '../../../src/entries/journal.ts';
 import { CapacityError, memoryJournal, type Journal } from '../../../src/index.ts';
@@ -11,24 +11,24 @@ export interface SharedJournalOptions {
   /** The journal reports which scopes have no claim, as the PostgreSQL journal does. @defaultValue true */
   readonly knowsClaims?: boolean;
   /**
-   * The journal gives each process different due sessions, as the PostgreSQL journal does. @defaultValue false
+   * The journal assigns different due sessions to each process, as the PostgreSQL journal does. @defaultValue false
    */
   readonly gives?: boolean;
 }
 
 interface Claim {
   readonly holder: SimulatedProcess;
-  /** The time since which the holder has shown no activity; null: it is alive. */
+  /** The time of the holder's last activity; null if the holder is alive. */
   diedAt: number | null;
 }
 
 export class SharedJournal {
   readonly store = memoryJournal({ keep: Infinity });
-  /** The refused claims, with their times and scopes. */
+  /** The refused claims, with times and scopes. */
   readonly refused: { readonly at: number; readonly scope: string; readonly by: number }[] = [];
-  /** Each query for wake times from the first one on. */
+  /** Each query for wake times, starting with the first one. */
   readonly rounds: { readonly at: number; readonly by: number }[] = [];
-  /** Wake times cannot be set. */
+  /** Setting wake times fails. */
   isBroken: Error | null = null;
   readonly #environment: SimulatedEnvironment;
   readonly #options: SharedJournalOptions;
@@ -54,7 +54,7 @@ export class SharedJournal {
   of(process: SimulatedProcess): Journal {
     const { store } = this;
     const never = new Promise<never>(() => {});
-    /** A call of a dead process never settles. */
+    /** A call by a dead process never settles. */
     const alive = async <T>(work: () => T | Promise<T>): Promise<T> =>
       process.isAlive ? work() : never;
     const checkOurs = (scope: string): void => {

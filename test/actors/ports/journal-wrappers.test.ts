@@ -10,7 +10,7 @@ import { meteredJournal, tracedJournal } from '../../../src/adapters/otel/index.
 const work = { scope: 's', unit: 'session' };
 const at = { scope: 's', unit: 'session', seq: 1 };
 
-/** A call of each member, which the wrapped journal records. A new member does not compile until it is listed here. */
+/** A call to each member, which the wrapped journal records. A new member does not compile until it is listed here. */
 const calls = {
   append: (journal) =>
     journal.append({ definitionVersion: 1, at: 0, actor: 'session', event: { type: 'x' }, ...at }),
@@ -30,7 +30,7 @@ const calls = {
 
 const members = Object.keys(calls) as (keyof Journal)[];
 
-/** A journal that has every member, and records each call. */
+/** A journal that has every member and records each call. */
 function noting(): { readonly journal: Journal; readonly called: string[] } {
   const called: string[] = [];
   const note =
@@ -60,7 +60,7 @@ function noting(): { readonly journal: Journal; readonly called: string[] } {
   return { journal, called };
 }
 
-/** The members that `tracedJournal` answers itself, because it writes the spans. */
+/** The members that `tracedJournal` implements itself, because it writes the spans. */
 const traces = ['tracesModelCalls', 'traceContextOf', 'inSpanOf'];
 /** The wrapper folds the entries that it has seen until their scope is released. */
 const folds = ['release'];

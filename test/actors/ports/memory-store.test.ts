@@ -21,7 +21,7 @@ describe('ranking', () => {
   const berlin = 'Lives in Berlin';
   const code = 'The project is written in TypeScript';
 
-  test('returns the fact that shares words with the query first', async () => {
+  test('ranks first the fact that shares words with the query', async () => {
     await remember(flights, berlin, code);
     expect(await recall('Which seat on the flight to Rome?', 1)).toEqual([flights]);
     expect(await recall('fix the bug in the TypeScript project', 1)).toEqual([code]);
@@ -44,14 +44,14 @@ describe('ranking', () => {
     expect(await recall('a cat', 1)).toEqual(['Owns two cats']);
   });
 
-  test('prefers the newest of equally relevant facts, and the newest without a query', async () => {
+  test('prefers the newest of equally relevant facts, and the newest facts when there is no query', async () => {
     await remember('tea one', 'tea two', 'tea three');
     expect(await recall('tea', 2)).toEqual(['tea three', 'tea two']);
     expect(await recall(undefined, 2)).toEqual(['tea three', 'tea two']);
     expect(await recall('nothing of it', 1)).toEqual(['tea three']);
   });
 
-  test('returns all facts if there are only a few, relevant or not', async () => {
+  test('returns all facts, relevant or not, if there are only a few', async () => {
     await remember(flights, berlin);
     expect(await recall('berlin', 10)).toEqual([berlin, flights]);
     expect(await recall('berlin', 0)).toEqual([]);
@@ -63,7 +63,7 @@ describe('ranking', () => {
     expect(await recall('any allergy?', 1)).toEqual(['No nuts']);
   });
 
-  test('never returns more than requested, facts of another scope, or duplicates', async () => {
+  test('never returns duplicates, facts of another scope, or more facts than requested', async () => {
     const facts = fc.array(
       fc.record({
         id: fc.constantFrom('1', '2', '3', '4', '5'),
@@ -104,7 +104,7 @@ describe('keeping', () => {
     expect(await recall(undefined, 9)).toEqual(['two']);
   });
 
-  test('P7: refuses new facts when full, and keeps the stored ones', async () => {
+  test('P7: refuses new facts when full, and keeps those already stored', async () => {
     store = memoryStore({ maxFacts: 2, maxTextChars: 10 });
     await remember('one', 'two');
     const third = { id: 'f3', scope: 'ann', text: 'three', at: 3 };

@@ -1,4 +1,4 @@
-// A worker refuses a step of a whole run: the step was not started, and does not count as lost.
+// A worker refuses a step of a whole run. The step was not started and does not count as lost.
 
 import { expect, test } from 'vitest';
 import { doStep, type Job, type JobHandler } from '../../../src/actors/ports/jobs.ts';
@@ -10,7 +10,7 @@ const refuses: JobHandler = {
 const step = (once: boolean): Job => ({ key: 'run/1/0', name: 'pay', once, body: '{}' });
 const { signal } = new AbortController();
 
-test('JOBS-8: rejects as retryable, so that another worker can run it', async () => {
+test('JOBS-8: rejects with a retryable error, so that another worker can run the step', async () => {
   await expect(doStep(refuses, step(false), signal)).rejects.toMatchObject({
     code: 'NOT_RECOVERABLE',
     message: 'no tool "pay" here',

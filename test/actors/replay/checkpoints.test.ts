@@ -21,7 +21,7 @@ function steps(replay: Replay, entries: readonly JournalEntry[]) {
   });
 }
 
-test('REPLAY-SESSION-3: replays the rest identically from a checkpoint at any entry', async () => {
+test('REPLAY-SESSION-3: replays the remaining entries identically from a checkpoint at any entry', async () => {
   const { of, talk } = await wholeRide();
   await talk.close();
   const { entries } = of;

@@ -1,4 +1,4 @@
-// The beginning of a session continues differently under another id.
+// A forked session starts like another session and continues differently under its own id.
 
 import { describe, expect, test } from 'vitest';
 import { exportRecording, forkSession } from '../../../src/entries/replay.ts';
@@ -20,7 +20,7 @@ async function answer(talk: Talk, text: string): Promise<void> {
 }
 
 describe('a fork', () => {
-  test('continues live from an open question, independently of its source', async () => {
+  test('continues from an open question, independently of its source', async () => {
     const { of, talk } = await inMidQuestion();
     const { journal } = of.begin().runtime;
     await forkSession(journal, { from: 'ses', after: of.entries.length, to: 'other' });
@@ -41,7 +41,7 @@ describe('a fork', () => {
     expect(replayed(both('other')).view.agent).toBe('lead');
   });
 
-  test('starts from a finished session, at an entry before its question was answered', async () => {
+  test('starts from an entry of a finished session at which its question was still open', async () => {
     const { of, talk, after } = await wholeRide();
     await talk.close();
     await forkSession(of.begin().runtime.journal, { from: 'ses', after, to: 'other' });
@@ -53,7 +53,7 @@ describe('a fork', () => {
     expect(outcomeOf(other)).toContain('economy');
   });
 
-  test('equals, after any entry, the state after a crash at that entry', async () => {
+  test('has the same state after any entry as a session that crashed at that entry', async () => {
     const { of, talk } = await wholeRide();
     await talk.close();
     const { journal } = of.begin().runtime;
@@ -73,7 +73,7 @@ describe('a fork', () => {
     expect(into.read({ scope: 'ses' })).toEqual(of.entries.slice(0, after));
   });
 
-  test('renames the session and its services, not its subagents', async () => {
+  test('renames the session and its services, but not its subagents', async () => {
     const journal = memoryJournal();
     const entry = {
       scope: 'a',
@@ -92,7 +92,7 @@ describe('a fork', () => {
     ]);
   });
 
-  test('claims its id while it is written', async () => {
+  test('claims its id while it is being written', async () => {
     const { of } = await inMidQuestion();
     const told: string[] = [];
     const source = of.begin().runtime.journal;
@@ -129,7 +129,7 @@ test('rejects an unknown session', async () => {
   });
 });
 
-// `textLife` uses `textTalk`: its id must reach the session.
-test('keeps the given session id', () => {
+// `textLife` uses `textTalk`, whose id must reach the session.
+test('uses the given session id', () => {
   expect(textTalk({ sessionId: 'mine' }).session.id).toBe('mine');
 });

@@ -1,4 +1,4 @@
-// A session recorded as text, compared with the code of a later day.
+// A session that was recorded as text, compared with later code.
 
 import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import {
@@ -22,7 +22,7 @@ beforeAll(async () => {
   lines = text.trimEnd().split('\n');
 });
 
-/** Returns the recording with its line `number` changed; the header is line 1. */
+/** Returns the recording with line `number` changed; the header is line 1. */
 function withLine(number: number, change: (line: Record<string, unknown>) => object): string {
   const changed = lines.map((line, index) =>
     index === number - 1
@@ -36,7 +36,7 @@ const lineOf = (type: string): number =>
   lines.findIndex((line) => line.includes(`"type":"${type}"`)) + 1;
 
 describe('RECORDING-1: exported recordings', () => {
-  test('parse into the steps that were written', () => {
+  test('parse into the original steps', () => {
     const { scope, steps } = parseRecording(text);
     expect(scope).toBe('ses');
     expect(steps).toHaveLength(lines.length - 1);
@@ -61,7 +61,7 @@ describe('RECORDING-1: exported recordings', () => {
     });
   });
 
-  test('contain no secrets if the journal has none', async () => {
+  test('contain no secrets if the journal contains none', async () => {
     const journal = memoryJournal({ keep: Infinity });
     await importRecording(
       redactingJournal(journal, { values: ['use ride and weather'] }),
@@ -74,7 +74,7 @@ describe('RECORDING-1: exported recordings', () => {
 });
 
 describe('a difference', () => {
-  test('names the first entry whose consequence changed, with the recorded value', () => {
+  test('names the first entry whose consequence changed, along with the recorded value', () => {
     const number = lineOf('client.attached');
     const other = withLine(number, (line) => ({ ...line, ledTo: { client: 'attached', x: '1' } }));
     expect(checkRecording(parseRecording(other))).toMatchObject({
@@ -126,21 +126,21 @@ describe('RECORDING-2: an invalid text', () => {
     expect(() => parseRecording(other, 'may.jsonl')).toThrow(`may.jsonl, ${message}`);
   });
 
-  test('fails to parse when it is cut', () => {
+  test('fails to parse when it is truncated', () => {
     expect(() => parseRecording(lines.slice(0, -1).join('\n'))).toThrow(
       `expected ${lines.length - 1} entries, got ${lines.length - 2}`,
     );
     expect(() => parseRecording(text.slice(0, -20))).toThrow(`line ${lines.length}: expected`);
   });
 
-  test('fails to parse with a line that is not an entry', () => {
+  test('fails to parse when a line is not an entry', () => {
     const other = withLine(5, (line) => ({ ...line, actor: undefined }));
     expect(() => parseRecording(other, 'may.jsonl')).toThrow(
       /may\.jsonl, line 5 .*entry 4 of ses/s,
     );
   });
 
-  test('fails to parse in a newer version', () => {
+  test('fails to parse when its version is newer', () => {
     const other = withLine(1, (line) => ({ ...line, recording: 2 }));
     expect(() => parseRecording(other)).toThrow(
       expect.objectContaining({ code: 'RECORDING_TOO_NEW' }),

@@ -46,7 +46,7 @@ const refused = (entries: Iterable<JournalEntry>): readonly JournalEntry[] =>
 const told = ({ changes }: ReplayStep): object => changes;
 
 describe('a replay', () => {
-  test('equals the state of the session at each moment', async () => {
+  test('equals the state of the session at every moment', async () => {
     const { of, talk, question } = await inMidQuestion();
     const { view } = replayed(of.entries);
     expect(common(view)).toEqual(common(talk.state()));
@@ -62,7 +62,7 @@ describe('a replay', () => {
     ]);
   });
 
-  test('ends as the session ended', async () => {
+  test('ends in the same state as the session', async () => {
     const { of, talk } = await wholeRide();
     await talk.close();
     const { view } = replayed(of.entries);
@@ -98,7 +98,7 @@ describe('a replay', () => {
     expect(watched).toEqual(looked);
   });
 
-  test('continues across crashes', async () => {
+  test('continues after a crash', async () => {
     const { of, talk, question } = await inMidQuestion();
     talk.kill();
     const next = textLife(of, rideStory());
@@ -117,7 +117,7 @@ describe('a replay', () => {
     expect(refused(of.entries)).toEqual([]);
   });
 
-  test('starts over when a new session begins under the same id', async () => {
+  test('starts over when a new session starts under the same id', async () => {
     const { of, talk } = await wholeRide();
     await talk.close();
     const next = textLife(of, rideStory());
@@ -146,7 +146,7 @@ describe('a replay', () => {
   });
 
   test.each(['text', 'voice'] as const)(
-    'accepts every event that a simulated %s session accepted, across crashes',
+    'accepts every event that a simulated %s session accepted, even after crashes',
     async (session) => {
       let entries = 0;
       let subagents = 0;
@@ -214,7 +214,7 @@ describe("REPLAYED-SESSION-1: the app's values in the entries", () => {
     expect(offered.map(([name]) => name)).toEqual(['delivery batch_call_1']);
   });
 
-  test('include the language for reading a spoken yes', async () => {
+  test('include the language in which a spoken yes is read', async () => {
     const of = world();
     const did: string[] = [];
     const pay = simpleTool(() => did.push('paid'), { needsApproval: true });
@@ -280,20 +280,20 @@ describe('an unsuitable journal', () => {
     );
   });
 
-  test('fails with a gap', async () => {
+  test('fails if it has a gap', async () => {
     const { of } = await inMidQuestion();
     expect(failing(of.entries.toSpliced(3, 1))).toThrow(
       expect.objectContaining({ code: 'JOURNAL_GAP' }),
     );
   });
 
-  test('fails in another version', async () => {
+  test('fails if it has a different version', async () => {
     const { of } = await inMidQuestion();
     const newer = of.entries.map((entry) => ({ ...entry, definitionVersion: 99 }));
     expect(failing(newer)).toThrow(expect.objectContaining({ code: 'JOURNAL_VERSION' }));
   });
 
-  test('fails with entries of several sessions', async () => {
+  test('fails if it contains entries of several sessions', async () => {
     const { of } = await inMidQuestion();
     const [first] = of.entries as [JournalEntry];
     expect(failing([first, { ...first, scope: 'other' }])).toThrow(
@@ -301,7 +301,7 @@ describe('an unsuitable journal', () => {
     );
   });
 
-  test('shows an entry that cannot be folded as quarantined', async () => {
+  test('shows as quarantined an entry that cannot be folded', async () => {
     const { of } = await inMidQuestion();
     const at = of.entries.findIndex(({ event }) => event.type === 'model.responded');
     const broken = of.entries.map((entry, index) =>

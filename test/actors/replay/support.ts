@@ -1,4 +1,4 @@
-// A played conversation for replays.
+// A conversation that has been played, for use in replays.
 
 import { z } from 'zod';
 import { replaySession, type ReplayStep } from '../../../src/entries/replay.ts';
@@ -55,7 +55,6 @@ export async function inMidQuestion(of: World = world()) {
   return { of, talk, question };
 }
 
-/** Plays the whole ride. */
 export async function wholeRide() {
   const { of, talk, question } = await inMidQuestion();
   const after = of.entries.length;
@@ -65,7 +64,7 @@ export async function wholeRide() {
   return { of, talk, question, after };
 }
 
-/** Returns the step of the last entry. */
+/** Returns the step for the last entry. */
 export function replayed(entries: Iterable<JournalEntry>): ReplayStep {
   let last: ReplayStep | undefined;
   for (const step of replaySession(entries)) last = step;

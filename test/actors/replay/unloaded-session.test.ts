@@ -1,4 +1,4 @@
-// Commands to a session in a journal that no process runs, and their effect in the next process.
+// Commands to a session that is in a journal but runs in no process, and their effect in the next process.
 
 import { expect, test } from 'vitest';
 import { UnloadedSession } from '../../../src/actors/replay/unloaded-session.ts';
@@ -30,7 +30,7 @@ async function goOn(of: World) {
 const ride = (talk: Awaited<ReturnType<typeof goOn>>) =>
   talk.state().subagents.find(({ name }) => name === 'ride');
 
-test('stores an answer, with which the next process books the ride', async () => {
+test('stores an answer that the next process uses to book the ride', async () => {
   const { of, talk, question } = await inMidQuestion();
   talk.kill();
   const session = await rest(of);
@@ -45,7 +45,7 @@ test('stores an answer, with which the next process books the ride', async () =>
   expect(ride(next)?.outcome?.text).not.toContain('coach');
 });
 
-test('UNLOADED-SESSION-1: returns the same receipts for an answer, a message and a cancellation after any entry', async () => {
+test('UNLOADED-SESSION-1: returns, after any entry, receipts that match what the next process does', async () => {
   const { of: whole, talk } = await wholeRide();
   talk.kill();
   const { entries } = whole;
@@ -110,7 +110,7 @@ test('UNLOADED-SESSION-3: writes nothing for an invalid answer, an unknown id or
   expect(of.entries).toHaveLength(length);
 });
 
-test('refuses an unknown session, a closed one, and one that another process holds', async () => {
+test('refuses a session that is unknown, closed or held by another process', async () => {
   const { of, talk } = await wholeRide();
   await expect(rest(of, 'ses_9')).rejects.toMatchObject({ code: 'UNKNOWN_SESSION' });
   await talk.close();

@@ -1,5 +1,5 @@
-// `whyWaiting` for the states of a journal: each part of each state has a cause, even if its work is done elsewhere,
-// for a program, or by no process at present.
+// `whyWaiting` for the states in a journal: each part of each state has a cause, even if its work is done elsewhere, is
+// for a program, or currently runs in no process.
 
 import { tool } from 'ai';
 import { describe, expect, test } from 'vitest';
@@ -53,7 +53,7 @@ function subjectsIn({ connection, questions, outbox, calls, subagents }: ReplayV
   ];
 }
 
-/** Checks each state, and returns the sentences. */
+/** Checks each state and returns the sentences. */
 function sentencesIn(entries: readonly JournalEntry[]): readonly (readonly Wait[])[] {
   const all: (readonly Wait[])[] = [];
   for (const { machines, view, number } of replaySession(entries)) {
@@ -105,7 +105,7 @@ test("explains a chain from a call to its subagent, that subagent's child, and t
   expect(parent).toMatchObject({ on: 'sub_2', because: { id: 'sub_2' } });
 });
 
-test('explains that a hibernated session waits until a process wakes it', async () => {
+test('explains that a hibernated session is waiting for a process to wake it', async () => {
   const { of, talk } = await inMidQuestion();
   expect(await talk.session.hibernate()).toBe(true);
   const [session, question] = sentencesIn(of.entries).at(-1) ?? [];
@@ -113,7 +113,7 @@ test('explains that a hibernated session waits until a process wakes it', async 
   expect(question).toMatchObject({ of: 'question', cause: 'answer' });
 });
 
-test("explains a program's run while its relayed agent works, and while it waits for the program", async () => {
+test("explains a program's run while its relayed agent is working, and while it waits for the program", async () => {
   const environment = simulatedEnvironment();
   const journal = memoryJournal();
   const relay = scriptedRelay();
@@ -138,7 +138,7 @@ test("explains a program's run while its relayed agent works, and while it waits
   );
 });
 
-test("explains that a subagent's jobs wait for a worker, and who may approve", async () => {
+test("explains that a subagent's jobs are waiting for a worker, and names who may approve", async () => {
   const environment = simulatedEnvironment();
   const journal = memoryJournal();
   const pay = tool({
@@ -177,7 +177,7 @@ test("explains that a subagent's jobs wait for a worker, and who may approve", a
   expect(waits.find(({ cause }) => cause === 'answer')).toMatchObject({ by: ['carl'] });
 });
 
-test('names the users who may answer a question, even if an agent above the asker restricts them', async () => {
+test('names the users who may answer a question, even if an agent above the asking one restricts them', async () => {
   const of = world();
   const script = () => calls(['ask_user', { question: 'Which map?' }]);
   const model = castOf({ subagents: { helper: { script } } });
@@ -200,7 +200,7 @@ test('names the users who may answer a question, even if an agent above the aske
   expect(waits.find((wait) => wait.of === 'question')).toMatchObject({ by: ['manager'] });
 });
 
-test('explains a service that waits for its source, for an event, and for its subagent', async () => {
+test('explains that a service is waiting for its source, for an event, or for its subagent', async () => {
   const of = world();
   let isDown = true;
   const monitor = orderMonitor({
@@ -259,7 +259,7 @@ test('explains a service that waits for its source, for an event, and for its su
     expect.stringMatching(looks),
     'source: it runs: no event has come since',
   ]);
-  // The next process has the same event, and another source.
+  // The next process has the same event, but another source.
   life.kill();
   life = await begin();
   expect(told(life)).toEqual([
@@ -305,7 +305,7 @@ test('describes a retried model call by attempt, time and previous error', async
   expect(sentence()).toMatch(
     /^step 1 of 5: its model: 1 of 3 attempts failed \(\w+\): called again in \d\.\d s$/,
   );
-  // No entry is written when the time arrives.
+  // No entry is written when the time comes.
   const last = [...replaySession(journal.read({ scope: 'run' }))].at(-1);
   const later = last?.machines && whyWaiting({ ...last.machines, at: last.machines.at + 6000 });
   expect(later?.map((wait) => wait.sentence)).toEqual([
@@ -320,7 +320,7 @@ test('describes a retried model call by attempt, time and previous error', async
 describe("the lead agent's model calls", () => {
   const limited = apiError(429, 'Slow down');
 
-  /** Creates a session whose model fails this often, and its journal. */
+  /** Creates a session whose model fails this many times, and its journal. */
   async function failing(failures: number) {
     const environment = simulatedEnvironment();
     const journal = memoryJournal();
@@ -341,7 +341,7 @@ describe("the lead agent's model calls", () => {
     await environment.settle();
     const entries = () => journal.read({ scope: 'ses_1' });
     const steps = () => [...replaySession(entries())];
-    /** Returns the wait this many milliseconds after the newest entry. */
+    /** Returns the wait as it is this many milliseconds after the newest entry. */
     const sentence = (laterMs = 0): string | undefined => {
       const machines = steps().at(-1)?.machines;
       sentencesIn(entries());
@@ -355,7 +355,7 @@ describe("the lead agent's model calls", () => {
     return { environment, session, sentence, facts, kinds, entries };
   }
 
-  test('LEAD-STREAM-4: name the time and the reason of a retry', async () => {
+  test('LEAD-STREAM-4: show when and why they will be retried', async () => {
     const { environment, session, sentence, facts, kinds } = await failing(1);
     expect(sentence()).toMatch(
       /^gate closed: the lead agent's model call failed \(RATE_LIMITED\): attempt 2 of 3 in \d\.\d s$/,
@@ -389,7 +389,7 @@ describe("the lead agent's model calls", () => {
     );
   });
 
-  test('LEAD-STREAM-4: count as no failure when closing the session cancels them', async () => {
+  test('LEAD-STREAM-4: do not count as failures when closing the session cancels them', async () => {
     const { session, kinds } = await failing(1);
     await session.close();
     expect(kinds()).toEqual(['model.retried']);

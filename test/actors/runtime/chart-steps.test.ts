@@ -1,4 +1,4 @@
-// A stored snapshot takes the same steps as the original: compared at every step of the machines' model checks.
+// A stored snapshot takes the same steps as the original, which is checked at every step of the machines' model checks.
 
 import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -39,7 +39,7 @@ const stateOf = ({ value, context, status, output, tags }: AnyMachineSnapshot) =
   tags,
 });
 
-/** Takes a step by the runtime, from the snapshot and from its stored form. */
+/** Takes a step with the runtime, from the snapshot and from its stored form. */
 function compare(machine: AnyStateMachine, before: AnyMachineSnapshot, event: never): void {
   const took = (from: AnyMachineSnapshot) => {
     const [after, effects] = moved(machine, from, event);

@@ -1,4 +1,4 @@
-// A whole session on a slow and on a failing journal: nothing is visible before its commit (no event, hook,
+// A whole session on a slow journal and on a failing one: nothing is visible before its commit (no event, hook,
 // snapshot, model call or promise), and no entry is lost or reordered.
 
 import { describe, expect, test } from 'vitest';
@@ -16,7 +16,7 @@ const asking = {
   config: { interactive: true, tools: { look: simpleTool(() => 'looked') } },
 };
 
-/** A conversation, and all of its outside effects, in order. */
+/** A conversation and all of its outside effects, in order. */
 function noticed(journal: Journal) {
   const log: string[] = [];
   const hook = (name: string) => (event: object) => {
@@ -43,7 +43,7 @@ function noticed(journal: Journal) {
     inspect: (event) => {
       if (event.type !== '@xstate.snapshot') return;
       const actor = event.actorRef as AnyActorRef;
-      // Woken members of a population are not new, and activities have no state.
+      // Members of a population that have been woken are not new, and activities have no state.
       if (event.event.type === 'xstate.init' || !/^ses|^sub/.test(actor.id)) return;
       log.push(
         `snapshot ${actor.id} ${JSON.stringify((event.snapshot as { value?: unknown }).value)}`,
@@ -74,7 +74,7 @@ const kinds = (entries: readonly JournalEntry[]): string[] =>
   entries.map(({ unit, seq, actor, event }) => `${unit} ${seq} ${actor} ${event.type}`);
 
 /**
- * Returns the events of each unit, without the usage reports, whose place among the effects of a response varies.
+ * Returns the events of each unit without the usage reports, whose place among the effects of a response varies.
  */
 function perUnit(all: readonly JournalEntry[]): Record<string, string[]> {
   const entries = all.filter(({ event }) => event.type !== 'usage.reported');
@@ -92,7 +92,7 @@ async function cleanRun() {
 }
 
 describe('a slow journal', () => {
-  test('COMMIT-UNIT-2: shows nothing before the entry that it follows from is written', async () => {
+  test('COMMIT-UNIT-2: shows nothing until the entry that caused it has been written', async () => {
     const journal = gatedJournal();
     journal.shut();
     const talk = noticed(journal);
@@ -107,7 +107,7 @@ describe('a slow journal', () => {
         talk.state();
         expect(log.length).toBe(before);
         if (journal.waiting.length === 0) return;
-        // One unit has one append at a time.
+        // Each unit runs one append at a time.
         const units = journal.waiting.map(({ unit }) => unit);
         expect(new Set(units).size).toBe(units.length);
         journal.keepOne();
@@ -117,12 +117,12 @@ describe('a slow journal', () => {
     await wholeStory(talk, checked);
     expect(kept).toBe(journal.kept.length);
     const clean = await cleanRun();
-    // The same story, from the same entries.
+    // The same entries lead to the same story.
     expect(perUnit(journal.kept)).toEqual(perUnit(clean.kept));
     expect(log.toSorted()).toEqual(clean.log.toSorted());
   });
 
-  test('COMMIT-UNIT-2: delays words, a model’s answer, a question and an answer until their entries are written', async () => {
+  test('COMMIT-UNIT-2: delays input, model answers, questions and answers until their entries are written', async () => {
     const journal = gatedJournal();
     const talk = noticed(journal);
     const { session, environment, log, question } = talk;
@@ -137,7 +137,7 @@ describe('a slow journal', () => {
         await environment.settle();
       }
       expect(waiting()).toContain(type);
-      // The consequences of other entries have happened; this entry is left.
+      // The consequences of other entries have happened; this entry is still to come.
       while (waiting().length > 1) {
         const [first] = waiting();
         if (first === type) break;
@@ -182,7 +182,7 @@ describe('a slow journal', () => {
     journal.keepOne();
     await environment.settle();
     expect(receipt).toEqual({ accepted: true });
-    // The subagent has another entry for it, and does not continue before that.
+    // The subagent has its own entry for it, and does not continue before that is written.
     await keepUntil('question.answered');
     expect(log.filter((line) => line === 'model ride')).toHaveLength(models);
     journal.open();
@@ -194,8 +194,7 @@ describe('a slow journal', () => {
 describe.each(['throws', 'rejects'] as const)('a journal that fails at first (%s)', (how) => {
   test('COMMIT-UNIT-3: leads to the same events, none of them early', async () => {
     const inner = failingJournal(how);
-    // Every entry fails in the same way: a subagent does not wait for the session's entry, and may not
-    // overtake it.
+    // Every entry fails in the same way. A subagent does not wait for the session's entry, and must not overtake it.
     const tries = new Map<string, number>();
     const talk = noticed({
       ...inner,

@@ -1,4 +1,4 @@
-// A commit unit with the smallest possible body: an accepted event is committed before its effects, whatever the
+// A commit unit with the smallest possible body. An accepted event is committed before its effects, whatever the
 // journal does.
 
 import { describe, expect, test } from 'vitest';
@@ -99,7 +99,7 @@ const numbered = (count: number) =>
   Array.from({ length: count }, (_, index) => ({ type: 'go', n: index + 1, then: ['effect'] }));
 
 describe('accepted events', () => {
-  test('get an entry, numbered from 1 in the unit, with the time and the version of the machine', async () => {
+  test('get an entry that contains the time, the machine version and a number from 1 in the unit', async () => {
     const { unit, journal, environment } = unitWith();
     unit.receive('a', { type: 'go' });
     await environment.advance(50);
@@ -127,7 +127,7 @@ describe('accepted events', () => {
     ]);
   });
 
-  test('COMMIT-UNIT-1: leave no entry if they are not accepted, and are reported as ignored', async () => {
+  test('COMMIT-UNIT-1: leave no entry and are reported as ignored if they are not accepted', async () => {
     const { unit, journal, ignored, body } = unitWith();
     unit.receive('a', { type: 'refused' });
     unit.receive('a', { type: 'go' });
@@ -137,7 +137,7 @@ describe('accepted events', () => {
   });
 
   test(
-    'COMMIT-UNIT-1: run one at a time, in the order of arrival, even if an effect adds another',
+    'COMMIT-UNIT-1: run one at a time, in order of arrival, even if an effect adds another',
     { tags: ['B83'] },
     () => {
       const { unit, body } = unitWith();
@@ -150,7 +150,7 @@ describe('accepted events', () => {
     },
   );
 
-  test('COMMIT-UNIT-4: fail with names that begin with "xstate."', () => {
+  test('COMMIT-UNIT-4: fail if their names start with "xstate."', () => {
     const { unit, body } = unitWith();
     for (const type of ['xstate.stop', 'xstate.init', 'xstate.done.actor.x'])
       expect(() => unit.receive('a', { type })).toThrow(
@@ -159,7 +159,7 @@ describe('accepted events', () => {
     expect(body.applied).toEqual([]);
   });
 
-  test('cause a report if they cannot be judged, and later events are handled', async () => {
+  test('report an error when a guard throws, and leave later events unaffected', async () => {
     const journal = gatedJournal();
     const { unit, body, errors, environment } = unitWith(journal);
     journal.shut();
@@ -174,7 +174,7 @@ describe('accepted events', () => {
 });
 
 describe('an event to which no data can be added', () => {
-  test('fails like an event that cannot be judged, and later events are handled', async () => {
+  test('reports an error when a reader throws, and leaves later events unaffected', async () => {
     const journal = gatedJournal();
     const { unit, body, errors, ignored, environment } = unitWith(journal);
     journal.shut();
@@ -192,7 +192,7 @@ describe('an event to which no data can be added', () => {
 });
 
 describe('a transaction', () => {
-  test('COMMIT-UNIT-2: delivers messages within the unit; releases effects after it, in order', async () => {
+  test('COMMIT-UNIT-2: delivers messages within the unit before releasing effects in order', async () => {
     const { unit, journal, body } = unitWith();
     body.routes['first'] = [{ actor: 'b', event: { type: 'told', then: ['third'] } as UnitEvent }];
     body.onRelease = () => expect(body.applied).toEqual(['a.go', 'b.told', 'c.settled']);
@@ -211,7 +211,7 @@ describe('a transaction', () => {
     expect(ignored).toEqual([]);
   });
 
-  test('COMMIT-UNIT-2: changes nothing when its step throws: it is refused, and later events are handled', async () => {
+  test('COMMIT-UNIT-2: changes nothing when its step throws, and does not affect later events', async () => {
     const { unit, body, ignored, errors, journal } = unitWith();
     body.routes['first'] = [{ actor: 'b', event: { type: 'poison' } }];
     unit.receive('a', { type: 'go', then: ['first', 'second'] } as UnitEvent);
@@ -225,7 +225,7 @@ describe('a transaction', () => {
 });
 
 describe('a slow journal', () => {
-  test('COMMIT-UNIT-2: delays all consequences of an event until its entry is written', async () => {
+  test('COMMIT-UNIT-2: delays all consequences of an event until its entry has been written', async () => {
     const journal = gatedJournal();
     journal.shut();
     const { unit, body, environment } = unitWith(journal);
@@ -237,7 +237,7 @@ describe('a slow journal', () => {
     await environment.settle();
     expect(body.applied).toEqual(['a.go1']);
     expect(body.released).toEqual(['effect']);
-    // One append is running at a time.
+    // Only one append runs at a time.
     expect(journal.waiting.map(({ seq }) => seq)).toEqual([2]);
     journal.open();
     await environment.settle();
@@ -258,7 +258,7 @@ describe('a slow journal', () => {
     expect(body.applied).toEqual(['a.go']);
   });
 
-  test('COMMIT-UNIT-11: whenHandled resolves when the queued events are written or refused, without later ones', async () => {
+  test('COMMIT-UNIT-11: whenHandled resolves once the events queued so far are written or refused', async () => {
     const journal = gatedJournal();
     const { unit, environment } = unitWith(journal);
     await unit.whenHandled();
@@ -276,7 +276,7 @@ describe('a slow journal', () => {
     expect(over).toEqual([]);
     journal.keepOne();
     await environment.settle();
-    // The refused one is also over; the second `go` waits for the journal.
+    // The refused one is also settled; the second `go` is waiting for the journal.
     expect(over).toEqual([]);
     wait('the last two');
     journal.keepOne();
@@ -297,7 +297,7 @@ describe('a slow journal', () => {
     await expect(handled).rejects.toMatchObject({ code: 'CANCELLED' });
   });
 
-  test('COMMIT-UNIT-11: whenHandled reports a unit that was already disposed', async () => {
+  test('COMMIT-UNIT-11: whenHandled rejects if the unit was already disposed', async () => {
     const { unit, body, environment } = unitWith(gatedJournal());
     unit.dispose();
     unit.receive('a', { type: 'go' });
@@ -306,7 +306,7 @@ describe('a slow journal', () => {
     expect(body.applied).toEqual([]);
   });
 
-  test('COMMIT-UNIT-5: does not apply an entry that is written after the unit was disposed', async () => {
+  test('COMMIT-UNIT-5: does not apply an entry that is written after the unit has been disposed', async () => {
     const journal = gatedJournal();
     journal.shut();
     const { unit, body, environment } = unitWith(journal);
@@ -318,12 +318,12 @@ describe('a slow journal', () => {
     expect(journal.kept).toHaveLength(1);
   });
 
-  describe('COMMIT-UNIT-8: while 10,000 events wait', () => {
+  describe('COMMIT-UNIT-8: a queue of 10,000 events', () => {
     const full = () => {
       const journal = gatedJournal();
       journal.shut();
       const made = { ...unitWith(journal), journal };
-      // The journal has the first one.
+      // The journal contains the first one.
       for (let index = 0; index <= 10_000; index += 1) made.unit.receive('a', { type: 'go' });
       return made;
     };
@@ -350,7 +350,7 @@ describe('a slow journal', () => {
       expect(() => unit.checkRoom()).not.toThrow();
     });
 
-    test('reports a second overflow again', async () => {
+    test('reports a later overflow again', async () => {
       const { unit, errors, environment, journal } = full();
       unit.receive('b', { type: 'go' });
       journal.open();
@@ -391,7 +391,7 @@ describe('events that a unit cannot accept', () => {
 });
 
 describe.each(['throws', 'rejects'] as const)('a journal that fails (%s)', (how) => {
-  test('COMMIT-UNIT-3: receives the entry again after growing waits; nothing is lost, repeated or reordered', async () => {
+  test('COMMIT-UNIT-3: gets the entry again after growing delays, with nothing lost, repeated or reordered', async () => {
     const journal = failingJournal(how);
     const { unit, body, environment, errors } = unitWith(journal);
     journal.failNext(3);
@@ -412,12 +412,12 @@ describe.each(['throws', 'rejects'] as const)('a journal that fails (%s)', (how)
     expect(body.applied).toEqual(['a.go1', 'a.go2', 'a.go3']);
     expect(body.released).toEqual(['effect', 'effect', 'effect']);
     expect(journal.kept.map(({ seq }) => seq)).toEqual([1, 2, 3]);
-    // The time of an entry is the time of its acceptance, whenever it was written.
+    // The time of an entry is the time of its acceptance, no matter when it was written.
     expect(journal.kept[0]?.at).toBe(journal.failed[0]?.at);
     expect(errors).toHaveLength(3);
   });
 
-  test('COMMIT-UNIT-2: late effects are released in order, before the next event is accepted', async () => {
+  test('COMMIT-UNIT-2: releases late effects in order, before the next event is accepted', async () => {
     const journal = failingJournal(how);
     const { unit, body, environment } = unitWith(journal);
     const order: string[] = [];
@@ -432,7 +432,7 @@ describe.each(['throws', 'rejects'] as const)('a journal that fails (%s)', (how)
     expect(body.applied).toEqual(['a.go1', 'a.go2']);
   });
 
-  test('COMMIT-UNIT-3: gets retries with a bounded wait', async () => {
+  test('COMMIT-UNIT-3: limits the delay between its retries', async () => {
     const journal = failingJournal(how);
     const { unit, environment } = unitWith(journal);
     journal.failNext(1000);
@@ -458,7 +458,7 @@ describe.each(['throws', 'rejects'] as const)('a journal that fails (%s)', (how)
   });
 });
 
-test('COMMIT-UNIT-5: has no effect when it fails after the unit was disposed', async () => {
+test('COMMIT-UNIT-5: has no effect when it fails after the unit has been disposed', async () => {
   let fail: (error: Error) => void = () => {};
   const { unit, environment, errors } = unitWith({
     append: () =>
@@ -478,7 +478,7 @@ test('COMMIT-UNIT-5: has no effect when it fails after the unit was disposed', a
 describe('a deadline', () => {
   const due = { type: 'arm', n: 1000 } as UnitEvent;
 
-  test('returns as an event that names it', { tags: ['B83'] }, async () => {
+  test('arrives as an event that names it', { tags: ['B83'] }, async () => {
     const { unit, body, environment, journal } = unitWith();
     unit.receive('a', due);
     const dueAt = environment.clock.now() + 1000;
@@ -489,7 +489,7 @@ describe('a deadline', () => {
     expect((await journal.read()).at(-1)?.event).toMatchObject({ type: 'deadline.due', dueAt });
   });
 
-  test('starts only once its cause is written, and then fires at its own time', async () => {
+  test('starts only once its cause has been written, and then fires on time', async () => {
     const journal = gatedJournal();
     journal.shut();
     const { unit, environment } = unitWith(journal);
@@ -503,7 +503,7 @@ describe('a deadline', () => {
     expect(journal.waiting.map(({ event }) => event.type)).toEqual(['deadline.due']);
   });
 
-  test('does not fire once it is disarmed or armed again', async () => {
+  test('does not fire once it has been disarmed or rearmed', async () => {
     const { unit, body, environment } = unitWith();
     unit.receive('a', due);
     unit.receive('a', { type: 'disarm' });
@@ -518,7 +518,7 @@ describe('a deadline', () => {
     expect(body.applied.filter((name) => name === 'a.deadline.due')).toHaveLength(1);
   });
 
-  test('fires even when 10,000 events wait', async () => {
+  test('fires even when 10,000 events are waiting', async () => {
     const journal = gatedJournal();
     const { unit, body, environment, errors } = unitWith(journal);
     unit.receive('a', due);
@@ -550,7 +550,7 @@ describe('COMMIT-UNIT-6: a unit restored from the journal', () => {
     return { first, entries: await first.journal.read() };
   };
 
-  test('has the same state, and executes nothing again', async () => {
+  test('has the same state, and executes no effect again', async () => {
     const { first, entries } = await kept(numbered(3));
     const { unit, body, environment } = unitWith();
     unit.refold(entries);
@@ -560,7 +560,7 @@ describe('COMMIT-UNIT-6: a unit restored from the journal', () => {
     expect(body.released).toEqual([]);
   });
 
-  test('repeats effects within the unit', async () => {
+  test('repeats messages within the unit', async () => {
     const { unit, body } = unitWith();
     body.routes = { effect: [{ actor: 'b', event: { type: 'told' } }] };
     const { entries } = await kept(numbered(1));
@@ -568,7 +568,7 @@ describe('COMMIT-UNIT-6: a unit restored from the journal', () => {
     expect(body.applied).toEqual(['a.go1', 'b.told']);
   });
 
-  test('continues with the next number', async () => {
+  test('continues with the next entry number', async () => {
     const { entries } = await kept(numbered(2));
     const { unit, journal } = unitWith();
     unit.refold(entries);
@@ -576,7 +576,7 @@ describe('COMMIT-UNIT-6: a unit restored from the journal', () => {
     expect((await journal.read()).map(({ seq }) => seq)).toEqual([3]);
   });
 
-  test('executes due effects on request, and deadlines at their old time', async () => {
+  test('executes due effects when asked, and fires deadlines at their original times', async () => {
     const { unit, body, environment } = unitWith();
     const dueAt = environment.clock.now() + 500;
     const input = { dueAt, event: 'deadline.due' };
@@ -591,7 +591,7 @@ describe('COMMIT-UNIT-6: a unit restored from the journal', () => {
     expect(body.applied).toEqual(['a.deadline.due']);
   });
 
-  test('throws an error that names an entry that is missing or of another version', async () => {
+  test('throws an error that names the entry that is missing or has another version', async () => {
     const { entries } = await kept(numbered(3));
     expect(() => unitWith().unit.refold(entries.slice(1))).toThrow(/Expected entry 1 .* has 2/);
     const other = entries.map((entry) => ({ ...entry, definitionVersion: 2 }));
@@ -611,7 +611,7 @@ describe('COMMIT-UNIT-6: a unit restored from the journal', () => {
 });
 
 describe('COMMIT-UNIT-7: a journal that refuses permanently', () => {
-  test('gets no second attempt, and the unit stops', async () => {
+  test('receives an entry only once, and stops the unit', async () => {
     const refusal = new ProviderError('FENCED', 'another process has it', { retryable: false });
     let appends = 0;
     const { unit, body, environment } = unitWith({

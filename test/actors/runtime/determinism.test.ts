@@ -1,4 +1,4 @@
-// One seed, one story: two runs of a scenario write the same journal, byte for byte.
+// Two runs of a scenario with the same seed write the same journal, byte for byte.
 
 import { APICallError } from 'ai';
 import { describe, expect, test } from 'vitest';
@@ -17,7 +17,7 @@ const overloaded = new APICallError({
   isRetryable: true,
 });
 
-/** A subagent that fails once (randomness decides when it is retried), looks up data, asks, and answers. */
+/** A subagent that fails once (a random delay precedes the retry), looks up data, asks a question, and answers. */
 const busy = () => ({
   script: steps(
     { error: overloaded },
@@ -131,21 +131,21 @@ describe.each([
   ['text', textStory],
   ['voice', voiceStory],
 ])('a conversation by %s', (_, story) => {
-  test('writes the same journal in two runs with one seed', async () => {
+  test('writes the same journal in two runs with the same seed', async () => {
     const first = await story(7);
     const second = await story(7);
     expect(first.length).toBeGreaterThan(60);
     expect(JSON.stringify(second)).toBe(JSON.stringify(first));
   });
 
-  test('differs with another seed only in its times', async () => {
+  test('differs only in its times when the seed is different', async () => {
     const first = await story(7);
     const second = await story(8);
     expect(JSON.stringify(second)).not.toBe(JSON.stringify(first));
     expect(withoutTimes(second)).toBe(withoutTimes(first));
   });
 
-  test('writes a journal of plain JSON, numbered in each unit without gaps, in chronological order', async () => {
+  test('writes plain JSON entries in chronological order, numbered without gaps in each unit', async () => {
     const entries = await story(7);
     expect(JSON.parse(JSON.stringify(entries))).toEqual(entries);
     const seqs = new Map<string, number>();

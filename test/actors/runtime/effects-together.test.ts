@@ -1,5 +1,5 @@
-// The effects of one event are released together: any consequence of the first one, at once and in any unit,
-// follows the release of the others. This also holds when a unit begins, and when a slow journal has written an
+// The effects of one event are released together: any consequence of the first effect, in any unit and however soon,
+// comes after the release of the others. This also applies when a unit starts, and when a slow journal has written an
 // entry.
 
 import { describe, expect, test } from 'vitest';
@@ -14,7 +14,7 @@ import { createHost, type Host } from '../../../src/actors/runtime/host.ts';
 import { memoryJournal, type Journal } from '../../../src/index.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
 
-/** The consequences of `first`: an event for the same unit, and one for another. */
+/** The consequences of `first`: an event for the same unit, and one for another unit. */
 class Body implements UnitBody {
   readonly name: string;
   readonly log: string[];
@@ -84,7 +84,7 @@ function expectTogether(log: readonly string[]): void {
 }
 
 describe('COMMIT-UNIT-2 ROUTER-1: effects of one event, which are not interleaved with their consequences', () => {
-  test('run together at the start of a unit while nothing else runs', () => {
+  test('run together at the start of a unit while nothing else is running', () => {
     const { one, log } = units(memoryJournal());
     one.unit.start(() => one.begin('a'));
     expectTogether(log);
@@ -96,13 +96,13 @@ describe('COMMIT-UNIT-2 ROUTER-1: effects of one event, which are not interleave
     expectTogether(log);
   });
 
-  test('run together when a slow journal has written the entry, and nothing else runs', async () => {
+  test('run together once a slow journal has written the entry, while nothing else is running', async () => {
     let keep: () => void = () => {};
     const slow = new Promise<void>((resolve) => (keep = resolve));
     const journal = memoryJournal();
     const { one, log, environment } = units({
       ...journal,
-      // The following entries are written at once: only the order of the effects delays them.
+      // The following entries are written at once; only the order of the effects delays them.
       append: (entry) => (entry.event.type === 'go' ? slow : journal.append(entry)),
     });
     one.unit.receive('a', { type: 'go' });
@@ -113,7 +113,7 @@ describe('COMMIT-UNIT-2 ROUTER-1: effects of one event, which are not interleave
     expectTogether(log);
   });
 
-  test('run together when the event is accepted while others wait', () => {
+  test('run together when the event is accepted ahead of other waiting tasks', () => {
     const { one, log, host } = units(memoryJournal());
     host.router.enqueue({
       run() {

@@ -1,4 +1,4 @@
-// FORGETTING-1, FORGETTING-2: afterwards no store contains a planted word in its raw bytes.
+// FORGETTING-1, FORGETTING-2: after forgetting, no store contains a planted word in its raw bytes.
 
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -23,7 +23,7 @@ function newFolder(): string {
   return folder;
 }
 
-/** Returns the files with the word in their raw bytes. */
+/** Returns the files whose raw bytes contain the word. */
 const filesWith = (folder: string): string[] =>
   readdirSync(folder).filter((name) => readFileSync(join(folder, name)).includes(WORD));
 
@@ -71,7 +71,7 @@ test.each([{ trim: true }, { trim: false }])(
   },
 );
 
-test('FORGETTING-1: the next call deletes the entries that could not be deleted', async () => {
+test('FORGETTING-1: deletes the remaining entries in the next call after a failure', async () => {
   const journal = memoryJournal();
   journal.append(entry(1));
   const stores = { journal, also: () => Promise.reject(new Error('the disk is away')) };
@@ -138,7 +138,7 @@ test('FORGETTING-2: releases the claim, even if something cannot be deleted', as
   expect(claims).toEqual(['claim a', 'release a', 'claim b', 'release b']);
 });
 
-test('refuses nonsensical arguments', async () => {
+test('refuses invalid arguments', async () => {
   const { clock } = simulatedEnvironment();
   const journal = memoryJournal();
   const refused = { code: 'INVALID_ARGUMENT' };
@@ -150,7 +150,7 @@ test('refuses nonsensical arguments', async () => {
   await expect(applyRetention({ journal: blind, clock }, {})).rejects.toMatchObject(refused);
 });
 
-test("FORGETTING-1: deletes a session's jobs before its journal; an engine that fails keeps both", async () => {
+test("FORGETTING-1: deletes a session's jobs before its journal, and keeps both if the engine fails", async () => {
   const journal = memoryJournal();
   const engine = simulatedJobs({ handler: { do: ({ body }) => Promise.resolve({ done: body }) } });
   const { signal } = new AbortController();
@@ -170,7 +170,7 @@ test("FORGETTING-1: deletes a session's jobs before its journal; an engine that 
   ]);
 });
 
-test('refuses an engine that cannot delete in forgetSession', async () => {
+test('refuses to forget a session if the engine cannot delete its jobs', async () => {
   const { forget, ...engine } = simulatedJobs({
     handler: { do: () => Promise.resolve({ done: '' }) },
   });

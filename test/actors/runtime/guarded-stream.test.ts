@@ -17,7 +17,7 @@ function setUp() {
 }
 
 describe('GUARDED-STREAM-1: a subscriber that throws', () => {
-  test('causes a report, stays subscribed, and does not affect the others', async () => {
+  test('causes an error report, stays subscribed, and does not affect other subscribers', async () => {
     const { source, reports, stream } = setUp();
     const first: number[] = [];
     const second: number[] = [];
@@ -49,7 +49,7 @@ describe('GUARDED-STREAM-1: a subscriber that throws', () => {
     ]);
   });
 
-  test('causes a report even if it subscribed behind operators', () => {
+  test('causes an error report even if it subscribed through operators', () => {
     const { source, reports, stream } = setUp();
     const seen: number[] = [];
     stream
@@ -80,7 +80,7 @@ test('GUARDED-STREAM-2: ends only the subscription of an operator that throws, a
   expect(reports).toEqual(['a subscriber of numbers: the operator']);
 });
 
-test('works like any other stream with take, unsubscribe, other operators and no listener', async () => {
+test('supports take, unsubscribe, other operators and empty subscriptions like any other stream', async () => {
   const { source, reports, stream } = setUp();
   const taken: number[][] = [];
   stream.pipe(take(2), toArray()).subscribe((values) => taken.push(values));

@@ -1,4 +1,4 @@
-// The resources that the units of a process share, and calls of third-party code.
+// The resources that the units in a process share, and calls to third-party code.
 
 import { describe, expect, test } from 'vitest';
 import { assign, setup } from 'xstate';
@@ -19,7 +19,7 @@ const hostWith = (onError: (error: unknown, where: string) => void, inspect?: ()
   createHost({ environment: simulatedEnvironment(), journal: memoryJournal(), onError, inspect });
 
 describe('code of the app', () => {
-  test('causes a report with its place when it throws or rejects', async () => {
+  test('causes an error report that names the place when it throws or rejects', async () => {
     const reports: unknown[] = [];
     const host = hostWith((error, where) => reports.push([where, (error as Error).message]));
     callSafely(host, 'one', () => {
@@ -43,7 +43,7 @@ describe('code of the app', () => {
     expect(() => host.report(new Error('bad'), 'here')).not.toThrow();
   });
 
-  test('causes no further error when it rejects in onError, or throws in onIgnored', async () => {
+  test('causes no further error when it rejects in onError or throws in onIgnored', async () => {
     const where: string[] = [];
     const host = createHost({
       environment: simulatedEnvironment(),
@@ -62,7 +62,7 @@ describe('code of the app', () => {
     expect(where).toEqual(['onIgnored']);
   });
 
-  test('does not stop the actor when it throws in its inspector', () => {
+  test('does not stop the actor when it throws in an inspector', () => {
     const reports: string[] = [];
     const host = hostWith(
       (_, where) => reports.push(where),
@@ -104,7 +104,7 @@ const counter = setup({
 describe('a hosted machine', () => {
   const none = () => {};
 
-  test('HOST-2: posts its effects in order, and executes none', () => {
+  test('HOST-2: posts its effects in order without executing them', () => {
     const posted: Effect[] = [];
     const actor = hosted(counter, {}, (effect) => posted.push(effect));
     actor.send({ type: 'count' });
@@ -116,7 +116,7 @@ describe('a hosted machine', () => {
     ]);
   });
 
-  test('posts only to its own mailbox, even next to another instance of the same machine', () => {
+  test('posts only to its own mailbox, even alongside another instance of the same machine', () => {
     const boxes: string[][] = [[], []];
     const actors = boxes.map((box) => hosted(counter, {}, ({ name }) => box.push(name)));
     actors[1]?.send({ type: 'count' });
@@ -133,7 +133,7 @@ describe('a hosted machine', () => {
     expect(posted).toEqual([]);
   });
 
-  test('keeps its state when an action throws, and so does the next machine', () => {
+  test('keeps its state when an action throws, as does the next machine', () => {
     const broken = setup({
       actions: {
         say: effect<object>(),
@@ -179,7 +179,7 @@ test.each([0, -1, Number.NaN, 'many' as never])(
   },
 );
 
-test('refuses a limit that is not a whole number for a runtime', () => {
+test('refuses a runtime limit that is not an integer', () => {
   expect(() => createRuntime({ environment: simulatedEnvironment(), maxTotalActive: 1.5 })).toThrow(
     expect.objectContaining({ name: 'ConfigurationError' }),
   );

@@ -1,4 +1,4 @@
-// A hosted machine takes the same steps as a live XState actor, for all events, even after it was stored and
+// A hosted machine takes the same steps as a live XState actor for all events, even after it has been stored and
 // restored.
 
 import fc from 'fast-check';
@@ -21,7 +21,7 @@ interface Case {
   readonly name: string;
   readonly machine: AnyStateMachine;
   readonly input: object;
-  /** Returns the possible events for this context; deadlines fire without them. */
+  /** Returns the possible events in this context; deadlines fire on their own. */
   events(context: Record<string, unknown>): readonly Event[];
 }
 
@@ -160,7 +160,7 @@ const cases: readonly Case[] = [
   },
 ];
 
-/** Returns a live actor and its effects as a host posts them. */
+/** Returns a live actor, and its effects as a host posts them. */
 function liveActor(machine: AnyStateMachine, input: object) {
   const posted: Effect[] = [];
   const actions: Record<string, unknown> = {};
@@ -238,7 +238,7 @@ describe.each(cases)('$name', ({ machine, input, events }) => {
     );
   });
 
-  test('stops every activity that a state starts', () => {
+  test("stops in its exit actions every activity that a state's entry actions start", () => {
     const nodes = [machine.root];
     for (let node = nodes.pop(); node !== undefined; node = nodes.pop()) {
       const ids = (actions: typeof node.entry, type: string) =>

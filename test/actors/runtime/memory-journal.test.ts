@@ -1,4 +1,4 @@
-// The journal in memory keeps entries in order, and at most as many as configured.
+// The journal in memory stores entries in order, and no more than configured.
 
 import { describe, expect, test } from 'vitest';
 import {
@@ -30,7 +30,7 @@ test('keeps the latest entries in order', () => {
   }
 });
 
-test('reads one unit or all; earlier reads do not change afterwards', () => {
+test('reads one unit or all units, in results that do not change later', () => {
   const journal = memoryJournal({ keep: Infinity });
   for (let seq = 1; seq <= 5000; seq += 1) journal.append(entry(seq, seq % 2 ? 'odd' : 'even'));
   const read = journal.read();
@@ -53,7 +53,7 @@ const cut = expect.objectContaining({
 });
 
 describe('a journal that was cut', () => {
-  test('MEMORY-JOURNAL-2: refuses to read a scope whose first entries were dropped, and reads a complete one', () => {
+  test('MEMORY-JOURNAL-2: refuses to read a scope whose first entries were dropped, but reads a complete one', () => {
     const journal = memoryJournal({ keep: 4 });
     for (let seq = 1; seq <= 3; seq += 1) journal.append(entry(seq, 'unit', 'first'));
     for (let seq = 1; seq <= 3; seq += 1) journal.append(entry(seq, 'unit', 'second'));
@@ -64,7 +64,7 @@ describe('a journal that was cut', () => {
     expect(seqs(journal)).toEqual([3, 1, 2, 3]);
   });
 
-  test('MEMORY-JOURNAL-2: refuses even when only another unit of the scope was cut', () => {
+  test('MEMORY-JOURNAL-2: refuses to read a scope even if only another of its units was cut', () => {
     const journal = memoryJournal({ keep: 2 });
     journal.append(entry(1, 'session'));
     journal.append(entry(1, 'subagent'));
@@ -76,7 +76,7 @@ describe('a journal that was cut', () => {
     expect(() => journal.read({ scope: 'scope' })).toThrow(cut);
   });
 
-  test('MEMORY-JOURNAL-1: recognises a scope as cut when it continues after all its entries were dropped', () => {
+  test('MEMORY-JOURNAL-1: recognises a scope as cut if it continues after all its entries were dropped', () => {
     const journal = memoryJournal({ keep: 2 });
     journal.append(entry(1, 'unit', 'first'));
     for (let seq = 1; seq <= 9; seq += 1) journal.append(entry(seq, 'unit', 'second'));
@@ -99,7 +99,7 @@ describe('a journal that was cut', () => {
 });
 
 describe('trimmed entries', () => {
-  test('MEMORY-JOURNAL-2: begin at the entry that the scope was trimmed to, even if older units continue', () => {
+  test('MEMORY-JOURNAL-2: start at the entry that the scope was trimmed to, even if older units continue', () => {
     const journal = memoryJournal({ keep: Infinity });
     journal.append(entry(1, 'session'));
     journal.append(entry(1, 'subagent'));
@@ -144,7 +144,7 @@ describe('trimmed entries', () => {
     expect(() => journal.read({ scope: 'scope' })).toThrow(cut);
   });
 
-  test('change nothing when the scope is trimmed to an entry that was already cut', () => {
+  test('change nothing when the scope is trimmed to an entry that has already been cut', () => {
     const journal = memoryJournal({ keep: 2 });
     for (let seq = 1; seq <= 9; seq += 1) journal.append(entry(seq));
     expect(seqs(journal)).toEqual([8, 9]);
@@ -153,7 +153,7 @@ describe('trimmed entries', () => {
     expect(() => journal.read({ scope: 'scope' })).toThrow(cut);
   });
 
-  test('MEMORY-JOURNAL-1: count as cut when the scope continues after all its entries were dropped', () => {
+  test('MEMORY-JOURNAL-1: count as cut if the scope continues after all its entries were dropped', () => {
     const journal = memoryJournal({ keep: 1 });
     journal.append(entry(1));
     journal.append(entry(2));

@@ -1,4 +1,4 @@
-// Many small machines in one unit, each kept as a record.
+// Many small machines in one unit, each stored as a record.
 
 import { describe, expect, test } from 'vitest';
 import { CommitUnit, type Posted } from '../../../src/actors/runtime/commit-unit.ts';
@@ -40,8 +40,8 @@ function populated() {
   };
 }
 
-describe('members that wait', () => {
-  test('remain plain records, even thousands of them', () => {
+describe('waiting members', () => {
+  test('remain plain records, even when there are thousands', () => {
     const { population, create } = populated();
     for (let index = 0; index < 3000; index += 1) create(`q${index}`);
     expect(population.ids).toHaveLength(3000);
@@ -66,7 +66,7 @@ describe('members that wait', () => {
     ]);
   });
 
-  test('ignore an event that is not for them', () => {
+  test('ignore events that are not meant for them', () => {
     const { create, unit, population, released } = populated();
     create('a');
     unit.receive('question:a', { type: 'question.heard' });
@@ -101,7 +101,7 @@ test('deletes a member without affecting the others', () => {
   expect(population.ids).toEqual(['b']);
 });
 
-test('reaches the same state with and without sleeping, for the same events', () => {
+test('reaches the same state for the same events, with or without sleeping', () => {
   const events = [
     { type: 'call.validated', execution: 'background', acknowledge: true },
     { type: 'subagent.accepted' },
@@ -143,7 +143,7 @@ test('reaches the same state with and without sleeping, for the same events', ()
   expect(calls.population.stateOf('c')?.done).toBe(true);
 });
 
-test("BATCH-2: stops waiting for the current request's calls when a call of the next request arrives", () => {
+test("BATCH-2: stops waiting for the current request's calls once the next request makes a call", () => {
   const { unit, host } = populated();
   const batches = new Batches(defaultConsolidation, unit, host);
   const isReplying = () =>

@@ -54,7 +54,7 @@ describe('a secret by name', () => {
     expect(eventOf(event)).toEqual({ type: 'user.said', ...event });
   });
 
-  test('REDACTING-JOURNAL-3: loses every text and number inside it, but keeps its structure', () => {
+  test('REDACTING-JOURNAL-3: loses all its text and numbers, but keeps its structure', () => {
     const secret = { user: 'ann', pin: 1234, list: ['a', null, true, ''], none: null };
     expect(eventOf({ credentials: secret, token: null, password: '' })).toEqual({
       type: 'user.said',
@@ -69,7 +69,7 @@ describe('a secret by name', () => {
     });
   });
 
-  test('has a configurable list of names', () => {
+  test('allows a custom list of names', () => {
     const names = [...SECRET_NAMES, 'iban', 'c++ (key)'];
     const event = { IBAN: 'DE02', 'C++ (Key)': 'x', token: 'y', name: 'z' };
     expect(eventOf(event, { names })).toEqual({
@@ -101,7 +101,7 @@ describe('a secret by value', () => {
     });
   });
 
-  test('disappears even from a property name', () => {
+  test('disappears even from property names', () => {
     expect(eventOf({ byKey: { [KEY]: 1 } }, { values })).toMatchObject({
       byKey: { '[redacted]': 1 },
     });
@@ -122,7 +122,7 @@ describe('a secret by value', () => {
   });
 });
 
-test('REDACTING-JOURNAL-1, REDACTING-JOURNAL-2: does not copy an entry without secrets, and redacts a retried entry only once', () => {
+test('REDACTING-JOURNAL-1, REDACTING-JOURNAL-2: copies only entries with secrets, and redacts a retry once', () => {
   const inner = memoryJournal();
   const journal = redactingJournal(inner, { values: [KEY] });
   const harmless = entry({ deep: [{ text: 'hello', n: 1 }], 'a-name': {} });
@@ -165,7 +165,7 @@ test('writes no redacted value to the file', async () => {
   rmSync(folder, { recursive: true });
 });
 
-test("forwards the wrapped journal's other members, if it has them", async () => {
+test("forwards the wrapped journal's other members if they exist", async () => {
   const inner = memoryJournal();
   const journal = redactingJournal(inner);
   await journal.append(entry({}));

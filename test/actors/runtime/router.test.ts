@@ -1,4 +1,4 @@
-// The run loop: order, no re-entrance, and a task's failure affects no other task.
+// The run loop: tasks run in order and without re-entrance, and a failing task affects no other.
 
 import { describe, expect, test } from 'vitest';
 import { Router } from '../../../src/actors/runtime/host.ts';
@@ -11,13 +11,13 @@ function routed() {
 }
 
 describe('the router', () => {
-  test('runs a task at once when nothing else runs', () => {
+  test('runs a task immediately when nothing else is running', () => {
     const { router, log } = routed();
     router.enqueue({ run: () => log.push('ran') });
     expect(log).toEqual(['ran']);
   });
 
-  test('ROUTER-1: queues a task that is added during a task behind the waiting tasks', () => {
+  test('ROUTER-1: queues a task added by a running task behind the waiting tasks', () => {
     const { router, log } = routed();
     router.enqueue({
       run() {
@@ -35,7 +35,7 @@ describe('the router', () => {
     expect(log).toEqual(['outer ends', 'first begins', 'first ends', 'second', 'third']);
   });
 
-  test('ROUTER-1: keeps the order of a long queue to which running tasks add more', () => {
+  test('ROUTER-1: keeps a long queue in order while running tasks add more', () => {
     const { router } = routed();
     const seen: number[] = [];
     const total = 5000;
@@ -43,7 +43,7 @@ describe('the router', () => {
     const task = (number: number) => ({
       run() {
         seen.push(number);
-        // Each task adds two until all are queued: the queue grows while it is cut.
+        // Each task adds two until all are queued, so the queue grows while it is being cut.
         for (let more = 0; more < 2 && enqueued < total; more += 1) {
           router.enqueue(task(enqueued));
           enqueued += 1;
@@ -55,7 +55,7 @@ describe('the router', () => {
     expect(seen).toEqual(Array.from({ length: total }, (_, index) => index));
   });
 
-  test('ROUTER-1: runs tasks that arrive together before tasks that the first of them adds', () => {
+  test('ROUTER-1: runs tasks that arrive together before any task that the first of them adds', () => {
     const { router, log } = routed();
     router.enqueueAll([
       {

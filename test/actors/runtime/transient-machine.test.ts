@@ -1,5 +1,5 @@
-// A machine without a journal: its effects are immediate, its deadlines are timers, and nothing of it is left
-// after its end.
+// A machine without a journal: its effects are immediate, its deadlines are timers, and nothing of it is left after it
+// stops.
 
 import { describe, expect, test } from 'vitest';
 import { setup } from 'xstate';
@@ -23,7 +23,7 @@ interface Effects {
   readonly ring: { readonly at: number };
 }
 
-/** Fires at that time, unless it is stopped. */
+/** Fires at that time unless it has been stopped. */
 const bell = setup({
   types: {
     input: {} as { readonly dueAt: number },
@@ -67,7 +67,7 @@ function hung(isBackground = false) {
 }
 
 describe('a machine without a journal', () => {
-  test('executes its effects, and its deadlines pass', async () => {
+  test('executes its effects and fires its deadlines', async () => {
     const { environment, machine, done, dueAt } = hung();
     machine.send({ type: 'begin' });
     await environment.advance(999);
@@ -76,7 +76,7 @@ describe('a machine without a journal', () => {
     expect(done).toEqual([['ring', { at: dueAt }]]);
   });
 
-  test('ignores a stopped deadline', async () => {
+  test('ignores a cancelled deadline', async () => {
     const { environment, machine, done } = hung();
     machine.send({ type: 'begin' });
     machine.send({ type: 'break' });
@@ -85,7 +85,7 @@ describe('a machine without a journal', () => {
     expect(done).toEqual([]);
   });
 
-  test('leaves no deadline when stopped, and ignores later events', async () => {
+  test('clears its deadlines when stopped, and ignores later events', async () => {
     const { environment, machine, done } = hung();
     machine.send({ type: 'begin' });
     machine.stop();
@@ -96,7 +96,7 @@ describe('a machine without a journal', () => {
     expect(done).toEqual([]);
   });
 
-  test('keeps the process alive with its deadlines unless they run in the background', () => {
+  test('keeps the process alive for its deadlines unless they run in the background', () => {
     const timers = [true, false].map((isBackground) => {
       const { environment, machine } = hung(isBackground);
       machine.send({ type: 'begin' });

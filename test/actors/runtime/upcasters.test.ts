@@ -1,4 +1,4 @@
-// Entries of older versions, with an invented definition.
+// Entries in older versions of an invented definition.
 
 import { expect, test } from 'vitest';
 import type { JournalEntry } from '../../../src/entries/journal.ts';
@@ -20,7 +20,7 @@ const entry = (definitionVersion: number, event: Poured, actor = 'pot'): Journal
   event,
 });
 
-/** Version 2 calls the actor a kettle, version 3 counts litres instead of cups. */
+/** Version 2 calls the actor a kettle, and version 3 counts litres instead of cups. */
 const table: Upcasters = {
   tea: {
     1: ({ event }) => ({ actor: 'kettle', event }),
@@ -33,7 +33,7 @@ const table: Upcasters = {
 };
 const definition = { kind: 'tea', version: 3 };
 
-test('UPCASTERS-1: convert an entry version by version, and change only actor and event', () => {
+test('UPCASTERS-1: convert an entry version by version, changing only its actor and event', () => {
   expect(upcast(entry(1, { type: 'poured', cups: 8 }), definition, table)).toEqual(
     entry(3, { type: 'poured', litres: 2 }, 'kettle'),
   );
@@ -61,7 +61,7 @@ test.each([
   );
 });
 
-test('accept only the current version if a kind has no upcasters', () => {
+test('accept only the current version of a kind without upcasters', () => {
   const milk = { kind: 'milk', version: 2 };
   expect(upcast(entry(2, { type: 'poured' }), milk, table)).toEqual(entry(2, { type: 'poured' }));
   expect(() => upcast(entry(1, { type: 'poured' }), milk)).toThrow('milk');

@@ -7,7 +7,7 @@ import {
 import type { ExternalEvent } from '../../../src/actors/ports/event-source.ts';
 import { order, serviceStage } from './support.ts';
 
-/** Creates a service on a polling source, with a record of its polls. */
+/** Creates a service with a polling source, and a record of its polls. */
 function pollingStage(
   poll: PollingSourceOptions<number>['poll'],
   options: Partial<PollingSourceOptions<number>> = {},
@@ -32,13 +32,13 @@ const found = (...ids: number[]): ExternalEvent[] => ids.map((id) => order({ id 
 const never = (): Promise<never> => new Promise(() => {});
 
 describe('an event source that polls', { tags: ['B76'] }, () => {
-  test('uses its defaults where an option is undefined', async () => {
+  test('uses its defaults for undefined options', async () => {
     const stage = pollingStage(() => Promise.resolve(found(1)), { name: undefined });
     await stage.start();
     expect(stage.service.view.sources).toMatchObject([{ name: 'polling' }]);
   });
 
-  test('polls at once, then at its interval, and passes each poll the previous cursor', async () => {
+  test('polls at once and then at its interval, and passes the previous cursor to each poll', async () => {
     const stage = pollingStage(
       (_signal, cursor = 0) => Promise.resolve({ events: found(cursor + 1), cursor: cursor + 1 }),
       { cursor: 40 },
@@ -76,7 +76,7 @@ describe('an event source that polls', { tags: ['B76'] }, () => {
   });
 
   test.each([undefined, null, {}, { events: 'none' }])(
-    'reports the expected shape when a poll returns no events: %o',
+    'reports the expected shape when a poll does not return events: %o',
     async (polled) => {
       const stage = pollingStage(() => Promise.resolve(polled as never));
       await stage.start();
@@ -86,7 +86,7 @@ describe('an event source that polls', { tags: ['B76'] }, () => {
     },
   );
 
-  test('P2: skips an event with a known key, even in a later poll', async () => {
+  test('P2: skips an event whose key is known, even in a later poll', async () => {
     const stage = pollingStage(() => Promise.resolve(found(1, 2, 2)), {
       keyOf: ({ data }) => String((data as { id: number }).id),
     });
@@ -187,7 +187,7 @@ describe('an event source that polls', { tags: ['B76'] }, () => {
     ['intervalMs', { intervalMs: 0 }],
     ['jitter', { jitter: 2 }],
     ['poll', { poll: undefined }],
-  ])('refuses an option out of range: %s', (name, options) => {
+  ])('names the invalid option in the error: %s', (name, options) => {
     expect(() =>
       pollingSource({ intervalMs: 1, poll: () => Promise.resolve([]), ...options } as never),
     ).toThrow(name);

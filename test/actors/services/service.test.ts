@@ -6,7 +6,7 @@ import { ManualSource, order, serviceStage } from './support.ts';
 import { completedOutcome, unfinishedOutcome } from '../../support/outcomes.ts';
 
 describe('events become invocations', { tags: ['B76'] }, () => {
-  test('run one after the other, in the order of arrival, urgent first', async () => {
+  test('run one at a time in order of arrival, urgent ones first', async () => {
     const stage = serviceStage();
     await stage.start();
     await stage.emit(order({ n: 1 }));
@@ -24,7 +24,7 @@ describe('events become invocations', { tags: ['B76'] }, () => {
     ]);
   });
 
-  test('SERVICE-1: enter the journal with their data before the receipt', async () => {
+  test('SERVICE-1: enter the journal with their data before the receipt is returned', async () => {
     const stage = serviceStage();
     await stage.start();
     stage.journal.shut();
@@ -43,7 +43,7 @@ describe('events become invocations', { tags: ['B76'] }, () => {
     });
   });
 
-  test('pass through shouldInvoke first; if it throws, they are handled', async () => {
+  test('pass through shouldInvoke first, and are handled if it throws', async () => {
     const stage = serviceStage({
       shouldInvoke: ({ type }) => {
         if (type === 'broken') throw new Error('no idea');
@@ -78,7 +78,7 @@ describe('events become invocations', { tags: ['B76'] }, () => {
 });
 
 describe('events that are not handled', { tags: ['BW32'] }, () => {
-  test("SERVICE-2: exceed the queue's limit, but an urgent one displaces another", async () => {
+  test('SERVICE-2: fail when the queue is full, unless an urgent one displaces another', async () => {
     const stage = serviceStage({ maxWaiting: 2 });
     await stage.start();
     for (const n of [0, 1, 2]) await stage.emit(order({ n }));
@@ -94,7 +94,7 @@ describe('events that are not handled', { tags: ['BW32'] }, () => {
     expect({ accepted, dropped }).toEqual({ accepted: 4, dropped: 2 });
   });
 
-  test("SERVICE-1: fill a bounded queue while the journal hangs, and the agent's result still arrives", async () => {
+  test("SERVICE-1: fill only a bounded queue while the journal hangs, without blocking the agent's result", async () => {
     const stage = serviceStage();
     await stage.start();
     await stage.emit(order({ n: 0 }));
@@ -217,7 +217,7 @@ describe('a source that fails', { tags: ['B77'] }, () => {
     expect(await stage.emit(order())).toMatchObject({ accepted: true });
   });
 
-  test('stops before a later restart, and its old signal aborts', async () => {
+  test('stops before a later restart, and aborts its old signal', async () => {
     const stage = serviceStage();
     await stage.start();
     const { signal, emit, context } = stage.source;
@@ -225,7 +225,7 @@ describe('a source that fails', { tags: ['B77'] }, () => {
     await stage.environment.settle();
     expect(signal.aborted).toBe(true);
     expect(stage.source).toMatchObject({ starts: 1, stops: 1 });
-    // Events of the old attempt are too late.
+    // Events from the old attempt come too late.
     expect(await emit(order())).toMatchObject({ accepted: false, reason: 'stopped' });
     context.fail(new Error('again'));
     await stage.environment.advance(1_000);
@@ -233,7 +233,7 @@ describe('a source that fails', { tags: ['B77'] }, () => {
     expect(stage.errors).toHaveLength(1);
   });
 
-  test('does not affect the other source', async () => {
+  test('does not affect another source', async () => {
     const other = new ManualSource('other');
     const source = new ManualSource('shop');
     source.onStart = () => Promise.reject(new Error('down'));
@@ -263,7 +263,7 @@ describe('a source that fails', { tags: ['B77'] }, () => {
 });
 
 describe('the stop of a service', { tags: ['BW20'] }, () => {
-  test('SERVICE-4: stops every source exactly once, and nothing is emitted after it', async () => {
+  test('SERVICE-4: stops every source exactly once, after which nothing is emitted', async () => {
     const other = new ManualSource('other');
     const source = new ManualSource('shop');
     const stage = serviceStage({ eventSources: [source, other] });
@@ -279,7 +279,7 @@ describe('the stop of a service', { tags: ['BW20'] }, () => {
     expect(stage.environment.pendingTimers).toBe(0);
   });
 
-  test('abandons and reports a hanging source after its time limit', async () => {
+  test('abandons and reports a source that hangs past its time limit', async () => {
     const stage = serviceStage({ stopTimeoutMs: 3_000 });
     stage.source.onStop = () => new Promise(() => {});
     await stage.start();
@@ -293,7 +293,7 @@ describe('the stop of a service', { tags: ['BW20'] }, () => {
     ]);
   });
 
-  test('answers an event that arrives during the stop, while its source waits for the receipt', async () => {
+  test('answers an event that arrives while its source is stopping and waiting for the receipt', async () => {
     const stage = serviceStage();
     await stage.start();
     const receipts: unknown[] = [];
@@ -309,7 +309,7 @@ describe('the stop of a service', { tags: ['BW20'] }, () => {
     expect(isStopped()).toBe(true);
   });
 
-  test('reports a source that throws in stop as stopped', async () => {
+  test('reports a source whose stop throws as stopped', async () => {
     const stage = serviceStage();
     stage.source.onStop = () => Promise.reject(new Error('cannot'));
     await stage.start();
@@ -319,7 +319,7 @@ describe('the stop of a service', { tags: ['BW20'] }, () => {
     expect(stage.errors.map(String)).toEqual(['Error: cannot']);
   });
 
-  test('works while a source is backing off, and before any start', async () => {
+  test('works while a source is backing off, and before the service has started', async () => {
     const stage = serviceStage();
     stage.source.onStart = () => Promise.reject(new Error('down'));
     await stage.start();
@@ -335,7 +335,7 @@ describe('the stop of a service', { tags: ['BW20'] }, () => {
     expect(never.source).toMatchObject({ starts: 0, stops: 0 });
   });
 
-  test('stops the sources at a kill without waiting for them, drops waiting events, and leaves the agent', async () => {
+  test('stops the sources without waiting, drops queued events and leaves the agent running when killed', async () => {
     const stage = serviceStage();
     stage.source.onStop = () => new Promise(() => {});
     await stage.start();
@@ -393,7 +393,7 @@ describe('validates a service when it is defined', () => {
     );
   });
 
-  test('treats an undefined option as absent', () => {
+  test('treats an undefined option as missing', () => {
     const config = {
       agent: { ...agent, retry: { maxAttempts: undefined } },
       eventSources: [new ManualSource()],

@@ -35,7 +35,7 @@ export class ManualSource implements EventSourceConfig {
   emit: EmitEvent = () => Promise.reject(new Error('It was not started'));
   signal = new AbortController().signal;
   context!: EventSourceContext;
-  /** Called in `start`, after it has stored its arguments. */
+  /** Called in `start` after it has stored its arguments. */
   onStart: () => void | Promise<void> = () => undefined;
   onStop: () => void | Promise<void> = () => undefined;
 
@@ -119,7 +119,7 @@ export function serviceStage(
       service.ended(eventId, typeof outcome === 'string' ? completedOutcome(outcome) : outcome);
       await environment.settle();
     },
-    /** Stops the service; true once nothing of it is left. */
+    /** Stops the service, and returns true once nothing of it is left. */
     stop() {
       let isStopped = false;
       service.stop();

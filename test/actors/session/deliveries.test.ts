@@ -1,5 +1,5 @@
-// Results and notices before they reach the user of a text session: the moment of telling, what counts as seen, and
-// the limit of their number.
+// Results and notices before they reach the user of a text session: when they are delivered, what counts as seen, and
+// how many are held.
 
 import { readNotes } from '../../../src/actors/notes/note.ts';
 import { describe, expect, test } from 'vitest';
@@ -7,7 +7,7 @@ import type { DeliveryView } from '../../../src/index.ts';
 import { calls, never, say, simpleTool, steps } from '../../support/subagent-runs.ts';
 import { leadScript, textTalk, type TalkOptions } from '../../support/text-talk.ts';
 
-/** A lead agent that is busy from "think" until the test releases it: no other message is told meanwhile. */
+/** A lead agent that is busy from "think" until the test releases it; it delivers no other message meanwhile. */
 function busyTalk(options: TalkOptions = {}) {
   let release: () => void = () => {};
   const talk = textTalk({
@@ -33,7 +33,7 @@ const hanging = { script: () => calls(['hang']), config: { tools: { hang: simple
 
 describe('a pending delivery', () => {
   test(
-    'reaches the user separately, when the lead agent is idle; urgent before high before normal',
+    'reaches the user on its own when the lead agent is idle, with urgent before high before normal',
     { tags: ['B56', 'B57', 'B58', 'B59'] },
     async () => {
       const { start, type, session, said, release } = busyTalk({ subagents: { report: done } });
@@ -90,7 +90,7 @@ describe('a pending delivery', () => {
   });
 
   test(
-    'expires unheard at its time if it is a notice, and never if it is a result',
+    'expires at its time if it is an unheard notice, but never if it is a result',
     { tags: ['BW29'] },
     async () => {
       const { start, type, session, state, environment, release, said } = busyTalk({
@@ -123,7 +123,7 @@ describe('a pending delivery', () => {
 
 describe('a dismissed or seen delivery', () => {
   test.each(['dismiss', 'shown'] as const)(
-    "ends without the lead agent's words after a call of %s",
+    'ends without a reply from the lead agent after a call to %s',
     async (how) => {
       const { start, type, session, state, environment, release, said } = busyTalk();
       await start();
@@ -138,7 +138,7 @@ describe('a dismissed or seen delivery', () => {
       );
       await release();
       expect(said()).toEqual(['I thought.']);
-      // A second call has no effect, and neither does a call with an unknown id.
+      // A second call has no effect, nor does a call with an unknown id.
       session[how](deliveryId);
       session[how]('other');
       await environment.settle();
@@ -147,7 +147,7 @@ describe('a dismissed or seen delivery', () => {
   );
 
   test.each(['dismiss', 'shown'] as const)(
-    'TOOL-CALL-1: %s: still answers the call that waits for it',
+    'TOOL-CALL-1: %s: still answers the call that is waiting for it',
     async (how) => {
       const hooks: unknown[] = [];
       const histories: string[] = [];
@@ -182,7 +182,7 @@ describe('a dismissed or seen delivery', () => {
 });
 
 describe('OUTBOX-6: the outbox is bounded', () => {
-  test('refuses work whose result would not fit, and gives the model the limit', async () => {
+  test('refuses work whose result would not fit, and states the limit to the model', async () => {
     const answers: unknown[] = [];
     const { start, type, said, session } = textTalk({
       limits: { maxDeliveries: 2 },
@@ -198,13 +198,13 @@ describe('OUTBOX-6: the outbox is bounded', () => {
       { error: expect.stringContaining('maxDeliveries is 2') },
     ]);
     expect(said()[0]).toContain('maxDeliveries is 2');
-    // A cancelled delegation releases its place.
+    // A cancelled delegation frees its place.
     session.subagents.cancel(session.subagents.list()[0]?.id ?? '');
     await type('use work {"n":4}');
     expect(session.subagents.list().filter(({ endedAt }) => endedAt === null)).toHaveLength(2);
   });
 
-  test('frees the reserved place of work that admission refuses', async () => {
+  test('frees the reserved place of work that is not admitted', async () => {
     const { start, type, session, said } = textTalk({
       limits: { maxDeliveries: 2, maxLivePerSession: 1 },
       subagents: { work: hanging },
@@ -219,7 +219,7 @@ describe('OUTBOX-6: the outbox is bounded', () => {
   });
 
   test(
-    'drops a notice that does not fit, with a reason; results in progress keep their places',
+    'drops a notice that does not fit, with a reason, and keeps the places of results in progress',
     { tags: ['BW29', 'BW31'] },
     async () => {
       const { start, type, session, state, environment } = busyTalk({
@@ -254,7 +254,7 @@ describe('OUTBOX-6: the outbox is bounded', () => {
 });
 
 describe('a part in text that counts as seen (TEXT-OUTPUT-2)', () => {
-  test('reached an observer', async () => {
+  test('has reached an observer', async () => {
     const { start, type, state } = textTalk({ subagents: { report: done } });
     await start();
     await type('use report');
@@ -265,7 +265,7 @@ describe('a part in text that counts as seen (TEXT-OUTPUT-2)', () => {
     });
   });
 
-  test("preceded a reader's request for more", async () => {
+  test("precedes a reader's next request", async () => {
     const { session, state, environment } = textTalk();
     await session.start();
     const reader = session.read();
@@ -281,7 +281,7 @@ describe('a part in text that counts as seen (TEXT-OUTPUT-2)', () => {
     expect(state().deliveries[0]).toMatchObject({ state: 'delivered', grade: 'assumed' });
   });
 
-  test('had a listener; without one, the notice stays as a card without a second attempt', async () => {
+  test('needs a listener, since otherwise the notice stays as a card without a second attempt', async () => {
     const { session, state, environment, said } = textTalk();
     await session.start();
     session.notifyBackground('Your order was sent');
@@ -293,7 +293,7 @@ describe('a part in text that counts as seen (TEXT-OUTPUT-2)', () => {
   });
 });
 
-test('the outbox offers a notice a few more times when the lead model fails', async () => {
+test('the outbox offers a notice only a few more times when the lead model fails', async () => {
   let tries = 0;
   const { start, session, state, errors, environment, parts } = textTalk({
     lead: ({ user }) => {
@@ -310,7 +310,7 @@ test('the outbox offers a notice a few more times when the lead model fails', as
   expect(parts.filter(({ type }) => type === 'response.failed')).toHaveLength(2);
 });
 
-test('P4: delivers a result that a question displaced afterwards', async () => {
+test('P4: delivers a result later if a question displaced it', async () => {
   const { start, type, said, question } = textTalk({
     subagents: {
       report: done,

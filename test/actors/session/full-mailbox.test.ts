@@ -1,5 +1,5 @@
-// A session with a journal that falls behind until the mailbox is full: no new command is accepted, no event is lost,
-// and the session continues when the journal does.
+// A session whose journal falls behind until the mailbox is full: no new command is accepted, no event is lost, and the
+// session continues when the journal does.
 
 import { receiveClientMessage } from '../../../src/compat/index.ts';
 import { expect, test } from 'vitest';
@@ -23,7 +23,7 @@ function fill({ session }: Talk, journal: ReturnType<typeof gatedJournal>): void
 }
 
 test.each(['text', 'voice'] as const)(
-  'COMMIT-UNIT-8: limits each input of a session by %s',
+  'COMMIT-UNIT-8: limits every input of a session through %s',
   async (kind) => {
     const journal = gatedJournal();
     const talk = kind === 'text' ? textTalk({ journal }) : voiceTalk({ journal });
@@ -39,7 +39,7 @@ test.each(['text', 'voice'] as const)(
       notifyBackground: () => session.notifyBackground('The mail has come'),
       sendText: () => session.sendText('hello'),
     };
-    // An answer to an unknown question needs no capacity: its receipt arrives at once.
+    // An answer to an unknown question needs no capacity, so its receipt arrives at once.
     expect(await session.answer('none', { text: 'x' })).toEqual({
       accepted: false,
       reason: 'unknown',
@@ -60,7 +60,7 @@ test.each(['text', 'voice'] as const)(
   },
 );
 
-test('COMMIT-UNIT-8: limits inputs to an existing answer, call or subagent', async () => {
+test('COMMIT-UNIT-8: limits input to an existing answer, call or subagent', async () => {
   const journal = gatedJournal();
   const talk = textTalk({
     journal,
@@ -88,7 +88,7 @@ test('COMMIT-UNIT-8: limits inputs to an existing answer, call or subagent', asy
   fill(talk, journal);
   await expect(session.answer(requestId, { text: 'Ada' })).rejects.toEqual(FULL);
   expect(() => session.cancelToolCall(callId)).toThrow(FULL);
-  // A subagent has another mailbox.
+  // A subagent has its own mailbox.
   for (let index = 0; index < 10_001; index += 1) session.subagents.cancel(subagentId);
   expect(() => session.subagents.cancel(subagentId)).toThrow(FULL);
   journal.open();
@@ -129,7 +129,7 @@ test('COMMIT-UNIT-8: refuses new input in a text session, and ends its current r
   await environment.settle();
   await reply('You were first.');
   expect(talk.said()).toEqual(['Hello.', 'You were first.']);
-  // The end of the reply was not lost: the mailbox has capacity for news.
+  // The end of the reply was not lost, because the mailbox reserves capacity for news.
   expect(floors(events).at(-1)).toBe('nobody');
   session.notifyBackground('The mail has come');
   await environment.advance(2000);

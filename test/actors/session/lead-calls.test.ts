@@ -28,7 +28,7 @@ const inline = (
 
 describe('an inline tool', () => {
   test(
-    'gets its arguments and its context, and the model answers with its result',
+    'gets its arguments and its context, and returns its result to the model',
     { tags: ['B8', 'B9'] },
     async () => {
       const seen: unknown[] = [];
@@ -99,7 +99,7 @@ describe('an inline tool', () => {
   });
 
   test(
-    'answers when it throws, rejects, or returns nothing or a value that is not JSON',
+    'still answers when it throws, rejects, or returns nothing or a value that is not JSON',
     { tags: ['B20'] },
     async () => {
       const round: Record<string, unknown> = {};
@@ -130,7 +130,7 @@ describe('an inline tool', () => {
     },
   );
 
-  test('P7: ends with a note when its result is too long', async () => {
+  test('P7: cuts a result that is too long, and adds a note', async () => {
     const outputs: unknown[] = [];
     const { start, type, said } = textTalk({
       tools: [inline('flood', () => 'x'.repeat(1_000_000))],
@@ -141,7 +141,7 @@ describe('an inline tool', () => {
     expect(outputs).toEqual([
       expect.objectContaining({ truncated: true, originalBytes: 1_000_000 }),
     ]);
-    // The conversation keeps even less of the output.
+    // The conversation stores even less of the output.
     expect(said()[0]?.length).toBeLessThan(100_000);
     expect(said()[0]).toMatch(/more characters/);
   });
@@ -177,14 +177,14 @@ describe('an inline tool', () => {
       await environment.advance(1);
       expect(said()[1]).toContain('"hang\\" timed out');
       expect(signals.map(({ aborted }) => aborted)).toEqual([true, true]);
-      // A repeatable call needs no check by a person.
+      // A repeatable call does not have to be checked by a person.
       expect(doubtful).toEqual(['brief']);
       expect(environment.pendingTimers).toBe(0);
     },
   );
 
   test(
-    'does not delay other tools when it is slow, and the model waits for all of them',
+    'does not delay other tools when it is slow, while the model waits for all of them',
     { tags: ['BW30'] },
     async () => {
       let finish: () => void = () => {};
@@ -209,7 +209,7 @@ describe('an inline tool', () => {
     },
   );
 
-  test('does not run if the session is closed first', async () => {
+  test('does not run if the session closes first', async () => {
     let ran = 0;
     const { session, environment, state } = textTalk({
       tools: [inline('count', () => (ran += 1))],
@@ -225,7 +225,7 @@ describe('an inline tool', () => {
     expect(state().connection).toBe('closed');
   });
 
-  test('gets an abort signal when the session is closed', async () => {
+  test('receives an abort signal when the session is closed', async () => {
     let signal: AbortSignal | undefined;
     const { start, type, close, environment } = textTalk({
       tools: [
@@ -245,7 +245,7 @@ describe('an inline tool', () => {
 });
 
 describe('an invalid call', () => {
-  test('returns the validation error, and runs nothing', { tags: ['B20'] }, async () => {
+  test('returns the validation error without running anything', { tags: ['B20'] }, async () => {
     let ran = 0;
     const { start, type, said, environment } = textTalk({
       tools: [
@@ -290,7 +290,7 @@ describe('a schema', () => {
   const answered = (events: readonly SessionEvent[]) =>
     events.filter((event) => event.type === 'tool.answered');
 
-  test('returns an error to the model when it throws, as when it refuses', async () => {
+  test('returns an error to the model whether it throws or refuses', async () => {
     const broken = checkedBy(() => {
       throw new Error('the check broke');
     });

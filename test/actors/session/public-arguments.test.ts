@@ -1,5 +1,5 @@
-// The methods of a session with arguments that TypeScript would refuse: a caller without types, or JSON. Only the
-// named fields are read, and wrong values are refused.
+// Calls the methods of a session with arguments that TypeScript would refuse, as a caller without types or a JSON
+// client may. Only the named fields are read, and invalid values are refused.
 import { clientMessages, receiveClientMessage, topic } from '../../../src/compat/index.ts';
 import { THE_LEAD, createSubagentService } from '../../../src/entries/subagents.ts';
 import { describe, expect, test } from 'vitest';
@@ -10,7 +10,7 @@ import { calls, say, simpleTool, steps } from '../../support/subagent-runs.ts';
 import { textTalk } from '../../support/text-talk.ts';
 import { voiceTalk } from '../../support/voice-talk.ts';
 
-/** Creates an open question to the user, and another subagent that waits for consent to pay. */
+/** Creates an open question to the user, and another subagent that is waiting for approval of a payment. */
 async function twoQuestions() {
   const paid: string[] = [];
   const environment = simulatedEnvironment();
@@ -57,7 +57,7 @@ const revoked = () => {
 const INVALID = { name: 'ConfigurationError', code: 'INVALID_ANSWER' };
 
 describe('an answer', () => {
-  test('cannot address a different question', async () => {
+  test('cannot be given to a different question', async () => {
     const { session, paid, payId, nameId, of, environment, entries } = await twoQuestions();
     const before = entries().length;
     await expect(
@@ -126,7 +126,7 @@ describe('a text of more than 100,000 characters', () => {
   const long = 'wait '.repeat(25_000);
   const TOO_LONG = { name: 'CapacityError', code: 'TEXT_TOO_LONG' };
 
-  test('fails in every method without an entry', async () => {
+  test('fails in every method, and leaves no entry', async () => {
     const { session, nameId, of, entries } = await twoQuestions();
     const before = entries().length;
     await expect(session.sendText(long)).rejects.toMatchObject(TOO_LONG);
@@ -174,7 +174,7 @@ const hostile: readonly unknown[] = [
 ];
 
 describe.each(['text', 'voice'] as const)('every method, by %s', (kind) => {
-  test('rejects hostile arguments with an OffstageError or answers, and the journal stays readable', async () => {
+  test('answers hostile arguments or rejects them with an OffstageError, and keeps the journal readable', async () => {
     const environment = simulatedEnvironment();
     const journal = memoryJournal();
     const make = () => {
@@ -212,13 +212,13 @@ describe.each(['text', 'voice'] as const)('every method, by %s', (kind) => {
       methods[`subagents.${name}`] = (...given) => subagents[name]?.(...given);
     for (const name of ['spawn', 'check', 'list', 'send', 'await', 'cancel', 'report', 'delivered'])
       methods[`service.${name}`] = (...given) => service[name]?.(...given);
-    // An Observer reports and does not throw.
+    // An Observer reports an error instead of throwing.
     if (session.playout) methods['playout.next'] = (report) => session.playout?.next(report);
     const wrong: string[] = [];
     const attempt = async (name: string, given: readonly unknown[]): Promise<void> => {
       try {
         const result = methods[name]?.(...given);
-        // A transfer that a hook delays, and a wait, end by their timeouts.
+        // A transfer that a hook delays and a wait both end with their timeouts.
         if (result instanceof Promise) await Promise.all([result, environment.advance(700_000)]);
       } catch (error) {
         if (!(error instanceof OffstageError)) wrong.push(`${name}: ${String(error)}`);

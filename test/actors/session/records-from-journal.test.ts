@@ -1,5 +1,5 @@
-// SESSION-RECORDS-2: a session's records follow only from its journal. For conversations of all kinds, after each
-// step the records from the journal equal those of the session.
+// SESSION-RECORDS-2: a session's records follow from its journal alone. In conversations of all kinds, the records from
+// the journal equal the session's records after each step.
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { z } from 'zod';
@@ -63,7 +63,7 @@ function voices(options: VoiceTalkOptions = {}) {
 const roles = () => records.latest.conversation.items.map(({ role }) => role);
 
 describe('a session in text', () => {
-  test('restores a greeting, replies, notes, calls of each kind, results and questions', async () => {
+  test('restores a greeting, replies, notes, calls of every kind, results and questions', async () => {
     const { start, type, environment, same, session, close } = texts({
       greeting: 'Say hello.',
       tools: [look],
@@ -146,7 +146,7 @@ describe('a session in text', () => {
     expect(records.latest.conversation.evicted).toBeGreaterThan(10);
   });
 
-  test('stores the result of an inline tool once', async () => {
+  test('stores the result of an inline tool only once', async () => {
     const { start, type, again, events } = texts({ tools: [look] });
     await start();
     await type('use look');
@@ -158,7 +158,7 @@ describe('a session in text', () => {
     expect(again().calls.size).toBe(0);
   });
 
-  test('answers a call that stayed open once with its result', async () => {
+  test('answers a call that stayed open exactly once, with its result', async () => {
     const { start, type, environment, entries, session, same } = texts({ subagents: { late } });
     await start();
     await type('use late');
@@ -175,7 +175,7 @@ describe('a session in text', () => {
   });
 });
 
-describe('restores a state in the middle of an answer', () => {
+describe('restores the state in the middle of an answer', () => {
   async function byHand(journal: Journal) {
     const environment = simulatedEnvironment();
     const { model, answers } = handModel();
@@ -201,7 +201,7 @@ describe('restores a state in the middle of an answer', () => {
     };
   }
 
-  test('keeps the order of items that began in the same millisecond (LIVE-CONVERSATION-4)', async () => {
+  test('keeps the order of items that started in the same millisecond (LIVE-CONVERSATION-4)', async () => {
     const journal = writtenJournal();
     const { go, said, session, environment } = await byHand(journal);
     await session.sendText('One.');
@@ -210,9 +210,9 @@ describe('restores a state in the middle of an answer', () => {
     await session.sendText('Two.');
     await environment.settle();
     await go((answer) => answer.call('look'));
-    // A call is processed with the next part of the response, because only then is it known whether another call
-    // follows. The user's words arrived meanwhile: they are placed after the response, and the next request
-    // contains them.
+    // A call is processed together with the next part of the response, because only then is it known whether another
+    // call follows. A user message arrived meanwhile. It is placed after the response, and the next request contains
+    // it.
     const inOrder = ['One.', 'Let me look.', 'tool_call', 'Two.', 'tool_result'];
     expect(said().map((text) => text || 'Let me look.')).toEqual(['One.', 'Let me look.', 'Two.']);
     await go((answer) => answer.finish());
@@ -235,7 +235,7 @@ describe('restores a state in the middle of an answer', () => {
     expectFromJournal(records.latest, refolded(journal.entries, session.id));
   });
 
-  test('shows words before the journal has them (LIVE-CONVERSATION-2)', async () => {
+  test('shows input before the journal has stored it (LIVE-CONVERSATION-2)', async () => {
     const slow = gatedJournal();
     const journal = writtenJournal(slow);
     const { go, said, session, environment } = await byHand(journal);

@@ -1,5 +1,5 @@
-// The actors of a session are XState's actors: an app observes them, and an event sent to one of them goes through
-// the session's journal, or is refused by name.
+// The actors of a session are XState actors. An app can observe them, and an event sent to one of them goes through the
+// session's journal or is refused with a code.
 
 import { describe, expect, test } from 'vitest';
 import { toPromise, waitFor, type AnyActorRef, type InspectionEvent } from 'xstate';
@@ -18,7 +18,7 @@ const asking = {
   },
 };
 
-/** Collects the refusals of an actor, by the code of the reason. */
+/** Collects an actor's refusals by the code of the reason. */
 function refusalsOf(actor: AnyActorRef): string[] {
   const codes: string[] = [];
   actor.on('refused', (refusal) => {
@@ -42,7 +42,7 @@ const FORGED = [
 ];
 
 describe('session.actor', () => {
-  test('P8, HOST-1, ACTORS-4: refuses internal events by name, without a state change', async () => {
+  test('P8, HOST-1, ACTORS-4: refuses internal events with a named error, without a state change', async () => {
     const talk = textTalk({ subagents: asking });
     await talk.start();
     const { actor } = talk.session;
@@ -61,7 +61,7 @@ describe('session.actor', () => {
     expect(actor.getSnapshot().value.connection).toBe('closed');
   });
 
-  test('ACTORS-4: does not handle an event again that an inspector sends back', async () => {
+  test('ACTORS-4: does not handle an event twice if an inspector sends it back', async () => {
     const seen: InspectionEvent[] = [];
     const environment = simulatedEnvironment();
     const runtime = createRuntime({ environment, inspect: (event) => void seen.push(event) });
@@ -80,7 +80,7 @@ describe('session.actor', () => {
     await talk.close();
   });
 
-  test('ACTORS-1, ACTORS-2: shows each state to subscribe, waitFor and toPromise, and has its id as JSON', async () => {
+  test('ACTORS-1, ACTORS-2: shows each state to subscribe, waitFor and toPromise, and serialises to its id', async () => {
     const talk = textTalk();
     const { actor } = talk.session;
     const seen: string[] = [];
@@ -97,7 +97,7 @@ describe('session.actor', () => {
     expect(talk.session.actor).toBe(actor);
   });
 
-  test('P8: executes user commands, and refuses commands without effect', async () => {
+  test('P8: executes user commands, and refuses commands that would have no effect', async () => {
     const journal = memoryJournal();
     const environment = simulatedEnvironment();
     const runtime = createRuntime({ environment, journal });
@@ -144,7 +144,7 @@ describe('session.actor', () => {
     expect(talk.session.actor.getSnapshot().status).toBe('stopped');
   });
 
-  test("reports an observer's error, and calls the other observers", async () => {
+  test("reports an observer's error, and still calls the other observers", async () => {
     const errors: string[] = [];
     const talk = textTalk({
       hooks: { onError: (error) => void errors.push(String(error)) },
@@ -221,7 +221,7 @@ describe('an actor below session.actor', () => {
     expect(seen).toEqual(['stopped']);
   });
 
-  test("ACTORS-3: exists for each machine, even a parked subagent's, once an app reads the first one", async () => {
+  test("ACTORS-3: exists for each machine, even a parked subagent's, once an app reads any of them", async () => {
     const talk = textTalk({ subagents: asking });
     await talk.start();
     await talk.type('use name');

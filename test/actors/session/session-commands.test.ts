@@ -1,4 +1,4 @@
-// The receipt of each command of a client follows the command's entry.
+// The receipt for each client command comes after the command's entry.
 
 import { describe, expect, test } from 'vitest';
 import { carryOut } from '../../../src/actors/session/view/base-session.ts';
@@ -10,7 +10,7 @@ import { gatedJournal } from '../../support/journals.ts';
 import { calls, say } from '../../support/subagent-runs.ts';
 import { textTalk } from '../../support/text-talk.ts';
 
-/** Creates a subagent that waits for the user, and an unheard notice. */
+/** Creates a subagent that is waiting for the user, and a notice that has not been heard. */
 async function waiting() {
   const journal = gatedJournal();
   const environment = simulatedEnvironment();
@@ -48,7 +48,7 @@ const commands: {
 };
 
 describe.each(Object.entries(commands))('%s', (_, frameOf) => {
-  test('P9, COMMIT-UNIT-11: gets its receipt once its entry is in the journal', async () => {
+  test('P9, COMMIT-UNIT-11: returns its receipt once its entry is in the journal', async () => {
     const of = await waiting();
     const before = of.journal.kept.length;
     of.journal.shut();
@@ -65,7 +65,7 @@ describe.each(Object.entries(commands))('%s', (_, frameOf) => {
     await of.close();
   });
 
-  test('P9: fails if the session was suspended before it arrived', async () => {
+  test('P9: fails if the session was suspended before the command arrived', async () => {
     const of = await waiting();
     const gone = of.session.suspend();
     await of.environment.advance(60_000);
@@ -77,7 +77,7 @@ describe.each(Object.entries(commands))('%s', (_, frameOf) => {
     expect(of.journal.kept).toHaveLength(before);
   });
 
-  test('P9: fails if the session is suspended before its entry is written', async () => {
+  test("P9: fails if the session is suspended before the command's entry is written", async () => {
     const of = await waiting();
     of.journal.shut();
     const receipt = carryOut(of.session, frameOf(of), { by: 'ann' }).catch(

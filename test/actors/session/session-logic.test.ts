@@ -1,4 +1,4 @@
-// A session as XState actor logic: alone, in a machine of an app, and across a restart.
+// A session as XState actor logic: on its own, in an app's machine, and across a restart.
 
 import { describe, expect, test } from 'vitest';
 import {
@@ -32,7 +32,7 @@ const asking = {
 
 const isOpen = ({ state }: QuestionView): boolean => state === 'presenting' || state === 'open';
 
-/** Creates a runtime, and the logic of its sessions. */
+/** Creates a runtime and the logic of its sessions. */
 function stage(
   journal = memoryJournal(),
   { leave, inspect }: { leave?: AbortSignal; inspect?: (event: InspectionEvent) => void } = {},
@@ -82,7 +82,7 @@ describe('sessionLogic', () => {
     await expect(over).resolves.toBeUndefined();
   });
 
-  test('P8, SESSION-LOGIC-1: refuses internal events, and commands without effect', async () => {
+  test('P8, SESSION-LOGIC-1: refuses internal events and commands that would have no effect', async () => {
     const { environment, logic } = stage();
     const actor = createActor(logic, { input: { sessionId: 'ses_a' } });
     const codes: string[] = [];
@@ -109,7 +109,7 @@ describe('sessionLogic', () => {
     await environment.advance(10_000);
   });
 
-  test("SESSION-LOGIC-2: lets an app's machine answer once in `onSnapshot`, and completes when the session closes", async () => {
+  test('SESSION-LOGIC-2: lets a machine answer once in `onSnapshot`, and completes when the session closes', async () => {
     const { environment, runtime } = stage();
     let session: TextSession | undefined;
     const logic = sessionLogic(({ sessionId }: Opened) => {
@@ -184,7 +184,7 @@ describe('sessionLogic', () => {
     expect(session?.store.getSnapshot().context.connection).toBe('closed');
   });
 
-  test("shows the complete tree to its system's inspector, and only its own part to the runtime's", async () => {
+  test("shows the complete tree to its system's inspector, but only its own part to the runtime's", async () => {
     const ofSystem = new Map<string, string | undefined>();
     const ofRuntime: string[] = [];
     const { environment, logic } = stage(memoryJournal(), {
@@ -213,7 +213,7 @@ describe('sessionLogic', () => {
     await environment.advance(10_000);
   });
 
-  test('separates the actors of two sessions in one system', async () => {
+  test('keeps the actors of two sessions in the same system separate', async () => {
     const { environment, logic } = stage();
     const machine = setup({ actors: { call: logic } }).createMachine({
       type: 'parallel',
@@ -295,7 +295,7 @@ describe('an impossible actor', () => {
     expect(() => sessionLogic(open as never, options as never)).toThrow('sessionLogic(open');
   });
 
-  test('ends at once if `open` returns a closed session', async () => {
+  test('completes immediately if `open` returns a closed session', async () => {
     const { environment, runtime } = stage();
     const { session } = textTalk({ environment, runtime });
     void session.close();

@@ -1,5 +1,5 @@
-// SNAPSHOT-FORMS-1, SNAPSHOT-FORMS-2: snapshots of other versions of Offstage. The journal of test/corpus comes from a
-// real earlier version: after any change of snapshots it stays readable.
+// SNAPSHOT-FORMS-1, SNAPSHOT-FORMS-2: snapshots from other versions of Offstage. The journal in test/corpus comes from
+// a real earlier version. It stays readable when the form of snapshots changes.
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
@@ -38,7 +38,7 @@ const isSnapshot = ({ event }: JournalEntry): boolean => event.type === 'session
 const trimmed = (entries: readonly JournalEntry[]): readonly JournalEntry[] =>
   entries.slice(entries.findLastIndex(isSnapshot));
 
-/** Returns the entries with snapshots of these versions. */
+/** Returns the entries with snapshots in these versions. */
 function ofVersions(
   entries: readonly JournalEntry[],
   versions: Readonly<Record<string, number>>,
@@ -52,7 +52,7 @@ function ofVersions(
 
 const NEWER = { form: 7, session: 9 };
 
-/** Starts a process that finds these entries. `trim`: it trims after it has made a snapshot. */
+/** Starts a process that finds these entries. `trim`: the process trims the journal after it has made a snapshot. */
 async function found(entries: readonly JournalEntry[], { trim = false } = {}) {
   const simulated = simulatedEnvironment({ startAt: (entries.at(-1)?.at ?? 0) + 1000 });
   // New ids must differ from those in the journal.
@@ -124,7 +124,7 @@ describe('a snapshot that an earlier version wrote', () => {
     expect(errors).toEqual([]);
   });
 
-  test('SUBPROMPT-3: gives a subagent the known conversation, quoted', async () => {
+  test('SUBPROMPT-3: gives a subagent the known conversation as a quotation', async () => {
     const { start, type, systems, environment } = await found(of('chat'));
     await start();
     await type('blue');
@@ -143,7 +143,7 @@ describe('a snapshot that an earlier version wrote', () => {
     const unit = new SessionUnit(replayHost(entry.at), { id: scope, ...snapshot.inputs }, ports);
     unit.restore(snapshot.unit, snapshot.inputs, entry.seq);
     records.restore(snapshot.books);
-    // Earlier versions marked the members that had an actor; now all are records.
+    // Earlier versions marked the members that had an actor; now all of them are records.
     const unmarked = JSON.parse(
       JSON.stringify(snapshot.unit, (key, value: unknown) =>
         key === 'isAwake' ? undefined : value,
@@ -157,7 +157,7 @@ describe('a snapshot that an earlier version wrote', () => {
     ]);
     const own = deliveries.filter(({ deliveryId }) => !copied.has(deliveryId));
     for (const { deliveryId } of deliveries) expect(records.delivery(deliveryId)).toBeDefined();
-    // Members that are new in this version may be present.
+    // The snapshot may contain members that are new in this version.
     expect(
       JSON.parse(JSON.stringify({ unit: unit.toSnapshot(), records: records.toSnapshot() })),
     ).toMatchObject({
@@ -169,7 +169,7 @@ describe('a snapshot that an earlier version wrote', () => {
 
 describe('SNAPSHOT-FORMS-1: a snapshot of an older form', () => {
   const [chat] = trimmed(of('chat')) as [JournalEntry];
-  /** Form 2 calls the records a ledger, form 3 has another machine of the session. */
+  /** Form 2 calls the records a ledger, and form 3 has another machine for the session. */
   const forms: SnapshotForms = {
     type: 'session.snapshot',
     versions: { form: 3, session: 3, subagent: 3, service: 1 },
@@ -180,7 +180,7 @@ describe('SNAPSHOT-FORMS-1: a snapshot of an older form', () => {
     },
   };
 
-  test('passes through one form at a time', () => {
+  test('passes through the forms one at a time', () => {
     const { records, ...rest } = chat.event as unknown as Record<string, unknown>;
     expect(readSnapshot(chat, forms)).toEqual({
       ...rest,
@@ -209,7 +209,7 @@ describe('SNAPSHOT-FORMS-1: a snapshot of an older form', () => {
     expect(readSnapshot(chat, other as SnapshotForms)).toBeNull();
   });
 
-  test('cannot be read by the previous version, unlike an entry that is not a snapshot', () => {
+  test('cannot be read by the previous version, although other entries can', () => {
     const [newer] = ofVersions([chat], NEWER) as [JournalEntry];
     expect(isUnreadable(newer, SNAPSHOT_FORMS)).toBe(true);
     const [opened] = of('chat') as [JournalEntry];
@@ -218,7 +218,7 @@ describe('SNAPSHOT-FORMS-1: a snapshot of an older form', () => {
 });
 
 describe('SNAPSHOT-FORMS-2: a snapshot that cannot be read', () => {
-  test('counts as absent if the earlier entries exist, none of which is then trimmed', async () => {
+  test('counts as missing if the earlier entries exist, and prevents their trimming', async () => {
     const entries = ofVersions(of('chat'), NEWER);
     const { start, type, state, said, session, journal } = await found(entries, { trim: true });
     await start();
@@ -232,7 +232,7 @@ describe('SNAPSHOT-FORMS-2: a snapshot that cannot be read', () => {
     expect(kept.slice(0, entries.length)).toEqual(entries);
     expect(kept.filter(isSnapshot)).toHaveLength(2);
 
-    // The session reads the snapshot of this version; the other one stays for a version that can read it.
+    // The session reads the snapshot of this version. The other one stays for a version that can read it.
     const next = await found(kept, { trim: true });
     await next.start();
     await next.type('hello again');
@@ -284,7 +284,7 @@ describe('SNAPSHOT-FORMS-2: a snapshot that cannot be read', () => {
     },
   );
 
-  test('prevents the start if an interrupted trimming left only some earlier entries', async () => {
+  test('prevents the start if an interrupted trim left only some of the earlier entries', async () => {
     const all = ofVersions(of('chat'), NEWER);
     const spawned = all.findIndex(({ unit, seq }) => unit === 'sub_2' && seq === 1);
     expect(spawned).toBeGreaterThan(0);
@@ -313,7 +313,7 @@ describe('a trimmed journal whose only snapshot cannot be read', () => {
     ['it is broken', [broken], 'number'],
     ['an earlier process quarantined it', [snapshot, quarantine], 'it was bad'],
   ] as const)(
-    '%s: fails with JOURNAL_CUT, which names it and the remedy, and nothing is written',
+    '%s: fails with JOURNAL_CUT, whose message names the snapshot and the remedy, and writes nothing',
     async (_, entries, why) => {
       const { start, journal, claims, sessionId } = await found(entries);
       const error: unknown = await start().then(

@@ -1,5 +1,5 @@
-// Real utterances during an open question: a session does nothing harmful, and at least a minimum is handled
-// correctly.
+// Real utterances while a question is open: the session never does anything harmful, and handles at least a minimum
+// number of them correctly.
 
 import { expect, test } from 'vitest';
 import { readUtterance } from '../../../src/actors/session/questions/user-words.ts';
@@ -13,7 +13,9 @@ import {
 } from '../../language/utterances.ts';
 import type { Reading } from '../../../src/actors/contracts/records.ts';
 
-/** Returns the session's action for the utterance; an interrupted question accepts no unclear answer. */
+/**
+ * Returns what the session does with the utterance; a question that was interrupted does not accept an unclear answer.
+ */
 function actionOf({ question: name, said, channel, began }: Case): Expected {
   const { language, kind, question, options, action } = questions[name]!;
   if (began === 'before_question') return 'to_lead';
@@ -46,15 +48,15 @@ function actionOf({ question: name, said, channel, began }: Case): Expected {
   return reading.to === 'repeat' || reading.to === 'hold' ? reading.to : 'ask_again';
 }
 
-/** The number of utterances that were handled correctly when this test was written; it must not fall. */
+/** The number of utterances that were handled correctly when this test was written; it must not decrease. */
 const RIGHT_AT_LEAST = 152;
 
-test('P3: reads no utterance as a harmful action', () => {
+test('P3: interprets no utterance as a harmful action', () => {
   const harmful = cases.filter((one) => isHarmful(actionOf(one), one));
   expect(harmful.map((one) => [one.question, one.said, actionOf(one)])).toEqual([]);
 });
 
-test('reads most utterances as a good assistant would', () => {
+test('interprets most utterances as a good assistant would', () => {
   const wrong = cases.filter((one) => !isFair(actionOf(one), one.fair));
   const right = cases.length - wrong.length;
   const shown = wrong.map(({ question, said }) => `${question}: ${said}`);

@@ -1,5 +1,5 @@
-// The relay to AI SDK agents passes the suite of relays, with a real `ToolLoopAgent`. Its model performs the acts
-// of a prompt: it speaks until it needs a tool, and continues in its next step.
+// The relay to AI SDK agents passes the relay suite with a real `ToolLoopAgent`. Its model performs the acts of a
+// prompt: it speaks until it needs a tool, and continues in its next step.
 
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider';
 import { tool, ToolLoopAgent } from 'ai';
@@ -126,7 +126,7 @@ function performing(onRunning: (change: 1 | -1) => void): MockLanguageModelV4 {
 
 const cases = relayConformance({
   name: 'an AI SDK agent',
-  // The agent runs in this process: it can neither die nor be killed, and the AI SDK reads its stream.
+  // The agent runs in this process, so it can neither die nor be killed, and the AI SDK reads its stream.
   shows: [],
   graceMs: 1,
   open: () => {
@@ -153,7 +153,7 @@ const cases = relayConformance({
           outputSchema: z.unknown(),
         }),
       },
-      // The same tool is used with and without consent: the words of the prompt decide.
+      // The same tool is used with and without approval, depending on the text of the prompt.
       toolApproval: ({ messages, toolCall }) => {
         const user = messages.findLast(({ role }) => role === 'user');
         const text =

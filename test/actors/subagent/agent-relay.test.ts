@@ -1,6 +1,5 @@
-// A subagent on a finished AI SDK agent (AGENT-RELAY-1, AGENT-RELAY-2): its tools are in the ledger, the user
-// answers its approvals and questions, and an interrupted turn neither runs a tool nor leaves a call without a
-// result.
+// A subagent on an existing AI SDK agent (AGENT-RELAY-1, AGENT-RELAY-2): its tool calls are in the ledger, and the user
+// answers its approvals and questions. An interrupted turn never runs a tool and never leaves a call without a result.
 
 import type { LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider';
 import { isStepCount, simulateReadableStream, tool, ToolLoopAgent } from 'ai';
@@ -30,7 +29,7 @@ const call = (toolName: string, input: object): Said => ({
   input: JSON.stringify(input),
 });
 
-/** A model that says these steps. */
+/** A model that plays these steps. */
 function saying(...steps: readonly (readonly Said[])[]) {
   const prompts: LanguageModelV4CallOptions['prompt'][] = [];
   const model = new MockLanguageModelV4({
@@ -79,7 +78,7 @@ function run(relay: ReturnType<typeof agentRelay>, answer: GivenAnswer = { appro
 }
 
 describe('a subagent on an AI SDK agent', () => {
-  test('returns the words after the last tool call, and lists the tool in the ledger', async () => {
+  test('returns the text after the last tool call, and lists the tool in the ledger', async () => {
     const { model } = saying([text('Looking.'), call('send', { to: 'Ann' })], [text('Sent.')]);
     const send = tool({ inputSchema, execute: ({ to }) => `sent to ${to}` });
     const outcome = await run(agentRelay(new ToolLoopAgent({ model, tools: { send } }))).result;
@@ -97,7 +96,7 @@ describe('a subagent on an AI SDK agent', () => {
     [true, ['Ann']],
     [false, []],
   ])(
-    'asks the user for an approval of the agent, whose answer is %s',
+    'asks the user for an approval that the agent requests, and passes on the answer %s',
     async (approved, expected) => {
       const sent: string[] = [];
       const { model, prompts } = saying([call('send', { to: 'Ann' })], [text('Well.')]);
@@ -116,7 +115,7 @@ describe('a subagent on an AI SDK agent', () => {
     },
   );
 
-  test('asks the user for a tool without execute, if the tool is listed in `questions`', async () => {
+  test('asks the user to answer a tool without execute if `questions` lists the tool', async () => {
     const { model, prompts } = saying([call('ask', { to: 'Which Ann?' })], [text('Thanks.')]);
     const tools = { ask: tool({ inputSchema, outputSchema: z.unknown() }) };
     const questions = { ask: (input: unknown) => ({ text: (input as { to: string }).to }) };
@@ -135,7 +134,7 @@ describe('a subagent on an AI SDK agent', () => {
     expect(JSON.stringify(outcome)).toContain('has no execute');
   });
 
-  test('fails with RELAY_LIMIT when the agent stops without words', async () => {
+  test('fails with RELAY_LIMIT when the agent stops without any text', async () => {
     const { model } = saying([call('send', { to: 'Ann' })]);
     const send = tool({ inputSchema, execute: () => 'sent' });
     const agent = new ToolLoopAgent({ model, tools: { send }, stopWhen: isStepCount(1) });

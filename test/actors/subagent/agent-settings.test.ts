@@ -1,5 +1,5 @@
-// `agentSubagent({ agent: settings })`: a subagent works like a `ToolLoopAgent` with the same settings (AGENT-LOOP-1
-// to -3), and refuses by name the settings that it cannot follow (AGENT-SETTINGS-1).
+// `agentSubagent({ agent: settings })`: a subagent works like a `ToolLoopAgent` with the same settings (AGENT-LOOP-1 to
+// -3). It refuses settings that it cannot follow and names them (AGENT-SETTINGS-1).
 
 import type { LanguageModelV4CallOptions, LanguageModelV4Content } from '@ai-sdk/provider';
 import {
@@ -37,7 +37,7 @@ const call = (toolName: string, input: object, id = `${toolName}-1`): LanguageMo
   input: JSON.stringify(input),
 });
 
-/** A model that says these steps, and then that it has nothing to say. */
+/** A model that plays these steps, and then says that it has nothing to say. */
 function saying(...steps: readonly (readonly LanguageModelV4Content[])[]) {
   const calls: LanguageModelV4CallOptions[] = [];
   const model = new MockLanguageModelV4({
@@ -106,7 +106,7 @@ const read = ({
 });
 
 describe('a subagent with the settings of a ToolLoopAgent', () => {
-  test('gives its functions and its model the same input as a ToolLoopAgent', async () => {
+  test('passes its functions and its model the same input as a ToolLoopAgent', async () => {
     const scripted = () =>
       saying(
         [{ type: 'reasoning', text: 'Hm.' }, text('Looking.'), call('look', {})],
@@ -198,7 +198,7 @@ describe('a subagent with the settings of a ToolLoopAgent', () => {
     const [first, ...later] = ours.calls.map(settings);
     const [theirFirst, ...theirLater] = theirs.calls.map(settings);
     expect({ ...first, said: [] }).toEqual({ ...theirFirst, said: [] });
-    // The subagent has its task in a second message.
+    // The subagent receives its task in a second message.
     const tail = (said: readonly { role: string }[]) =>
       said.slice(said.findIndex(({ role }) => role === 'assistant'));
     expect(later.map(({ said, ...rest }) => ({ ...rest, said: tail(said) }))).toEqual(
@@ -221,7 +221,7 @@ describe('a subagent with the settings of a ToolLoopAgent', () => {
     expect(calls.map(({ toolChoice }) => toolChoice?.type)).toEqual(['auto', 'auto', 'none']);
   });
 
-  test('ends after 20 steps without a stop condition', async () => {
+  test('stops after 20 steps if there is no stop condition', async () => {
     const steps = Array.from({ length: 20 }, (_, at) => [call('look', {}, `look-${at}`)]);
     const { model, calls } = saying(...steps, [text('Enough.')]);
     const outcome = await run(agentSubagent({ name: 'mailer', agent: { model, tools: { look } } }))
@@ -233,20 +233,23 @@ describe('a subagent with the settings of a ToolLoopAgent', () => {
   test.each([
     ['with tools', undefined],
     ['without tools', []],
-  ])('fails when the model keeps calling after the stop condition, %s', async (_, activeTools) => {
-    const { model } = saying([call('look', {})], [call('look', {}, 'look-2')]);
-    const agent = {
-      model,
-      tools: { look },
-      stopWhen: isStepCount(1),
-      maxRetries: 0,
-      prepareStep: ({ stepNumber }: { stepNumber: number }) =>
-        stepNumber === 1 && activeTools ? { activeTools } : {},
-    };
-    const { error, toolLedger } = await run(agentSubagent({ name: 'mailer', agent })).result;
-    expect(error?.code).toBe('TOOL_CHOICE_VIOLATION');
-    expect(toolLedger.map(({ status }) => status)).toEqual(['ok']);
-  });
+  ])(
+    'fails when the model keeps calling tools after the stop condition, %s',
+    async (_, activeTools) => {
+      const { model } = saying([call('look', {})], [call('look', {}, 'look-2')]);
+      const agent = {
+        model,
+        tools: { look },
+        stopWhen: isStepCount(1),
+        maxRetries: 0,
+        prepareStep: ({ stepNumber }: { stepNumber: number }) =>
+          stepNumber === 1 && activeTools ? { activeTools } : {},
+      };
+      const { error, toolLedger } = await run(agentSubagent({ name: 'mailer', agent })).result;
+      expect(error?.code).toBe('TOOL_CHOICE_VIOLATION');
+      expect(toolLedger.map(({ status }) => status)).toEqual(['ok']);
+    },
+  );
 
   test('still allows the completion tool after the stop condition', async () => {
     const { model, calls } = saying(
@@ -264,7 +267,7 @@ describe('a subagent with the settings of a ToolLoopAgent', () => {
     expect(calls[1]?.toolChoice).toEqual({ type: 'tool', toolName: 'complete_task' });
   });
 
-  test('uses messages that prepareStep returns in later steps too', async () => {
+  test('keeps the messages that prepareStep returns for later steps', async () => {
     const { model, calls } = saying(
       [call('look', {})],
       [call('look', {}, 'look-2')],
@@ -285,7 +288,7 @@ describe('a subagent with the settings of a ToolLoopAgent', () => {
     expect(JSON.stringify(calls[2]?.prompt)).toContain('Short.');
   });
 
-  test('calls a model that prepareStep chooses in that step, and prices it', async () => {
+  test('calls the model that prepareStep chooses for a step, and uses its price', async () => {
     const small = saying([call('look', {})]);
     const large = saying([text('Done.')]);
     const agent = {
@@ -311,7 +314,7 @@ describe('a subagent with the settings of a ToolLoopAgent', () => {
     expect(toolLedger).toMatchObject([{ input: { to: 'Ann' }, output: 'sent to Ann' }]);
   });
 
-  test("passes a tool the settings' context, then the context that prepareStep returns", async () => {
+  test('passes a tool the context from the settings, then the context that prepareStep returns', async () => {
     const contexts: unknown[] = [];
     const contextSchema = z.object({ key: z.string() });
     const keyed = tool({
@@ -451,7 +454,7 @@ describe.each(['the settings of an agent', 'a subagent'])('applies toolApproval 
     expect(JSON.stringify(calls[0]?.prompt).includes('do not ask before')).toBe(isTold);
   });
 
-  test("replaces the tool's needsApproval, as in the AI SDK", async () => {
+  test("overrides the tool's needsApproval, as in the AI SDK", async () => {
     const guarded = tool({ ...send, needsApproval: true });
     const outcomes = [];
     for (const toolApproval of [() => undefined, undefined]) {
@@ -465,7 +468,7 @@ describe.each(['the settings of an agent', 'a subagent'])('applies toolApproval 
 });
 
 describe('a subagent with settings after a restart', () => {
-  test('passes the functions the steps that another process ran', async () => {
+  test('passes the steps that another process ran to the functions', async () => {
     const environment = simulatedEnvironment();
     const journal = memoryJournal();
     const seen: unknown[] = [];

@@ -1,5 +1,5 @@
-// Tool calls that need the user's consent (SUBAGENT-MACHINE-5): the runtime asks in call order, after the ordinary
-// calls of the step, and runs them only with consent.
+// Tool calls that need the user's approval (SUBAGENT-MACHINE-5): the runtime asks in call order, after the ordinary
+// calls of the step, and runs them only if the user approves.
 
 import { describe, expect, test } from 'vitest';
 import type { AskedQuestion } from '../../../src/actors/contracts/records.ts';
@@ -14,7 +14,7 @@ import {
   subagentRuns,
 } from '../../support/subagent-runs.ts';
 
-/** A program that replaces the user and answers when the test does. */
+/** A program that stands in for the user and answers when the test says so. */
 function user() {
   const asked: AskedQuestion[] = [];
   const answers: ((answer: GivenAnswer | null) => void)[] = [];
@@ -28,7 +28,7 @@ function user() {
   };
 }
 
-/** Tools that record their runs. */
+/** Tools that record each time they run. */
 function recorded() {
   const ran: string[] = [];
   const named = (name: string, more: Record<string, unknown> = {}): unknown =>
@@ -85,7 +85,7 @@ describe('an approval', () => {
     expect(ran).toEqual(['pay']);
   });
 
-  test("falls back to the runtime's question if the tool's question fails, and reports it", async () => {
+  test("falls back to the runtime's question if the tool's question fails, and reports the error", async () => {
     const { named } = recorded();
     const fails = [
       () => {
@@ -109,7 +109,7 @@ describe('an approval', () => {
     }
   });
 
-  test('reaches the model as a denial when it is refused, and the tool does not run', async () => {
+  test('reaches the model as a denial when it is refused, without running the tool', async () => {
     const { ran, named } = recorded();
     const { run, prompts } = subagentRuns(steps(calls(['pay']), say('then not')));
     const { result } = run(
@@ -138,7 +138,7 @@ describe('an approval', () => {
       { onQuestion: never },
     );
     await environment.advance(1000);
-    // A lost approval is a denial with its reason, never silent.
+    // A lost approval counts as a denial with a reason; it is never silent.
     expect((await result).toolLedger).toEqual([
       expect.objectContaining({
         status: 'denied',
@@ -187,7 +187,7 @@ describe('an approval that is not given', () => {
     expect(ran).toEqual([]);
   });
 
-  test('P8: marks an approved call, but not a call that needs no consent', async () => {
+  test('P8: marks an approved call, but not a call that needs no approval', async () => {
     const { named } = recorded();
     const { run } = subagentRuns(steps(calls(['pay'], ['look']), say('done')));
     const { result } = run(
@@ -228,7 +228,7 @@ describe('an approval given beforehand by the author', () => {
     expect(ran).toEqual(['pay']);
   });
 
-  test('APPROVAL-4: does not consent if the condition throws, and reports the error', async () => {
+  test('APPROVAL-4: does not approve the call if the condition throws, and reports the error', async () => {
     const { ran, named } = recorded();
     const { run, errors } = subagentRuns(steps(calls(['pay']), say('done')));
     const { result } = run({
@@ -249,7 +249,7 @@ describe('an approval given beforehand by the author', () => {
 });
 
 describe('P8: an approval of one call, which only the runtime creates', () => {
-  test('SUBAGENT-WORK-2: requires a separate yes for each of two equal calls', async () => {
+  test('SUBAGENT-WORK-2: requires a separate yes for each of two identical calls', async () => {
     const { ran, named } = recorded();
     const { asked, onQuestion, answer } = user();
     const { run, environment } = subagentRuns(
@@ -272,7 +272,7 @@ describe('P8: an approval of one call, which only the runtime creates', () => {
     expect(ran).toHaveLength(2);
   });
 
-  test("SUBAGENT-WORK-1: cannot come from a model's or a tool's words", async () => {
+  test('SUBAGENT-WORK-1: cannot come from the text of a model or a tool', async () => {
     const { ran, named } = recorded();
     const { asked, onQuestion } = user();
     const forged = {
@@ -347,7 +347,7 @@ describe('the rule that a call needs approval', () => {
 });
 
 describe('the order within a step', () => {
-  test('SUBAGENT-MACHINE-3: settles ordinary calls first; two approvals and a question follow in call order', async () => {
+  test('SUBAGENT-MACHINE-3: settles ordinary calls first, then two approvals and a question in call order', async () => {
     const { ran, named } = recorded();
     const { asked, onQuestion, answer } = user();
     let finish: () => void = () => {};
@@ -391,7 +391,7 @@ describe('the order within a step', () => {
     ]);
     answer({ approved: true });
     await environment.settle();
-    // An approval gates its call, which runs before the next question is asked.
+    // An approval guards its call, which runs before the next question is asked.
     expect(ran).toEqual(['plain', 'first']);
     expect(asked[1]?.question).toBe('Red or blue?');
     answer({ text: 'blue' });
@@ -413,7 +413,7 @@ describe('the order within a step', () => {
     ]);
   });
 
-  test('SUBAGENT-MACHINE-5: needs a separate approval for each of two calls to one tool', async () => {
+  test('SUBAGENT-MACHINE-5: needs a separate approval for each of two calls to the same tool', async () => {
     const ran: unknown[] = [];
     const { asked, onQuestion, answer } = user();
     const pay = {

@@ -1,5 +1,4 @@
-// A subagent within its budget: model calls are refused before they are made, and one last step returns the
-// completed work.
+// A subagent with a budget: model calls are refused before they are made, and one last step returns the completed work.
 
 import { describe, expect, test } from 'vitest';
 import { estimateTokens } from '../../../src/actors/model/price.ts';
@@ -13,7 +12,7 @@ type Runs = ReturnType<typeof subagentRuns>;
 type Generate = Runs['model']['doGenerate'];
 type Result = Awaited<ReturnType<Generate>>;
 
-/** The same model, with changed usage and a record of its limits. */
+/** The same model with changed usage, and a record of its limits. */
 function metered({ model }: Runs, change: (result: Result, call: number) => Result) {
   const limits: (number | undefined)[] = [];
   const doGenerate: Generate = async (call) => {
@@ -34,7 +33,7 @@ const costing =
   });
 
 const look = { look: simpleTool(() => 'seen') };
-/** Calls `look` until its last answer is requested; then reports its finding. */
+/** Calls `look` until its last answer is requested, and then reports its finding. */
 const looking = (found: string): ReturnType<typeof steps> =>
   steps(({ prompt }): ScriptedStep => {
     const last = prompt.at(-1);
@@ -43,7 +42,7 @@ const looking = (found: string): ReturnType<typeof steps> =>
   });
 
 describe('an exhausted budget', () => {
-  test('fails the run after one last step without tools, and keeps its partial work', async () => {
+  test('fails the run after a final step without tools, and keeps its partial work', async () => {
     const runs = subagentRuns(looking('So far: half of it.'));
     const { model } = metered(runs, costing(4_000));
     const outcome = await runs.outcome(
@@ -56,12 +55,12 @@ describe('an exhausted budget', () => {
       output: null,
       error: { code: 'BUDGET_EXHAUSTED', message: expect.stringContaining('tokens') },
     });
-    // 4000, 4000, and the rest was enough for one more call, then for the last one.
+    // After 4000 and 4000, the rest was enough for one more call and for the last one.
     expect(runs.prompts).toHaveLength(4);
     expect(outcome.usage.totalTokens).toBe(16_000);
   });
 
-  test('allows the configured number of steps, plus one last step', async () => {
+  test('allows the configured number of steps plus a final step', async () => {
     const runs = subagentRuns(looking('Two looks.'));
     const outcome = await runs.outcome({ tools: look, maxSteps: 100, budget: { steps: 2 } });
     expect(outcome).toMatchObject({
@@ -105,7 +104,7 @@ describe('an exhausted budget', () => {
     expect(limits[0]).toBeLessThan(1_000);
   });
 
-  test('abandons open questions when its time is over, and returns the partial work', async () => {
+  test('abandons open questions when its time is up, and returns the partial work', async () => {
     const runs = subagentRuns(steps(calls(['ask_user', { question: 'Go on?' }]), say('Nobody.')));
     const { result } = runs.run(
       { interactive: true, budget: { timeMs: 5_000 } },
@@ -120,14 +119,14 @@ describe('an exhausted budget', () => {
     expect(runs.environment.pendingTimers).toBe(0);
   });
 
-  test('clears its timer when the subagent ends earlier', async () => {
+  test('clears its timer when the subagent ends early', async () => {
     const runs = subagentRuns(steps(say('Quick.')));
     expect(await runs.outcome({ budget: { timeMs: 5_000 } })).toMatchObject({ text: 'Quick.' });
     expect(runs.environment.pendingTimers).toBe(0);
   });
 
   test.each([{ tokens: 0 }, { steps: 1.5 }, { agents: -1 }, { timeMs: 0 }, { money: 5 }])(
-    'refuses an impossible budget when it is configured: %o',
+    'refuses an impossible budget at configuration time: %o',
     (budget) => {
       const runs = subagentRuns(steps(say('Never.')));
       expect(() => runs.run({ budget })).toThrow(/budget/);
@@ -145,7 +144,7 @@ describe('the cost of a call', () => {
     if (permit.ok) permit.settle(permit.counted({ usage: counted, text }).totalTokens, 0);
   };
 
-  test("equals the provider's count, or an estimate if the provider counts nothing", () => {
+  test("equals the provider's count, or an estimate if the provider reports no count", () => {
     const budget = budgetOf(1_000);
     const counted = asking(budget);
     answered(counted, usage(300), 'whatever');
@@ -157,7 +156,7 @@ describe('the cost of a call', () => {
     expect(silent.report.tokens?.spent).toBe(120);
   });
 
-  test('charges for an aborted call, which the provider may have read, but not for a failed one', () => {
+  test('charges for an aborted call, which the provider may have processed, but not for a failed call', () => {
     const [broken, failed] = [budgetOf(1_000), budgetOf(1_000)];
     const [first, second] = [asking(broken), asking(failed)];
     if (first.ok) first.failed(true, free);
@@ -165,7 +164,7 @@ describe('the cost of a call', () => {
     expect([broken.report.tokens?.spent, failed.report.tokens?.spent]).toEqual([100, 0]);
   });
 
-  test('refuses a call that does not fit, except the last one', () => {
+  test('refuses a call that does not fit, unless it is the final one', () => {
     expect(asking(budgetOf(100))).toMatchObject({ ok: false });
     expect(asking(budgetOf(100), true)).toMatchObject({ ok: true, maxOutputTokens: 1_024 });
     expect(asking(budgetOf(150))).toMatchObject({ ok: true, maxOutputTokens: 50 });
@@ -185,7 +184,7 @@ describe('the cost of a call', () => {
 
 describe('the time of a budget', () => {
   const SLOW_MS = 600_000;
-  /** The first one holds the only run slot for ten minutes; the second one waits for it. */
+  /** The first one occupies the only run slot for ten minutes, and the second one waits for it. */
   function queued(script: ReturnType<typeof steps>) {
     const runs = subagentRuns(script, { maxTotalActive: 1 });
     const { run, environment } = runs;
@@ -195,7 +194,7 @@ describe('the time of a budget', () => {
     return { ...runs, first: () => run({ name: 'first', tools: { slow }, timeout: 2 * SLOW_MS }) };
   }
 
-  test('runs while the subagent waits for a run slot, and ends it without a model call', async () => {
+  test('runs while the subagent is waiting for a run slot, and ends the subagent without a model call', async () => {
     const { first, run, prompts, environment } = queued(steps(calls(['slow']), say('done')));
     const one = first();
     await environment.settle();
@@ -211,11 +210,11 @@ describe('the time of a budget', () => {
     });
     await environment.advance(SLOW_MS);
     expect(await one.result).toMatchObject({ status: 'completed' });
-    // Both model calls are those of the first one.
+    // The first one made both model calls.
     expect(prompts).toHaveLength(2);
   });
 
-  test('ends a subagent that gets no run slot within 30 s for its last step', async () => {
+  test('ends a subagent that does not get a run slot within 30 s for its final step', async () => {
     let isAsking = true;
     const { first, run, prompts, environment } = queued(() =>
       isAsking
@@ -241,7 +240,7 @@ describe('the time of a budget', () => {
     expect(prompts).toHaveLength(2);
   });
 
-  test("ends a model call that does not end within 30 s after the budget's time", async () => {
+  test("aborts a model call that has not finished 30 s after the budget's time is up", async () => {
     const { run, environment, model } = subagentRuns(() => say('never'));
     let outcome: unknown = null;
     const hanging = { ...model, doGenerate: never };

@@ -1,4 +1,4 @@
-// Calls that wait for other subagents, and the tools' information about their caller.
+// Calls that wait for other subagents, and what tools know about their caller.
 
 import { describe, expect, test } from 'vitest';
 import { callerOf } from '../../../src/actors/model/caller.ts';
@@ -6,7 +6,7 @@ import { DELEGATES } from '../../../src/actors/model/tool-flags.ts';
 import { loneSubagent, service } from '../../support/lone-subagent.ts';
 import { calls, never, resultsIn, say, simpleTool, steps } from '../../support/subagent-runs.ts';
 
-/** Calls that wait until the test releases them, in the order of their start. */
+/** Calls that wait until the test releases them, in the order in which they started. */
 function children() {
   const waiting: ((value: unknown) => void)[] = [];
   const child = simpleTool(() => new Promise((resolve) => waiting.push(resolve)), {
@@ -16,7 +16,7 @@ function children() {
 }
 
 describe('SUBAGENT-MACHINE-3 P7: a call that waits for other subagents', () => {
-  test('starts once ordinary calls are settled, holds no slot, and waits together with questions', async () => {
+  test('starts once ordinary calls are settled, holds no slot, and waits alongside questions', async () => {
     const { child, waiting } = children();
     const order: string[] = [];
     const look = simpleTool(() => order.push(`looked with ${waiting.length} waiting`));
@@ -44,7 +44,7 @@ describe('SUBAGENT-MACHINE-3 P7: a call that waits for other subagents', () => {
     expect(run.subagent.state).toBe('waiting_for_children');
     waiting[0]?.('one');
     await run.environment.settle();
-    // The subagent's question needs no slot either.
+    // The subagent's question does not need a slot either.
     expect(run.told.slice(2)).toEqual([['ask', 'sub_1.q1']]);
     run.subagent.receive({
       type: 'question.answered',
@@ -69,7 +69,7 @@ describe('SUBAGENT-MACHINE-3 P7: a call that waits for other subagents', () => {
     ]);
   });
 
-  test('SUBAGENT-MACHINE-8: lets its subagent continue once a slot is granted again', async () => {
+  test('SUBAGENT-MACHINE-8: lets its subagent continue once a slot has been granted again', async () => {
     const { child, waiting } = children();
     const run = loneSubagent({ tools: { child } }, steps(calls(['child']), say('done')));
     await run.environment.settle();

@@ -1,4 +1,4 @@
-// The end of a subagent's work, and its questions to the agent that gave the task.
+// How a subagent's work ends, and how it asks the agent that gave it the task.
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -27,7 +27,7 @@ describe('complete_task', { tags: ['M10'] }, () => {
     });
   });
 
-  test('waits for the other calls of its step, and the first completion counts', async () => {
+  test('waits for the other calls of its step, and uses the first completion', async () => {
     const done: string[] = [];
     const work = simpleTool(() => void done.push('worked'));
     const run = loneSubagent(
@@ -50,7 +50,7 @@ describe('complete_task', { tags: ['M10'] }, () => {
     ]);
   });
 
-  test('SUBAGENT-MACHINE-7: counts in the last step, whose other calls are not run', async () => {
+  test("SUBAGENT-MACHINE-7: counts in the last step, but prevents the step's other calls", async () => {
     const run = loneSubagent(
       { tools: { complete_task, work: simpleTool(never) }, maxSteps: 1 },
       steps(calls(['work'], ['complete_task', { result: 'in time' }])),
@@ -58,7 +58,7 @@ describe('complete_task', { tags: ['M10'] }, () => {
     expect(await run.result).toMatchObject({ status: 'completed', output: 'in time' });
   });
 
-  test('waits for a request_input call of the same step', { tags: ['M21'] }, async () => {
+  test('waits for a request_input call in the same step', { tags: ['M21'] }, async () => {
     const run = loneSubagent(
       { tools: { complete_task, request_input } },
       steps(calls(['complete_task', { result: 'done' }], ['request_input', { question: 'Sure?' }])),
@@ -73,7 +73,7 @@ describe('complete_task', { tags: ['M10'] }, () => {
     expect(await run.result).toMatchObject({ output: 'done', steps: 1 });
   });
 
-  test('leads to another step if a message arrived first', { tags: ['M20'] }, async () => {
+  test('leads to another step if a message has arrived first', { tags: ['M20'] }, async () => {
     let release: (value: unknown) => void = () => {};
     const work = simpleTool(
       () =>
@@ -98,7 +98,7 @@ describe('complete_task', { tags: ['M10'] }, () => {
 });
 
 describe("with completion: 'tool'", { tags: ['M20'] }, () => {
-  test('does not end with an answer in words; complete_task is added automatically', async () => {
+  test('does not finish with a text answer, and adds complete_task automatically', async () => {
     const run = loneSubagent(
       { completion: 'tool' },
       steps(say('I think I am done'), calls(['complete_task', { result: 'now I am' }])),
@@ -129,7 +129,7 @@ describe("with completion: 'tool'", { tags: ['M20'] }, () => {
     });
   });
 
-  test('requests a result again if it does not match the schema', { tags: ['H15'] }, async () => {
+  test('requests the result again if it does not match the schema', { tags: ['H15'] }, async () => {
     const run = loneSubagent(
       { completion: 'tool', outputSchema: z.object({ total: z.number() }) },
       steps(
@@ -151,7 +151,7 @@ describe("with completion: 'tool'", { tags: ['M20'] }, () => {
   });
 
   test(
-    'requests an answer in words again if it does not match the schema',
+    'requests a text answer again if it does not match the schema',
     { tags: ['H15'] },
     async () => {
       const run = loneSubagent(
@@ -172,7 +172,7 @@ describe('request_input', { tags: ['M9'] }, () => {
       steps(calls(['request_input', input]), ({ results }) => say(JSON.stringify(results))),
     );
 
-  test('asks the agent that gave the task, and continues with the answer', async () => {
+  test('asks the agent that assigned the task, and continues with the answer', async () => {
     const run = asking({ question: 'Which one?', context: 'There are two' });
     await run.environment.settle();
     expect(run.subagent.state).toBe('waiting_for_input');
@@ -210,7 +210,7 @@ describe('request_input', { tags: ['M9'] }, () => {
     expect((await run.result).output).toBe('[{"responded":false,"timedOut":false}]');
   });
 
-  test('ends with its subagent, and is withdrawn', { tags: ['MW3'] }, async () => {
+  test('ends and is withdrawn when its subagent ends', { tags: ['MW3'] }, async () => {
     const run = asking({ question: 'Which one?' });
     await run.environment.settle();
     run.subagent.cancel('enough');

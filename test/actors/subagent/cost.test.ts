@@ -1,4 +1,4 @@
-// The cost of model calls: the app has the prices, the outcome has the sum, and a budget can limit it.
+// The cost of model calls: the app supplies the prices, the outcome contains the total, and a budget can limit it.
 
 import { describe, expect, test } from 'vitest';
 import { subtreeUsage } from '../../../src/entries/subagents.ts';
@@ -8,7 +8,7 @@ import { calls, say, simpleTool, steps, subagentRuns } from '../../support/subag
 type PricedCall = Parameters<Price>[0];
 
 const look = { look: simpleTool(() => 'seen') };
-/** Calls `look` until its last answer is requested; then reports its finding. */
+/** Calls `look` until its last answer is requested, and then reports its finding. */
 const looking = steps(({ prompt }) => {
   const last = prompt.at(-1);
   const isOver = last?.role === 'user' && JSON.stringify(last.content).includes('last answer');
@@ -18,7 +18,7 @@ const looking = steps(({ prompt }) => {
 const priced = (script: ReturnType<typeof steps>, price: Price) => subagentRuns(script, { price });
 
 describe('price', () => {
-  test('runs once for each call, with the model and the counted usage', async () => {
+  test('runs once for each call, with the model and its token usage', async () => {
     const asked: PricedCall[] = [];
     const runs = priced(steps(calls(['look']), say('Seen.')), (call) => {
       asked.push(call);
@@ -36,7 +36,7 @@ describe('price', () => {
     expect(outcome.usage.totalTokens).toBe(total);
   });
 
-  test('passes an estimate to price if the provider counts nothing, but omits it from the outcome', async () => {
+  test('calls price with an estimate if the provider reports no usage, but omits it from the outcome', async () => {
     const asked: PricedCall[] = [];
     const { model, outcome } = priced(steps(say('y'.repeat(80))), (call) => asked.push(call));
     const silent: typeof model = {
@@ -52,7 +52,7 @@ describe('price', () => {
     expect(asked[0]?.usage.inputTokens).toBeGreaterThan(0);
   });
 
-  test('passes the cached tokens, and tokens written to the cache, to price', async () => {
+  test('calls price with the cached tokens and the tokens written to the cache', async () => {
     const asked: PricedCall[] = [];
     const { model, outcome } = priced(steps(say('Done.')), (call) => asked.push(call));
     const caching: typeof model = {
@@ -107,7 +107,7 @@ describe('price', () => {
 });
 
 describe('budget.cost', () => {
-  test('ends the work with its partial result when spent', async () => {
+  test('ends the work with its partial result once it is spent', async () => {
     const runs = priced(looking, () => 0.4);
     const outcome = await runs.outcome({ tools: look, maxSteps: 100, budget: { cost: 1 } });
     expect(outcome).toMatchObject({
@@ -115,7 +115,7 @@ describe('budget.cost', () => {
       partial: 'Half of it.',
       error: { code: 'BUDGET_EXHAUSTED', message: expect.stringContaining('cost') },
     });
-    // 0.4, 0.8, 1.2: the third began with 0.2 left. Then the last one, beyond the limit.
+    // 0.4, 0.8, 1.2: the third call started with 0.2 left. Then comes the last one, which exceeds the limit.
     expect(runs.prompts).toHaveLength(4);
     expect(outcome.usage.cost).toBeCloseTo(1.6);
   });
@@ -135,7 +135,7 @@ describe('budget.cost', () => {
     expect(runs.prompts).toHaveLength(2);
   });
 
-  test('counts an aborted call, which may have been read', async () => {
+  test('counts an aborted call because the provider may have processed it', async () => {
     const asked: PricedCall[] = [];
     const { run, model, environment } = priced(looking, (call) => asked.push(call));
     let isHanging = false;
@@ -156,12 +156,12 @@ describe('budget.cost', () => {
     expect(asked).toMatchObject([{ usage: { outputTokens: 0 } }]);
   });
 
-  test.each([0, -1, NaN, Infinity, '1'])('refuses %o when the run is configured', (cost) => {
+  test.each([0, -1, NaN, Infinity, '1'])('refuses %o at configuration time', (cost) => {
     const { run } = priced(looking, () => 1);
     expect(() => run({ budget: { cost: cost as number } })).toThrow(/budget/);
   });
 
-  test('refuses a run without a price, because it could not be counted', () => {
+  test('refuses a run without a price, because its cost could not be counted', () => {
     const { run } = subagentRuns(looking);
     expect(() => run({ budget: { cost: 1 } })).toThrow(/expected `price`.*beside `budget.cost`/);
   });
@@ -189,11 +189,11 @@ describe('the usage of a subtree', () => {
     ['d', 1000, undefined],
     [null, 11_111, 0.75],
     ['nobody', 0, undefined],
-  ] as const)('below %s: sums to %d tokens', (id, totalTokens, cost) => {
+  ] as const)('sums the usage under %s to %d tokens', (id, totalTokens, cost) => {
     expect(subtreeUsage(subagents, id)).toEqual(usage(totalTokens, cost));
   });
 
-  test('refuses subagents without usage, and an id that is not a string', () => {
+  test('refuses subagents without usage and ids that are not strings', () => {
     expect(() => subtreeUsage([{ id: 'a' }] as never, 'a')).toThrow(/subtreeUsage.*usage/s);
     expect(() => subtreeUsage(subagents, 5 as never)).toThrow(ConfigurationError);
   });

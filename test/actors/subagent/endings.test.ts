@@ -1,4 +1,4 @@
-// The ends of runs, and their outcomes (P1): steps, time, cancellation, failing models.
+// How runs end, and their outcomes (P1): steps, time, cancellation and failing models.
 
 import { APICallError } from 'ai';
 import { describe, expect, it, test } from 'vitest';
@@ -19,7 +19,7 @@ const overloaded = (isRetryable: boolean, statusCode = isRetryable ? 503 : 400):
 
 describe('SUBAGENT-MACHINE-7: the step limit', () => {
   test(
-    'ends the run; the calls of the last step are not run, and the ledger records it',
+    'ends the run without running the calls of the last step, and records this in the ledger',
     { tags: ['R22', 'RW3'] },
     async () => {
       let ran = 0;
@@ -53,7 +53,7 @@ describe('SUBAGENT-MACHINE-7: the step limit', () => {
   });
 
   it.each(['turn', 'tool'] as const)(
-    'marks the last step for the model, and keeps its result (completion: %s)',
+    'announces the last step to the model, and keeps its result (completion: %s)',
     async (completion) => {
       const { outcome, prompts } = subagentRuns(
         steps(
@@ -98,7 +98,7 @@ describe('SUBAGENT-MACHINE-7: the step limit', () => {
   });
 
   test(
-    "defaults to 5 steps, and a run's timeout to 10 minutes",
+    'defaults to 5 steps, with a timeout of 10 minutes per run',
     { tags: ['B24', 'B25', 'R13'] },
     async () => {
       const { outcome, prompts } = subagentRuns(() => calls(['count']));
@@ -153,7 +153,7 @@ describe('SUBAGENT-MACHINE-2: the run’s timeout', () => {
     },
   );
 
-  test('pauses while the run waits for the user, and continues with the remaining time', async () => {
+  test('pauses while the run is waiting for the user, and continues with the remaining time', async () => {
     let answer: (given: { text: string }) => void = () => {};
     const { run, environment } = subagentRuns(
       steps(calls(['slow']), calls(['ask_user', { question: 'Well?' }]), calls(['hang'])),
@@ -184,7 +184,7 @@ describe('SUBAGENT-MACHINE-2: the run’s timeout', () => {
     });
   });
 
-  test('pauses while the run waits for a slot', async () => {
+  test('pauses while the run is waiting for a slot', async () => {
     let release: () => void = () => {};
     const { run, environment } = subagentRuns(
       async ({ turn }) => {
@@ -235,7 +235,7 @@ describe('cancellation', () => {
   });
 
   test(
-    'wins over later events, and no further model call is made',
+    'takes precedence over later events, and prevents further model calls',
     { tags: ['B43', 'M15'] },
     async () => {
       let finish: (value: string) => void = () => {};
@@ -253,14 +253,14 @@ describe('cancellation', () => {
     },
   );
 
-  test('ends the run even while it waits for a retry', async () => {
+  test('ends the run even while it is waiting for a retry', async () => {
     const { environment, prompts } = await untilCancelled(() => ({ error: overloaded(true) }));
     expect(environment.pendingTimers).toBe(0);
     await environment.advance(60_000);
     expect(prompts).toHaveLength(1);
   });
 
-  test('ends the run even before it began', async () => {
+  test('ends the run even before it has started', async () => {
     const { run, prompts } = subagentRuns(() => say('never'));
     const { result, cancel } = run();
     cancel();
@@ -270,7 +270,7 @@ describe('cancellation', () => {
 });
 
 describe('a model call that fails', () => {
-  test('repeats after growing waits when the error is retryable', async () => {
+  test('gets retried after growing delays if the error is retryable', async () => {
     const at: number[] = [];
     const script = steps({ error: overloaded(true) }, { error: overloaded(true) }, say('at last'));
     const { run, environment, errors } = subagentRuns((prompt) => {
@@ -281,7 +281,7 @@ describe('a model call that fails', () => {
     await environment.advance(10_000);
     expect(await result).toMatchObject({ status: 'completed', text: 'at last', steps: 1 });
     const [first = 0, second = 0, third = 0] = at;
-    // Half to all of 1 s, and then half to all of 2 s.
+    // Between half a second and a second, and then between one and two seconds.
     expect(second - first).toBeGreaterThanOrEqual(500);
     expect(second - first).toBeLessThanOrEqual(1000);
     expect(third - second).toBeGreaterThanOrEqual(1000);
@@ -316,7 +316,7 @@ describe('a model call that fails', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('gets no retry before the time that the provider names', async () => {
+  test('gets no retry before the time that the provider specifies', async () => {
     const error = apiError(429, 'slow down', { 'retry-after': '20' });
     const { run, environment, prompts } = subagentRuns(steps({ error }, say('at last')));
     const { result } = run();
@@ -326,7 +326,7 @@ describe('a model call that fails', () => {
     expect((await result).text).toBe('at last');
   });
 
-  test('does not count as a step, and each step has its own retries', async () => {
+  test('does not count as a step, and has its own retries in each step', async () => {
     const { run, environment } = subagentRuns(
       steps(
         { error: overloaded(true) },
@@ -343,7 +343,7 @@ describe('a model call that fails', () => {
     expect(await result).toMatchObject({ status: 'completed', steps: 2 });
   });
 
-  test('gets its retry at a different time than other calls that failed together', async () => {
+  test('gets its retry at a different time from other calls that failed with it', async () => {
     const { run, environment } = subagentRuns(() => ({ error: overloaded(true) }));
     const at: number[] = [];
     const begin = environment.clock.now();
@@ -365,7 +365,7 @@ describe('an answer without content', () => {
     expect(await outcome()).toMatchObject({ status: 'failed', error: { code: 'EMPTY_OUTPUT' } });
   });
 
-  test("P1: keeps its words when it is cut off at the model's length limit", async () => {
+  test("P1: keeps its text when it is cut off at the model's length limit", async () => {
     const { run, model } = subagentRuns(() => say('The first half of'));
     const cutOff = {
       ...model,
@@ -408,7 +408,7 @@ describe('an answer without content', () => {
 describe('the output schema', () => {
   const outputSchema = z.object({ price: z.number() });
 
-  test('appears in the prompt, and the output is the parsed value', async () => {
+  test('appears in the prompt, and turns the answer into a parsed value', async () => {
     const { outcome, prompts } = subagentRuns(() => say('```json\n{"price": 12}\n```'));
     expect(await outcome({ outputSchema })).toMatchObject({
       status: 'completed',
@@ -439,11 +439,11 @@ describe('the output schema', () => {
     const { outcome, prompts } = subagentRuns(() => say('{"price": 12}'));
     await outcome({ outputSchema, maxSteps: 1, ...config });
     expect(prompts[0]?.outputSchema !== null).toBe(isAsked);
-    // The model still reads the schema in words.
+    // The model still receives the schema as text.
     expect(prompts[0]?.system).toContain('"price"');
   });
 
-  test('ends the run at the step limit when no answer matches, with the last words as partial', async () => {
+  test('ends the run at the step limit if no answer matches, with the last text as the partial result', async () => {
     const { outcome, prompts } = subagentRuns(() => say('about twelve'));
     expect(await outcome({ outputSchema, maxSteps: 2 })).toMatchObject({
       status: 'failed',
@@ -474,7 +474,7 @@ test(
   },
 );
 
-test("sums the provider's usage over all steps", async () => {
+test("adds up the provider's usage over all steps", async () => {
   const { outcome } = subagentRuns(steps(calls(['count']), calls(['count']), say('done')));
   expect((await outcome({ tools: { count: simpleTool(() => 1) } })).usage).toEqual({
     inputTokens: 30,

@@ -1,4 +1,4 @@
-// The instance of a run: private or shared, and disposed exactly once after every end (SUBAGENT-2).
+// The instance for a run: private or shared, and disposed exactly once however the run ends (SUBAGENT-2).
 
 import { describe, expect, test } from 'vitest';
 import type { SubagentConfig } from '../../../src/index.ts';
@@ -9,7 +9,7 @@ import { instructionsOf, textTalk } from '../../support/text-talk.ts';
 
 const INSTRUCTIONS = 'You do one thing.';
 
-/** A configuration that creates an instance for each run, and counts them. */
+/** A configuration that creates an instance for each run and counts the instances. */
 function counted(config: Partial<SubagentConfig> = {}) {
   const created: number[] = [];
   const disposed: number[] = [];
@@ -59,7 +59,7 @@ describe('a promised instance', () => {
   }
   const looks = () => subagentRuns(steps(calls(['look']), say('done')));
 
-  test('does the work once it resolves, and is disposed once', async () => {
+  test('does the work after it resolves, and is disposed exactly once', async () => {
     const { config, come, disposed } = promised();
     const { run, environment } = looks();
     const { result } = run(config);
@@ -84,7 +84,7 @@ describe('a promised instance', () => {
     });
   });
 
-  test('disposes itself if it resolves after the run was cancelled', async () => {
+  test('disposes itself if it resolves after the run has been cancelled', async () => {
     const { config, come, disposed } = promised();
     const { run, environment } = looks();
     const { result, cancel } = run(config);
@@ -97,7 +97,7 @@ describe('a promised instance', () => {
     expect(disposed).toEqual(['instance 0']);
   });
 
-  test('ends the run at its timeout when it never resolves', async () => {
+  test('ends the run when its timeout passes without a result', async () => {
     const { config } = promised({ timeout: 100 });
     const { run, environment } = looks();
     const { result } = run(config);
@@ -211,7 +211,7 @@ describe('a shared configuration', () => {
       };
       const runs = [run(config), run(config), run(config)];
       await environment.settle();
-      // `run` copies the configuration, so these three are not shared yet.
+      // `run` copies the configuration, so these three do not share an instance yet.
       for (const free of release) free();
       await Promise.all(runs.map(({ result }) => result));
       expect(disposed).toBe(3);
@@ -317,7 +317,7 @@ describe('dispose', () => {
     },
   );
 
-  test('runs after the abort signals of all effects', async () => {
+  test('runs after all effects have received their abort signals', async () => {
     const log: string[] = [];
     const { run, environment } = subagentRuns(() => calls(['hang']));
     const { result, cancel } = run({
@@ -362,7 +362,7 @@ describe('preparation with a memory that hangs', () => {
     expect(disposed).toEqual(['work']);
   });
 
-  test('delays the close of the session until the subagent is disposed', async () => {
+  test('delays closing the session until the subagent is disposed', async () => {
     let disposed: () => void = () => {};
     const { start, type, environment, session } = textTalk({
       memory: hanging,

@@ -1,4 +1,4 @@
-// Model answers that do not match the AI SDK's types: each ends the step at once with a typed error, or is read as far
+// Model answers that do not match the AI SDK's types. Each ends the step at once with a typed error, or is read as far
 // as possible.
 
 import fc from 'fast-check';
@@ -117,7 +117,7 @@ function pathsIn(value: unknown, path: Path = []): Path[] {
 
 const REMOVED = Symbol('removed');
 
-/** Returns a copy with another value in one place. */
+/** Returns a copy with a different value in one place. */
 function withOther(value: unknown, [key, ...rest]: Path, other: unknown): unknown {
   if (key === undefined) return other;
   const held = (value as Readonly<Record<string | number, unknown>>)[key];
@@ -152,7 +152,7 @@ const others: fc.Arbitrary<() => unknown> = fc.oneof(
     )
     .map((name) => hostileValues[name] as () => unknown),
 );
-/** Codes that no answer may cause, because they mean an event that the runtime's own journal refuses. */
+/** Codes that no answer may cause, because they stand for an event that the runtime's own journal refuses. */
 const REFUSED_INSIDE = ['MALFORMED_EVENT', 'INTERNAL', 'TIMEOUT', 'CRASHED'];
 
 describe('a malformed answer of a model', () => {
@@ -267,7 +267,7 @@ describe("SUBAGENT-8: an event that a subagent's unit refuses", () => {
     expect(await run.result).toMatchObject({ status: 'failed', error: { code } });
   });
 
-  it('settles the call whose outcome event was refused as an error', async () => {
+  it('turns the refused outcome event of a call into an error', async () => {
     const run = await waiting();
     run.subagent.receive(
       refused({ type: 'tool.settled', step: 1, callId: 'c1', outcome: { status: 'odd' } }),

@@ -1,4 +1,4 @@
-// Messages to a running subagent: the moment at which each is read, and its single receipt.
+// Messages to a running subagent: when each one is read, and the one receipt that it gets.
 
 import { describe, expect, test } from 'vitest';
 import { DELEGATES } from '../../../src/actors/model/tool-flags.ts';
@@ -19,7 +19,7 @@ function heldTool() {
 }
 
 describe('a message to steer', () => {
-  test('reaches the model at the next step', { tags: ['RW14'] }, async () => {
+  test('reaches the model in the next step', { tags: ['RW14'] }, async () => {
     const { work, release } = heldTool();
     const run = loneSubagent({ tools: { work } }, steps(calls(['work']), say('done')));
     await run.environment.settle();
@@ -35,7 +35,7 @@ describe('a message to steer', () => {
     ]);
   });
 
-  test('prevents a model from ending before it has read the message', async () => {
+  test('prevents the model from finishing before it has read the message', async () => {
     const script = steps({ text: 'done', delayMs: 100 }, say('done again'));
     const run = loneSubagent({}, script);
     await run.environment.settle();
@@ -47,7 +47,7 @@ describe('a message to steer', () => {
 });
 
 describe('a message to queue', () => {
-  test('reaches the model only once the model would have ended', async () => {
+  test('reaches the model only when the model would otherwise have finished', async () => {
     const { work, release } = heldTool();
     const run = loneSubagent(
       { tools: { work } },
@@ -61,7 +61,7 @@ describe('a message to queue', () => {
     expect(run.receipts()).toEqual([['applied', ['m1'], 3]]);
   });
 
-  test('stays queued even if it arrives between two steps, during the wait for a slot', async () => {
+  test('stays queued even if it arrives between two steps while its subagent is waiting for a slot', async () => {
     const run = loneSubagent(
       { interactive: true },
       steps(calls(['ask_user', { question: 'Which?' }]), say('first done'), say('second done')),
@@ -78,7 +78,7 @@ describe('a message to queue', () => {
     expect(run.receipts()).toEqual([['applied', ['m1'], 3]]);
   });
 
-  test('reaches the model at once when it arrives before the first step', async () => {
+  test('reaches the model immediately when it arrives before the first step', async () => {
     const run = loneSubagent({}, steps(say('done')));
     run.subagent.message('m1', 'In French', 'queue');
     expect(await run.result).toMatchObject({ steps: 1 });
@@ -86,7 +86,7 @@ describe('a message to queue', () => {
     expect(run.receipts()).toEqual([['applied', ['m1'], 1]]);
   });
 
-  test('fails when no step is left to read it', async () => {
+  test('fails when the subagent has no step left to read it', async () => {
     const script = steps({ text: 'done', delayMs: 100 });
     const run = loneSubagent({ maxSteps: 1 }, script);
     await run.environment.settle();
@@ -100,7 +100,7 @@ describe('a message to queue', () => {
 });
 
 describe('a message that interrupts', () => {
-  test('aborts the model call; the next call includes the message and counts as a step', async () => {
+  test('aborts the model call, joins the next call, and counts as a step', async () => {
     const script = steps({ text: 'never said', delayMs: 60_000 }, say('done'));
     const run = loneSubagent({}, script);
     await run.environment.settle();
@@ -111,7 +111,7 @@ describe('a message that interrupts', () => {
     expect(run.environment.pendingTimers).toBe(0);
   });
 
-  test('settles the tools of the step as interrupted, and aborts them', async () => {
+  test('aborts the tools of the step, and settles them as interrupted', async () => {
     const { work, signal } = heldTool();
     const run = loneSubagent(
       { tools: { work, quick: simpleTool(() => 'quick') }, interactive: true },
@@ -141,7 +141,7 @@ describe('a message that interrupts', () => {
     ]);
   });
 
-  test('withdraws the question that the subagent waits for, even if it is parked', async () => {
+  test('withdraws the question that the subagent is waiting for, even if the subagent is parked', async () => {
     const run = loneSubagent(
       { interactive: true },
       steps(calls(['ask_user', { question: 'Which?' }]), say('done')),
@@ -159,7 +159,7 @@ describe('a message that interrupts', () => {
     ]);
   });
 
-  test('ends the wait for children', async () => {
+  test('stops the wait for children', async () => {
     const signals: (AbortSignal | undefined)[] = [];
     const wait = simpleTool(
       ({ abortSignal }) => {
@@ -176,7 +176,7 @@ describe('a message that interrupts', () => {
     expect(signals.map((signal) => signal?.aborted)).toEqual([true]);
   });
 
-  test('cancels calls that have consent and wait for a slot', async () => {
+  test('cancels approved calls that are waiting for a slot', async () => {
     let payments = 0;
     const pay = simpleTool(() => (payments += 1), { needsApproval: true });
     const run = loneSubagent({ tools: { pay } }, steps(calls(['pay']), say('done')));

@@ -1,5 +1,5 @@
-// Outcomes for their readers: the types distinguish the two ends, and an outcome of an older version without an error
-// gets one wherever it is read.
+// Outcomes and their readers: the types distinguish success and failure, and an old outcome without an error gets one
+// wherever it is read.
 
 import { describe, expect, expectTypeOf, test } from 'vitest';
 import { readOutcome, type Outcome } from '../../../src/actors/contracts/outcome.ts';
@@ -27,7 +27,7 @@ import { serviceStage, order } from '../services/support.ts';
 describe('the type of an outcome', () => {
   const outcome = completedOutcome('2', { output: { count: 2 } }) as Outcome<{ count: number }>;
 
-  test('narrows to an output or an error by its status', () => {
+  test('narrows to an output or an error when its status is checked', () => {
     if (outcome.status === 'completed') {
       expectTypeOf(outcome).toEqualTypeOf<CompletedOutcome<{ count: number }>>();
       expectTypeOf(outcome.output).toEqualTypeOf<{ count: number } | LargeOutput>();
@@ -40,7 +40,7 @@ describe('the type of an outcome', () => {
     expect(outcome.output).toEqual({ count: 2 });
   });
 
-  test('offers output, error and partial without a check of the status', () => {
+  test('offers output, error and partial without a status check', () => {
     expectTypeOf(outcome.output).toEqualTypeOf<{ count: number } | LargeOutput | null>();
     expectTypeOf(outcome.error?.message).toEqualTypeOf<string | undefined>();
     expectTypeOf(outcome.partial).toEqualTypeOf<string | undefined>();
@@ -66,7 +66,7 @@ describe('an ending', () => {
     expect(outcomeOf({ status, steps: 0 }, new SubagentLog())).toMatchObject({ status, error });
   });
 
-  test('keeps its error, and has none when completed', () => {
+  test('keeps its error, or has none when completed', () => {
     const failed = unfinishedOutcome({ status: 'failed' });
     expect(readOutcome(failed)).toEqual(failed);
     expect(readOutcome(completedOutcome('x'))).toEqual(completedOutcome('x'));
@@ -89,7 +89,7 @@ const laterIn = ({ entries, environment }: World): World =>
 const cancelled = { code: 'CANCELLED', message: 'It ended as cancelled' };
 
 describe('an outcome', () => {
-  test("regains its error when restored from a session's older entries or snapshot", async () => {
+  test("gets its error back when restored from a session's older entries or snapshot", async () => {
     const of = world({ snapshots: { afterEntries: 1, trim: false } });
     const life = textLife(of, {
       subagents: { paint: { script: () => ({ error: new Error('no paint') }) } },
@@ -118,7 +118,7 @@ describe('an outcome', () => {
     expect(call()).toMatchObject([{ outcome: { status: 'failed', error } }]);
   });
 
-  test("regains its error when restored from a program's older snapshot, or replayed", async () => {
+  test("gets its error back when restored from a program's older snapshot or replayed", async () => {
     const of = world({ snapshots: { afterEntries: 1, trim: true } });
     const before = programLife(of, { script: turns(never) });
     await before.service.recover();
@@ -140,7 +140,7 @@ describe('an outcome', () => {
     await after.close();
   });
 
-  test("regains its error when restored from a service's older journal or snapshot", async () => {
+  test("gets its error back when restored from a service's older journal or snapshot", async () => {
     const stage = serviceStage();
     await stage.start();
     await stage.emit(order({}, { priority: 'urgent' }));
@@ -156,7 +156,7 @@ describe('an outcome', () => {
     }
   });
 
-  test('gets its error when an older engine returns none', async () => {
+  test('gets an error when an older engine returns none', async () => {
     const environment = simulatedEnvironment();
     const { error: _, ...outcome } = unfinishedOutcome({ status: 'lost' });
     const engine: RunEngine = {

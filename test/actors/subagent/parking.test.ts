@@ -1,4 +1,4 @@
-// While it waits for the user, a subagent is one string, and an inspected subagent stays an actor. Observers
+// While a subagent is waiting for the user, it is stored as one string; an inspected subagent stays an actor. Observers
 // see no difference.
 
 import { describe, expect, test } from 'vitest';
@@ -7,7 +7,7 @@ import type { AskedQuestion } from '../../../src/actors/contracts/records.ts';
 import type { GivenAnswer } from '../../../src/actors/subagent/ask-user.ts';
 import { calls, say, simpleTool, steps, subagentRuns } from '../../support/subagent-runs.ts';
 
-/** A run that works, asks, continues, asks for consent, and ends. */
+/** A run that works, asks a question, continues, asks for approval, and completes. */
 function longRun(runtimeOptions: Partial<RuntimeOptions> = {}) {
   const asked: { question: AskedQuestion; answer: (given: GivenAnswer) => void }[] = [];
   const runs = subagentRuns(

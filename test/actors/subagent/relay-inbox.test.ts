@@ -1,4 +1,4 @@
-// The kept events of an agent (RELAY-INBOX-1, 2).
+// The stored events of an agent (RELAY-INBOX-1, 2).
 
 import { describe, expect, test } from 'vitest';
 import { readRelayEvent, RelayInbox } from '../../../src/actors/subagent/relay-inbox.ts';
@@ -21,7 +21,7 @@ describe('the inbox of a relay', () => {
     expect(reasons.at(-1)).toContain('more than 2000 events');
   });
 
-  test('limits the characters of waiting events, but not of processed ones', () => {
+  test('limits the characters of waiting events, but not those of processed events', () => {
     const inbox = new RelayInbox();
     const permission = { ...tool({ text: 'x'.repeat(8_000_000) }), type: 'permission' };
     for (let at = 0; at < 20; at += 1) {
@@ -36,7 +36,7 @@ describe('the inbox of a relay', () => {
     expect(reasons[7]).toBeNull();
   });
 
-  test('joins pieces of text into one event, and cuts it at a limit', () => {
+  test('joins pieces of text into one event, and cuts the event at a limit', () => {
     const inbox = new RelayInbox();
     for (let at = 0; at < 5_000; at += 1)
       expect(inbox.push({ type: 'words', text: 'x'.repeat(100) })).toBeNull();
@@ -48,7 +48,7 @@ describe('the inbox of a relay', () => {
 });
 
 describe('an event', () => {
-  test("loses the end of long texts, but keeps a permission's arguments whole", () => {
+  test("loses the end of a long text, but keeps a permission's arguments complete", () => {
     const input = { text: 'x'.repeat(300_000) };
     expect(JSON.stringify(read(tool(input))).length).toBeLessThan(300_000);
     expect(read({ ...tool(input), type: 'permission', requestId: 'r' })).toMatchObject({ input });
@@ -65,7 +65,7 @@ describe('an event', () => {
     expect(readRelayEvent(null)).toMatchObject({ requestId: null });
   });
 
-  test('caps usage numbers so that they can be summed', () => {
+  test('caps usage numbers so that they can be added up', () => {
     expect(read({ type: 'usage', inputTokens: 1e308, outputTokens: 0, cost: 1e308 })).toMatchObject(
       {
         inputTokens: 1e12,

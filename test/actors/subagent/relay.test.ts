@@ -1,5 +1,5 @@
-// A subagent whose work a third-party agent does (RELAY-LOOP-1..5): the same states, approvals, limits and ledger,
-// and a recovery that depends on the agent's abilities.
+// A subagent whose work is done by a third-party agent (RELAY-LOOP-1..5): the states, approvals, limits and ledger are
+// the same, and recovery depends on what the agent can do.
 
 import { describe, expect, it, test } from 'vitest';
 import { z } from 'zod';
@@ -38,7 +38,7 @@ import {
 const EDIT = { title: 'Edit notes.txt', kind: 'edit', input: { path: 'notes.txt', text: 'hi' } };
 const BOOK = { title: 'Book a ride', kind: 'execute', input: { to: 'airport' } };
 
-/** A subagent on a scripted agent; the test answers its questions. */
+/** A subagent on a scripted agent whose questions the test answers. */
 function relayed(acts: readonly RelayAct[], options: ScriptedRelayOptions = {}) {
   const relay = scriptedRelay(options);
   const environment = simulatedEnvironment();
@@ -87,7 +87,7 @@ function relayed(acts: readonly RelayAct[], options: ScriptedRelayOptions = {}) 
     progress,
     begin,
     answer: (answer: GivenAnswer | null) => answers.shift()?.(answer),
-    /** Starts another process on the same journal, as if this one were killed. */
+    /** Starts another process on the same journal, as if this one had been killed. */
     another: () => {
       runtime = process();
     },
@@ -99,7 +99,7 @@ const prompts = (relay: ReturnType<typeof scriptedRelay>): string[] =>
   relay.told.flatMap((one) => (one.type === 'prompt' ? [one.text] : []));
 
 describe('a turn', () => {
-  test('returns the words of the agent as the result, and releases the agent', async () => {
+  test("returns the agent's text as the result, and releases the agent", async () => {
     const { begin, relay } = relayed([
       { progress: 'looking' },
       { say: 'All is ' },
@@ -112,7 +112,7 @@ describe('a turn', () => {
     expect(prompts(relay)[0]).toContain('You write code.');
   });
 
-  test('includes the text of the conversation that it continues, even text beside an image', async () => {
+  test('includes the text of the conversation that it continues, even text next to an image', async () => {
     const { relay, environment } = relayed([]);
     const service = createSubagentService({ runtime: createRuntime({ environment }) });
     service.spawn({
@@ -134,7 +134,7 @@ describe('a turn', () => {
     await Promise.all([service.close(), environment.advance(10_000)]);
   });
 
-  test("reports the agent's progress to the program once, while it works", async () => {
+  test('reports each progress message of the agent to the program once, while the agent is working', async () => {
     const { begin, progress, environment } = relayed([
       { progress: 'looking' },
       { untilCancelled: true },
@@ -148,7 +148,7 @@ describe('a turn', () => {
     expect(progress).toEqual(['looking']);
   });
 
-  test('reports progress even if the agent asks or ends immediately afterwards', async () => {
+  test('reports progress even if the agent asks a question or ends immediately afterwards', async () => {
     const { begin, progress, environment, answer } = relayed([
       { progress: 'looking' },
       { question: 'Which one?' },
@@ -187,14 +187,14 @@ describe('a turn', () => {
     },
   );
 
-  test('fails when the agent says nothing', async () => {
+  test('fails when the agent produces no text', async () => {
     const { begin } = relayed([]);
     expect(await begin().result).toMatchObject({ error: { code: 'EMPTY_OUTPUT' } });
   });
 });
 
 describe('a permission', () => {
-  test('becomes an approval of one call, whose answer is sent to the agent', async () => {
+  test('becomes an approval of one call, and sends the answer to the agent', async () => {
     const { begin, asked, answer, environment, told } = relayed([{ permission: EDIT }]);
     const { result } = begin();
     await environment.settle();
@@ -276,7 +276,7 @@ describe('a permission', () => {
     ]);
   });
 
-  test('accepts consent given beforehand by the author', async () => {
+  test('accepts an approval that the author gave in advance', async () => {
     const { begin, asked } = relayed([{ permission: EDIT }]);
     const when = (input: unknown): boolean => (input as { kind: string }).kind === 'edit';
     const outcome = await begin({ preApproved: [{ tool: 'agent_tool', when }] }).result;
@@ -336,7 +336,7 @@ describe('a tool that is reported as running, and then requests permission', () 
     { type: 'turn_ended', reason: 'completed' },
   ];
 
-  test('causes no doubt if the connection ends before the permission is answered', async () => {
+  test('raises no doubt if the connection ends before the permission is answered', async () => {
     const { doubts, result, send } = stage();
     await send(...ASKS);
     await send({ type: 'closed', message: 'killed' });
@@ -345,7 +345,7 @@ describe('a tool that is reported as running, and then requests permission', () 
     expect(doubts).toEqual([]);
   });
 
-  test('causes no doubt if it was permitted and ended before the connection ended', async () => {
+  test('raises no doubt if it was permitted and finished before the connection ended', async () => {
     const { asked, doubts, result, send, answer } = stage();
     await send(...ASKS);
     asked[0]?.({ approved: true });
@@ -360,7 +360,7 @@ describe('a tool that is reported as running, and then requests permission', () 
     expect(toolLedger.at(-1)).toMatchObject({ approval: 'given', output: 'done' });
   });
 
-  test('causes a doubt if the connection ends after it was permitted', async () => {
+  test('raises a doubt if the connection ends after it has been permitted', async () => {
     const { asked, doubts, result, send } = stage();
     await send(...ASKS);
     asked[0]?.({ approved: true });
@@ -389,7 +389,7 @@ describe('a question', () => {
     expect((await result).text).toBe('answer: late. ');
   });
 
-  test('returns “no answer” to the agent when the user gives none', async () => {
+  test('returns “no answer” to the agent when the user does not answer', async () => {
     const { begin, answer, environment } = relayed([{ question: 'When?', options }]);
     const { result } = begin();
     await environment.settle();
@@ -446,7 +446,7 @@ describe('an end', () => {
     expect(relay.running).toBe(0);
   });
 
-  test('returns the partial words of an agent that used up its budget', async () => {
+  test('returns the partial text of an agent that has used up its budget', async () => {
     const { begin } = relayed([{ say: 'Half of it.' }, { tool: EDIT }, { untilCancelled: true }]);
     const outcome = await begin({ budget: { steps: 2 } }).result;
     expect(outcome).toMatchObject({ partial: 'Half of it.' });
@@ -476,7 +476,7 @@ describe('the cost that an agent reports', () => {
       }),
   });
 
-  test("becomes the outcome's cost, without a call of `price`", async () => {
+  test("becomes the outcome's cost, without a call to `price`", async () => {
     const { begin, relay } = relayed([{ tool: EDIT }, { tool: BOOK }, { say: 'Done.' }]);
     const config = { relay: charging(relay, 0.75), budget: { cost: 10 } };
     expect(await begin(config).result).toMatchObject({
@@ -507,7 +507,7 @@ describe('the cost that an agent reports', () => {
 });
 
 describe('an agent whose process ends', () => {
-  test('resumes with a note that the connection ended, and its running tool is in doubt', async () => {
+  test('resumes with a note that the connection was lost and that its running tool is in doubt', async () => {
     let turns = 0;
     const { begin, environment, relay, doubts } = relayed([], {
       script: () =>
@@ -555,7 +555,7 @@ describe('an agent whose process ends', () => {
     expect(errors).toEqual([expect.stringContaining('got one that cannot be read')]);
   });
 
-  test('RELAY-LOOP-5: reports a relay that throws when it is asked to refuse an unreadable event', async () => {
+  test('RELAY-LOOP-5: reports a relay that throws while it refuses an unreadable event', async () => {
     const errors: string[] = [];
     const relay: Relay = {
       name: 'an agent',
@@ -635,7 +635,7 @@ describe('a message', () => {
     expect(prompts(relay)[1]).toContain('Be quick');
   });
 
-  test('cancels an open question and ends the turn if it interrupts', async () => {
+  test('cancels an open question and ends the turn if the message interrupts', async () => {
     const { relay, subagent, environment, result } = lone([{ question: 'When?' }]);
     await environment.settle();
     subagent.message('m1', 'Never mind', 'interrupt');
@@ -706,7 +706,7 @@ describe('after a crash of this process', () => {
     [{ optionId: 'approve_lasting' }, { type: 'permitted', lasting: true }],
     [{ approved: true }, { type: 'permitted' }],
   ])(
-    "passes the user's decision on to a permission that survived the crash: %j",
+    "passes on the user's decision about a permission that survived the crash: %j",
     async (given, passed) => {
       const stage = relayed([{ permission: EDIT, lasting: 'All edits' }], {
         capabilities: { openQuestionSurvives: true },
@@ -738,7 +738,7 @@ describe('after a crash of this process', () => {
     expect(relay.told.filter((one) => JSON.stringify(one).includes('permitted'))).toEqual([]);
   });
 
-  test('does not apply an approval that may not have arrived to another request', async () => {
+  test('does not apply to another request an approval that may not have arrived', async () => {
     let turns = 0;
     const stage = relayed([], {
       script: () =>
@@ -772,7 +772,7 @@ describe('its configuration', () => {
   const relay = scriptedRelay();
   const base = { name: 'coder', instructions: 'You write code.' };
 
-  test('refuses model options by name', () => {
+  test('refuses model options, and names them in the error', () => {
     for (const more of [{ tools: {} }, { lifetime: 'session' as const }, { toolTimeout: 5 }])
       expect(() => defineSubagent({ ...base, relay, ...more })).toThrow(
         new RegExp(`coder\\.${Object.keys(more)[0]}: expected none beside relay`),
@@ -796,7 +796,7 @@ describe('its configuration', () => {
     );
   });
 
-  test('refuses `runs: jobs` by name', () => {
+  test('refuses `runs: jobs`, and names it in the error', () => {
     expect(() => defineSubagent({ ...base, relay, runs: 'jobs' })).toThrow(/runs/);
   });
 });
@@ -806,7 +806,7 @@ describe('a session that a subagent leaves behind', () => {
     ['continues after its agent died', 3, 'completed', 0],
     ['gives up when its agent has died', 1, 'failed', 1],
   ] as const)(
-    'stays until the subagent has ended: one that %s',
+    'stays until the end of a subagent that %s',
     async (_how, maxAttempts, status, discards) => {
       const relay = scriptedRelay({
         script: (prompt) =>
@@ -838,7 +838,7 @@ describe('a session that a subagent leaves behind', () => {
     },
   );
 
-  test('gets released if it opens after the subagent was cancelled', async () => {
+  test('gets released if it opens after the subagent has been cancelled', async () => {
     const agent = scriptedRelay();
     const releases: string[] = [];
     const opening = Promise.withResolvers<void>();
@@ -900,7 +900,7 @@ describe("the agent's prompt", () => {
     });
     await session.start();
     await session.sendText('My pin is 1234.');
-    // The first reply also answers a message that arrives before the reply begins.
+    // The first reply also answers a message that arrives before the reply starts.
     await environment.settle();
     await session.sendText('Fix it');
     await session.nextResult();

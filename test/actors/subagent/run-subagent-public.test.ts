@@ -1,4 +1,4 @@
-// `runSubagent` as the package exports it: without a runtime it uses the process's runtime.
+// `runSubagent` as the package exports it: without a `runtime` option, it uses the process's runtime.
 
 import { expect, test } from 'vitest';
 import { createRuntime } from '../../../src/index.ts';
@@ -7,13 +7,13 @@ import { scriptedModel, simulatedEnvironment } from '../../../src/testing/index.
 
 const config = { name: 'researcher', instructions: 'You look things up.' };
 
-test('runs with nothing but a model', async () => {
+test('needs only a model to run', async () => {
   const model = scriptedModel([{ text: 'Found it' }]);
   const outcome = await runSubagent(config, 'Look it up', { model }).result;
   expect(outcome).toMatchObject({ status: 'completed', text: 'Found it' });
 });
 
-test('uses the runtime that is passed', async () => {
+test('uses the given runtime', async () => {
   const environment = simulatedEnvironment();
   const runtime = createRuntime({ environment });
   const model = scriptedModel([{ text: 'Found it' }]);

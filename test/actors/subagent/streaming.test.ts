@@ -1,4 +1,4 @@
-// The words of a working subagent, its activity, and the end of its budget.
+// The text of a working subagent, its activity, and what happens when its budget runs out.
 
 import { describe, expect, test } from 'vitest';
 import { createChildSubagentToolset } from '../../../src/actors/subagent/child-toolset.ts';
@@ -7,7 +7,7 @@ import { loneSubagent, wordsIn } from '../../support/lone-subagent.ts';
 import { calls, never, say, simpleTool, steps } from '../../support/subagent-runs.ts';
 
 describe('with stream: true', { tags: ['H6', 'H22'] }, () => {
-  test('emits words and tool calls as they arrive', async () => {
+  test('emits text and tool calls as they arrive', async () => {
     const run = loneSubagent(
       {
         stream: true,
@@ -43,7 +43,7 @@ describe('with stream: true', { tags: ['H6', 'H22'] }, () => {
     ]);
   });
 
-  test('produces the same outcome and prompts as a run without a stream', async () => {
+  test('produces the same outcome and prompts as a run without streaming', async () => {
     const config = { tools: { look: simpleTool(() => 'seen') } };
     const script = () => steps(calls(['look', {}, 'c1']), say('done'));
     const plain = loneSubagent(config, script());
@@ -65,7 +65,7 @@ describe('with stream: true', { tags: ['H6', 'H22'] }, () => {
   });
 });
 
-test('counts as active when something happens, and not while it waits', async () => {
+test('shows activity when something happens, but not while it is waiting', async () => {
   const work = simpleTool(async function* () {
     yield { progress: 'half' };
     await never();
@@ -80,7 +80,7 @@ test('counts as active when something happens, and not while it waits', async ()
 });
 
 describe('SUBAGENT-MACHINE-12: a subagent with an exhausted budget', () => {
-  test('returns its partial words without tools, and fails', async () => {
+  test('returns its partial text without tools, and fails', async () => {
     let release: (value: unknown) => void = () => {};
     const work = simpleTool(
       () =>
@@ -138,7 +138,7 @@ describe('SUBAGENT-MACHINE-12: a subagent with an exhausted budget', () => {
     expect(ran).toEqual([]);
   });
 
-  test.each(['children', 'an answer', 'its parent'])('no longer waits for %s', async (whom) => {
+  test.each(['children', 'an answer', 'its parent'])('stops waiting for %s', async (whom) => {
     const tools = {
       child: simpleTool(never, { [DELEGATES]: true }),
       ...createChildSubagentToolset(),
@@ -160,7 +160,7 @@ describe('SUBAGENT-MACHINE-12: a subagent with an exhausted budget', () => {
     expect(withdrawn).toHaveLength(whom === 'children' ? 0 : 1);
   });
 
-  test('ends at once if no last step is granted', async () => {
+  test('ends immediately if no final step is granted', async () => {
     const run = loneSubagent({ tools: { work: simpleTool(never) } }, steps(calls(['work'])));
     await run.environment.settle();
     run.subagent.exhaust('Too late', false);

@@ -31,14 +31,14 @@ function asked(written: unknown, call: Partial<ModelResponse['calls'][number]> =
 const written = (log: SubagentLog): string => JSON.stringify(log.record);
 const read = (json: string): SubagentLog => new SubagentLog(JSON.parse(json) as LogRecord);
 
-test('SUBAGENT-UNIT-1: restores a call with its input, which is written once', () => {
+test('SUBAGENT-UNIT-1: restores a call with its input, which is stored only once', () => {
   const json = written(asked(input));
   expect(json.split(input.question)).toHaveLength(2);
   expect(read(json).call('c1')).toEqual(asked(input).call('c1'));
   expect(written(read(json))).toBe(json);
 });
 
-test("SUBAGENT-UNIT-1: restores a call's own input if it differs from the input in the message", () => {
+test("SUBAGENT-UNIT-1: restores a call's own input if the message contains a different one", () => {
   const invalid = { input: 'no JSON', invalid: { message: 'It is no JSON' } };
   const json = written(asked({}, invalid));
   expect(read(json).call('c1')).toMatchObject(invalid);

@@ -1,5 +1,4 @@
-// The unit of a subagent as a pure function: it folds the journals of earlier versions, and never changes its
-// arguments.
+// The unit of a subagent as a pure function: it folds journals of earlier versions and never changes its arguments.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { afterEach, describe, expect, it, vi } from 'vitest';
@@ -20,7 +19,7 @@ type Event = SubagentUnitEvent & Stamped;
 
 const folder = new URL('../../corpus/', import.meta.url);
 
-/** The events of each subagent of the frozen journals. */
+/** The events of each subagent in the frozen journals. */
 function* lives(): Iterable<readonly [id: string, events: readonly Event[]]> {
   for (const name of readdirSync(folder).filter((it) => /^stories-\d+\.json$/.test(it)))
     for (const { entries } of JSON.parse(
@@ -43,7 +42,7 @@ function frozen<T>(value: T): T {
 
 const plainly = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T;
 
-/** Folds the events of a subagent, and calls `look` at each step. */
+/** Folds the events of a subagent and calls `look` at each step. */
 function folded(
   [id, [spawned, ...events]]: readonly [string, readonly Event[]],
   look: (state: SubagentUnitState, event: Exclude<Event, { type: 'subagent.spawned' }>) => void,
@@ -84,7 +83,7 @@ describe('reduce', () => {
 describe('an event on which the step throws', () => {
   afterEach(() => vi.restoreAllMocks());
 
-  it('leaves no entry, and its call is settled as an error (SUBAGENT-6)', async () => {
+  it('leaves no entry, and settles its call as an error (SUBAGENT-6)', async () => {
     const right = SubagentLog.prototype.fold;
     vi.spyOn(SubagentLog.prototype, 'fold').mockImplementation(function (
       this: SubagentLog,

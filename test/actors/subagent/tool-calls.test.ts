@@ -37,7 +37,7 @@ describe('a call that is cut off when it may have had its effect', () => {
     idempotencyKey,
   });
 
-  it('becomes in doubt when it times out, and the model and the app learn of it', async () => {
+  it('becomes in doubt when it times out, and informs the model and the app', async () => {
     const { charged, doubtful, environment, prompts, result } = charging();
     await environment.advance(1000);
     const { toolLedger } = await result;
@@ -75,7 +75,7 @@ describe('a call that is cut off when it may have had its effect', () => {
 });
 
 describe('the calls of one step', () => {
-  test('run concurrently; their results are read in the order of the calls', async () => {
+  test('run concurrently, and return their results in call order', async () => {
     const release = new Map<string, () => void>();
     const begun: string[] = [];
     const slow = tool({
@@ -107,7 +107,7 @@ describe('the calls of one step', () => {
     });
   });
 
-  test('each run once, even when they repeat an id', async () => {
+  test('each run once, even if two have the same id', async () => {
     const ran: string[] = [];
     const echo = tool({
       inputSchema: z.object({ text: z.string() }),
@@ -132,7 +132,7 @@ describe('the calls of one step', () => {
 });
 
 describe('the call of a tool', () => {
-  test('returns an error to the model when the tool throws or rejects, and the run continues', async () => {
+  test('returns an error to the model when the tool throws or rejects, and continues the run', async () => {
     const { outcome, prompts, errors } = subagentRuns(
       steps(calls(['throws'], ['rejects'], ['works']), say('I see')),
     );
@@ -161,7 +161,7 @@ describe('the call of a tool', () => {
     expect(errors).toEqual([]);
   });
 
-  test('returns the reason to the model when the input does not fit, without running the tool', async () => {
+  test('returns the reason to the model without running the tool when the input is invalid', async () => {
     const ran: unknown[] = [];
     const add = tool({
       inputSchema: z.object({ a: z.number(), b: z.number().default(1) }),
@@ -189,7 +189,7 @@ describe('the call of a tool', () => {
     expect(resultsIn(prompts[1] as never)[0]?.[1]).toBe('error-text');
   });
 
-  test('names the missing tool and the existing ones', async () => {
+  test('names the missing tool and the available ones', async () => {
     const { outcome, prompts } = subagentRuns(steps(calls(['fly'], ['walk']), say('walked')));
     await outcome({ tools: { walk: simpleTool(() => 'slowly') } });
     const [fly, walk] = resultsIn(prompts[1] as never);
@@ -197,7 +197,7 @@ describe('the call of a tool', () => {
     expect(walk).toEqual(['walk', 'text', 'slowly']);
   });
 
-  test('gives the model the text of toModelOutput, and the ledger the full output', async () => {
+  test('passes the text from toModelOutput to the model, and the full output to the ledger', async () => {
     const { outcome, prompts } = subagentRuns(steps(calls(['chart']), say('nice chart')));
     const { toolLedger } = await outcome({
       tools: {
@@ -288,7 +288,7 @@ describe('the call of a tool', () => {
     expect(prompts[1]?.results).toEqual(['Hello Ada']);
   });
 
-  test('refuses a tool without a schema when it is configured', () => {
+  test('refuses a tool without a schema at configuration time', () => {
     const { run } = subagentRuns(steps(say('never')));
     const bare = { description: 'No schema', execute: () => 1 };
     expect(() => run({ tools: { bare } })).toThrow('worker.tools.bare: expected an inputSchema');
@@ -315,7 +315,7 @@ test('P6: gives each call a separate idempotency key', async () => {
 });
 
 test(
-  'P8: offers the model only its configured tools, and ask_user only if interactive',
+  'P8: offers the model only its configured tools, plus ask_user if the subagent is interactive',
   { tags: ['R10', 'R11'] },
   async () => {
     const schema = jsonSchema({ type: 'object', properties: {} });

@@ -55,7 +55,7 @@ describe("a program's tool", { tags: ['H1', 'H4', 'H9'] }, () => {
   });
 
   test(
-    'runs several at once, even of one type, with results in the order of the calls',
+    'runs several subagents at once, even of one type, and returns results in call order',
     { tags: ['H9', 'HW2'] },
     async () => {
       const { plan, service } = program({
@@ -83,7 +83,7 @@ describe("a program's tool", { tags: ['H1', 'H4', 'H9'] }, () => {
   );
 
   test(
-    'returns a failure to the parent, and records it in the reference',
+    'returns a failure to the parent, and records the failure in the reference',
     { tags: ['H10', 'H11'] },
     async () => {
       const { plan, service } = program({
@@ -103,7 +103,7 @@ describe("a program's tool", { tags: ['H1', 'H4', 'H9'] }, () => {
     },
   );
 
-  test('requests a result again that does not match', { tags: ['H1'] }, async () => {
+  test('requests a result again if it does not match the schema', { tags: ['H1'] }, async () => {
     const { plan, service } = program({
       planner: [call('subagent__summarizer', { texts: [] }), { text: 'Done.' }],
       summarizer: [{ text: 'A summary, in words.' }, summaryOf('as JSON')],
@@ -115,7 +115,7 @@ describe("a program's tool", { tags: ['H1', 'H4', 'H9'] }, () => {
   });
 
   test(
-    "shows the child its input, and nothing of its parent's conversation",
+    "shows the child its input, but nothing of its parent's conversation",
     { tags: ['H5'] },
     async () => {
       const prompts: ScriptedPrompt[] = [];
@@ -153,7 +153,7 @@ describe("a subagent's tool", () => {
     summarizer: [call('read'), { ...summaryOf('short'), thinking: 'Hm.' }],
   };
 
-  test('P7: holds no slot while the parent waits, and pauses its timeout', async () => {
+  test('P7: holds no slot while the parent is waiting, and pauses its timeout', async () => {
     const { environment, service } = program(
       { ...agents, summarizer: [{ ...summaryOf('late'), delayMs: 500_000 }] },
       { constraints: { maxConcurrentPerSession: 1 } },
@@ -169,7 +169,7 @@ describe("a subagent's tool", () => {
   });
 
   test(
-    "gives the child its parent's id, and the parent the result of its call",
+    "passes the parent's id to the child, and the result of the call to the parent",
     { tags: ['H4', 'H8'] },
     async () => {
       const results: unknown[] = [];
@@ -213,7 +213,7 @@ describe("a subagent's tool", () => {
   });
 
   test(
-    "merges all agents of the tree into one stream, with each agent's own ids",
+    'merges all agents of the tree into one stream, each with its own ids',
     { tags: ['H6', 'H22'] },
     async () => {
       const streaming = {
@@ -259,7 +259,7 @@ describe("a subagent's tool", () => {
 });
 
 test(
-  'returns an error to a child that asks a question while its parent waits for it',
+  'returns an error to a child that asks a question while its parent is waiting for it',
   { tags: ['MW1'] },
   async () => {
     const answers: unknown[] = [];
@@ -287,7 +287,7 @@ test(
   },
 );
 
-test('SUB-AGENT-TOOL-1: ends the call when the child is cancelled while it asks', async () => {
+test('SUB-AGENT-TOOL-1: ends the call when the child is cancelled while it is asking a question', async () => {
   const { plan, service } = program({
     planner: [call('subagent__summarizer', { texts: [] }), { text: 'Done.' }],
     summarizer: [call('request_input', { question: 'How long?' })],
@@ -358,7 +358,7 @@ describe('COMPANIONS-1: a message to a companion, which is never lost', { tags: 
               : { text: `Answer to ${user}` };
           },
         },
-        // With a memory, the processing of an end takes a moment.
+        // If there is a memory, it takes a moment to handle the end of a subagent.
         hasMemory ? { workingMemory: workingMemory({ environment: simulatedEnvironment() }) } : {},
       );
       const tools = companions([{ agent: { ...researcher, retry: { maxAttempts: 1 } }, mode }], {
@@ -412,7 +412,7 @@ describe('COMPANIONS-1: a message to a companion, which is never lost', { tags: 
 });
 
 test(
-  'releases a companion that was cancelled, or whose parent has ended',
+  'releases a companion that has been cancelled or whose parent has ended',
   { tags: ['H18', 'MW9'] },
   async () => {
     const disposed: string[] = [];
@@ -447,7 +447,7 @@ test(
     expect(disposed).toHaveLength(1);
     await environment.advance(8000);
     expect(service.list(THE_LEAD)).toEqual([]);
-    // The work of the first editor disappears when the next one has companions.
+    // The first editor's work disappears when the next editor has companions.
     begin();
     await environment.advance(4000);
     expect(disposed).toHaveLength(2);

@@ -1,5 +1,5 @@
-// The permissions and budgets of a subtree: denials and budgets apply to all subagents below, with real subagents on
-// scripted models.
+// The permissions and budgets of a subtree: denials and budgets apply to all subagents below, which are real subagents
+// on scripted models.
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -124,7 +124,7 @@ describe('P8, APPROVAL-3: a denial, which applies to all subagents below', () =>
         },
         worker: { script: hiring('helper'), config: { maxSteps: 10 } },
         helper: {
-          // The same arguments in another order are the same call.
+          // The same arguments in another order make the same call.
           script: steps(calls(['pay', { to: 'Ada', sum: 5 }]), say('It was denied.')),
           config: { tools: pay(ran, needsApproval), preApproved },
         },
@@ -150,7 +150,7 @@ describe('P8, APPROVAL-3: a denial, which applies to all subagents below', () =>
     expect(ran).toEqual([]);
   });
 
-  test('does not apply to another call, or to a sibling', async () => {
+  test('does not apply to another call or to a sibling', async () => {
     const ran: unknown[] = [];
     const asked: unknown[] = [];
     const { environment, start } = program(
@@ -257,11 +257,11 @@ describe('P7: the budget of a subtree', () => {
       'accepted',
       'rejected',
     ]);
-    // A refusal uses up nothing: the third is still refused because of the budget, not the limit.
+    // A refusal uses up nothing: the third is still refused because of the budget, not because of the limit.
     expect(start('helper')).toMatchObject({ error: { code: 'BUDGET_EXCEEDED' } });
   });
 
-  test("charges a child's use to its parent; both return their results", async () => {
+  test("charges a child's usage to its parent, and lets both return a result", async () => {
     const { environment, outcomes, start } = program({
       boss: {
         script: hiring('worker'),
@@ -284,7 +284,7 @@ describe('P7: the budget of a subtree', () => {
     expect(outcomes.get('boss')).toMatchObject({ error: { code: 'BUDGET_EXHAUSTED' } });
   });
 
-  test("charges a child's cost to its parent, and to the scope", async () => {
+  test("charges a child's cost to its parent and to the scope", async () => {
     const { environment, outcomes, start } = program(
       {
         boss: { script: hiring('worker'), config: { maxSteps: 50 } },
@@ -327,7 +327,7 @@ describe('P7: the budget of a subtree', () => {
     expect(outcomes.get('boss')?.status).toBe('completed');
   });
 
-  test("ends every subagent when a scope's time is over, with its partial work", async () => {
+  test("ends every subagent with its partial work when a scope's time is up", async () => {
     const { environment, outcomes, start } = program(
       {
         worker: {
@@ -350,7 +350,7 @@ describe('P7: the budget of a subtree', () => {
       partial: 'No answer.',
       error: { code: 'BUDGET_EXHAUSTED', message: expect.stringContaining('timeMs') },
     });
-    // Running work may settle first.
+    // Running calls may settle first.
     await environment.advance(4_000);
     expect(outcomes.get('helper')).toMatchObject({
       partial: 'Hm.',
@@ -359,7 +359,7 @@ describe('P7: the budget of a subtree', () => {
   });
 });
 
-/** A tree of subagents: the number of steps of each, and the subagents that it hires. */
+/** A tree of subagents: the number of steps for each, and the subagents that it hires. */
 interface Plan {
   readonly looks: number;
   readonly budget: { readonly steps?: number; readonly tokens?: number };
@@ -385,7 +385,7 @@ test('P7: never exceeds the granted number of model calls in a random tree', asy
   await fc.assert(
     fc.asyncProperty(tree, fc.integer({ min: 1, max: 15 }), async (plan, granted) => {
       const agents: Record<string, Agent> = {};
-      // A subagent that runs out of its budget makes one more call, for a last answer.
+      // A subagent whose budget runs out makes one more call, for a last answer.
       let made = 0;
       const add = (own: Plan, name: string): void => {
         own.children.forEach((child, n) => add(child, `${name}${n}`));

@@ -1,4 +1,5 @@
-// The subagents of a run on an engine as separate runs: they have no more authority than inside the run.
+// The subagents of a run on an engine, each as a separate run: they have no more authority than inside the parent's
+// run.
 
 import { tool } from 'ai';
 import { expect, test } from 'vitest';
@@ -55,7 +56,7 @@ const help: ScriptedStep = {
   calls: [{ name: 'helper', input: { what: 'this' }, id: 'call_help' }],
 };
 
-/** Plays a run of `main`; both scripts follow the number of the model's answers. */
+/** Plays a run of `main`; both scripts go by the number of the model's answers so far. */
 async function play(
   main: Partial<SubagentConfig>,
   scripts: { readonly main: Steps; readonly helper: Steps },
@@ -106,7 +107,7 @@ async function play(
   return { outcome: await result, orders: [...orders.values()] };
 }
 
-test('RUN-WORKER-5: inherits the users who may answer, and the user on whose behalf it works', async () => {
+test('RUN-WORKER-5: inherits the users who may answer, and the user it acts for', async () => {
   const asked: unknown[] = [];
   const { outcome, orders } = await play(
     { answerableBy: ['ada'], tools: { helper: helperOf({}) } },
@@ -147,7 +148,7 @@ test('RUN-WORKER-5: does not ask again for a call that the user denied to the ru
   expect([asked, pays]).toEqual([['main'], []]);
 });
 
-test("RUN-WORKER-5: runs a subagent with a budget inside the run, which pays for the subagent's steps", async () => {
+test('RUN-WORKER-5: runs a subagent with a budget inside the run, which pays for its steps', async () => {
   const { outcome, orders } = await play(
     { budget: { steps: 3 }, tools: { helper: helperOf({}) } },
     {
@@ -171,7 +172,7 @@ test('RUN-WORKER-5: limits a chain of child runs to the depth allowed for subage
   expect(deeper.orders.map(({ above }) => above?.depth ?? 0)).toEqual([0, 1, 2]);
 });
 
-test("leaves a child's request to its parent unanswered by the program", async () => {
+test("does not let the program answer a child's request to its parent", async () => {
   const asks = { calls: [{ name: 'request_input', input: { question: 'How much?' } }] };
   const tools = { request_input: createChildSubagentToolset().request_input };
   let requests = 0;
@@ -188,7 +189,7 @@ test("leaves a child's request to its parent unanswered by the program", async (
   expect([outcome.status, requests, orders.length]).toEqual(['completed', 0, 2]);
 });
 
-test('runs a subagent inside the run if its question is the result of the call', async () => {
+test("runs a subagent inside the run if the call's result is the subagent's question", async () => {
   const { orders } = await play(
     { tools: { helper: helperOf({}, 'return') } },
     { main: [help], helper: [said('here')] },

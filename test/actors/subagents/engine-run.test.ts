@@ -1,5 +1,5 @@
-// Runs on an engine: the refusals of `runSubagent` and `runWorker`, and an engine that does not answer. The
-// conformance suite for runs covers the rest.
+// Runs on an engine: what `runSubagent` and `runWorker` refuse, and an engine that does not answer. The conformance
+// suite for runs covers the rest.
 
 import { describe, expect, test } from 'vitest';
 import {
@@ -34,7 +34,10 @@ function setUp() {
   return { environment, engine, runtime, configs, jobs, traveller: configs['traveller'] ?? config };
 }
 
-/** The same setup with an engine that keeps texts plain or packed; `as` is the form in a program. */
+/**
+ * The same setup with an engine that stores texts plain or packed; `as` is the form in which a program reads and writes
+ * them.
+ */
 function packingSetUp(texts: 'plain' | 'packed') {
   const { environment, runtime, traveller, configs, jobs } = setUp();
   const packing = { codec: testCodec('a key') };
@@ -181,10 +184,10 @@ describe('a run on an engine', () => {
   });
 
   test.each([['plain'], ['packed']] as const)(
-    'ENGINE-RUN-5: reports a message as read even if the run ended before the engine confirmed it (%s)',
+    'ENGINE-RUN-5: reports a message as read even if the run ended before its confirmation (%s)',
     async (texts) => {
       const { environment, runtime, traveller, kept, as } = packingSetUp(texts);
-      // An engine that accepts each message, and dies before it answers.
+      // An engine that accepts each message and dies before it answers.
       const dying: RunEngine = {
         ...kept,
         async message(id, message) {
@@ -213,7 +216,7 @@ describe('a run on an engine', () => {
       expect(await run.result).toMatchObject({ text: expect.stringContaining('heard left') });
       await environment.advance(60_000);
       expect(await cut).toEqual({ applied: true });
-      // Another process sends it again, and sends a new one.
+      // Another process sends that message again, and also a new one.
       const later = begin(kept);
       const again = [later.send('hear left', { idempotencyKey: 'words' }), later.send('hear more')];
       await environment.advance(60_000);
@@ -244,7 +247,7 @@ describe('a run on an engine', () => {
     }
   });
 
-  test('ENGINE-RUN-1: ends as lost when the engine refuses it', async () => {
+  test('ENGINE-RUN-1: fails as lost when the engine refuses it', async () => {
     const { engine, runtime } = setUp();
     const start = () =>
       Promise.reject(new JobError('JOBS_REFUSED', 'no such service', { retryable: false }));
@@ -285,7 +288,7 @@ describe('a run on an engine', () => {
     },
   );
 
-  test('ENGINE-RUN-4: fails as lost if client and worker use different packing, and the error says why', async () => {
+  test('ENGINE-RUN-4: fails as lost with an explanation if client and worker use different packing', async () => {
     const packing = { codec: testCodec('a key') };
     const other = { codec: testCodec('another key') };
     const ends: [JobPacking | null, JobPacking | null][] = [
@@ -295,7 +298,7 @@ describe('a run on an engine', () => {
     ];
     for (const [asked, done] of ends) {
       const { environment, runtime, traveller, configs, jobs } = setUp();
-      // Workers of a later version may know the packing; this one has refused it for long enough.
+      // Workers of a later version may know this packing. This worker has refused it for long enough.
       const turns = runWorker({ environment, configs, jobs, offerMs: 0 });
       const kept = simulatedRuns({
         environment,
@@ -313,7 +316,7 @@ describe('a run on an engine', () => {
     }
   });
 
-  test('ENGINE-RUN-4: passes questions of an unknown shape to no handler', async () => {
+  test('ENGINE-RUN-4: does not pass a question of unknown shape to a handler', async () => {
     const { engine, runtime, traveller } = setUp();
     const asked: unknown[] = [];
     const { result } = runSubagent(traveller, 'Go [trip t: ask]', {
@@ -335,7 +338,7 @@ describe('a run on an engine', () => {
     expect(asked).toEqual([]);
   });
 
-  test('RUN-WORKER-6: continues on new workers when an old worker refuses a turn, and repeats no step', async () => {
+  test('RUN-WORKER-6: continues on new workers when an old one refuses a turn, without repeating steps', async () => {
     const { environment, runtime, traveller, configs, jobs } = setUp();
     const handler = runWorker({ environment, configs, jobs });
     const old = runWorker({ environment, configs, jobs });
@@ -387,7 +390,7 @@ describe('a run on an engine', () => {
           if (turn.number > 1) held.push(handler.holds?.(turn) ?? false);
           const end = await handler.turn(turn, signal);
           if (turn.number !== 2 || strays > 0) return end;
-          // The engine records the attempt of another process at this turn.
+          // The engine records another process's attempt for this turn.
           strays += 1;
           return runWorker({ environment, configs, steps }).turn(turn, signal);
         },
@@ -400,11 +403,11 @@ describe('a run on an engine', () => {
     });
     const { status, toolLedger } = await result;
     expect([status, toolLedger.length]).toEqual(['completed', 3]);
-    // The third turn runs in a different process than the second.
+    // The third turn runs in a different process from the second.
     expect(held.slice(0, 3)).toEqual([true, false, true]);
   });
 
-  test('RUN-FLOW-5: starts the calls of one answer concurrently, each once, or in sequence if they are alone', async () => {
+  test('RUN-FLOW-5: starts the calls of one answer concurrently, or in sequence if they must run alone', async () => {
     const { environment, runtime, traveller } = setUp();
     const under = new Set<string>();
     let most = 0;
@@ -432,7 +435,7 @@ describe('a run on an engine', () => {
     expect(most).toBe(3);
   });
 
-  test('continues with a failed call when the engine does not store its result', async () => {
+  test("continues with a failed call when the engine does not store the call's result", async () => {
     const { environment, runtime } = setUp();
     const { model } = runsConformanceAgents(() => Promise.resolve());
     const look = tool({
@@ -478,7 +481,7 @@ describe('a run on an engine', () => {
     expect(await result).toMatchObject({ status: 'completed', text: 'Done: {"did":"charge"}' });
   });
 
-  test('RUN-WORKER: ends as lost when its journal exceeds `maxChars`, and names the limit', async () => {
+  test('RUN-WORKER: fails as lost when its journal exceeds `maxChars`, and names the limit', async () => {
     const { runtime, traveller } = setUp();
     const environment = simulatedEnvironment();
     const { configs, model } = runsConformanceAgents(() => Promise.resolve());
@@ -532,7 +535,7 @@ describe('RUN-WORKER-9: a run that waits for an answer', () => {
   const isPlayedAgain = async (handler: RunHandler, turn: RunTurn): Promise<boolean> =>
     JSON.stringify(await handler.turn(turn, signal)).includes('service.recovered');
 
-  test('continues from memory in its process, and from the journal in another process', async () => {
+  test('continues from memory in the same process, and from the journal in another process', async () => {
     const handler = worker();
     const turn = await answered(handler, 'r');
     const other = worker();
@@ -543,7 +546,7 @@ describe('RUN-WORKER-9: a run that waits for an answer', () => {
     expect(await isPlayedAgain(other, copy)).toBe(true);
   });
 
-  test('continues from the journal once a hundred other runs wait', async () => {
+  test('continues from the journal when a hundred other runs are waiting', async () => {
     const handler = worker();
     const turns: RunTurn[] = [];
     for (let run = 0; run <= 100; run += 1) turns.push(await answered(handler, `r${run}`));

@@ -1,4 +1,4 @@
-// The grants of a model's tools, and the denials below it.
+// What a model's tools grant, and what is denied below it.
 
 import { describe, expect, test } from 'vitest';
 import { createChildSubagentToolset } from '../../../src/actors/subagent/child-toolset.ts';
@@ -32,7 +32,7 @@ describe('P8: the tools of a subagent', () => {
     expect(granted.ok && granted.config).toBe(given);
   });
 
-  test("include all of the requester's tools by default, none for an empty list, and otherwise the listed ones", () => {
+  test("include all of the requester's tools by default, and otherwise exactly the listed tools", () => {
     const { report_progress: _ } = createChildSubagentToolset();
     expect(names(grantTools(config(), {}, granter()))).toEqual([
       'own',
@@ -46,7 +46,7 @@ describe('P8: the tools of a subagent', () => {
     expect(one.ok && one.config.toolsContext).toEqual({ read: { path: '/' } });
   });
 
-  test("never exceed the requester's, and never include a tool that was denied above", () => {
+  test("never exceed the requester's tools, and never include a tool that was denied to an ancestor", () => {
     expect(grantTools(config(), { tools: ['read', 'rm'] }, granter())).toMatchObject({
       ok: false,
       error: { code: 'TOOL_NOT_ALLOWED', message: expect.stringContaining('"rm"') },
@@ -61,7 +61,7 @@ describe('P8: the tools of a subagent', () => {
     ]);
   });
 
-  test('exclude denied tools of the configuration and of the instance, but never complete_task', async () => {
+  test('exclude the tools that the configuration or the instance denies, but never complete_task', async () => {
     const { complete_task } = createChildSubagentToolset();
     const given = config({
       tools: { own, complete_task },

@@ -1,4 +1,4 @@
-// The tools in a session: a lead agent has the same tools as a program's AI SDK agent.
+// The tools in a session: a lead agent has the same tools as an AI SDK agent in a program.
 
 import { topic } from '../../../src/compat/index.ts';
 import { describe, expect, test } from 'vitest';
@@ -56,7 +56,7 @@ async function talk(
 
 describe('a lead agent', () => {
   test(
-    'keeps talking while a subagent__ tool works, and then says its result',
+    'keeps talking while a subagent__ tool is working, and then reports its result',
     { tags: ['HW6'] },
     async () => {
       const helpers = subAgentTools(createSubAgentTool(summarizer, texts));
@@ -84,7 +84,7 @@ describe('a lead agent', () => {
   );
 
   test(
-    'gets an error for an unknown input without a spawned subagent',
+    'gets an error for an unknown input, without spawning a subagent',
     { tags: ['R6'] },
     async () => {
       const { session, environment, said, close } = await talk(
@@ -108,7 +108,7 @@ describe('a lead agent', () => {
   );
 
   test(
-    'P8: spawns with the parent toolset; the child has its tools and its depth',
+    'P8: spawns a child through the parent toolset with the right tools and depth',
     { tags: ['M1', 'M7'] },
     async () => {
       const prompts: ScriptedPrompt[] = [];
@@ -147,14 +147,14 @@ describe('a lead agent', () => {
       expect(prompts[0]?.toolNames).toContain('read');
       expect(prompts[0]?.toolNames).toContain('spawn_subagent');
       expect(prompts[0]?.toolNames).not.toContain('kill_subagent');
-      // The subagent lists under its id, not as the lead agent, and so does not see the other subagent.
+      // The subagent lists under its own id, not as the lead agent, so it does not see the other subagent.
       expect(prompts[1]?.results).toEqual([{ subagents: [] }]);
       await environment.advance(10_000);
       await close();
     },
   );
 
-  test('reads each awaited result once, in any order of arrival', async () => {
+  test('reads each awaited result once, regardless of the order of arrival', async () => {
     const told: string[] = [];
     const { session, environment, said, close } = await talk(createParentSubagentToolset(), {
       lead: ({ results, user, prompt }) => {
@@ -213,7 +213,7 @@ describe('a lead agent', () => {
     await close();
   });
 
-  test("passes the user's words to a spawned subagent and its descendants", async () => {
+  test("passes the user's request to a spawned subagent and its descendants", async () => {
     const tools = createParentSubagentToolset();
     const { session, parts, environment, close } = await talk(
       tools,
@@ -258,7 +258,7 @@ describe('a lead agent', () => {
     await close();
   });
 
-  test("gets no delivery of a subagent's request that is already closed", async () => {
+  test("gets no delivery of a subagent's request that has already been closed", async () => {
     const told: string[] = [];
     const { session, environment, close } = await talk(createParentSubagentToolset(), {
       lead: ({ results, user, prompt }) => {

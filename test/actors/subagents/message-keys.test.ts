@@ -49,7 +49,7 @@ async function isSettled(environment: { settle(): Promise<void> }, promise: Prom
   return settled;
 }
 
-test('MESSAGES-2: treats the same key as the same message: one entry, one receipt', async () => {
+test('MESSAGES-2: treats messages with the same key as one, with one entry and one receipt', async () => {
   const { environment, service, id, told } = await atWork();
   const message = { content: 'Hurry', mode: 'interrupt', idempotencyKey: 'k' } as const;
   const sent = [1, 2].map(() => service.send(id, message, THE_LEAD));
@@ -65,7 +65,7 @@ test('MESSAGES-2: treats the same key as the same message: one entry, one receip
   expect(told()).toHaveLength(2);
 });
 
-test('MESSAGES-2: treats a key used for another subagent as a new message', async () => {
+test('MESSAGES-2: treats a key that is used for another subagent as a new message', async () => {
   const { environment, service, spawn, id, told } = await atWork();
   const other = spawn();
   await environment.settle();
@@ -76,7 +76,7 @@ test('MESSAGES-2: treats a key used for another subagent as a new message', asyn
   expect(told()).toHaveLength(2);
 });
 
-test('MESSAGES-2: treats an answer with a known key as one answer, even while the first is being sent', async () => {
+test('MESSAGES-2: treats two answers with the same key as one, even while the first is being sent', async () => {
   const { environment, journal, service, id, told } = await atWork({
     call: ['request_input', { question: 'Which?' }],
   });
@@ -96,7 +96,7 @@ test('MESSAGES-2: treats an answer with a known key as one answer, even while th
   expect(told()).toEqual([`msg_${id}_k`]);
 });
 
-test('SUBAGENT-3: does not wake a parked subagent for a message that it already has', async () => {
+test('SUBAGENT-3: does not wake a parked subagent for a message that it has already received', async () => {
   const environment = simulatedEnvironment();
   const journal = memoryJournal({ keep: Infinity });
   const message = { content: 'Hurry', mode: 'queue', idempotencyKey: 'k' } as const;
@@ -148,7 +148,7 @@ test('MESSAGES-1: settles a pending receipt as not delivered when the service is
   await sent.written;
   expect(await isSettled(environment, sent.receipt)).toBe(false);
   void service.suspend();
-  // A message that is too late does not settle either.
+  // A message that comes too late does not settle either.
   const late = service.send(id, { content: 'Hello?' }, THE_LEAD);
   if (!late.ok) throw new Error(late.error.message);
   for (const { receipt } of [sent, late]) {
@@ -176,7 +176,7 @@ test('MESSAGES-1: ignores an answer that arrives after all waiting callers have 
   expect(await isSettled(environment, sent.written)).toBe(true);
 });
 
-test('MESSAGES-2: reports a message as `written` only when its entry is in the journal', async () => {
+test('MESSAGES-2: reports a message as `written` only once its entry is in the journal', async () => {
   const { environment, journal, service, id, told } = await atWork();
   journal.shut();
   const sent = service.send(id, { content: 'Hurry' }, THE_LEAD);
@@ -200,10 +200,10 @@ test("MESSAGES-2: returns the tool's result once the message is in the journal",
   expect(await isSettled(environment, answered)).toBe(true);
 });
 
-test('SUBAGENT-TREE-5: accepts no message for an ended subagent, and settles its receipt', async () => {
+test('SUBAGENT-TREE-5: accepts no message for an ended subagent, but settles its receipt', async () => {
   const { environment, journal, service, id } = await atWork();
   journal.shut();
-  // Another entry is being written: this one waits for it.
+  // Another entry is being written, and this one is waiting for it.
   service.cancel(id, THE_LEAD);
   const sent = service.send(id, { content: 'Hurry' }, THE_LEAD);
   if (!sent.ok) throw new Error(sent.error.message);

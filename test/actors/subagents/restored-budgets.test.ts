@@ -1,4 +1,5 @@
-// TREE-SNAPSHOT-2: a crash raises no limit. The usage of deleted subagents counts for the agent that they worked for.
+// TREE-SNAPSHOT-2: a crash does not increase any limit. The usage of deleted subagents is charged to the agent that
+// they worked for.
 
 import { expect, test } from 'vitest';
 import { SubagentTree } from '../../../src/actors/subagents/subagent-tree.ts';
@@ -12,7 +13,7 @@ test.each([
   [1, 'completed'],
   [3, 'failed'],
 ])(
-  'TREE-SNAPSHOT-2: restores a subagent whose deleted children used %i of its three steps, and ends it as %s',
+  'TREE-SNAPSHOT-2: restores a subagent whose deleted children used %i of its 3 steps, and ends as %s',
   async (steps, status) => {
     const environment = simulatedEnvironment();
     const runtime = createRuntime({ environment });

@@ -31,11 +31,11 @@ const command = fc.record({
   ms: fc.nat(80),
 });
 
-test('RETENTION-1: deletes a result never before its delivery, and always after its retention', () => {
+test('RETENTION-1: never deletes a result before its delivery, and always deletes it after its retention', () => {
   fc.assert(
     fc.property(fc.array(command, { maxLength: 60 }), (commands) => {
       const all: SubagentRecord[] = [];
-      /** The time since which each is both ended and delivered. */
+      /** The time since which each has been both ended and delivered. */
       const since = new Map<SubagentRecord, number>();
       let now = 0;
       const registry = registryAt(() => now, RETENTION_MS);
@@ -74,7 +74,7 @@ test('RETENTION-1: deletes a result never before its delivery, and always after 
   );
 });
 
-test('RETENTION-2: keeps only the last delivered results, and none with a retention of 0', () => {
+test('RETENTION-2: keeps only the most recently delivered results, and none with a retention of 0', () => {
   const registry = registryAt(() => 0, RETENTION_MS);
   for (let number = 0; number <= MAX_DELIVERED; number += 1) {
     const one = record(`s${number}`);
@@ -117,7 +117,7 @@ test('RETENTION-2: counts the characters of long results', () => {
   expect(registry.get(ended.at(-1)?.id ?? '')).toBeDefined();
 });
 
-test("TREE-SNAPSHOT-2: charges a child deleted after its parent to the parent's parent", () => {
+test("TREE-SNAPSHOT-2: charges a child that was deleted after its parent to the parent's parent", () => {
   let now = 0;
   const registry = registryAt(() => now, RETENTION_MS);
   const boss = record('boss');
@@ -131,7 +131,7 @@ test("TREE-SNAPSHOT-2: charges a child deleted after its parent to the parent's 
   };
   end(parent, 10);
   now += RETENTION_MS - 1;
-  // The child had a grace period to stop.
+  // The child was given a grace period to stop.
   end(child, 5);
   now += 1;
   expect(registry.forgetDue()).toBe(1);

@@ -56,7 +56,7 @@ function setUp(script: Script, runtimeOptions: Partial<RuntimeOptions> = {}) {
 }
 
 describe('a run', () => {
-  test('reports each new progress of a tool to the program once', async () => {
+  test('reports each progress update from a tool to the program once', async () => {
     const { environment, run } = setUp(({ results: [walked] }) =>
       walked === undefined ? call('walk', {}) : { text: 'Done.' },
     );
@@ -107,7 +107,7 @@ describe('a run', () => {
     expect(steps).toEqual([1, 2]);
   });
 
-  test("gives the model the program's messages, and returns whether each was read", async () => {
+  test("passes the program's messages to the model, and returns whether each has been read", async () => {
     const read: string[] = [];
     const { environment, run } = setUp(({ turn, prompt }) => {
       read.push(JSON.stringify(prompt.filter(({ role }) => role === 'user').slice(1)));
@@ -164,7 +164,7 @@ describe('a run', () => {
     });
   });
 
-  test('ends when the signal of the program aborts, with its reason', async () => {
+  test("ends with the signal's reason when the program's signal aborts", async () => {
     const { run, environment } = setUp(() => call('hang', {}));
     const hang = tool({ inputSchema: z.object({}), execute: () => new Promise(() => undefined) });
     const controller = new AbortController();
@@ -186,7 +186,7 @@ describe('a run', () => {
     expect([(await result).status, asked]).toEqual(['cancelled', 0]);
   });
 
-  test('types the outcome by the output schema', async () => {
+  test('infers the outcome type from the output schema', async () => {
     const { environment, runtime, model } = bare(() => ({ text: '{"count":2}' }));
     const counter = defineSubagent({
       name: 'counter',
@@ -207,7 +207,7 @@ describe('a run', () => {
     expect(output).toEqual({ count: 2 });
   });
 
-  test('ends as cancelled once, even if its tool hangs', async () => {
+  test('ends as cancelled exactly once, even if its tool hangs', async () => {
     const { run, environment } = setUp(() => call('hang', {}));
     const hang = tool({
       inputSchema: z.object({}),
@@ -270,7 +270,7 @@ describe('the questions of a run', () => {
     expect(outcome.text).toBe('{"userResponse":"Premium","optionId":"premium"}');
   });
 
-  test("end as withdrawn without a handler, and as unanswered when the handler's answer is invalid", async () => {
+  test("end as withdrawn without a handler, and as unanswered if the handler's answer is invalid", async () => {
     const first = setUp(asking);
     const { result } = first.run({ interactive: true });
     expect((await result).text).toContain('the user is not there');
@@ -331,7 +331,7 @@ describe('the questions of a run', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('include consent to a tool call, which runs only after the consent', async () => {
+  test('include the approval of a tool call, which runs only after it is approved', async () => {
     const ran: string[] = [];
     const pay = tool({
       inputSchema: z.object({ sum: z.number() }),

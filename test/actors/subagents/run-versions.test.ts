@@ -1,5 +1,5 @@
-// Workers of several versions for one run on an engine (RUN-WORKER-6): for a limited time, a worker leaves an
-// unknown part to others.
+// Workers of several versions serve one run on an engine (RUN-WORKER-6): for a limited time, a worker leaves a part
+// that it does not know to others.
 
 import { tool } from 'ai';
 import { describe, expect, test } from 'vitest';
@@ -85,7 +85,7 @@ function begun(environment: ReturnType<typeof simulatedEnvironment>, first: RunH
 }
 
 describe('a deploy while a run waits for an approval', () => {
-  test('delays the call until a worker has its tool, and runs it once', async () => {
+  test('delays the call until a worker has the tool, and then runs it once', async () => {
     const { environment, paid, workerOf, newer } = versions();
     const run = begun(environment, newer);
     await environment.settle();
@@ -139,13 +139,13 @@ describe('a turn of a later version', () => {
   test.each([
     ['a field of the turn', { ...turn, urgent: true }],
     ['a field of the order', { ...turn, order: { ...order, urgent: true } }],
-    // Without it, the run would have more authority than it was granted.
+    // Without that part, the run would have more authority than it was granted.
     [
       'a bound of the run above',
       { ...turn, order: { ...order, above: { depth: 1, denied: [], atNight: false } } },
     ],
     ['another piece of news', { ...turn, news: { type: 'told', words: 'Hurry' } }],
-  ])('stays for other workers when it has an unknown %s', async (_what, later) => {
+  ])('stays available to other workers when it has an unknown %s', async (_what, later) => {
     const { environment, newer } = versions();
     const given = later as typeof turn;
     expect(await newer.turn(given, signal)).toMatchObject({ missing: 'another worker' });

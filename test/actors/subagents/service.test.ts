@@ -1,4 +1,4 @@
-// The service of subagents, without a session: spawn, check, send, ask, end.
+// The subagent service without a session: spawn, check, send, ask and end.
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -6,7 +6,7 @@ import { THE_LEAD } from '../../../src/actors/contracts/service-types.ts';
 import { readNotes } from '../../../src/testing/index.ts';
 import { by, puppets } from '../../support/puppets.ts';
 
-/** Returns the last note that the last model call read. */
+/** Returns the last note in the prompt of the last model call. */
 function noteIn(prompts: ReturnType<typeof puppets>['prompts']) {
   const [note] = readNotes(prompts.at(-1)?.prompt.user ?? '');
   return note && { says: note.says, quotes: note.quotes };
@@ -22,7 +22,7 @@ const rejected = (code: string, words = '') => ({
 });
 
 describe('the state of a subagent', { tags: ['M3', 'M12'] }, () => {
-  test('follows its run from spawn to end', async () => {
+  test('follows its run from start to finish', async () => {
     const { spawn, says, calls, service, settle, environment } = puppets();
     const id = spawn('a', { callId: 'c1', workstreamId: 'w' });
     const state = () => {
@@ -82,7 +82,7 @@ describe('the state of a subagent', { tags: ['M3', 'M12'] }, () => {
     expect(chunks.filter(({ type }) => type === 'ended')).toHaveLength(2);
   });
 
-  test('separates cancelled from timed out', { tags: ['MW4'] }, async () => {
+  test('distinguishes cancelled from timed out', { tags: ['MW4'] }, async () => {
     const { spawn, calls, service, look, settle } = puppets();
     const id = spawn('a');
     await calls('a', ['request_input', { question: 'Which?' }]);
@@ -110,7 +110,7 @@ describe('the state of a subagent', { tags: ['M3', 'M12'] }, () => {
 });
 
 describe('visibility of subagents', { tags: ['RW6'] }, () => {
-  test("includes a subagent's descendants and its workstream, and no other subagent", () => {
+  test("includes a subagent's descendants and its workstream, but no other subagent", () => {
     const { spawn, service } = puppets();
     const parent = spawn('p');
     const child = spawn('c', { caller: by(parent) });
@@ -146,7 +146,7 @@ describe('the admission of a subagent', { tags: ['M1', 'M22', 'M23', 'M26', 'HW5
     [1, 1],
     [2, 2],
     [3, 3],
-  ])('maxDepth %i: accepts depths up to %i, and refuses the next', (maxDepth, deepest) => {
+  ])('maxDepth %i: accepts depths up to %i, and refuses the next depth', (maxDepth, deepest) => {
     const { spawn, request } = puppets({ constraints: { maxDepth } });
     let parent: string | null = null;
     for (let depth = 1; depth <= deepest; depth += 1)
@@ -157,7 +157,7 @@ describe('the admission of a subagent', { tags: ['M1', 'M22', 'M23', 'M26', 'HW5
   });
 
   test(
-    'applies the lower depth limit of request and scope to the whole subtree',
+    "applies the lower of the request's and the scope's depth limits to the whole subtree",
     { tags: ['H12', 'M23'] },
     () => {
       const { spawn, request } = puppets();
@@ -168,24 +168,28 @@ describe('the admission of a subagent', { tags: ['M1', 'M22', 'M23', 'M26', 'HW5
       );
       expect(request('none', { maxDepth: 0 })).toEqual(rejected('DEPTH_EXCEEDED'));
       expect(request('none', { maxDepth: Number.NaN })).toEqual(rejected('DEPTH_EXCEEDED'));
-      // A later attempt would not help.
+      // Trying again later would not help.
       expect(request('none', { maxDepth: 0 })).toMatchObject({ error: { retryable: false } });
     },
   );
 
-  test('checks limits in the same step, and names them', { tags: ['RW7', 'MW5'] }, () => {
-    const { request } = puppets({
-      constraints: { maxConcurrentPerSession: 2, whenFull: 'reject' },
-    });
-    const receipts = ['a', 'b', 'c'].map((name) => request(name));
-    expect(receipts.map(({ status }) => status)).toEqual(['accepted', 'accepted', 'rejected']);
-    expect(receipts[2]).toEqual(rejected('SESSION_LIMIT', 'maxConcurrentPerSession is 2'));
-    const full = puppets({ on: { maxTotalActive: 1 }, constraints: { whenFull: 'reject' } });
-    full.spawn('a');
-    expect(full.request('b')).toEqual(rejected('GLOBAL_LIMIT', 'maxTotalActive is 1'));
-  });
+  test(
+    'checks limits immediately, and names the limit that is exceeded',
+    { tags: ['RW7', 'MW5'] },
+    () => {
+      const { request } = puppets({
+        constraints: { maxConcurrentPerSession: 2, whenFull: 'reject' },
+      });
+      const receipts = ['a', 'b', 'c'].map((name) => request(name));
+      expect(receipts.map(({ status }) => status)).toEqual(['accepted', 'accepted', 'rejected']);
+      expect(receipts[2]).toEqual(rejected('SESSION_LIMIT', 'maxConcurrentPerSession is 2'));
+      const full = puppets({ on: { maxTotalActive: 1 }, constraints: { whenFull: 'reject' } });
+      full.spawn('a');
+      expect(full.request('b')).toEqual(rejected('GLOBAL_LIMIT', 'maxTotalActive is 1'));
+    },
+  );
 
-  test('allows all adapters and models with an empty list, and otherwise only listed ones', () => {
+  test('allows all adapters and models if the list is empty, and otherwise only listed ones', () => {
     const { request } = puppets({
       constraints: {
         allowedAdapters: ['a', 'special'],
@@ -216,7 +220,7 @@ describe('the admission of a subagent', { tags: ['M1', 'M22', 'M23', 'M26', 'HW5
     expect(request('a', { idempotencyKey: 'l' })).not.toMatchObject({ isRepeat: true });
   });
 
-  test('refuses work for an ended subagent, or a closed service', async () => {
+  test('refuses work for an ended subagent or a closed service', async () => {
     const { spawn, says, request, service } = puppets();
     const parent = spawn('p');
     await says('p', 'done');
@@ -227,7 +231,7 @@ describe('the admission of a subagent', { tags: ['M1', 'M22', 'M23', 'M26', 'HW5
   });
 
   test(
-    'refuses inputs that the configuration does not declare by name, and starts nothing',
+    'refuses undeclared inputs, names them in the error, and starts nothing',
     { tags: ['R6'] },
     () => {
       const { request, service, chunks } = puppets();
@@ -268,7 +272,7 @@ describe('the admission of a subagent', { tags: ['M1', 'M22', 'M23', 'M26', 'HW5
 });
 
 describe('progress', { tags: ['M8', 'M19', 'MW11'] }, () => {
-  test('holds a number and words, and the latest 50 reports', async () => {
+  test('contains a number and text, and keeps the latest 50 reports', async () => {
     const { spawn, service, look, chunks } = puppets();
     const id = spawn('a');
     for (let number = 0; number <= 60; number += 1)
@@ -297,7 +301,7 @@ describe('progress', { tags: ['M8', 'M19', 'MW11'] }, () => {
 });
 
 describe('messages', { tags: ['M4', 'MW6', 'HW5'] }, () => {
-  test('reach the model at the next step, which the receipt names', async () => {
+  test('reach the model in the next step, which the receipt names', async () => {
     const { spawn, calls, service, prompts, types } = puppets();
     const id = spawn('a');
     await calls('a', ['report_progress', { update: 'x' }]);
@@ -314,7 +318,7 @@ describe('messages', { tags: ['M4', 'MW6', 'HW5'] }, () => {
     );
   });
 
-  test('have a receipt in every mode, with a reason if the subagent ended before reading them', async () => {
+  test('get a receipt in every mode, with a reason if the subagent ended before reading them', async () => {
     const { spawn, service, says, settle } = puppets();
     const id = spawn('a');
     await settle();
@@ -354,7 +358,7 @@ describe('messages', { tags: ['M4', 'MW6', 'HW5'] }, () => {
     );
   });
 
-  test('reach the model as data when a colleague sends them', async () => {
+  test('reach the model as data when another subagent sends them', async () => {
     const { spawn, calls, service, prompts } = puppets();
     const a = spawn('a', { workstreamId: 'w' });
     const b = spawn('b', { workstreamId: 'w' });
@@ -396,7 +400,7 @@ describe('a request to the parent', { tags: ['M9', 'M14'] }, () => {
   });
 
   test(
-    'expires after 60 s or its configured time, and the subagent continues',
+    'expires after 60 s or its configured time, and lets the subagent continue',
     { tags: ['M26'] },
     async () => {
       const { spawn, calls, look, prompts, environment, types } = puppets({
@@ -422,7 +426,7 @@ describe('a request to the parent', { tags: ['M9', 'M14'] }, () => {
     },
   );
 
-  test('becomes a message to a parent that does not wait', { tags: ['MW10'] }, async () => {
+  test('becomes a message to a parent that is not waiting', { tags: ['MW10'] }, async () => {
     const { spawn, calls, prompts, look } = puppets();
     const parent = spawn('p');
     const child = spawn('c', { caller: by(parent) });
@@ -464,7 +468,7 @@ describe('a request to the parent', { tags: ['M9', 'M14'] }, () => {
     expect(look(id)?.state).toBe('completed');
   });
 
-  test("reaches the program's handler even while the program awaits the subagent", async () => {
+  test("reaches the program's handler even while the program is awaiting the subagent", async () => {
     const { spawn, calls, says, service, prompts } = puppets({ onInput: () => 'Red' });
     const id = spawn('a');
     const wait = service.await([id], THE_LEAD);
@@ -499,7 +503,7 @@ describe('a request to the parent', { tags: ['M9', 'M14'] }, () => {
     expect(JSON.stringify(prompts.at(-1)?.prompt.prompt)).not.toContain('SUBAGENT REQUEST');
   });
 
-  test('refuses further questions of an ended subagent', { tags: ['MW3'] }, async () => {
+  test('refuses further questions from an ended subagent', { tags: ['MW3'] }, async () => {
     const { spawn, calls, service, look, settle, types } = puppets();
     const id = spawn('a');
     await calls('a', ['request_input', { question: 'Which?' }]);

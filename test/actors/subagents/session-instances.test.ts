@@ -1,4 +1,4 @@
-// Subagents whose instances a service keeps between runs.
+// Subagents whose instances a service retains between runs.
 
 import { describe, expect, test } from 'vitest';
 import type { SubagentConfig } from '../../../src/index.ts';
@@ -8,7 +8,7 @@ import { by, puppets } from '../../support/puppets.ts';
 
 type Stage = ReturnType<typeof puppets>;
 
-/** A configuration, with counts of its instances. */
+/** A configuration that counts its instances. */
 function kept(stage: Stage, more: Partial<SubagentConfig> = {}) {
   const seen = { made: 0, disposed: 0 };
   const dispose = (): void => {
@@ -49,7 +49,7 @@ const said = ({ prompts }: Stage) =>
 
 describe("lifetime: 'session'", () => {
   test(
-    'passes the words of earlier runs to the next run',
+    'passes the messages of earlier runs to the next run',
     { tags: ['B25', 'B92', 'H21'] },
     async () => {
       const stage = puppets();
@@ -67,7 +67,7 @@ describe("lifetime: 'session'", () => {
   );
 
   test(
-    'runs in order, one after another, and a waiting run holds no slot',
+    'executes runs one after another, in order, and holds no slot for a waiting run',
     { tags: ['BW35', 'BW34'] },
     async () => {
       const stage = puppets({ constraints: { maxConcurrentPerSession: 2, whenFull: 'reject' } });
@@ -76,7 +76,7 @@ describe("lifetime: 'session'", () => {
       await stage.settle();
       expect(stage.look(first)?.state).toBe('running');
       expect(stage.look(second)?.state).toBe('ready');
-      // The other slot is free, although a run waits.
+      // The other slot is free, although a run is waiting.
       const other = stage.spawn('o');
       await stage.settle();
       expect(stage.look(other)?.state).toBe('running');
@@ -86,7 +86,7 @@ describe("lifetime: 'session'", () => {
     },
   );
 
-  test('skips a subagent cancelled in the queue, and keeps the words of one cancelled while running', async () => {
+  test('skips a subagent cancelled in the queue, and keeps the messages of one cancelled while running', async () => {
     const stage = puppets();
     const { begin } = kept(stage);
     const [first, second, third] = [begin('1'), begin('2'), begin('3')];
@@ -98,7 +98,7 @@ describe("lifetime: 'session'", () => {
     expect(said(stage)).toEqual(['user: 1', 'user: 3']);
   });
 
-  test('drops whole runs beyond maxHistory, so that the history begins with a user message', async () => {
+  test('drops whole runs beyond maxHistory, so that the history starts with a user message', async () => {
     const stage = puppets();
     const { begin } = kept(stage, { maxHistory: 3 });
     for (const word of ['1', '2', '3']) {
@@ -108,7 +108,7 @@ describe("lifetime: 'session'", () => {
     }
     begin('4');
     await stage.settle();
-    // Each run has four messages: both runs do not fit, and only whole runs are kept.
+    // Each run has four messages. The two runs do not both fit, and only whole runs are kept.
     expect(said(stage)).toEqual(['user: 4']);
     const roomy = puppets();
     const memo = kept(roomy, { maxHistory: 5 });
@@ -149,7 +149,7 @@ describe("lifetime: 'session'", () => {
     },
   );
 
-  test('fails the run when an instance cannot be created, and the next run tries again', async () => {
+  test('fails the run if an instance cannot be created, but tries again in the next run', async () => {
     const stage = puppets();
     let tries = 0;
     const { begin } = kept(stage, {
@@ -170,7 +170,7 @@ describe("lifetime: 'session'", () => {
     expect(tries).toBe(2);
   });
 
-  test("WAIT_CYCLE: refuses the lock holder's wait for a subagent that needs the lock", async () => {
+  test('WAIT_CYCLE: refuses to let the lock holder wait for a subagent that needs the lock', async () => {
     const stage = puppets();
     const { begin, config } = kept(stage);
     const first = begin('1');

@@ -126,7 +126,7 @@ describe('the actor of a subagent', () => {
     expect(actor.getSnapshot().value).toBe('cancelled');
   });
 
-  it('runs beside another invoked actor in a machine, and accepts an answer by sendTo', async () => {
+  it('runs alongside another invoked actor in a machine, and accepts an answer through sendTo', async () => {
     const { environment, logic } = place(asks);
     const worker = logic();
     const trip = setup({
@@ -212,7 +212,7 @@ describe('the actor of a subagent', () => {
     ]);
   });
 
-  it('lists the actors of its machine and of its subagents below its own (ACTORS-3)', async () => {
+  it('lists the actors of its machine and of its subagents under its own (ACTORS-3)', async () => {
     const { environment, logic } = place(asks);
     const below = new Map<string, string | undefined>();
     const inspect = (inspected: InspectionEvent): void => {
@@ -259,7 +259,7 @@ describe('the actor of a subagent', () => {
     expect(events.at(-1)).toBe('subagent.completed');
   });
 
-  it('passes a message on to the next model call', async () => {
+  it('passes a message to the next model call', async () => {
     const { environment, logic, prompts } = place(asks);
     const actor = createActor(logic(), { input: { task: 'Buy one' } }).start();
     await environment.settle();
@@ -290,7 +290,7 @@ describe('the actor of a subagent', () => {
 });
 
 it.each(['id', 'by', 'engine', 'abortSignal', 'onQuestion'])(
-  "refuses a run's option %s",
+  'refuses the run option %s',
   (option) => {
     const options = { [option]: option === 'onQuestion' ? () => null : 'x' };
     expect(() => subagentLogic({ name: 'worker', instructions: INSTRUCTIONS }, options)).toThrow(
@@ -357,7 +357,7 @@ describe('SUBAGENT-LOGIC-1: an event that has no effect', () => {
     expect((await toPromise(actor)).status).toBe('completed');
   });
 
-  it('the actor refuses a second answer, and the first answer counts', async () => {
+  it('the actor refuses a second answer and keeps the first', async () => {
     const { environment, logic } = place(asks);
     const actor = createActor(logic(), { input: { task: 'Buy one' } });
     const refused: string[] = [];
@@ -463,7 +463,7 @@ describe('SUBAGENT-LOGIC-2: a snapshot', () => {
 });
 
 describe('SUBAGENT-LOGIC-3: a process that shuts down', () => {
-  it('leaves a run with an id in the journal, and stopping its actor does not cancel the run', async () => {
+  it('leaves a run with an id in the journal, and does not cancel it when its actor stops', async () => {
     const journal = memoryJournal({ keep: Infinity });
     const one = place(asks, journal);
     const actor = createActor(one.logic(), { input: { task: 'Buy one', id: 'trip' } }).start();
@@ -502,7 +502,7 @@ describe('SUBAGENT-LOGIC-3: a process that shuts down', () => {
     expect(prompts.length).toBe(before);
   });
 
-  it('cancels a run that waits for an earlier one with its id', async () => {
+  it('cancels a run that is waiting for an earlier run with the same id', async () => {
     const { environment, logic } = place(asks);
     const input = { task: 'Buy one', id: 'trip' };
     const first = createActor(logic(), { input }).start();
@@ -517,11 +517,11 @@ describe('SUBAGENT-LOGIC-3: a process that shuts down', () => {
       answer: { text: 'Blue' },
     });
     await environment.settle();
-    // One id is one run, which has ended.
+    // One id stands for one run, which has ended.
     expect(second.getSnapshot()).toMatchObject({ status: 'done', value: 'completed' });
   });
 
-  it('returns the outcome of the previous run while it is ending under the same id', async () => {
+  it('returns the outcome of the previous run with the same id while that run is ending', async () => {
     const { environment, logic } = place(asks);
     const worker = logic();
     const input = { task: 'Buy one', id: 'trip' };
@@ -551,7 +551,7 @@ describe('SUBAGENT-LOGIC-3: a process that shuts down', () => {
     });
     await environment.settle();
     expect(first.getSnapshot()).toMatchObject({ status: 'done', value: 'completed' });
-    // A snapshot whose task was changed.
+    // A snapshot whose task has been changed.
     const { input, ...kept } = first.getPersistedSnapshot() as SubagentActorSnapshot;
     const snapshot = { ...kept, status: 'active', input: { ...input, task: 'Buy two' } } as never;
     const third = createActor(logic(), { snapshot, input }).start();

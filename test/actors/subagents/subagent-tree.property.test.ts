@@ -1,5 +1,5 @@
-// Random families under random commands: in any order, every wait and every receipt settles, every subagent ends
-// once, limits hold, and nothing is left.
+// Random families under random commands in any order: every wait and every receipt settles, every subagent ends once,
+// limits hold, and nothing is left over.
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -138,7 +138,7 @@ async function play(commands: readonly Command[]) {
     }
   }
 
-  // No more actions follow: time alone ends every wait.
+  // No more actions follow, so time alone has to end every wait.
   await environment.advance(100_000);
   for (const { settled } of waits) expect(settled).not.toBeNull();
   const closed = service.close();

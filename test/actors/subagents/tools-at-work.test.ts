@@ -39,7 +39,7 @@ describe('parents and children', () => {
   );
 
   test(
-    'wakes a waiting parent when the child asks, and the parent answers',
+    'wakes a waiting parent when the child asks a question, and lets the parent answer',
     { tags: ['M9', 'M4', 'MW1'] },
     async () => {
       const answers: unknown[] = [];
@@ -75,7 +75,7 @@ describe('parents and children', () => {
   );
 
   test(
-    'lets a child continue when its request is not answered in time',
+    'lets a child continue if its request is not answered in time',
     { tags: ['M9', 'MW4'] },
     async () => {
       const answers: unknown[] = [];
@@ -102,7 +102,7 @@ describe('parents and children', () => {
     },
   );
 
-  test('refuses a result that does not match its shape', { tags: ['M1'] }, async () => {
+  test('refuses a result that does not match its schema', { tags: ['M1'] }, async () => {
     const responseSchema = {
       type: 'object',
       properties: { count: { type: 'integer' } },
@@ -124,7 +124,7 @@ describe('parents and children', () => {
   });
 
   test(
-    'shows a forked subagent the conversation, but a fresh one only the task',
+    'shows a forked subagent the conversation, but a fresh subagent only the task',
     { tags: ['M1', 'M2'] },
     async () => {
       const prompts: ScriptedPrompt[] = [];
@@ -142,7 +142,7 @@ describe('parents and children', () => {
       await plan(createParentSubagentToolset({ service }));
       await service.await(['sub_1', 'sub_2'], THE_LEAD);
       const roles = prompts.map(({ prompt }) => prompt.map(({ role }) => role));
-      // The first was forked in the first step of the planner, which had read one message.
+      // The first fork was made in the planner's first step, when the planner had read one message.
       expect(roles).toEqual([
         ['system', 'user', 'user'],
         ['system', 'user'],
@@ -150,7 +150,7 @@ describe('parents and children', () => {
     },
   );
 
-  test('P8: grants a child only tools that its spawner granted and did not deny', async () => {
+  test('P8: grants a child only tools that its spawner has granted and not denied', async () => {
     const seen: string[][] = [];
     const tools = { read: simpleTool(() => 'r'), write: simpleTool(() => 'w') };
     const { plan, service } = program(
@@ -182,7 +182,7 @@ describe('parents and children', () => {
   });
 
   test(
-    'lets children spawn children up to a depth, and kills them with the parent',
+    'lets children spawn children up to a depth limit, and kills them with the parent',
     { tags: ['M23', 'M26', 'HW5', 'MW7'] },
     async () => {
       const deeper: unknown[] = [];
@@ -223,7 +223,7 @@ describe('parents and children', () => {
     },
   );
 
-  test('P7: holds no run slot while a parent waits', async () => {
+  test('P7: holds no run slot while a parent is waiting', async () => {
     const parentTools: Record<string, object> = {};
     const { plan, service } = program(
       {
@@ -252,7 +252,7 @@ describe('a child', () => {
   const spawned = [call('spawn_subagent', { task: 'Work' }), { text: 'Off it goes.' }];
 
   test(
-    'has one open request at a time, and completes after the last one',
+    'has only one open request at a time, and completes after the last',
     { tags: ['M14', 'M21'] },
     async () => {
       const { plan, service, environment } = program({
@@ -328,7 +328,7 @@ describe('a child', () => {
   });
 
   test(
-    'reads an interrupt at once, and its receipt contains the step',
+    'reads an interrupt immediately, and names the step in the receipt',
     { tags: ['H16'] },
     async () => {
       const users: string[] = [];
@@ -359,7 +359,7 @@ describe('a child', () => {
 });
 
 test(
-  "works with RockBot's tool names on one service",
+  "supports RockBot's tool names on one service",
   { tags: ['R1', 'R4', 'R5', 'R9'] },
   async () => {
     const { plan, service, environment } = program({

@@ -15,14 +15,14 @@ function family(stage: ReturnType<typeof puppets>) {
   return { parent, child, grandchild };
 }
 
-/** Answers twice: after the first answer the agent only reads that its children are running. */
+/** Answers twice: after the first answer, the agent only learns that its children are running. */
 async function answersOver(stage: ReturnType<typeof puppets>, name: string, text: string) {
   await stage.says(name, text);
   await stage.says(name, text);
 }
 
 describe('a parent that answers while its children are running', () => {
-  it('learns once which of its children are still running, and continues', async () => {
+  it('learns from one notice which children are still running, and continues', async () => {
     const stage = puppets();
     const { parent, child, grandchild } = family(stage);
     await stage.says('p', 'dispatched');
@@ -34,7 +34,7 @@ describe('a parent that answers while its children are running', () => {
     expect(read).not.toContain(grandchild);
   });
 
-  it('completes after its children, with their results', async () => {
+  it('completes after its children, and with their results', async () => {
     const stage = puppets();
     const { parent, child } = family(stage);
     await stage.says('p', 'dispatched');
@@ -44,7 +44,7 @@ describe('a parent that answers while its children are running', () => {
     expect(stage.look(child)).toMatchObject({ state: 'completed', result: 'found' });
   });
 
-  it('completes with complete_task only after it was informed that children are running', async () => {
+  it('completes with complete_task only after learning that children are still running', async () => {
     const stage = puppets();
     const parent = stage.spawn('p', { config: { completion: 'tool' } });
     const child = stage.spawn('c', { caller: by(parent) });
@@ -89,7 +89,7 @@ describe('SUBAGENT-TREE-4: the end of a parent', { tags: ['MW7', 'HW4'] }, () =>
   );
 
   test(
-    'aborts the signals of its tools at once, while its siblings continue',
+    'aborts the signals of its tools immediately, while its siblings continue',
     { tags: ['RW9'] },
     async () => {
       const stage = puppets();
@@ -155,7 +155,7 @@ describe('SUBAGENT-TREE-4: the end of a parent', { tags: ['MW7', 'HW4'] }, () =>
   );
 });
 
-test('SUBAGENT-TREE-3: cancels a subagent at the request of an observer of its start, and reports both in order', async () => {
+test('SUBAGENT-TREE-3: lets an observer cancel a subagent when it starts, and reports both in order', async () => {
   const stage = puppets();
   const cancelled: boolean[] = [];
   stage.service.events.subscribe(({ type, subagentId }) => {
@@ -170,7 +170,7 @@ test('SUBAGENT-TREE-3: cancels a subagent at the request of an observer of its s
 });
 
 describe('SUBAGENT-TREE-3: close', () => {
-  test('cancels and disposes all subagents, and resolves once none is left', async () => {
+  test('cancels and disposes all subagents, and resolves once none are left', async () => {
     const disposed: string[] = [];
     const stage = puppets();
     const config = {
@@ -191,7 +191,7 @@ describe('SUBAGENT-TREE-3: close', () => {
     expect(stage.timersLeft()).toBe(0);
   });
 
-  test.each([-1, Number.NaN])('refuses a grace of %d', (graceMs) => {
+  test.each([-1, Number.NaN])('refuses a grace period of %d', (graceMs) => {
     expect(() => puppets({ graceMs })).toThrow(expect.objectContaining({ code: 'INVALID_OPTION' }));
   });
 
@@ -233,7 +233,7 @@ describe('a subagent that has ended', { tags: ['M18', 'MW9'] }, () => {
     expect(stage.service.list(THE_LEAD, { includeEnded: true }).map(({ id }) => id)).toEqual([c]);
   });
 
-  test("counts as delivered after an ancestor's check, but not after a colleague's", async () => {
+  test('counts as delivered when an ancestor checks it, but not when another subagent does', async () => {
     const stage = puppets({ constraints: retention });
     const a = stage.spawn('a', { workstreamId: 'w' });
     const b = stage.spawn('b', { workstreamId: 'w' });
@@ -243,7 +243,7 @@ describe('a subagent that has ended', { tags: ['M18', 'MW9'] }, () => {
     expect(stage.look(a)).toBeDefined();
   });
 
-  test('disappears when no parent is left to read its result', async () => {
+  test('disappears once no parent is left to read its result', async () => {
     const stage = puppets({ constraints: retention });
     const { parent } = family(stage);
     await stage.says('g', 'G');
@@ -293,7 +293,7 @@ describe('a subagent that has ended', { tags: ['M18', 'MW9'] }, () => {
 describe('the detection of hung subagents', { tags: ['M17', 'MW2'] }, () => {
   const constraints = { inactivityTimeoutMs: 5000, sweepIntervalMs: 1000 };
 
-  test('reports a subagent without activity once its time is over, until the next activity', async () => {
+  test('reports a subagent without activity once its time is up, until it is active again', async () => {
     const stage = puppets({ constraints });
     const id = stage.spawn('a');
     await stage.environment.advance(4000);
@@ -328,7 +328,7 @@ describe('the detection of hung subagents', { tags: ['M17', 'MW2'] }, () => {
       expect(stage.look(id)?.hung).toBe(false);
   });
 
-  test('stays off with a time of 0, even if the scope has a default', async () => {
+  test('stays off when its time is 0, even if the scope has a default', async () => {
     const stage = puppets({ constraints });
     const id = stage.spawn('a', { config: { inactivityTimeoutMs: 0 } });
     await stage.environment.advance(100_000);

@@ -17,7 +17,7 @@ const graph = fc.record(
   Object.fromEntries(ids.map((id) => [id, fc.array(need, { maxLength: 2 })])),
 ) as fc.Arbitrary<Record<string, readonly Need[]>>;
 
-/** Tries every order in which the subagents can end: tells whether `id` ends in one. */
+/** Tries every order in which the subagents can end, and tells whether `id` ends in one of them. */
 function canEnd(id: string, needs: Record<string, readonly Need[]>): boolean {
   const seen = new Set<string>();
   const left = [''];
@@ -40,7 +40,7 @@ function canEnd(id: string, needs: Record<string, readonly Need[]>): boolean {
   return false;
 }
 
-test('WAIT-GRAPH-1: refuses a wait exactly if it could never end; the named path consists of waits', () => {
+test('WAIT-GRAPH-1: refuses exactly those waits that could never end, and names a path of waits', () => {
   fc.assert(
     fc.property(graph, need, (needs, wanted) => {
       const whole = { ...needs, a: [...(needs['a'] ?? []), wanted] };
@@ -50,14 +50,14 @@ test('WAIT-GRAPH-1: refuses a wait exactly if it could never end; the named path
       expect(way[0]).toBe('a');
       for (const [index, id] of way.slice(0, -1).entries())
         expect((whole[id as 'a'] ?? []).flatMap(({ of }) => of)).toContain(way[index + 1]);
-      // The path closes: its last element already occurs in it.
+      // The path closes: its last element is already part of it.
       expect(way.slice(0, -1)).toContain(way.at(-1));
     }),
     { numRuns: 2000 },
   );
 });
 
-/** A scope with the same rules and no index: every answer walks over all its parts. */
+/** A scope with the same rules but no index: every answer is computed from all its parts. */
 class Scope {
   readonly parents = new Map<string, string | null>();
   readonly ended = new Set<string>();
@@ -126,7 +126,7 @@ const happening = fc.oneof(
 
 const at = <T>(items: readonly T[], place: number): T | undefined => items[place % items.length];
 
-test('WAIT-GRAPH-2: agrees with a full graph walk after any waits, questions and ends', () => {
+test('WAIT-GRAPH-2: agrees with a full graph walk after any waits, questions and endings', () => {
   let refused = 0;
   let accepted = 0;
   const property = fc.property(
@@ -182,6 +182,6 @@ test('WAIT-GRAPH-2: agrees with a full graph walk after any waits, questions and
     },
   );
   fc.assert(property, { numRuns: 500 });
-  // The story contains both outcomes often enough.
+  // Both outcomes occur in the story often enough.
   expect(Math.min(refused, accepted)).toBeGreaterThan(1000);
 });

@@ -1,11 +1,11 @@
-// Waits for subagents: until an end, a question or a time limit, and never in a cycle.
+// Waits for subagents last until an end, a question or a time limit, and never form a cycle.
 
 import { getEventListeners } from 'node:events';
 import { describe, expect, test } from 'vitest';
 import { THE_LEAD } from '../../../src/actors/contracts/service-types.ts';
 import { by, puppets } from '../../support/puppets.ts';
 
-/** Returns the result of a wait, once there is one. */
+/** Returns the result of a wait as soon as there is one. */
 function later<T>(promise: Promise<T>): { value?: T } {
   const box: { value?: T } = {};
   void promise.then((value) => {
@@ -15,7 +15,7 @@ function later<T>(promise: Promise<T>): { value?: T } {
 }
 
 describe('a wait', { tags: ['M5'] }, () => {
-  test('ends when the subagent does, with its result', async () => {
+  test("ends with the subagent's result when the subagent ends", async () => {
     const { spawn, says, service, settle } = puppets();
     const id = spawn('a');
     const wait = later(service.await([id], THE_LEAD));
@@ -29,7 +29,7 @@ describe('a wait', { tags: ['M5'] }, () => {
     });
   });
 
-  test('returns at once if the subagent has already ended', async () => {
+  test('returns immediately if the subagent has already ended', async () => {
     const { spawn, says, service, timersLeft } = puppets();
     const id = spawn('a');
     await says('a', 'done');
@@ -40,7 +40,7 @@ describe('a wait', { tags: ['M5'] }, () => {
   });
 
   test(
-    'times out after 300 s or its own time, and leaves the subagent running',
+    'times out after 300 s or its own limit, and leaves the subagent running',
     { tags: ['M26', 'MW4'] },
     async () => {
       const { spawn, service, environment, look } = puppets();
@@ -77,7 +77,7 @@ describe('a wait', { tags: ['M5'] }, () => {
     });
   });
 
-  test('WAITS-1: leaves no listener on its signal when it has ended', async () => {
+  test('WAITS-1: leaves no listener on its signal after it has ended', async () => {
     const { spawn, says, service } = puppets();
     const id = spawn('a');
     const { signal } = new AbortController();
@@ -88,7 +88,7 @@ describe('a wait', { tags: ['M5'] }, () => {
     expect(getEventListeners(signal, 'abort')).toEqual([]);
   });
 
-  test('wakes all waiting callers, each once', { tags: ['M16'] }, async () => {
+  test('wakes every waiting caller once', { tags: ['M16'] }, async () => {
     const { spawn, says, service, delegation } = puppets();
     const id = spawn('a');
     const waits = [1, 2, 3].map(() => later(service.await([id], THE_LEAD)));
@@ -97,7 +97,7 @@ describe('a wait', { tags: ['M5'] }, () => {
     expect(delegation.waits.count).toBe(0);
   });
 
-  test('fails when 1000 waits are open', { tags: ['MW9'] }, async () => {
+  test('fails when 1000 waits are already open', { tags: ['MW9'] }, async () => {
     const { spawn, service, environment } = puppets();
     const id = spawn('a');
     for (let number = 0; number < 1000; number += 1) void service.await([id], THE_LEAD);
@@ -112,7 +112,7 @@ describe('a wait', { tags: ['M5'] }, () => {
     });
   });
 
-  test('fails without a subagent, or for an unknown one', async () => {
+  test('fails for a missing or unknown subagent', async () => {
     const { service, spawn } = puppets();
     expect(await service.await([], THE_LEAD)).toMatchObject({ error: { code: 'INVALID_STATE' } });
     expect(await service.await([spawn('a'), 'sub_9'], THE_LEAD)).toMatchObject({
@@ -122,7 +122,7 @@ describe('a wait', { tags: ['M5'] }, () => {
 });
 
 describe('a wait for several', { tags: ['MW10'] }, () => {
-  test('returns the first ended subagent for any, and every one for all', async () => {
+  test('returns the first subagent that ends for any, and every subagent for all', async () => {
     const { spawn, says, service } = puppets();
     const ids = [spawn('a'), spawn('b')];
     const any = later(service.await(ids, THE_LEAD, { mode: 'any' }));
@@ -150,7 +150,7 @@ describe('a wait for several', { tags: ['MW10'] }, () => {
 });
 
 describe('a wait that ends at a question', { tags: ['MW1'] }, () => {
-  test('ends at a later question, and the answer lets the subagent continue', async () => {
+  test('ends at a later question, and lets the subagent continue once answered', async () => {
     const { spawn, calls, says, service, settle, timersLeft } = puppets();
     const id = spawn('a');
     const wait = later(service.await([id], THE_LEAD));
@@ -178,7 +178,7 @@ describe('a wait that ends at a question', { tags: ['MW1'] }, () => {
     expect(timersLeft()).toBe(0);
   });
 
-  test("wakes a parent at another child's question", async () => {
+  test('wakes a parent when another child asks a question', async () => {
     const { spawn, calls, waited } = puppets();
     const parent = spawn('p');
     const [first, second] = [
@@ -202,7 +202,7 @@ describe('a wait that ends at a question', { tags: ['MW1'] }, () => {
     expect(wait.value).toBeUndefined();
   });
 
-  test('ends when the awaited subagent waits for the one that asks', async () => {
+  test('ends when the awaited subagent is waiting for the one that asks', async () => {
     const { spawn, calls, service } = puppets();
     const asker = spawn('b', { workstreamId: 'w' });
     const first = spawn('a', { workstreamId: 'w' });
@@ -225,7 +225,7 @@ describe('AWAITING-2: a question and a wait', () => {
     expect(wait.value).toMatchObject({ why: 'asked', alsoAsking: [{ id: asker }] });
   });
 
-  test('does not notify a parent again that learns of the question by its wait', async () => {
+  test('does not notify a parent of a question that its wait has already returned', async () => {
     const { spawn, calls, waited, prompts } = puppets();
     const parent = spawn('p');
     const first = spawn('a', { caller: by(parent) });
@@ -263,7 +263,7 @@ describe('WAIT_CYCLE', () => {
     const child = spawn('c', { caller: by(parent), config: { completion: 'turn' } });
     await calls('c', ['request_input', { question: 'Which?' }]);
     await calls('o', ['wait', { ids: [child] }]);
-    // The parent reads the question in its next step; until then a wait reports it.
+    // The parent reads the question in its next step; until then, a wait reports it.
     await calls('p', ['wait', { ids: [other] }]);
     expect(waited.get(parent)).toMatchObject({ ok: true, why: 'asked' });
     await calls('p', ['wait', { ids: [other] }]);
@@ -275,7 +275,7 @@ describe('WAIT_CYCLE', () => {
     expect(waited.get(self)).toMatchObject({ error: { code: 'WAIT_CYCLE' } });
   });
 
-  test('refuses the wait of a child for its parent', async () => {
+  test('refuses to let a child wait for its parent', async () => {
     const { spawn, calls, waited } = puppets();
     const parent = spawn('p', { workstreamId: 'w' });
     const child = spawn('c', { caller: by(parent) });
@@ -283,7 +283,7 @@ describe('WAIT_CYCLE', () => {
     expect(waited.get(child)).toMatchObject({ error: { code: 'WAIT_CYCLE' } });
   });
 
-  test('accepts a wait for any of two if only one of them would close a cycle', async () => {
+  test('accepts a wait for either of two subagents if only one of them would close a cycle', async () => {
     const { spawn, calls, says, waited } = puppets();
     const [a, b, c] = ['a', 'b', 'c'].map((name) => spawn(name, { workstreamId: 'w' }));
     await calls('a', ['wait', { ids: [b] }]);

@@ -1,4 +1,4 @@
-// The A2A relay passes the suite of relays with an agent on the official SDK.
+// The A2A relay passes the relay suite with an agent on the official SDK.
 
 import { describe, test } from 'vitest';
 import { a2aRelay } from '../../../src/adapters/a2a/index.ts';

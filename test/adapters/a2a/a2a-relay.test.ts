@@ -1,5 +1,5 @@
-// How the A2A relay reads a task: lost connections, agents without events, results from a time without a reader, and
-// the targets of headers (REMOTE-AGENT-1, A2A-SESSION-1 to 3).
+// How the A2A relay interprets a task: lost connections, agents without events, results that arrived while nobody was
+// reading, and where headers are sent (REMOTE-AGENT-1, A2A-SESSION-1 to 3).
 
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -34,7 +34,7 @@ function stage(url: string, options: Partial<A2aRelayOptions> = {}) {
       },
       report: (error) => errors.push(error),
     });
-  /** Waits for an event; lets `passing` ms pass at each check. */
+  /** Waits for an event, and lets `passing` ms pass before each check. */
   const next = async <Type extends RelayEvent['type']>(type: Type, passing = 0) => {
     for (let turn = 0; turn < 100_000; turn += 1) {
       const found = events.find((event) => event.type === type);
@@ -52,7 +52,7 @@ function stage(url: string, options: Partial<A2aRelayOptions> = {}) {
 const prompt = (...acts: readonly RelayAct[]) => ({ key: 'k', text: actsPrompt(...acts) });
 
 describe('a session with a hosted agent', () => {
-  test('gets its full id once the agent has created a task', async () => {
+  test('learns its full id once the agent has created a task', async () => {
     const server = await served();
     const { start, next } = stage(server.url);
     const session = await start();
@@ -81,7 +81,7 @@ describe('a session with a hosted agent', () => {
     await again.release('ended');
   });
 
-  test('continues after its stream is interrupted, without repeating words', async () => {
+  test('continues after its stream is interrupted, without repeating text', async () => {
     const server = await served();
     const { start, next, words, errors, environment } = stage(server.url);
     const session = await start();
@@ -97,7 +97,7 @@ describe('a session with a hosted agent', () => {
     await session.release('ended');
   });
 
-  test('polls an agent that sends no events', async () => {
+  test('polls an agent that does not send events', async () => {
     const server = await served({ streams: false });
     const { start, next, words } = stage(server.url);
     const session = await start();
@@ -124,7 +124,7 @@ describe('a session with a hosted agent', () => {
     expect(again.isRunning).toBe(true);
     expect(await second.next('turn_ended')).toMatchObject({ reason: 'completed' });
     expect(second.words()).toContain('Booked.');
-    // A session that is resumed under its last id after its end has no news.
+    // A session that is resumed under its last id after it has ended has no news.
     const third = await stage(server.url).start(session.id);
     expect(third.isRunning).toBe(false);
   });
@@ -140,7 +140,7 @@ describe('a session with a hosted agent', () => {
 });
 
 describe('requests', () => {
-  test("sends the author's headers only to their origin, follows no redirect, and contacts only allowed origins", async () => {
+  test('sends headers only to their origin, follows no redirect, and contacts only allowed origins', async () => {
     const agent = await served();
     const seen: unknown[] = [];
     const other = createServer((request, response) => {
@@ -206,7 +206,7 @@ describe('the mapping of requests', () => {
   const part = (content: unknown, more: object = {}) =>
     ({ content, metadata: undefined, filename: '', mediaType: '', ...more }) as never;
 
-  test('reads a request with its data, and always gives it the same id', () => {
+  test('reads a request with its data, and always assigns it the same id', () => {
     const message = { messageId: 'm1', parts: [part({ $case: 'text', value: 'Pay?' })] };
     const status = { state: 6, timestamp: undefined, message } as never;
     expect(askingOf('question', 't1', status)).toEqual({
@@ -232,7 +232,7 @@ describe('the mapping of requests', () => {
     expect(contentOf(part({ $case: 'url', value: 'https://a' })).mediaType).toBe('text/uri-list');
   });
 
-  test('parses only ids that it wrote', () => {
+  test('parses only ids that it generated', () => {
     const id = writeSessionId('a2a', 'c/1', 't:2');
     expect(readSessionId('a2a', id)).toEqual({ conversation: 'c/1', taskId: 't:2' });
     for (const other of ['', 'a2a:', 'a2a:%', 'a2a:a/b/c', 'x'])

@@ -1,5 +1,5 @@
-// A subagent on a hosted agent, whose program is killed at random (RELAY-LOOP-1..3, A2A-SESSION-1): the task continues
-// at the agent, is found by its id, and receives each answer once.
+// A subagent on a hosted agent, whose program is killed at random (RELAY-LOOP-1..3, A2A-SESSION-1). The task continues
+// at the agent, is found again by its id, and receives each answer once.
 
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
@@ -9,7 +9,7 @@ import { agentServer } from './support/agent-server.ts';
 const PROGRAM = fileURLToPath(new URL('support/killed-program.ts', import.meta.url));
 
 test.each(SEEDS)(
-  'completes one task of the agent under random kills (seed %i)',
+  'completes one agent task despite random kills (seed %i)',
   { timeout: KILL_TIMEOUT_MS },
   async (seed) => {
     const server = await agentServer();

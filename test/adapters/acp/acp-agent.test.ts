@@ -1,4 +1,4 @@
-// An Offstage session as an ACP agent; its client is the official SDK, in another process (ACP-AGENT-1, ACP-SERVED-1,
+// An Offstage session as an ACP agent. Its client is the official SDK in another process (ACP-AGENT-1, ACP-SERVED-1,
 // 2).
 
 import {
@@ -121,7 +121,7 @@ const deletions = (folder: string): string =>
   existsSync(join(folder, 'done.log')) ? readFileSync(join(folder, 'done.log'), 'utf8') : '';
 
 describe('a turn', () => {
-  test('sends a question as a form and work as a tool call, then the result before the end of the turn', async () => {
+  test('sends a question as a form and work as a tool call, then the result before the turn ends', async () => {
     const folder = temporary();
     const one = await editor(folder, {
       form: () => ({ action: 'accept', content: { answer: 'b' } }),
@@ -147,13 +147,13 @@ describe('a turn', () => {
       sessionUpdate: 'plan',
       entries: [{ content: 'Paints', priority: 'medium', status: 'in_progress' }],
     });
-    // The result was told once.
+    // The result was delivered once.
     expect(one.words().match(/Painted/g)).toHaveLength(1);
     one.close();
     await one.ended;
   });
 
-  test('asks in words if the editor has no forms, and reads the next prompt as the answer', async () => {
+  test('asks in plain text if the editor has no forms, and reads the next prompt as the answer', async () => {
     const one = await editor(temporary(), { forms: false });
     const id = await one.open();
     expect(await one.prompt(id, 'paint the door')).toEqual({ stopReason: 'end_turn' });
@@ -168,19 +168,22 @@ describe('a turn', () => {
     ['approve_lasting', 'deleted a.txt\n'],
     ['reject', ''],
     ['something else', ''],
-  ])('asks permission for a single call, answered with "%s"', async (optionId, deleted) => {
-    const folder = temporary();
-    const one = await editor(folder, { permission: allow(optionId) });
-    const id = await one.open();
-    await one.prompt(id, 'remove it');
-    expect(one.asked).toMatchObject([
-      {
-        toolCall: { rawInput: { toolName: 'delete_file', input: { path: 'a.txt' } } },
-        options: [{ kind: 'allow_once' }, { kind: 'reject_once' }, { kind: 'allow_always' }],
-      },
-    ]);
-    expect(deletions(folder)).toBe(deleted);
-  });
+  ])(
+    'requests permission for a single call, which is answered with "%s"',
+    async (optionId, deleted) => {
+      const folder = temporary();
+      const one = await editor(folder, { permission: allow(optionId) });
+      const id = await one.open();
+      await one.prompt(id, 'remove it');
+      expect(one.asked).toMatchObject([
+        {
+          toolCall: { rawInput: { toolName: 'delete_file', input: { path: 'a.txt' } } },
+          options: [{ kind: 'allow_once' }, { kind: 'reject_once' }, { kind: 'allow_always' }],
+        },
+      ]);
+      expect(deletions(folder)).toBe(deleted);
+    },
+  );
 
   it('sends the complete permission text when it is longer than a title', async () => {
     const one = await editor(temporary(), { permission: allow('reject') });
@@ -191,7 +194,7 @@ describe('a turn', () => {
     expect(toolCall?.title).not.toContain('xxx');
   });
 
-  test('ends the work and withdraws open requests on a cancel (ACP-SERVED-1)', async () => {
+  test('stops the work and withdraws open requests when cancelled (ACP-SERVED-1)', async () => {
     const folder = temporary();
     const withdrawn = Promise.withResolvers<void>();
     const one = await editor(folder, {
@@ -211,7 +214,7 @@ describe('a turn', () => {
     await withdrawn.promise;
     expect(deletions(folder)).toBe('');
     const before = one.updates.length;
-    // The session stays alive, and shows nothing between turns (ACP-SERVED-2).
+    // The session stays alive and shows nothing between turns (ACP-SERVED-2).
     expect(await one.prompt(id, 'hello')).toEqual({ stopReason: 'end_turn' });
     expect(one.updates.length).toBeGreaterThan(before);
   });
@@ -220,7 +223,7 @@ describe('a turn', () => {
     const folder = temporary();
     const takenBack: string[] = [];
     const one = await editor(folder, {
-      // An editor that never answers a withdrawn request.
+      // An editor that never answers a request after it has been withdrawn.
       permission: ({ toolCall }, signal) =>
         new Promise(() => {
           signal.addEventListener('abort', () => takenBack.push(toolCall.toolCallId));
@@ -238,7 +241,7 @@ describe('a turn', () => {
     expect(one.asked).toHaveLength(2);
   });
 
-  test('lets the user talk while work continues', async () => {
+  test('lets the user keep talking while work continues', async () => {
     const one = await editor(temporary());
     const id = await one.open();
     const first = one.prompt(id, 'work on it');
@@ -249,7 +252,7 @@ describe('a turn', () => {
     expect(await second).toEqual({ stopReason: 'cancelled' });
   });
 
-  test('refuses prompts without words, and unknown sessions', async () => {
+  test('refuses empty prompts and unknown sessions', async () => {
     const one = await editor(temporary());
     await expect(one.prompt('nobody', 'hello')).rejects.toMatchObject({ code: -32_002 });
     const id = await one.open();
@@ -268,7 +271,7 @@ describe('a turn', () => {
 
 describe('another process', () => {
   test.each(['killed', 'left'])(
-    'resumes the session by its id after the first was %s',
+    'resumes the session by its id after the first process was %s',
     async (how) => {
       const folder = temporary();
       const first = await editor(folder);
@@ -291,7 +294,7 @@ describe('another process', () => {
         sessionUpdate: 'user_message_chunk',
         content: { type: 'text', text: 'remove it' },
       });
-      // The user has not permitted it yet.
+      // The user has not given permission yet.
       expect(deletions(folder)).toBe('');
       expect(await second.prompt(id, 'Where are we?')).toEqual({ stopReason: 'end_turn' });
       expect(second.asked).toHaveLength(1);

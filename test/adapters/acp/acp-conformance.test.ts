@@ -1,4 +1,4 @@
-// The ACP relay passes the suite of relays with an agent process on the official SDK.
+// The ACP relay passes the relay suite with an agent process on the official SDK.
 
 import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,5 @@
-// The prompts of an ACP agent, the processes that it leaves behind (ACP-PROCESS-1, 2), and how its requests are read.
+// The prompts of an ACP agent, the processes that it leaves behind (ACP-PROCESS-1, 2), and how its requests are
+// interpreted.
 
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -64,7 +65,7 @@ describe.runIf(existsSync('/proc/self/environ'))('an agent', () => {
     await session.release('ended');
   });
 
-  test('ends in a sweep when the process that started it is dead', async () => {
+  test('gets killed by a sweep if the process that started it has died', async () => {
     const folder = temporary();
     const orphan = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], {
       detached: true,
@@ -72,7 +73,7 @@ describe.runIf(existsSync('/proc/self/environ'))('an agent', () => {
     });
     const pid = orphan.pid ?? 0;
     const startedAt = ofProcess(pid, 'stat').split(') ').at(-1)?.split(' ')[19];
-    // The id of the owner now belongs to another process.
+    // The owner's process id now belongs to another process.
     const owner = { owner: process.pid, ownerStartedAt: '1' };
     writeFileSync(join(folder, 'orphan.json'), JSON.stringify({ pid, startedAt, ...owner }));
     const ended = new Promise((resolve) => orphan.once('exit', (_code, by) => resolve(by)));
@@ -81,7 +82,7 @@ describe.runIf(existsSync('/proc/self/environ'))('an agent', () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  test("sweep() spares another process that reuses an agent's process id", () => {
+  test("sweep() spares another process that has reused an agent's process id", () => {
     const folder = temporary();
     const mark = { pid: process.pid, startedAt: '1', owner: process.pid, ownerStartedAt: '1' };
     writeFileSync(join(folder, 'other.json'), JSON.stringify(mark));
@@ -109,14 +110,14 @@ test.runIf(existsSync('/bin/ps') || existsSync('/usr/bin/ps'))(
   },
 );
 
-test('names a command that does not exist in its error', async () => {
+test('names a nonexistent command in the error', async () => {
   await expect(started({ command: 'no-such-agent' })).rejects.toMatchObject({
     code: 'RELAY_FAILED',
     message: expect.stringContaining('no-such-agent'),
   });
 });
 
-test('reports how a program ended that is not an agent', async () => {
+test('reports how a program that is not an agent ended', async () => {
   const args = ['-e', 'console.error("no licence"); process.exit(7)'];
   await expect(started({ args })).rejects.toMatchObject({
     code: 'RELAY_FAILED',
@@ -124,7 +125,7 @@ test('reports how a program ended that is not an agent', async () => {
   });
 });
 
-test("removes its own folder after a failed start, but not the app's", async () => {
+test("removes its own folder after a failed start, but not the app's folder", async () => {
   const temp = temporary();
   vi.stubEnv('TMPDIR', temp);
   onTestFinished(() => void vi.unstubAllEnvs());
@@ -142,7 +143,7 @@ test.each([
   [{ command: 'a', cwd: 'relative' }, 'cwd'],
   [{ command: 'a', graceMs: 0 }, 'graceMs'],
   [{ command: 'a', runs: 'jobs' }, 'runs'],
-])('refuses invalid options by name: %j', (options, name) => {
+])('refuses invalid options, and names them in the error: %j', (options, name) => {
   expect(() => acpRelay(options as AcpRelayOptions)).toThrow(name);
 });
 
@@ -223,7 +224,7 @@ describe('a permission', () => {
       ]);
   });
 
-  test('chooses no lasting option for an answer that covers one call', () => {
+  test('selects no lasting option for an answer that covers a single call', () => {
     const options = [option('allow_always'), option('reject_once')];
     expect(permissionOutcome(options, { type: 'permitted' })).toEqual({
       outcome: { outcome: 'cancelled' },
@@ -233,7 +234,7 @@ describe('a permission', () => {
     ).toMatchObject({ outcome: { optionId: 'id of allow_once' } });
   });
 
-  test('uses the option to reject once if the agent offers it', () => {
+  test('uses the reject-once option if the agent offers it', () => {
     const options = [option('reject_always'), option('allow_once'), option('reject_once')];
     const denied = { type: 'denied', words: 'No' } as const;
     expect(permissionOutcome(options, denied)).toMatchObject({
@@ -256,11 +257,11 @@ describe('a tool', () => {
       .map(({ type }) => type);
   };
 
-  test('counts as started when it runs after a refusal, but not when it fails', () => {
+  test('counts as started when it runs after a denial, but not when it only fails', () => {
     expect(started('failed', true)).toEqual([]);
     expect(started('in_progress', true)).toEqual(['tool_started']);
     expect(started('completed', true)).toEqual(['tool_started', 'tool_ended']);
-    // A call that reports no beginning may have had an effect before it failed.
+    // A call that never reported its start may have had an effect before it failed.
     expect(started('failed', false)).toEqual(['tool_started', 'tool_ended']);
   });
 });
@@ -274,7 +275,7 @@ describe('a form', () => {
     });
   const said = (text: string) => ({ type: 'answered', text }) as const;
 
-  test('becomes one question with choices and a field for free text', () => {
+  test('becomes one question with choices and a free-text field', () => {
     const fields = form({
       question_0: {
         type: 'string',
@@ -295,7 +296,7 @@ describe('a form', () => {
     expect(fields?.[0]?.value(said('Salad'))).toBe(NOT_LISTED);
   });
 
-  test('becomes one question for each field, and returns values of its type', () => {
+  test("becomes one question per field, and returns values of the field's type", () => {
     const fields = form({
       sure: { type: 'boolean', title: 'Sure?' },
       count: { type: 'integer', description: 'How many?' },
@@ -324,14 +325,14 @@ describe('a form', () => {
     expect(fields?.[0]?.value(said('premium'))).toBe('p');
   });
 
-  test('asks nothing for an empty form or a form of more than 20 fields', () => {
+  test('asks nothing for an empty form or a form with more than 20 fields', () => {
     expect(form({})).toBeNull();
     const long = Object.fromEntries(Array.from({ length: 21 }, (_, at) => [`f${at}`, {}]));
     expect(form(long)).toBeNull();
   });
 });
 
-test('sums tokens over all turns of a session, and reads the cost from its updates', async () => {
+test('adds up tokens over all turns of a session, and reads the cost from its updates', async () => {
   const usages: RelayEvent[] = [];
   const turns: (() => void)[] = [];
   const script = `

@@ -1,5 +1,5 @@
-// Malicious or broken agents: a subagent on one ends with a reason; the user consents to nothing unseen; and this
-// process continues (ACP-SESSION-3, 4, RELAY-LOOP-4, 5, RELAY-INBOX-2).
+// Malicious or broken agents: a subagent on such an agent ends with a reason, the user never approves anything unseen,
+// and this process continues (ACP-SESSION-3, 4, RELAY-LOOP-4, 5, RELAY-INBOX-2).
 
 import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -59,7 +59,7 @@ async function run(
 
 describe('a run with a hostile agent', () => {
   test.each(['closes its output and lives on', 'writes a line without an end'])(
-    'ends an agent that %s',
+    'kills an agent that %s',
     async (what) => {
       const { outcome, left } = await run(what);
       expect(outcome).toMatchObject({ status: 'failed', error: { code: 'RELAY_CLOSED' } });
@@ -67,7 +67,7 @@ describe('a run with a hostile agent', () => {
     },
   );
 
-  test('reads the whole answer of an agent that exits immediately after it', async () => {
+  test('reads the complete answer of an agent that exits immediately afterwards', async () => {
     const { outcome } = await run('ends as soon as it has answered');
     expect(outcome).toMatchObject({ status: 'completed' });
     expect(outcome.text).toBe('word '.repeat(10_000));
@@ -81,7 +81,7 @@ describe('a run with a hostile agent', () => {
     },
   );
 
-  test('fails with an error that names an unknown end reason', async () => {
+  test('fails with an error that names an unknown stop reason', async () => {
     const { outcome } = await run('ends for a reason that is none');
     expect(outcome).toMatchObject({
       status: 'failed',
@@ -89,13 +89,13 @@ describe('a run with a hostile agent', () => {
     });
   });
 
-  test('reads one answer when an agent answers its prompt twice', async () => {
+  test('reads only one answer when an agent answers its prompt twice', async () => {
     const { outcome } = await run('answers its prompt twice');
     expect(outcome).toMatchObject({ status: 'completed', text: 'Once.' });
   });
 
   test.each(['is null from the start', 'numbers its session'])(
-    'refuses and ends an agent that %s',
+    'refuses and kills an agent that %s',
     async (what) => {
       const { outcome, left } = await run(what);
       expect(outcome).toMatchObject({
@@ -106,7 +106,7 @@ describe('a run with a hostile agent', () => {
     },
   );
 
-  test('asks in words when an agent offers more choices than buttons', async () => {
+  test('asks in plain text when an agent offers more choices than there are buttons', async () => {
     const { outcome, asked } = await run('asks with more choices than buttons', {
       text: 'city 33',
     });
@@ -115,13 +115,13 @@ describe('a run with a hostile agent', () => {
     expect(outcome.text).toBe('{"action":"accept","content":{"answer":"c33"}}');
   });
 
-  test('answers a field that is named like a member of Object.prototype', async () => {
+  test('answers a field that has the name of an Object.prototype member', async () => {
     const { outcome } = await run('asks for a field that every object has', { optionId: 'a' });
     expect(outcome.text).toBe('{"action":"accept","content":{"constructor":["a"]}}');
   });
 
   test.each(['constructor', '__proto__'])(
-    'does not accept the word "%s" as consent',
+    'does not accept the word "%s" as approval',
     async (text) => {
       const { outcome } = await run('asks for consent', { text });
       expect(outcome.text).toBe('{"action":"cancel"}');
@@ -138,7 +138,7 @@ describe('a run with a hostile agent', () => {
     },
   );
 
-  test('cancels the request of an agent that asks for a tool without a name', async () => {
+  test('cancels the request of an agent that requests permission for a tool without a name', async () => {
     const { outcome, asked } = await run('asks for a tool without a name');
     expect(asked).toEqual([]);
     expect(outcome.text).toContain('"cancelled"');

@@ -1,5 +1,5 @@
-// A subagent on an ACP agent, whose program or agent process is killed at random (RELAY-LOOP-1..3, ACP-PROCESS-1): no
-// permission without the user, no answer to another question, no process left over.
+// A subagent on an ACP agent; its program or the agent's process is killed at random (RELAY-LOOP-1..3, ACP-PROCESS-1).
+// No permission is given without the user, no answer reaches another question, and no process is left over.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,7 +19,7 @@ function kill(pid: number): void {
   try {
     process.kill(-pid, 'SIGKILL');
   } catch {
-    // The process has ended meanwhile.
+    // The process has exited meanwhile.
   }
 }
 
@@ -33,7 +33,7 @@ function isAlive(pid: number): boolean {
 }
 
 test.each(SEEDS)(
-  'completes a run under random kills of its program and agent (seed %i)',
+  'completes a run despite random kills of its program and agent (seed %i)',
   { timeout: KILL_TIMEOUT_MS },
   async (seed) => {
     const seen = new Set<number>();

@@ -1,5 +1,5 @@
-// Forty agents at once in one process: after their end, the processes, handles and memory are the same as before
-// (ACP-PROCESS-1).
+// Runs forty agents at once in one process. When they have ended, the processes, handles and memory are the same as
+// before (ACP-PROCESS-1).
 
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -54,7 +54,7 @@ test.runIf(existsSync('/proc/self/environ'))(
       }),
     });
     const runtime = createRuntime({ environment: nodeEnvironment() });
-    /** Runs this many; all have asked before the first one is answered. */
+    /** Runs this many agents. All of them have asked before the first one is answered. */
     const round = async (count: number) => {
       const all = Promise.withResolvers<void>();
       let asked = 0;
@@ -87,7 +87,7 @@ test.runIf(existsSync('/proc/self/environ'))(
     // One call was permitted, and no lasting permission was given.
     expect(outcomes.every(({ text }) => text.includes('"once"'))).toBe(true);
     expect(outcomes[0]?.usage).toMatchObject({ inputTokens: 30, outputTokens: 4 });
-    // Each agent, with its child.
+    // Each agent with its child.
     expect(most).toBe(2 * AGENTS);
     expect(readdirSync(folder)).toEqual([]);
     // Pipes close in the following turns of the event loop.

@@ -14,7 +14,8 @@ const CHOOSY = fileURLToPath(new URL('support/choosy-agent.ts', import.meta.url)
 type Options = NonNullable<AcpRelayOptions['configOptions']>;
 
 /**
- * Returns the options that the agent was told to set, and those that are set; rejects like the start of the session.
+ * Returns the options that the agent was asked to set and those that are now set. Rejects if the session fails to
+ * start.
  */
 async function play(kind: string, configOptions: Options | undefined, resume?: string) {
   const stateFolder = mkdtempSync(join(tmpdir(), 'offstage-test-acp-'));
@@ -90,7 +91,7 @@ describe.each([undefined, 's'])('a session (resumed: %s)', (resume) => {
 });
 
 test.each([[{ mode: 7 }], [{ '': 'ask' }], ['ask'], [['ask']], [{ mode: null }]])(
-  'refuses invalid options by name: %j',
+  'refuses invalid options, and names them in the error: %j',
   (configOptions) => {
     const options = { command: 'a', configOptions } as unknown;
     expect(() => acpRelay(options as AcpRelayOptions)).toThrow('configOptions');

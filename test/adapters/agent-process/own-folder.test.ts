@@ -1,4 +1,4 @@
-// The folder of a user whose id has no entry in passwd, as in a container with `--user 12345`.
+// The folder for a user whose id has no entry in passwd, as in a container with `--user 12345`.
 
 import { existsSync, rmSync } from 'node:fs';
 import type * as os from 'node:os';
@@ -7,7 +7,7 @@ import { ownFolder } from '../../../src/adapters/agent-process/agent-process.ts'
 
 vi.mock('node:os', async (importOriginal) => ({
   ...(await importOriginal<typeof os>()),
-  // The error text of Node.js: https://nodejs.org/api/os.html#osuserinfooptions
+  // Node.js's error text: https://nodejs.org/api/os.html#osuserinfooptions
   userInfo() {
     throw new Error(
       'A system error occurred: uv_os_get_passwd returned ENOENT (no such file or directory)',

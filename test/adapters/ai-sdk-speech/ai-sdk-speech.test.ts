@@ -1,4 +1,4 @@
-// Speech models and transcription models of the AI SDK as voices and transcribers.
+// The AI SDK's speech models and transcription models as voices and transcribers.
 
 import { createOpenAI } from '@ai-sdk/openai';
 import type {
@@ -61,12 +61,12 @@ describe('aiSdkVoice', () => {
     [{ outputFormat: 'pcm' }, 24_000],
     [{ outputFormat: 'pcm_16000' }, 16_000],
     [{ outputFormat: 'linear16', sampleRateHz: 48_000 }, 48_000],
-  ])('reads raw samples at the rate of the options: %o', async (options, sampleRateHz) => {
+  ])('reads raw samples at the sample rate from the options: %o', async (options, sampleRateHz) => {
     const { model } = speechModel(encodePcm16(samples));
     expect(await say(model, options)).toEqual({ samples, sampleRateHz });
   });
 
-  test('decodes WAV from a provider that was asked for raw samples', async () => {
+  test('decodes WAV even if raw samples were requested', async () => {
     const { model } = speechModel(encodeWav({ samples, sampleRateHz: 8000 }));
     expect(await say(model, { outputFormat: 'pcm' })).toEqual({ samples, sampleRateHz: 8000 });
   });
@@ -92,7 +92,7 @@ describe('aiSdkVoice', () => {
     await expect(failed).rejects.toMatchObject({ code: 'VOICE_FAILED' });
   });
 
-  test('returns silence for a text without audio', async () => {
+  test('returns silence for a text that produces no audio', async () => {
     const { model } = speechModel(new Uint8Array(0));
     expect((await say(model)).samples).toHaveLength(0);
   });
@@ -102,7 +102,7 @@ describe('aiSdkVoice', () => {
     [{ outputFormat: 'pcm_96000' }, /outputFormat.*8000 to 48000.*'pcm_96000'/],
     [{ sampleRateHz: 5 }, /sampleRateHz/],
     [{ pitch: 2 } as never, /pitch/],
-  ])('refuses %o by name', (options, message) => {
+  ])('refuses %o and names the invalid option', (options, message) => {
     const { model } = speechModel(new Uint8Array(0));
     expect(() => aiSdkVoice(model, options)).toThrow(ConfigurationError);
     expect(() => aiSdkVoice(model, options)).toThrow(message);
@@ -112,7 +112,7 @@ describe('aiSdkVoice', () => {
     expect(() => aiSdkVoice({} as never)).toThrow(/`model`/);
   });
 
-  test('speaks with a real provider package', async () => {
+  test('speaks through a real provider package', async () => {
     const requests: unknown[] = [];
     const openai = createOpenAI({
       apiKey: 'some-key',
@@ -156,7 +156,7 @@ describe('aiSdkTranscriber', () => {
   }
   const speech: AudioFrame = { samples: new Int16Array(48_000).fill(100), sampleRateHz: 48_000 };
 
-  test('sends a WAV file, and returns the words', async () => {
+  test('sends a WAV file, and returns the transcript', async () => {
     const { model, asked } = transcriptionModel(() => ' Hello there. ');
     const providerOptions = { acme: { language: 'en' } };
     expect(await aiSdkTranscriber(model, { providerOptions }).transcribe(speech)).toBe(
@@ -168,7 +168,7 @@ describe('aiSdkTranscriber', () => {
     expect(sent.samples).toHaveLength(16_000);
   });
 
-  test('returns an empty text if no words were said', async () => {
+  test('returns an empty string if nothing was said', async () => {
     const { model } = transcriptionModel(() => '');
     expect(await aiSdkTranscriber(model).transcribe(speech)).toBe('');
   });
@@ -188,7 +188,7 @@ describe('aiSdkTranscriber', () => {
     expect(() => aiSdkTranscriber(null as never)).toThrow(/`model`/);
   });
 
-  test('transcribes with a real provider package', async () => {
+  test('transcribes through a real provider package', async () => {
     let fileType = '';
     const openai = createOpenAI({
       apiKey: 'some-key',

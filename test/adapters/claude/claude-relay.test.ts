@@ -1,5 +1,5 @@
-// The SDK input that the relay passes to Claude, and how the relay reads the output, with a `query` of this test.
-// The tests with the real SDK are in test/claude.
+// What the relay passes to the Claude SDK, and how it interprets the output, with the test's own `query`. The tests
+// with the real SDK are in test/claude.
 
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -30,7 +30,7 @@ interface Given {
   };
 }
 
-/** Plays Claude: `play` gets the arguments of `query`, and yields its messages. */
+/** Plays Claude: `play` receives the arguments of `query` and yields its messages. */
 function stage(play: (given: Given) => AsyncGenerator, options: Partial<ClaudeRelayOptions> = {}) {
   const stateFolder = mkdtempSync(join(tmpdir(), 'offstage-test-claude-'));
   onTestFinished(() => rmSync(stateFolder, { recursive: true, force: true }));
@@ -179,7 +179,7 @@ test('applies a lasting permission to further calls of that kind until the sessi
   await until('turn_ended');
   const allowed = { behavior: 'allow', updatedInput: { command: 'npm test' } };
   expect(decisions).toEqual(['allow', 'allow', 'defer', 'defer', 'defer', allowed]);
-  // Another process of the same session knows it.
+  // Another process with the same session knows it.
   decisions = [];
   await session.release('suspended');
   const again = await start(session.id);
@@ -191,7 +191,7 @@ test('applies a lasting permission to further calls of that kind until the sessi
 });
 
 test.each([{ type: 'permitted' }, { type: 'denied', words: 'always' }] as const)(
-  'applies an answer that is not lasting only to the call it answers: %j',
+  'applies a non-lasting answer only to its own call: %j',
   async (answer) => {
     let round = 0;
     const { start, until, events } = stage(async function* ({ options }) {
@@ -235,7 +235,7 @@ test('asks during the call if the call cannot be deferred', async () => {
 test.each([
   ['denies an answered call that is still open before the next prompt', false],
   ['denies no answered call that the transcript shows as done', true],
-])('CLAUDE-SESSION-2: a session that continues after a kill of Claude %s', async (_, isDone) => {
+])('CLAUDE-SESSION-2: a session that continues after Claude was killed %s', async (_, isDone) => {
   let round = 0;
   const told: unknown[] = [];
   const { start, until, events } = stage(async function* ({ prompt, options }) {
@@ -305,7 +305,7 @@ test('asks several questions of one call in sequence', async () => {
     behavior: 'allow',
     updatedInput: { questions, answers: { 'A?': 'Yes', 'B?': 'Perhaps' } },
   });
-  // The price of a session is a sum: each part counts once.
+  // The price of a session is a total, so each part counts once.
   const costs = events.flatMap((event) => (event.type === 'usage' ? [event.cost] : []));
   expect(costs).toEqual([0.5, 0]);
   await session.release('ended');

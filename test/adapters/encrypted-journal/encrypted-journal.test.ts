@@ -1,4 +1,4 @@
-// ENCRYPTED-JOURNAL-1 to ENCRYPTED-JOURNAL-3: over a journal in memory, and over one in a file.
+// ENCRYPTED-JOURNAL-1 to ENCRYPTED-JOURNAL-3, over a journal in memory and over one in a file.
 
 import { randomBytes } from 'node:crypto';
 import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -56,7 +56,7 @@ runJournalConformance({
   },
 });
 
-test('restores a session whose words do not appear in the file', async () => {
+test('restores a session whose text does not appear in the file', async () => {
   const path = join(newFolder(), 'chats.journal');
   const environment = simulatedEnvironment();
   const talk = (said: string[]) => {
@@ -89,7 +89,7 @@ test('restores a session whose words do not appear in the file', async () => {
   file.close();
 });
 
-test('ENCRYPTED-JOURNAL-1: accepts a repeated entry, and refuses a changed one', async () => {
+test('ENCRYPTED-JOURNAL-1: accepts a repeated entry, and refuses a changed entry', async () => {
   const store = memoryJournal();
   const journal = encryptedJournal(store, { key });
   for (const one of [entry(1), entry(1), entry(2, { text: 'words 1' })]) await journal.append(one);
@@ -129,7 +129,7 @@ test('reads entries that an earlier key encrypted, and fails if that key is miss
   );
 });
 
-test('ENCRYPTED-JOURNAL-3: refuses plain entries, unless `readsPlain` allows those before the first encrypted one', async () => {
+test('ENCRYPTED-JOURNAL-3: refuses plain entries, except with `readsPlain` before the first encrypted one', async () => {
   const store = memoryJournal();
   store.append(entry(1));
   await encryptedJournal(store, { key }).append(entry(2));
@@ -153,7 +153,7 @@ test('ENCRYPTED-JOURNAL-3: refuses a plain entry after an encrypted one, even wi
   expect(() => journal.read()).toThrow(refusal);
 });
 
-test('ENCRYPTED-JOURNAL-3: refuses to restore a session from words written without the key', async () => {
+test('ENCRYPTED-JOURNAL-3: refuses to restore a session from entries written without the key', async () => {
   const environment = simulatedEnvironment();
   const store = memoryJournal();
   const talk = () =>
@@ -191,7 +191,7 @@ test.each([
 });
 
 test.each(['claim', 'trim', 'release', 'scopes', 'forget'])(
-  'refuses by name a journal whose `%s` is not a method',
+  'names the method `%s` in the error if a journal lacks it',
   (name) => {
     const journal = { ...memoryJournal(), [name]: {} };
     expect(() => encryptedJournal(journal as never, { key })).toThrow(
@@ -224,7 +224,7 @@ test('ENCRYPTED-JOURNAL-4: encrypts jobs deterministically, and decrypts only wi
   expect(() => encryptionCodec({ key: 'short' })).toThrow('openssl rand -base64 32');
 });
 
-test('ENCRYPTED-JOURNAL-4: refuses a text that was moved to another context', () => {
+test('ENCRYPTED-JOURNAL-4: refuses a text that has been moved to another context', () => {
   const codec = encryptionCodec({ key });
   const sealed = codec.seal('yes', 'chat-1/run:answer:req_1');
   for (const place of ['chat-1/run:answer:req_2', 'chat-2/run:answer:req_1', ''])

@@ -127,7 +127,7 @@ describe('the setup', () => {
 });
 
 describe('a connection', () => {
-  test('becomes ready with setupComplete, and then sends buffered audio and messages', async () => {
+  test('becomes ready at setupComplete, and then sends buffered audio and messages', async () => {
     const call = new Call();
     call.peer.open();
     call.hears();
@@ -150,7 +150,7 @@ describe('a connection', () => {
     ]);
   });
 
-  test('closes as retryable when it is not ready in time', async () => {
+  test('closes with a retryable error when it is not ready in time', async () => {
     const call = new Call({ connectTimeoutMs: 500 });
     call.peer.open();
     await call.advance(500);
@@ -178,7 +178,7 @@ describe('the conversation so far', () => {
     return call;
   }
 
-  test('precedes any audio as a complete turn, with open calls as text', async () => {
+  test('arrives as a complete turn before any audio, with open calls as text', async () => {
     const { peer, events } = await reconnected('gemini-3.1-flash-live-preview');
     expect(peer.said[0]).toMatchObject({
       setup: { historyConfig: { initialHistoryInClientContent: true } },
@@ -200,13 +200,13 @@ describe('the conversation so far', () => {
     expect(events).toEqual([{ type: 'transport.ready', told: true }]);
   });
 
-  test('leaves its turn open for a model that does not wait for history', async () => {
+  test('leaves the turn open for a model that does not wait for history', async () => {
     const { peer } = await reconnected('gemini-2.5-flash-native-audio-latest');
     expect(peer.said[0]).not.toHaveProperty('setup.historyConfig');
     expect(peer.said[1]).toHaveProperty('clientContent.turnComplete', false);
   });
 
-  test('sends no message if it is empty', () => {
+  test('requires no message if it is empty', () => {
     const { peer } = new Call({}, { history: () => [] });
     peer.open();
     peer.says({ setupComplete: {} });
@@ -230,7 +230,7 @@ describe('the end of a connection', () => {
     [1007, 'Request contains an invalid argument', true],
     [1008, 'Operation is not implemented', true],
     [1011, 'Internal error', true],
-  ])('counts after ready for code %i as retryable: %s', async (code, reason, retryable) => {
+  ])('reports code %i after ready as retryable or not: %s', async (code, reason, retryable) => {
     const call = await startCall();
     call.peer.close(code, reason);
     expect(call.events.at(-1)).toMatchObject({ type: 'transport.closed', code, retryable });
@@ -240,7 +240,7 @@ describe('the end of a connection', () => {
     [1007, 'API key not valid. Please pass a valid API key.', false],
     [1008, 'models/gemini-0 is not found', false],
     [1011, 'Internal error', true],
-  ])('counts before ready for code %i as: %s', (code, reason, retryable) => {
+  ])('reports code %i before ready as: %s', (code, reason, retryable) => {
     const call = new Call();
     call.peer.open();
     call.peer.close(code, reason);
@@ -264,7 +264,7 @@ describe('the end of a connection', () => {
   });
 });
 
-describe('messages that are not understood', () => {
+describe('unknown messages', () => {
   test('reports an unknown field once, and reads the rest of the message', async () => {
     const call = await startCall();
     const strange = '{"newThing":{},"serverContent":{"odd":1,"outputTranscription":{"text":"Hi"}}}';
@@ -279,7 +279,7 @@ describe('messages that are not understood', () => {
   });
 
   test.each(['no json', '[]', '{"toolCall":{"functionCalls":[{"id":7}]}}'])(
-    'SOCKET-CONNECTION-1: reports %s, and the connection continues',
+    'SOCKET-CONNECTION-1: reports %s without closing the connection',
     async (frame) => {
       const call = await startCall();
       call.peer.saysRaw(frame);
@@ -308,7 +308,7 @@ describe('messages that are not understood', () => {
 });
 
 describe('the microphone', () => {
-  test('reports a microphone that stays silent for a second to the server once', async () => {
+  test('reports to the server once when the microphone is silent for a second', async () => {
     const call = await startCall();
     call.hears();
     await call.advance(900);

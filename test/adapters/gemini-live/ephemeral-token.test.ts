@@ -80,7 +80,7 @@ describe('createEphemeralToken', () => {
   test.each([
     [{ uses: -1 }, /uses/],
     [{ locked: { options: { model: 7 }, configuration } }, /`model`/],
-  ])('rejects wrong options by name: %j', async (options, message) => {
+  ])('refuses wrong options, and names them in the error: %j', async (options, message) => {
     await expect(createEphemeralToken({ apiKey: API_KEY, ...(options as object) })).rejects.toThrow(
       message,
     );

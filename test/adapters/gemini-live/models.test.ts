@@ -57,11 +57,11 @@ test("derives a transport's capabilities from its model", () => {
   expect(able('gemini-3.1-flash-live-preview')).toEqual(nothing);
 });
 
-test('MODELS-1: assumes no capability of an unknown model', () => {
+test('MODELS-1: assumes no capabilities for an unknown model', () => {
   expect(able('gemini-9-live')).toEqual(able('gemini-3.1-flash-live-preview'));
 });
 
-test('declares for every model that it responds by itself and infers utterances', () => {
+test('declares that every model responds on its own and infers utterances', () => {
   const { capabilities } = geminiLive({ apiKey: 'k' });
   expect(capabilities).toMatchObject({
     inputSampleRateHz: 16_000,

@@ -1,4 +1,4 @@
-// The official client sends the same messages for the same requests: its converters check and shape each message that
+// The official client sends the same messages for the same requests. Its converters check and shape each message that
 // the adapter builds by hand.
 
 import { once } from 'node:events';
@@ -21,7 +21,7 @@ import * as wire from '../../../src/adapters/gemini-live/wire.ts';
 import { configuration } from '../support/configuration.ts';
 import { API_KEY } from './support/call.ts';
 
-/** Opens a session of the official client, and collects its messages. */
+/** Opens a session with the official client and collects its messages. */
 async function official(model: string, config: LiveConnectConfig) {
   const server = new WebSocketServer({ port: 0, host: '127.0.0.1' });
   await once(server, 'listening');
@@ -111,7 +111,7 @@ test('sends the same setup as the official client', async () => {
   expect(asJson(ours)).toEqual(setup);
 });
 
-test("sends every later message in the official client's form", async () => {
+test('sends every later message in the same form as the official client', async () => {
   const { says } = await official('gemini-3.8-live', {});
   const turns = [{ role: 'user' as const, parts: [{ text: 'Hello.' }] }];
   expect(

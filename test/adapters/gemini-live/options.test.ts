@@ -13,7 +13,7 @@ beforeEach(() => {
 const keyOf = (options: GeminiLiveOptions = {}) => resolveOptions(options).address().secret;
 
 describe('the key', () => {
-  test('comes from the first variable that is set, unless the option gives it', () => {
+  test('comes from the first variable that is set, unless the option provides it', () => {
     vi.stubEnv('GEMINI_API_KEY', 'gemini');
     expect(keyOf()).toBe('gemini');
     vi.stubEnv('GOOGLE_API_KEY', 'google');
@@ -25,21 +25,21 @@ describe('the key', () => {
     expect(keyOf({ apiKey: 'mine' })).toBe('mine');
   });
 
-  test('follows the environment at each connection', () => {
+  test('comes from the current environment at each connection', () => {
     vi.stubEnv('GEMINI_API_KEY', 'old');
     const settings = resolveOptions({});
     vi.stubEnv('GEMINI_API_KEY', 'new');
     expect(settings.address().secret).toBe('new');
   });
 
-  test('names the variables in an error at construction when it is missing', () => {
+  test('names the variables in the error at construction when it is missing', () => {
     expect(() => geminiLive()).toThrow(ConfigurationError);
     expect(() => geminiLive()).toThrow(
       /GOOGLE_GENERATIVE_AI_API_KEY, GOOGLE_API_KEY, GEMINI_API_KEY/,
     );
   });
 
-  test('becomes optional with an ephemeral token', () => {
+  test('becomes optional when there is an ephemeral token', () => {
     expect(keyOf({ ephemeralToken: 'auth_tokens/1' })).toBe('auth_tokens/1');
   });
 });
@@ -56,7 +56,7 @@ describe('the URL', () => {
       'https://generativelanguage.googleapis.com/v1beta',
       `wss://generativelanguage.googleapis.com${path}`,
     ],
-  ])('follows GOOGLE_GEMINI_BASE_URL %s', (baseUrl, url) => {
+  ])('respects GOOGLE_GEMINI_BASE_URL %s', (baseUrl, url) => {
     vi.stubEnv('GOOGLE_GEMINI_BASE_URL', baseUrl);
     expect(urlOf({})).toBe(url);
     vi.stubEnv('GOOGLE_GEMINI_BASE_URL', 'https://other.example.com');
@@ -93,7 +93,7 @@ describe('options', () => {
     [{ voiceActivity: { silenceDurationMs: -1 } }, /`voiceActivity\.silenceDurationMs`/],
     [{ compression: true }, /`compression`/],
     [{ webSocket: 'ws' }, /`webSocket`: expected a function/],
-  ])('refuses %j by name', (options, message) => {
+  ])('refuses %j, and names it in the error', (options, message) => {
     expect(wrong(options)).toThrow(message);
   });
 
@@ -103,7 +103,7 @@ describe('options', () => {
     ['gemini-3.1-flash-live-preview', { budget: 0 }, /`thinking\.budget`/],
     ['gemini-2.5-flash-native-audio-latest', { level: 'low' }, /`thinking\.level`/],
     ['gemini-3.8-live-extended-thinking', { level: 'low', budget: 9 }, /got both/],
-  ])('refuses for %s the option %j', (model, thinking, message) => {
+  ])('model %s: refuses the thinking option %j', (model, thinking, message) => {
     expect(wrong({ model, thinking })).toThrow(message);
   });
 
@@ -114,7 +114,7 @@ describe('options', () => {
     ['gemini-3.8-live-extended-thinking', { budget: 9 }, { budget: 9 }],
     ['gemini-3.1-flash-live-preview', { level: 'minimal' }, { level: 'minimal' }],
     ['gemini-9-live', { level: 'low' }, { level: 'low' }],
-  ] as const)('sends %s with %j its thinking option', (model, thinking, expected) => {
+  ] as const)('model %s: resolves the thinking option %j', (model, thinking, expected) => {
     expect(resolveOptions({ apiKey: 'k', model, thinking }).thinking).toEqual(expected);
   });
 });

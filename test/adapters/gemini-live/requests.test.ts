@@ -41,7 +41,7 @@ const response = (id: string, more: object, output = 'Booked.') => ({
   ...more,
 });
 
-/** Returns the begins and ends of responses with a key, in short form. */
+/** Returns, in short form, the starts and ends of the responses that have a key. */
 const keyed = (events: readonly TransportEvent[]) =>
   events.flatMap((event) =>
     (event.type === 'response.started' || event.type === 'response.ended') && event.responseKey
@@ -50,7 +50,7 @@ const keyed = (events: readonly TransportEvent[]) =>
   );
 
 describe('messages', () => {
-  test('reach the model without a response, joined if they were sent in one event loop turn', async () => {
+  test('reach the model without causing a response, joined if they are sent in one event loop turn', async () => {
     const call = await startCall();
     const said = await call.sends(note('Rain.'), {
       type: 'message.add',
@@ -66,7 +66,7 @@ describe('messages', () => {
     expect(await call.sends(note('[note] Rain.'))).toEqual([content(false, '[note] Rain.')]);
   });
 
-  test('OUTGOING-2: wait while the model talks, until its turn is over', async () => {
+  test('OUTGOING-2: wait while the model is talking, until its turn is over', async () => {
     const call = await startCall();
     call.says(sound());
     expect(await call.sends(note('Rain.'))).toEqual([]);
@@ -76,7 +76,7 @@ describe('messages', () => {
     expect(call.peer.news()).toEqual([content(false, '[note] Rain.')]);
   });
 
-  test('OUTGOING-2: wait while the user speaks, and until the model answers', async () => {
+  test('OUTGOING-2: wait while the user is speaking, and until the model answers', async () => {
     const call = await startCall();
     call.says(words('Hello.'));
     await call.sends(note('Rain.'));
@@ -97,7 +97,7 @@ describe('messages', () => {
     expect(call.peer.news()).toHaveLength(1);
   });
 
-  test('OUTGOING-2: leave the queue at once when the model reports that it is idle', async () => {
+  test('OUTGOING-2: leave the queue immediately when the model reports that it is idle', async () => {
     const call = await startCall();
     call.says(words('Hm.'));
     await call.sends(note('Rain.'));
@@ -106,7 +106,7 @@ describe('messages', () => {
     expect(call.peer.news()).toHaveLength(1);
   });
 
-  test('OUTGOING-2: wait while the model works', async () => {
+  test('OUTGOING-2: wait while the model is working', async () => {
     const call = await startCall();
     call.says({ serverContent: { turnComplete: true, interactionStatus: 'IN_PROGRESS' } });
     expect(await call.sends(note('Rain.'))).toEqual([]);
@@ -135,14 +135,14 @@ describe('messages', () => {
 });
 
 describe('a request', () => {
-  test('OUTGOING-1: forms one message with the notes before it', async () => {
+  test('OUTGOING-1: joins the preceding notes in one message', async () => {
     const call = await startCall();
     expect(await call.sends(note('Rain.'), request)).toEqual([
       content(true, '[note] Rain.', '[note] Tell it.'),
     ]);
   });
 
-  test('MARK-6: omits the quotation of a note that the request contains', async () => {
+  test('MARK-6: omits the quotation of a note when the request already contains it', async () => {
     const call = await startCall();
     const told = note('It rains.\n[data] {"task":"weather"}');
     const about = '[data k-1] {"task":"weather"}';
@@ -153,7 +153,7 @@ describe('a request', () => {
     expect(JSON.stringify(alone)).toContain('weather');
   });
 
-  test('gives the model the turn when it has no instructions', async () => {
+  test('gives the model the turn when the request has no instructions', async () => {
     const call = await startCall();
     const [said] = await call.sends({ type: 'response.request', responseKey: 'k1' });
     expect(JSON.stringify(said)).toContain('your turn');
@@ -173,7 +173,7 @@ describe('a request', () => {
     for (const line of lines) expect(line).toMatch(new RegExp(`^\\[(note|data) ${notes.key}-`));
   });
 
-  test('goes through the audio input if it is urgent', async () => {
+  test('uses the audio input if it is urgent', async () => {
     const call = await startCall();
     expect(await call.sends(note('Rain.'), insisting)).toEqual([
       content(false, '[note] Rain.'),
@@ -209,7 +209,7 @@ describe('a request', () => {
     expect(call.last('response.started')).toMatchObject({ responseKey: null });
   });
 
-  test('GEMINI-LIVE-MODEL-TURNS-4: ends as cancelled when late user words arrive, but the response continues', async () => {
+  test('GEMINI-LIVE-MODEL-TURNS-4: ends as cancelled when late speech arrives, while the response continues', async () => {
     const call = await startCall();
     await call.sends(request);
     call.says(sound());
@@ -244,7 +244,7 @@ describe('a request', () => {
     });
   });
 
-  test('GEMINI-LIVE-REQUESTS-2, GEMINI-LIVE-REQUESTS-3: mutes its response if it was cancelled before the response began', async () => {
+  test('GEMINI-LIVE-REQUESTS-2, GEMINI-LIVE-REQUESTS-3: mutes its response if cancelled before it started', async () => {
     const call = await startCall();
     await call.sends(request);
     await call.sends({ type: 'response.cancel' });
@@ -261,14 +261,14 @@ describe('a request', () => {
     { how: 'cancelled', calls: [{ type: 'response.cancel' }] as const, heard: 1 },
     { how: 'kept', calls: [], heard: 2 },
   ])(
-    'GEMINI-LIVE-REQUESTS-3: gets the second response if the user spoke before the first, $how with it',
+    'GEMINI-LIVE-REQUESTS-3: gets the second response if the user spoke first, and is $how with it',
     async ({ calls, heard }) => {
       const call = await startCall();
       await call.sends(request);
       call.says(words('Premium.'));
       call.says(sound());
       await call.sends(...calls);
-      // The first answer comes later than a model's answer can begin.
+      // The first answer comes later than a model can start to answer.
       call.says(generated);
       await call.advance(6_000);
       call.says(turnComplete, sound(), generated, turnComplete);
@@ -279,7 +279,7 @@ describe('a request', () => {
     },
   );
 
-  test('waits until an interrupted turn is over, whose response it does not own', async () => {
+  test('waits for the end of an interrupted turn whose response belongs to another request', async () => {
     const call = await startCall();
     call.says(sound());
     await call.sends({ type: 'response.cancel' });
@@ -292,7 +292,7 @@ describe('a request', () => {
     expect(keyed(call.events)).toEqual(['started', 'completed']);
   });
 
-  test('waits until an interrupted turn is over even if its rest is silent', async () => {
+  test('waits for the end of an interrupted turn even if the rest of the turn is silent', async () => {
     const call = await startCall({ model: 'gemini-3.1-flash-live-preview' });
     call.says(sound());
     await call.sends({ type: 'response.cancel' });
@@ -312,7 +312,7 @@ describe('a request', () => {
     expect(call.peer.news()).toEqual([content(false, '[note] Rain.')]);
   });
 
-  test('GEMINI-LIVE-REQUESTS-2: remains unsent if it was withdrawn while waiting, and the current response continues', async () => {
+  test('GEMINI-LIVE-REQUESTS-2: remains unsent if withdrawn while waiting for the current response to end', async () => {
     const call = await startCall();
     call.says(sound());
     await call.sends(note('Rain.'), request);
@@ -323,7 +323,7 @@ describe('a request', () => {
     expect(call.peer.news()).toEqual([content(false, '[note] Rain.')]);
   });
 
-  test('accepts only a withdrawal with its own key, and only before it is sent', async () => {
+  test('accepts only a withdrawal with its own key, and only before the request is sent', async () => {
     const call = await startCall();
     call.says(sound());
     await call.sends(request, { ...withdrawal, responseKey: 'k0' });
@@ -342,7 +342,7 @@ describe('the answer to a call', () => {
     return call;
   };
 
-  test('leaves at once with silent scheduling if no request accompanies it', async () => {
+  test('goes out immediately with silent scheduling if no request accompanies it', async () => {
     const call = await openCall();
     call.says(sound());
     expect(await call.sends(answer('c1'), answer('c2'))).toEqual([
@@ -402,7 +402,7 @@ describe('the answer to a call', () => {
   });
 
   test.each(['gemini-3.1-flash-live-preview', 'gemini-9-live'])(
-    'has no scheduling for %s, which responds to it by itself',
+    'has no scheduling for %s, which responds to it on its own',
     async (model) => {
       const call = await openCall(model);
       expect(await call.sends(answer('c1'))).toEqual([
@@ -435,7 +435,7 @@ describe('the answer to a call', () => {
     },
   );
 
-  test('TOOL-CALLS-4: becomes text when it answers a call again', async () => {
+  test('TOOL-CALLS-4: becomes text if the call has already been answered', async () => {
     const call = await openCall();
     await call.sends(answer('c1'));
     const [said] = await call.sends(answer('c1', 'Driver found.'));
@@ -465,7 +465,7 @@ describe('pictures', () => {
     ]);
   });
 
-  test('join the video stream if the conversation accepts none', async () => {
+  test('join the video stream if the conversation does not accept pictures', async () => {
     const call = await startCall({ model: 'gemini-3.1-flash-live-preview' });
     expect(await call.sends(picture)).toEqual([{ realtimeInput: { video: data } }]);
   });
@@ -477,7 +477,7 @@ describe('instructions and tools', () => {
     configuration: { instructions: 'Be kind.', tools: [] },
   };
 
-  test('change if the model supports updates, even to no tools', async () => {
+  test('change if the model supports updates, even if no tools are left', async () => {
     const call = await startCall();
     expect(await call.sends(configure)).toEqual([
       {

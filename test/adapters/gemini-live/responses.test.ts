@@ -13,7 +13,7 @@ import {
 const types = (events: readonly TransportEvent[]) => events.map(({ type }) => type);
 
 describe('GEMINI-LIVE-MODEL-TURNS-1: a turn is a response with one item', () => {
-  test('lasts from its first audio to the end of generation', async () => {
+  test('runs from its first audio to the end of generation', async () => {
     const call = await startCall();
     call.says(sound(100), spoken('Good '), sound(50), spoken('morning.'), generated, turnComplete);
     const started = call.last('response.started');
@@ -36,7 +36,7 @@ describe('GEMINI-LIVE-MODEL-TURNS-1: a turn is a response with one item', () => 
     });
   });
 
-  test('completes its transcript when no more words follow', async () => {
+  test('completes its transcript when no more text follows', async () => {
     const call = await startCall();
     call.says(sound(), spoken('Good '), generated, turnComplete);
     await call.advance(900);
@@ -52,7 +52,7 @@ describe('GEMINI-LIVE-MODEL-TURNS-1: a turn is a response with one item', () => 
     expect(call.events.filter(({ type }) => type === 'response.started')).toHaveLength(1);
   });
 
-  test('starts with audio, which ends the transcript of the previous response', async () => {
+  test("starts with audio, which ends the previous response's transcript", async () => {
     const call = await startCall();
     call.says(sound(), spoken('One.'), generated, turnComplete);
     call.news();
@@ -63,7 +63,7 @@ describe('GEMINI-LIVE-MODEL-TURNS-1: a turn is a response with one item', () => 
     expect(second?.responseId).not.toBe(first?.responseId);
   });
 
-  test('starts with a transcript that arrives long after a turn', async () => {
+  test('starts with a transcript that arrives long after the previous turn', async () => {
     const call = await startCall();
     call.says(sound(), generated, turnComplete);
     await call.advance(1_000);
@@ -125,7 +125,7 @@ describe('GEMINI-LIVE-MODEL-TURNS-1: a turn is a response with one item', () => 
 });
 
 describe('the end of a response', () => {
-  test('counts as cancelled when it was interrupted', async () => {
+  test('counts as cancelled when the response is interrupted', async () => {
     const call = await startCall();
     call.says(sound(), interrupted);
     expect(call.last('response.ended')).toMatchObject({
@@ -182,7 +182,7 @@ describe('a cancel by the session', () => {
     expect(call.frames).toHaveLength(2);
   });
 
-  test("sends nothing while the user speaks, because the user's voice interrupts the server", async () => {
+  test("sends nothing while the user is speaking, because the user's voice interrupts the server", async () => {
     const call = await startCall();
     call.says({ voiceActivity: { voiceActivityType: 'ACTIVITY_START', audioOffset: '0s' } });
     call.says(sound());
@@ -206,7 +206,7 @@ describe('a cancel by the session', () => {
 });
 
 describe('the status of the model', () => {
-  test('changes to working once, and back when the model reports that it is idle', async () => {
+  test('changes to working only once, and changes back when the model reports that it is idle', async () => {
     const call = await startCall({ model: 'gemini-3.8-live-extended-thinking' });
     const working = {
       serverContent: { turnComplete: true, interactionStatus: 'IN_PROGRESS' },
@@ -220,7 +220,7 @@ describe('the status of the model', () => {
   });
 });
 
-test('counts a model that waits for an answer as idle', async () => {
+test('counts a model that is waiting for an answer as idle', async () => {
   const call = await startCall();
   const inProgress = {
     serverContent: { turnComplete: true, interactionStatus: 'IN_PROGRESS' },
@@ -257,7 +257,7 @@ describe('calls', () => {
     expect(types(call.news())).toEqual(['response.started']);
   });
 
-  test('get an id if the server sends none', async () => {
+  test('get an id if the server does not send one', async () => {
     const call = await startCall();
     call.says({ toolCall: { functionCalls: [{ name: 'book_ride' }] } });
     expect(call.last('tool.called')?.callId).toMatch(/^call_/);

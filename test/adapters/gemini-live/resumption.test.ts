@@ -51,7 +51,7 @@ describe('RESUMPTION-1: a token for resumption', () => {
 });
 
 describe('a resumed session', () => {
-  test('sends the handle without history, and reports that it is resumed', async () => {
+  test('sends the handle without history, and reports that the session is resumed', async () => {
     const call = await startCall();
     call.says(handle('h1'));
     const next = goOn(call);
@@ -84,7 +84,7 @@ describe('a resumed session', () => {
     call.hears();
     await call.sends({ ...note, text: '[note] known' });
     await call.sends(note);
-    // The setup is 0, the audio 1, the known message 2; otherwise they are 1, 2 and 3.
+    // The setup is message 0, the audio 1, and the known message 2; otherwise the numbers are 1, 2 and 3.
     call.says(handle('h1', { lastConsumedClientMessageIndex: '3' }));
     const next = goOn(call);
     next.says({ setupComplete: {} });
@@ -125,7 +125,7 @@ describe('a resumed session', () => {
 
 describe('RESUMPTION-3: a handle that is refused', () => {
   test.each([1007, 1008, 1011])(
-    'expires with code %i, and the next attempt starts without it',
+    'expires with code %i, so that the next attempt starts without it',
     async (code) => {
       const call = await startCall();
       call.says(handle('h1'));
@@ -143,7 +143,7 @@ describe('RESUMPTION-3: a handle that is refused', () => {
     },
   );
 
-  test('expires even if the server closes just after accepting it', async () => {
+  test('expires even if the server closes the connection just after accepting it', async () => {
     const call = await startCall();
     call.says(handle('h1'));
     const next = await goOn(call).begin();

@@ -7,7 +7,7 @@ import {
   type ServerMessage,
 } from '../../../src/adapters/gemini-live/wire.ts';
 
-// `never` if each field that the adapter reads is in the official type, with a type that the adapter's schema
+// `never` if every field that the adapter reads exists in the official type and has a type that the adapter's schema
 // accepts; otherwise the names of the fields that differ.
 type Drift<Read, Official> = {
   [Key in keyof Read]-?: Key extends keyof Official
@@ -53,7 +53,7 @@ describe('parseServerMessage', () => {
     });
   });
 
-  test('reads null as absent', () => {
+  test('treats null as missing', () => {
     const parsed = parseServerMessage('{"serverContent":{"interrupted":null},"goAway":null}');
     expect(parsed).toMatchObject({ kind: 'read', unknown: [] });
   });

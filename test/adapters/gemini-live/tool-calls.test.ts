@@ -1,9 +1,9 @@
-// Calls that the app never answers do not accumulate, and block nothing permanently.
+// Calls that the app never answers do not accumulate, and never block anything permanently.
 
 import { expect, test } from 'vitest';
 import { ToolCalls } from '../../../src/adapters/gemini-live/tool-calls.ts';
 
-test('TOOL-CALLS-5: forgets the oldest of 513 calls, whose answer is then sent as text', () => {
+test('TOOL-CALLS-5: forgets the oldest of 513 calls, and then sends its answer as text', () => {
   const calls = new ToolCalls();
   const ids = Array.from({ length: 513 }, (_, index) => `call_${index}`);
   for (const id of ids) calls.called(id, 'look');

@@ -10,7 +10,7 @@ import {
   type Call,
 } from './support/call.ts';
 
-/** Returns the events about utterances, in short. */
+/** Returns the events about utterances in short form. */
 function told(events: readonly TransportEvent[]): readonly string[] {
   return events.flatMap((event) => {
     if (event.type === 'utterance.transcribed') return [`${event.final ? '=' : '~'}${event.text}`];
@@ -36,7 +36,7 @@ describe('USER-SPEECH-1: an utterance', () => {
     expect(ids(call).size).toBe(1);
   });
 
-  test("ends on the session's command, and the server is informed", async () => {
+  test('ends when the session commands it, and informs the server', async () => {
     const call = await startCall();
     call.says(words('And now '));
     const [utteranceId = ''] = ids(call);
@@ -47,7 +47,7 @@ describe('USER-SPEECH-1: an utterance', () => {
     expect(told(call.events)).toHaveLength(4);
   });
 
-  test('ends when the model responds, and still includes late words', async () => {
+  test('ends when the model responds, but still includes late text', async () => {
     const call = await startCall();
     call.says(words('Hello'), sound());
     expect(call.news().map(({ type }) => type)).toEqual([
@@ -63,13 +63,13 @@ describe('USER-SPEECH-1: an utterance', () => {
     expect(ids(call).size).toBe(1);
   });
 
-  test('ends at once if the server marks its words as final', async () => {
+  test('ends immediately if the server marks its text as final', async () => {
     const call = await startCall();
     call.says({ serverContent: { inputTranscription: { text: 'Yes.', finished: true } } });
     expect(told(call.events)).toEqual(['started', '~Yes.', 'ended', '=Yes.']);
   });
 
-  test('shows interim words until the final ones', async () => {
+  test('shows interim text until the final text arrives', async () => {
     const call = await startCall();
     call.says({ serverContent: { interimInputTranscription: { text: 'A tax' } } });
     call.says({ serverContent: { interimInputTranscription: { text: 'A taxi to' } } });
@@ -99,7 +99,7 @@ describe('USER-SPEECH-1: an utterance', () => {
     expect(told(call.events)).toEqual(['started', 'ended', '~Stop.', '=Stop.']);
   });
 
-  test('lasts up to a minute without words if the detector started it', async () => {
+  test('continues for up to a minute without text if the detector started it', async () => {
     const call = await startCall();
     call.says({ voiceActivity: { voiceActivityType: 'ACTIVITY_START', audioOffset: '0s' } });
     await call.advance(59_999);
@@ -108,7 +108,7 @@ describe('USER-SPEECH-1: an utterance', () => {
     expect(told(call.events)).toEqual(['started', 'ended']);
   });
 
-  test('follows the older signal of the detector, and ends without words', async () => {
+  test("supports the detector's older signal, and ends without text", async () => {
     const call = await startCall();
     call.says({ voiceActivityDetectionSignal: { vadSignalType: 'VAD_SIGNAL_TYPE_SOS' } });
     call.says({ voiceActivityDetectionSignal: { vadSignalType: 'VAD_SIGNAL_TYPE_EOS' } });
@@ -118,7 +118,7 @@ describe('USER-SPEECH-1: an utterance', () => {
     expect(told(call.events)).toEqual(['started', 'ended', '=']);
   });
 
-  test('starts at an interruption, after the response has ended', async () => {
+  test('starts when the user interrupts, after the response has ended', async () => {
     const call = await startCall();
     call.says(sound(), interrupted);
     expect(call.news().map(({ type }) => type)).toEqual([
@@ -146,8 +146,8 @@ describe('USER-SPEECH-1: an utterance', () => {
   });
 });
 
-describe('USER-SPEECH-2: words that arrive late', () => {
-  test('cause an error during a response, rather than an utterance that would interrupt it', async () => {
+describe('USER-SPEECH-2: text that arrives late', () => {
+  test('causes an error during a response, rather than an utterance that would interrupt it', async () => {
     const call = await startCall();
     call.says(words('Hello.'), sound());
     await call.advance(600);
@@ -159,7 +159,7 @@ describe('USER-SPEECH-2: words that arrive late', () => {
     ]);
   });
 
-  test('start the next utterance when the model has finished', async () => {
+  test('starts the next utterance when the model has finished', async () => {
     const call = await startCall();
     call.says(words('Hello.'), sound(), generated, turnComplete);
     await call.advance(600);
@@ -167,7 +167,7 @@ describe('USER-SPEECH-2: words that arrive late', () => {
     expect(ids(call).size).toBe(2);
   });
 
-  test('start an utterance at an earlier time if they are the first words and a response is playing', async () => {
+  test('starts an utterance at an earlier time if it is the first text and a response is playing', async () => {
     const call = await startCall();
     call.hears(3_000);
     call.says(sound());
@@ -179,7 +179,7 @@ describe('USER-SPEECH-2: words that arrive late', () => {
     expect(told(call.events).at(-1)).toBe('=Hello.');
   });
 
-  test('start an utterance at an earlier time even as interim words', async () => {
+  test('starts an utterance at an earlier time even if it is interim text', async () => {
     const call = await startCall();
     call.says(sound(), { serverContent: { interimInputTranscription: { text: 'Hello' } } });
     expect(told(call.events)).toEqual(['started', '~Hello', 'ended']);
@@ -187,21 +187,21 @@ describe('USER-SPEECH-2: words that arrive late', () => {
     expect(told(call.events).slice(3)).toEqual(['=Hello', 'started']);
   });
 
-  test('leave a later interruption to start another utterance', async () => {
+  test('does not prevent a later interruption from starting another utterance', async () => {
     const call = await startCall();
     call.says(sound(), words('Hello.'), interrupted);
     expect(told(call.events)).toEqual(['started', '~Hello.', 'ended', '=Hello.', 'started']);
   });
 });
 
-test('USER-SPEECH-3: dates words before their arrival', async () => {
+test('USER-SPEECH-3: assigns text a time before its arrival', async () => {
   const call = await startCall();
   call.hears(2_000);
   call.says(words('Hi.'));
   expect(call.last('utterance.started')).toMatchObject({ audioStartMs: 1_200 });
 });
 
-test('USER-SPEECH-3: dates words by the offset that the server sends', async () => {
+test('USER-SPEECH-3: assigns text a time from the offset that the server sends', async () => {
   const call = await startCall();
   call.hears(2_000);
   call.says({ serverContent: { inputTranscription: { text: 'Hi.', startOffset: '0.4s' } } });

@@ -17,11 +17,11 @@ import { API_KEY } from './support/call.ts';
 interface Scene extends Pick<TalkOptions, 'subagents' | 'greeting'> {
   readonly model: string;
   readonly respond?: VoiceResponder;
-  /** The server also reports where speech begins and ends. */
+  /** The server also reports where speech starts and ends. */
   readonly voiceActivity?: boolean;
 }
 
-/** A model that calls the tools that the user names; otherwise it says the requested message. */
+/** A model that calls the tools that the user names, and otherwise says the requested message. */
 const obedient: VoiceResponder = ({ cause, model }) => {
   if (cause.type === 'utterance') {
     const wanted = /^use (\w+)$/.exec(cause.text)?.[1];
@@ -56,7 +56,8 @@ async function start({ model, respond = obedient, voiceActivity = false, ...talk
     model: castOf(talk),
     agents: agentsOf(talk),
     subagentConfigs: configsOf(talk),
-    // No reminder for the user arrives within the minute in which a model may say everything that it reads.
+    // A model may take a minute to say everything that it reads, so no reminder for the user may arrive within that
+    // minute.
     voice: { nudgeAfterMs: null },
     hooks: { onError: (error) => errors.push(error) },
   });
@@ -80,7 +81,7 @@ async function start({ model, respond = obedient, voiceActivity = false, ...talk
     await closed;
     await server.close();
   });
-  /** Lets time pass, with an open microphone. */
+  /** Lets time pass with an open microphone. */
   const pass = async (ms: number): Promise<void> => {
     for (let leftMs = ms; leftMs > 0; leftMs -= 100) {
       session.audioIn.next({ samples: new Int16Array(1_600), sampleRateHz: 16_000 });
@@ -99,7 +100,7 @@ async function start({ model, respond = obedient, voiceActivity = false, ...talk
     errors,
     latest,
     state: () => session.store.getSnapshot().context,
-    /** Returns the messages that were said to the end, in order. */
+    /** Returns the messages that were spoken to the end, in order. */
     said: () =>
       server.connections.flatMap(({ replies }) =>
         replies
@@ -139,7 +140,7 @@ const MODELS = [
 ];
 
 describe.each(MODELS)('%s', (model) => {
-  test("produces one reply to the user's words", async () => {
+  test("produces one reply to the user's utterance", async () => {
     const scene = await start({ model });
     await scene.say('Hello there.');
     await scene.pass(20_000);
@@ -185,7 +186,7 @@ describe.each(MODELS)('%s', (model) => {
     expect(scene.errors).toEqual([]);
   });
 
-  test('sends a request once when a late reply to other words arrives first', async () => {
+  test('sends a request only once when a late reply to an earlier utterance arrives first', async () => {
     const respond: VoiceResponder = (turn) => {
       const { cause } = turn;
       const isAnswer = cause.type === 'utterance' && cause.text === 'Economy';
@@ -204,7 +205,7 @@ describe.each(MODELS)('%s', (model) => {
 
   test('greets the user when the session starts', async () => {
     const scene = await start({ model, greeting: 'Welcome the user.' });
-    // The model says the whole request, word for word.
+    // The model says the whole request word for word.
     await scene.pass(20_000);
     expect(scene.said()).toHaveLength(1);
     expect(scene.errors).toEqual([]);
@@ -241,7 +242,7 @@ describe.each(MODELS)('%s', (model) => {
     expect(result).toMatchObject({ state: 'delivered', grade: 'played' });
   });
 
-  test('restores the conversation after its connection broke', async () => {
+  test('restores the conversation after its connection is lost', async () => {
     const scene = await start({ model });
     await scene.say('My name is Ada.');
     await scene.pass(20_000);
@@ -254,7 +255,7 @@ describe.each(MODELS)('%s', (model) => {
     expect(scene.said()).toHaveLength(2);
   });
 
-  test('reconnects before the server shuts down, and repeats no words', async () => {
+  test('reconnects before the server shuts down, without repeating text', async () => {
     const scene = await start({ model });
     await scene.say('My name is Ada.');
     await scene.pass(20_000);

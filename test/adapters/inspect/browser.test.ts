@@ -1,4 +1,4 @@
-// The Stately Inspector in a window of a page: both sides come from the package.
+// The Stately Inspector in a page's window; both sides come from the package.
 
 import { createBrowserReceiver, type StatelyInspectionEvent } from '@statelyai/inspect';
 import { expect, test } from 'vitest';
@@ -10,7 +10,7 @@ import { stamped, startInteraction, startSession } from './support/ride.ts';
 
 type Listener = (event: { readonly data: unknown }) => void;
 
-/** A window that receives messages, and may open other windows. */
+/** A window that receives messages and may open other windows. */
 class FakeWindow {
   readonly listeners = new Set<Listener>();
   readonly opened: [string, string][] = [];
@@ -44,7 +44,7 @@ function load(inspectorWindow: FakeWindow) {
   return view;
 }
 
-test('sends everything to a window that opens late or is reloaded', async () => {
+test('sends everything to a window that opens late or reloads', async () => {
   const environment = simulatedEnvironment();
   const page = new FakeWindow();
   const inspectorWindow = new FakeWindow();
@@ -73,7 +73,7 @@ test('sends everything to a window that opens late or is reloaded', async () => 
     connection: 'connecting',
   });
   expect(again.events('ses_1')).toEqual([]);
-  // Once: the earlier page gets no more messages.
+  // The earlier page gets no more messages, so there is no duplicate.
   expect(view.snapshots('ses_1')).toHaveLength(2);
 
   await inspector.stop();
@@ -108,7 +108,7 @@ test.each([
   [{ maxBytes: 100 }, '`maxBytes`'],
   [{ redact: 'yes' }, '`redact`'],
   [{ environment: undefined }, '`environment`'],
-])('refuses %j, naming %s', async (options, named) => {
+])('refuses %j, and names %s in the error', async (options, named) => {
   await expect(
     createInspector({ environment: simulatedEnvironment(), ...options } as never),
   ).rejects.toMatchObject({ code: 'INVALID_OPTION', message: expect.stringContaining(named) });

@@ -1,4 +1,4 @@
-// A scenario of real machines, watched through the receiver of `@statelyai/inspect`.
+// A scenario with real machines, watched through the receiver of `@statelyai/inspect`.
 
 import { afterEach, describe, expect, test } from 'vitest';
 import { createInspector, type Inspector } from '../../../src/adapters/inspect/index.ts';
@@ -22,7 +22,7 @@ afterEach(async () => {
   inspector = undefined;
 });
 
-/** Creates an inspector with a relay, and a connected viewer. */
+/** Creates an inspector with a relay and a connected viewer. */
 async function watched(options: Partial<InspectorOptions> = {}) {
   // Tasks that are due at once need no time to pass.
   const environment = simulatedEnvironment();
@@ -35,7 +35,7 @@ async function watched(options: Partial<InspectorOptions> = {}) {
   return { environment, inspect, view, inspector };
 }
 
-/** A subagent asks; its question waits, is asked, and is answered with a sentence. */
+/** A subagent asks a question, which waits, is put to the user, and is answered with a sentence. */
 function ride(inspect: Inspector['inspect']): void {
   const session = startSession(inspect);
   const interaction = startInteraction(inspect);
@@ -110,7 +110,7 @@ describe('an inspected scenario', () => {
         'string',
       ]);
     }
-    // The same states, events and targets as the machine itself.
+    // The same states, events and targets as in the machine itself.
     const definition = JSON.parse(view.actor('ses_1/question:q1')!.definition) as {
       states: Record<string, { on: object; invoke: object }>;
     };
@@ -166,7 +166,7 @@ describe('an inspected scenario', () => {
       expect(message.type).toBe(index % 2 === 0 ? '@xstate.event' : '@xstate.snapshot');
   });
 
-  test('shows a question that was stored while it waited as one actor', async () => {
+  test('shows a waiting question that was stored and restored as a single actor', async () => {
     const { inspect, view } = await watched();
     ride(inspect);
     await view.until(isOver);
@@ -188,7 +188,7 @@ describe('an inspected scenario', () => {
     ]);
   });
 
-  test('REDACT-1, REDACT-2: hides all words, but shows names, kinds and states', async () => {
+  test('REDACT-1, REDACT-2: hides all text, but shows names, kinds and states', async () => {
     const { inspect, view } = await watched();
     ride(inspect);
     await view.until(isOver);
@@ -223,7 +223,7 @@ describe('an inspected scenario', () => {
 });
 
 describe('a viewer that arrives late', () => {
-  test('STREAM-2: receives every actor with its latest state, and none of the history', async () => {
+  test('STREAM-2: receives every actor with its latest state, but none of the history', async () => {
     const { inspect, view, inspector: relay } = await watched();
     ride(inspect);
     await view.until(isOver);
@@ -243,7 +243,7 @@ describe('a viewer that arrives late', () => {
     expect(late.snapshots('ses_2/interaction').at(-1)?.snapshot.value).toBe('subagent_interaction');
   });
 
-  test('STREAM-2: misses no actor after thousands of events', async () => {
+  test('STREAM-2: misses no actor, even after thousands of events', async () => {
     const { inspect, inspector: relay } = await watched({ maxQueuedLines: 100 });
     const session = startSession(inspect);
     const interaction = startInteraction(inspect);

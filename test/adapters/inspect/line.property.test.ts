@@ -1,4 +1,4 @@
-// For any contexts, events, outputs and errors: the messages do not contain them, and are not large.
+// For any contexts, events, outputs and errors, the messages stay small and do not contain these values.
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -66,7 +66,7 @@ const lines: fc.Arbitrary<Line> = fc.oneof(
     })),
 );
 
-test('INSPECT-LINE-1, REDACT-1: keeps a redacted message free of secrets, and within its size limit', () => {
+test('INSPECT-LINE-1, REDACT-1: keeps a redacted message within its size limit and free of secrets', () => {
   fc.assert(
     fc.property(lines, (line) => {
       const { text } = new Converter(redactWords, MAX_BYTES).convert(line);

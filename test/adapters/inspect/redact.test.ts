@@ -1,4 +1,4 @@
-// The shown part of values: by default it contains no words of users or models.
+// Which parts of values are shown: by default, nothing that users or models said.
 
 import { describe, expect, test } from 'vitest';
 import {
@@ -11,7 +11,7 @@ import {
 const show = (value: unknown, section = 'context', redact: Redact = redactWords): unknown =>
   shownValue(value, section, redact, { bytesLeft: 100_000 });
 
-describe('REDACT-1: shows a text only under a known key, if it looks like a name', () => {
+describe('REDACT-1: shows text only under a known key and only if it looks like a name', () => {
   test.each([
     ['type', 'outbox.add'],
     ['status', 'timed_out'],
@@ -44,9 +44,9 @@ describe('REDACT-1: shows a text only under a known key, if it looks like a name
   });
 });
 
-describe('REDACT-2: shows nothing but the structure within a payload', () => {
+describe('REDACT-2: shows only the structure of a payload', () => {
   test.each(['args', 'input', 'output', 'content', 'messages', 'result', 'answer', 'data'])(
-    'hides the values below `%s`',
+    'hides the values under `%s`',
     (key) => {
       const payload = { id: 'A1', code: 1234, isPregnant: true, items: ['one', { type: 'x' }] };
       expect(show({ [key]: payload })).toEqual({
@@ -78,7 +78,7 @@ test('REDACT-3: hides keys that do not look like names, and keeps them distinct'
   expect(show({ 'likes sushi': 1 }, 'context', redactNothing)).toEqual({ 'likes sushi': 1 });
 });
 
-test('calls a custom redaction for every leaf, with its path', () => {
+test('calls a custom redaction function for every leaf, with its path', () => {
   const asked: [unknown, string][] = [];
   const redact: Redact = (leaf, path) => {
     asked.push([leaf, path.join('.')]);
@@ -129,7 +129,7 @@ describe('SHOWN-VALUE-1, SHOWN-VALUE-3: values that are not plain data', () => {
     expect(JSON.stringify(show(value))).not.toMatch(/Ann|said so/);
   });
 
-  test('marks cycles, and cuts values that are too deep', () => {
+  test('marks cycles, and cuts values that are nested too deeply', () => {
     const cyclic: { self?: unknown; twice: unknown[] } = { twice: [] };
     cyclic.self = cyclic;
     const same = {};
@@ -139,7 +139,7 @@ describe('SHOWN-VALUE-1, SHOWN-VALUE-3: values that are not plain data', () => {
     expect(JSON.stringify(show(deep))).toContain('[truncated: too deep]');
   });
 
-  test('runs no getter of an unknown object', () => {
+  test('does not run the getters of an unknown object', () => {
     class Socket {
       get id(): string {
         throw new Error('must not be read');

@@ -24,7 +24,7 @@ async function relay(target: Omit<RelayTarget, 'mode'> = {}) {
   return { inspector, host, port: Number(port), streamUrl: inspector.streamUrl! };
 }
 
-/** Returns the relay's answer to a client that requests the stream: `open`, or an HTTP status. */
+/** Returns the relay's response to a client that requests the stream: `open`, or an HTTP status. */
 function knock(url: string, headers: Record<string, string> = {}): Promise<string> {
   return new Promise((resolve) => {
     const socket = new WebSocket(url, { headers });
@@ -86,7 +86,7 @@ describe('RELAY-2: the stream', () => {
     expect(await knock(next.streamUrl.replace(/token=.*/, `token=${token}`))).toBe('401');
   });
 
-  test('RELAY-3: disconnects a viewer that sends too much, and keeps the others', async () => {
+  test('RELAY-3: disconnects a viewer that sends too much, without affecting others', async () => {
     const { streamUrl, inspector: own } = await relay();
     const view = receive(streamUrl);
     const loud = new WebSocket(streamUrl);
@@ -98,7 +98,7 @@ describe('RELAY-2: the stream', () => {
     await view.until(({ ids }) => ids.includes('ses_1'));
   });
 
-  test('admits 16 viewers at once', async () => {
+  test('admits 16 viewers at a time', async () => {
     const { streamUrl } = await relay();
     const viewers = Array.from({ length: 16 }, () => new WebSocket(streamUrl));
     await Promise.all(viewers.map((socket) => new Promise((open) => socket.on('open', open))));
@@ -110,7 +110,7 @@ describe('RELAY-2: the stream', () => {
 });
 
 describe('the page', () => {
-  test('shows the inspector without the token, under a strict content security policy', async () => {
+  test('shows the inspector without the token and with a strict content security policy', async () => {
     const { port, host, inspector: own } = await relay();
     const page = await get(port, '/');
     expect(page.status).toBe(200);
@@ -135,7 +135,7 @@ describe('the page', () => {
     expect((await get(port, '/../package.json')).status).toBe(404);
   });
 
-  test('shows the inspector of `inspectorUrl`', async () => {
+  test('shows the inspector from `inspectorUrl`', async () => {
     const { port } = await relay({ inspectorUrl: 'http://127.0.0.1:9/"><script>' });
     const { body, headers } = await get(port, '/');
     expect(body).toContain('src="http://127.0.0.1:9/&quot;>&lt;script>"');
@@ -144,7 +144,7 @@ describe('the page', () => {
 });
 
 describe('RELAY-1: the port', () => {
-  test('listens on 127.0.0.1, and is free again after `stop`', async () => {
+  test('listens on 127.0.0.1, and becomes free again after `stop`', async () => {
     const { inspector: own, port, streamUrl } = await relay();
     const view = receive(streamUrl);
     startSession(own.inspect);

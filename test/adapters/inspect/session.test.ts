@@ -9,7 +9,7 @@ import { scriptedModel, simulatedEnvironment } from '../../../src/testing/index.
 import { bookRide, RIDE_INSTRUCTIONS, rideConfig, rideScript } from '../../support/ride.ts';
 import { receive, type Seen } from './support/receiver.ts';
 
-/** Texts in the user's words, in arguments, results, instructions, questions and errors. */
+/** Texts in user messages, arguments, results, instructions, questions and errors. */
 const SECRETS = [
   'airport of my secret lover',
   'Economy or Premium?',
@@ -72,7 +72,7 @@ async function ride(redact = true): Promise<{ view: Seen; stop: () => Promise<vo
   void session.sendText('a ride to the airport of my secret lover');
   await environment.advance(1000);
   expect(requestId).not.toBe('');
-  // The words name no option, so they are sent to the subagent.
+  // The user names no option, so the words are sent to the subagent.
   void session.answer(requestId, { text: 'the cheaper one with the leather seats' });
   await environment.advance(1000);
   await session.answer(requestId, { optionId: 'economy' });
@@ -87,7 +87,7 @@ async function ride(redact = true): Promise<{ view: Seen; stop: () => Promise<vo
   return { view, stop: () => inspector.stop() };
 }
 
-test('shows every actor of a session in one tree, and no spoken words', async () => {
+test('shows every actor of a session in one tree, but no utterances', async () => {
   const { view, stop } = await ride();
   const named = (part: string): string[] => view.ids.filter((id) => id.includes(part));
   const subagent = view.ids.find((id) => /^ses_1\/sub_[^/]+$/.test(id)) ?? '';
@@ -117,7 +117,7 @@ test('shows every actor of a session in one tree, and no spoken words', async ()
   await stop();
 });
 
-test('shows the spoken words without redaction', async () => {
+test('shows the utterances when redaction is off', async () => {
   const { view, stop } = await ride(false);
   const stream = JSON.stringify(view.messages);
   expect(SECRETS.filter((secret) => !stream.includes(secret))).toEqual([]);

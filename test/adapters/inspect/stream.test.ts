@@ -1,4 +1,4 @@
-// The record of actors, and when viewers receive it: crashes, names, bounds, failures.
+// The record of actors, and when viewers receive it: crashes, names, bounds and failures.
 
 import { describe, expect, test, vi } from 'vitest';
 import {
@@ -28,7 +28,7 @@ async function watched(options: Partial<InspectorOptions> = {}) {
   return { environment, view, inspect, stop };
 }
 
-/** Creates only a stream, for viewers with different behaviours. */
+/** Creates only a stream, for viewers that behave differently. */
 function bare(options: { maxQueuedLines?: number; maxEndedActors?: number } = {}) {
   const environment = simulatedEnvironment();
   const errors: [unknown, string][] = [];
@@ -70,7 +70,7 @@ const fragile = setup({
 }).createMachine({ id: 'fragile', on: { BREAK: { actions: 'fail' } } });
 
 describe('STREAM-1: the cost of inspecting', () => {
-  test('converts and sends nothing before the interval is over', async () => {
+  test('converts and sends nothing until the interval is over', async () => {
     const { environment, view, inspect } = await watched();
     const get = vi.fn<() => string>(() => 'x');
     const actor = createActor(lamp, { id: 'lamp', inspect }).start();
@@ -87,7 +87,7 @@ describe('STREAM-1: the cost of inspecting', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('shows the initial state of an actor that began and ended within one interval', async () => {
+  test('shows the initial state of an actor that started and ended within one interval', async () => {
     const { environment, view, inspect } = await watched();
     const subagent = startSubagent(inspect);
     subagent.send(stamped({ type: 'subagent.cancel' as const, reason: 'user' }));
@@ -104,7 +104,7 @@ describe('STREAM-1: the cost of inspecting', () => {
     expect(errors).toHaveLength(1);
   });
 
-  test('sends waiting messages on `stop`, and nothing after it', async () => {
+  test('sends waiting messages on `stop`, and nothing afterwards', async () => {
     const { environment, view, inspect, stop } = await watched();
     const actor = createActor(lamp, { id: 'lamp', inspect }).start();
     await stop();
@@ -169,7 +169,7 @@ describe('ACTOR-REGISTRY-1, ACTOR-REGISTRY-2: names', () => {
     expect(view.snapshots('m/wait').at(-1)?.snapshot.status).toBe('stopped');
   });
 
-  test('distinguishes two live actors with one id, and frees the second name afterwards', async () => {
+  test('distinguishes two live actors with the same id, and frees the second name afterwards', async () => {
     const { environment, view, inspect } = await watched();
     const first = createActor(lamp, { id: 'lamp', inspect }).start();
     const second = createActor(lamp, { id: 'lamp', inspect }).start();
@@ -201,7 +201,7 @@ describe('ACTOR-REGISTRY-1, ACTOR-REGISTRY-2: names', () => {
     expect(view.actor('ses_2/question:a/b/c')).toMatchObject({ parentId: 'ses_2', name: 'c' });
   });
 
-  test("names an event's sender by its name in the tree", async () => {
+  test("identifies an event's sender by the sender's name in the tree", async () => {
     const { environment, view, inspect } = await watched();
     const child = setup({ types: { events: {} as { type: 'PING' } } }).createMachine({
       id: 'child',
@@ -221,7 +221,7 @@ describe('ACTOR-REGISTRY-1, ACTOR-REGISTRY-2: names', () => {
     });
   });
 
-  test('shows actors of a running system from their next event on', async () => {
+  test('shows the actors of a running system from their next event', async () => {
     const { environment, view, inspect } = await watched();
     const actor = createActor(lamp, { id: 'lamp' }).start();
     actor.system.inspect(inspect);
@@ -233,7 +233,7 @@ describe('ACTOR-REGISTRY-1, ACTOR-REGISTRY-2: names', () => {
 });
 
 describe('ACTOR-REGISTRY-3: ended actors', () => {
-  test('show only the latest of them to a late viewer', async () => {
+  test('appear to a late viewer only if they are among the latest', async () => {
     const { environment, stream } = bare({ maxEndedActors: 3 });
     startSession(stream.inspect);
     for (let index = 0; index < 10; index += 1)
@@ -248,7 +248,7 @@ describe('ACTOR-REGISTRY-3: ended actors', () => {
 });
 
 describe('VIEWER-QUEUE-1, VIEWER-QUEUE-2: a viewer that is too slow', () => {
-  test('misses history and is informed, but receives every actor and its latest state', async () => {
+  test('misses history, but is informed and receives the latest state of every actor', async () => {
     const { environment, stream } = bare({ maxQueuedLines: 100 });
     let isReady = false;
     const slow = viewer(() => isReady);
@@ -304,7 +304,7 @@ test('VIEWER-QUEUE-1: does not fill the queue with an actor that is invoked repe
 });
 
 describe('STREAM-4: a viewer that fails', () => {
-  test('gets removed, without effect on the actors or the other viewers', async () => {
+  test('gets removed without affecting the actors or other viewers', async () => {
     const { environment, stream, errors } = bare();
     const good = viewer();
     const send = vi.fn<() => void>(() => {
@@ -331,7 +331,7 @@ describe('STREAM-4: a viewer that fails', () => {
   });
 });
 
-test('shows a snapshot that a context contains, without its machine', async () => {
+test('omits the machine of a snapshot that is stored in a context', async () => {
   const { environment, view, inspect } = await watched({ redact: false });
   const child = createActor(lamp).start();
   const keeper = createMachine({

@@ -8,7 +8,7 @@ import { simulatedEnvironment } from '../../../src/testing/doubles/simulated-env
 import { seen } from './support/receiver.ts';
 import { stamped, startInteraction, startSession } from './support/ride.ts';
 
-/** Starts a server that records its messages; one view for each connection. */
+/** Starts a server that records its messages, with one view per connection. */
 async function listen(port = 0) {
   const server = new WebSocketServer({ host: '127.0.0.1', port });
   await new Promise((resolve) => server.on('listening', resolve));
@@ -29,7 +29,7 @@ async function listen(port = 0) {
   };
 }
 
-// Real sockets: on a busy machine one of them once stayed open.
+// The sockets are real; on a busy machine, one of them once stayed open.
 const realSockets = { timeout: 20_000, retry: 2 };
 
 test('sends everything again after each lost connection', realSockets, async () => {
@@ -64,7 +64,7 @@ test('sends everything again after each lost connection', realSockets, async () 
   session.send(stamped({ type: 'transport.ready' as const }));
   startInteraction(inspector.inspect);
 
-  // The server is not there yet: the connection is tried again, at growing intervals.
+  // The server is not there yet, so the connection is retried at growing intervals.
   gone = lost();
   await environment.advance(250);
   await gone;

@@ -1,4 +1,4 @@
-// Offstage's messages are the same as those of `@statelyai/inspect`: both watch the same machine.
+// Offstage's messages are the same as those of `@statelyai/inspect` when both watch the same machine.
 
 import {
   createInspector as createStatelyInspector,
@@ -69,7 +69,7 @@ test('sends the same messages as the package, except names and parents', async (
   await environment.advance(50);
   await view.until(({ messages }) => messages.length >= ours.length);
 
-  // The package reads the first snapshot late, and reports the time of sending instead of the event.
+  // The package reads the first snapshot late, and reports the time of sending instead of the time of the event.
   const comparable = (message: InspectorMessage | StatelyInspectionEvent) => {
     const plain = JSON.parse(JSON.stringify(message)) as Record<string, unknown>;
     const { createdAt, sessionId, parentId, sourceId, rootId, snapshot, ...rest } = plain;

@@ -1,4 +1,4 @@
-// The invariants of the guard, on a separate server. `listeners.fuzz.test.ts` attacks every real listener.
+// The invariants of the guard, on a server of its own. `listeners.fuzz.test.ts` attacks every real listener.
 
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -32,7 +32,7 @@ const upgradeTo = (target: string, host: string, more: readonly string[] = []): 
     '\r\n',
   ].join('\r\n');
 
-/** Starts a server: it admits `?key=right`, refuses `?key=wrong` on a WebSocket, and refuses all others. */
+/** Starts a server that admits `?key=right`, refuses `?key=wrong` on a WebSocket, and refuses all other requests. */
 async function guarded(options: Partial<GuardOptions> = {}) {
   const environment = simulatedEnvironment();
   const errors: unknown[] = [];
@@ -66,7 +66,7 @@ async function guarded(options: Partial<GuardOptions> = {}) {
     onTestFinished(() => void socket.destroy());
     return socket;
   };
-  /** Returns the status line of the answer to these bytes. */
+  /** Returns the status line of the response to these bytes. */
   const ask = async (bytes: string): Promise<string> => {
     const socket = await dial();
     socket.write(bytes);
@@ -89,7 +89,7 @@ async function guarded(options: Partial<GuardOptions> = {}) {
 
 describe('GUARD-1: input from any client', () => {
   test.each(['/\\', 'http://a:99999/', 'http://[/', '//', '/%', '*'])(
-    'an unusual target such as %s gets a 4xx answer',
+    'responds with a 4xx status to an unusual target such as %s',
     async (target) => {
       const { ask, port, errors, enter } = await guarded();
       expect(await ask(upgradeTo(target, `${HOST}:${port}`))).toMatch(/^HTTP\/1\.1 4\d\d /);
@@ -101,7 +101,7 @@ describe('GUARD-1: input from any client', () => {
     },
   );
 
-  test('causes a 500 when a listener throws, and the error reaches only the operator', async () => {
+  test('causes a 500 response when a listener throws, and shows the error only to the operator', async () => {
     const { ask, port, errors } = await guarded({
       request: () => Promise.reject(new Error('no such table')),
     });
@@ -111,7 +111,7 @@ describe('GUARD-1: input from any client', () => {
     expect(errors.map(String)).toEqual(['Error: no such column', 'Error: no such table']);
   });
 
-  test('gets an answer for bytes that are not HTTP', async () => {
+  test('gets a response even to bytes that are not HTTP', async () => {
     const { ask, port, enter } = await guarded();
     expect(await ask('hello\r\n\r\n')).toBe('HTTP/1.1 400 Bad Request');
     const long = `GET / HTTP/1.1\r\nHost: ${HOST}:${port}\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`;
@@ -131,7 +131,7 @@ describe('GUARD-1: input from any client', () => {
     await enter();
   });
 
-  test('causes no error when a listener writes after its answer has ended', async () => {
+  test('causes no error when a listener writes after the response has ended', async () => {
     const { ask, port, enter } = await guarded({
       request: ({ response }) => {
         response.end('served');
@@ -142,7 +142,7 @@ describe('GUARD-1: input from any client', () => {
     await enter();
   });
 
-  test('causes no error when a client resets while its verdict is pending', async () => {
+  test('causes no error when a client resets the connection while its verdict is pending', async () => {
     let decide: (verdict: Verdict) => void = () => {};
     const { dial, port, until, errors, guard } = await guarded({
       webSocket: {
@@ -162,7 +162,7 @@ describe('GUARD-1: input from any client', () => {
 });
 
 describe('GUARD-2: a refused socket', () => {
-  test('closes after each of 300 refused upgrades by clients that never close', async () => {
+  test('closes after a refused upgrade, even if 300 clients never close their side', async () => {
     const { dial, port, until, environment, enter } = await guarded();
     for (let done = 0; done < 300; done += 1) {
       const socket = await dial();
@@ -180,7 +180,7 @@ describe('GUARD-2: a refused socket', () => {
 });
 
 describe('GUARD-3: unknown peers', () => {
-  test('lose their sockets at the deadline of each phase, and sooner once refused', async () => {
+  test('lose their sockets at the deadline of each phase, or sooner once refused', async () => {
     const { dial, port, until, environment } = await guarded({ authenticationTimeoutMs: 5_000 });
     const host = `${HOST}:${port}`;
     await dial();
@@ -195,7 +195,7 @@ describe('GUARD-3: unknown peers', () => {
     await until(0);
   });
 
-  test('fill a limited number of places without blocking a client with a key', async () => {
+  test('occupy a limited number of places, without blocking a client that has a key', async () => {
     const { dial, guard, environment, enter } = await guarded({ maxUnauthenticated: 4 });
     for (let count = 0; count < 20; count += 1) await dial();
     await enter();
@@ -203,7 +203,7 @@ describe('GUARD-3: unknown peers', () => {
     expect(guard.size.connections).toBeLessThanOrEqual(5);
   });
 
-  test('PLACE-2: removes the peer with the most places first', () => {
+  test('PLACE-2: first removes a peer from the address with the most places', () => {
     const places = new UnauthenticatedPlaces(3);
     const shed: string[] = [];
     places.take('a', () => shed.push('a1'));
@@ -283,7 +283,7 @@ describe('GUARD-5: foreign names and pages', () => {
     expect(others.filter(isLoopbackName)).toEqual([]);
   });
 
-  test('parses any target without an exception', () => {
+  test('parses any target without throwing', () => {
     expect(targetOf('/a?b=c?d')).toMatchObject({ path: '/a', authority: null });
     expect(targetOf('/a?b=c?d')?.query.get('b')).toBe('c?d');
     expect(targetOf('//a//b')?.path).toBe('/a//b');
@@ -292,7 +292,7 @@ describe('GUARD-5: foreign names and pages', () => {
       expect(targetOf(none)).toBeNull();
   });
 
-  test('treats only an identical secret as equal', () => {
+  test('treats only identical secrets as equal', () => {
     expect(isSameSecret('abc', 'abc')).toBe(true);
     for (const other of ['abd', 'ab', 'abcd', '', null])
       expect(isSameSecret(other, 'abc')).toBe(false);
@@ -300,7 +300,7 @@ describe('GUARD-5: foreign names and pages', () => {
   });
 });
 
-test('GUARD-6: closes every socket on `close`, those of clients with code 1001', async () => {
+test('GUARD-6: closes every socket on `close`, and uses code 1001 for clients', async () => {
   const { guard, dial, port, enter } = await guarded();
   const client = await enter();
   await dial();
@@ -311,8 +311,8 @@ test('GUARD-6: closes every socket on `close`, those of clients with code 1001',
   expect((await closed)[0]).toBe(1001);
 });
 
-describe('GUARD-6: a client that does not answer the close', () => {
-  /** Creates a client that reads, and never answers the close. */
+describe('GUARD-6: a client that does not respond to the close', () => {
+  /** Creates a client that reads but never answers the close. */
   async function deaf(options: Partial<GuardOptions> = {}) {
     const made = await guarded(options);
     const socket = await made.dial();
@@ -321,7 +321,7 @@ describe('GUARD-6: a client that does not answer the close', () => {
     return made;
   }
 
-  test('loses its socket at once without a grace period', async () => {
+  test('loses its socket immediately if there is no grace period', async () => {
     const { guard } = await deaf();
     expect(guard.size).toEqual({ connections: 1, clients: 1 });
     const closed = guard.close();
@@ -331,7 +331,7 @@ describe('GUARD-6: a client that does not answer the close', () => {
     await closed;
   });
 
-  test('keeps its socket for the grace period, while unknown peers end at once', async () => {
+  test('keeps its socket for the grace period, while unknown peers lose theirs immediately', async () => {
     const { guard, dial, until, environment } = await deaf();
     await dial();
     await until(2);

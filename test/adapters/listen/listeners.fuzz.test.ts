@@ -1,5 +1,5 @@
-// Every listener of this repository under random attacks: none throws, a legitimate client is served at once
-// meanwhile, and no socket is left afterwards.
+// Every listener in this repository under random attacks: none throws, a legitimate client is still served at once, and
+// no socket is left afterwards.
 //
 // OFFSTAGE_FUZZ_ATTACKS: the number of attacks on each listener (default 160). OFFSTAGE_FUZZ_SEED: which
 // ones.
@@ -14,7 +14,7 @@ const ATTACKS = Number(process.env['OFFSTAGE_FUZZ_ATTACKS'] ?? 160);
 const SEED = Number(process.env['OFFSTAGE_FUZZ_SEED'] ?? 1);
 const AT_ONCE = 40;
 
-/** Returns the number of open sockets of this process, including those of the clients. */
+/** Returns the number of open sockets in this process, including the clients' sockets. */
 function openSockets(): number {
   return descriptors() - socketsLostByNode();
 }
@@ -39,14 +39,14 @@ async function started(start: () => Promise<Listener>): Promise<Listener> {
   return listener;
 }
 
-/** Lets time pass until the server has ended every illegitimate socket. */
+/** Lets time pass until the server has closed every illegitimate socket. */
 async function untilGone(
   { environment, isOwnServer }: Listener,
   attackers: readonly Attacker[],
   before: number,
 ): Promise<void> {
   const alive = (): number => attackers.filter(({ socket }) => !socket.destroyed).length;
-  // On a third-party server, that server must end sockets without an upgrade.
+  // If the server is a third party's, that server must close sockets without an upgrade.
   for (const { socket, isRightful } of attackers) if (isRightful || !isOwnServer) socket.destroy();
   while (openSockets() > before + alive()) await environment.advance(60_000);
   for (const { socket } of attackers) socket.destroy();
@@ -54,7 +54,7 @@ async function untilGone(
 }
 
 describe.each(Object.entries(listeners))('%s', (name, start) => {
-  test("serves a client with a key during attacks, and keeps no attacker's socket", async () => {
+  test("serves a client with a key during attacks, and keeps no attacker's socket open", async () => {
     const listener = await started(start);
     const chance = chanceOf(SEED, name);
     await listener.serveRightful();
@@ -65,7 +65,7 @@ describe.each(Object.entries(listeners))('%s', (name, start) => {
         attack(chanceOf(chance.below(2 ** 31), index), listener),
       );
       const attackers: Attacker[] = [];
-      // Attacks that wait for an answer wait until their time limit.
+      // Attacks that wait for a response wait until their time limit.
       const all = Promise.all(attacks.map(async (one) => attackers.push(await one)));
       await listener.environment.settle();
       await listener.serveRightful();

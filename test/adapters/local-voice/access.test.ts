@@ -7,7 +7,7 @@ import { scriptedModel } from './support/scripted-model.ts';
 import { scriptedSpeech } from './support/scripted-speech.ts';
 import { WireClient } from './support/wire-client.ts';
 
-/** Returns the status of the answer to an upgrade request. */
+/** Returns the status of the response to an upgrade request. */
 function upgrade(url: string, headers: Record<string, string>): Promise<number> {
   const client = new WireClient(url, { headers });
   return new Promise((resolve) => {
@@ -23,7 +23,7 @@ function upgrade(url: string, headers: Record<string, string>): Promise<number> 
 }
 
 describe('access', () => {
-  test('creates a key at the start, and refuses connections without it', async () => {
+  test('creates a key at startup, and refuses connections without it', async () => {
     const { address } = await startHarness();
     expect(address.apiKey).toMatch(/^local_.{12}/);
     expect(address.url).toBe(`ws://127.0.0.1:${address.port}/v1/realtime`);
@@ -51,7 +51,7 @@ describe('access', () => {
     client.socket.terminate();
   });
 
-  test('refuses web pages except those of an allowed origin', async () => {
+  test('refuses web pages, except those from an allowed origin', async () => {
     const { address } = await startHarness({ allowedOrigins: ['http://127.0.0.1:8080'] });
     const authorization = `Bearer ${address.apiKey}`;
     expect(await upgrade(address.url, { authorization, origin: 'http://evil.example' })).toBe(403);
@@ -60,7 +60,7 @@ describe('access', () => {
     );
   });
 
-  test('refuses host names that only resolve to this machine', async () => {
+  test('refuses host names that merely resolve to this machine', async () => {
     const { address } = await startHarness();
     const authorization = `Bearer ${address.apiKey}`;
     expect(await upgrade(address.url, { authorization, host: 'evil.example' })).toBe(403);
@@ -95,7 +95,7 @@ describe('a hostile client', () => {
     await other.fence();
   });
 
-  test('affects no other client when it sends no HTTP, or disconnects early', async () => {
+  test('affects no other client when it does not speak HTTP or disconnects early', async () => {
     const { address, connect } = await startHarness();
     for (const bytes of ['\0\u0001\u0002rubbish\r\n\r\n', 'GET /v1/realtime HTTP/1.1\r\nUpgr']) {
       await new Promise<void>((resolve) => {
@@ -126,7 +126,7 @@ describe('a hostile client', () => {
 describe('the server', () => {
   const parts = { model: scriptedModel(), environment: nodeEnvironment() };
 
-  test('starts once; close ends every connection and may be repeated', async () => {
+  test('starts only once, and ends every connection on close, which may be repeated', async () => {
     const speech = scriptedSpeech();
     const voice = localVoice({ ...parts, speech });
     const address = await voice.start();
@@ -136,11 +136,11 @@ describe('the server', () => {
     await client.closed();
     const late = new WireClient(address.url);
     await late.closed();
-    // The app's engine may serve other servers.
+    // The engine is the app's and may serve other servers.
     expect(speech.closed).toBe(false);
   });
 
-  test('fails to start on a port in use', async () => {
+  test('fails to start on a port that is in use', async () => {
     const { address } = await startHarness();
     const voice = localVoice({ ...parts, speech: scriptedSpeech(), port: address.port });
     onTestFinished(() => voice.close());
@@ -162,7 +162,7 @@ describe('the server', () => {
     ['maxConnections', { maxConnections: 0 }],
     ['speech', { speech: 'whisper' }],
     ['allowedOrigins.0', { allowedOrigins: ['nonsense'] }],
-  ])('refuses an invalid option `%s` by name', (name, wrong) => {
+  ])('refuses the invalid option `%s`, and names it in the error', (name, wrong) => {
     expect(() => localVoice({ ...parts, ...wrong } as never)).toThrow(`\`${name}\``);
   });
 });

@@ -9,7 +9,7 @@ import { WireClient } from './support/wire-client.ts';
 const KEEP_ALIVE_MS = 20_000;
 const POLL_MS = 20;
 
-/** Real time, in which tasks with a delay of `heldMs` run only on request. */
+/** Real time, except that tasks with a delay of `heldMs` run only on request. */
 function holding(heldMs: number) {
   const environment = nodeEnvironment();
   const held: (() => void)[] = [];
@@ -78,11 +78,11 @@ describe('a client that does not read', () => {
     client.send({ type: 'response.create' });
     await client.next('response.output_audio.delta');
     client.socket.pause();
-    // The server waits, and checks again later.
+    // The server waits and checks again later.
     const lookAgain = await take();
     const spoken = speech.spoken.length;
     expect(spoken).toBeLessThan(sentences.length);
-    // The client has read nothing meanwhile, so the server continues to wait.
+    // The client has read nothing in the meantime, so the server keeps waiting.
     lookAgain();
     client.socket.resume();
     client.send({ type: 'response.cancel' });

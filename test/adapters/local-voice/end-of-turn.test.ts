@@ -1,5 +1,5 @@
-// The end of a user's turn: by the words so far, the open question and a function of the app. All times are audio
-// times.
+// The end of a user's turn depends on the words so far, on the open question, and on a function of the app. All times
+// are audio times.
 
 import { describe, expect, test } from 'vitest';
 import { judgeTurn } from '../../../src/adapters/local-voice/end-of-turn.ts';
@@ -33,7 +33,7 @@ const rides: OpenQuestion = {
 
 interface Stage extends Harness {
   readonly client: WireClient;
-  /** The lengths of the transcribed audio pieces, in milliseconds. */
+  /** The lengths of the transcribed pieces of audio, in milliseconds. */
   readonly transcribed: number[];
 }
 
@@ -66,7 +66,7 @@ async function start(
   return { ...harness, client, transcribed };
 }
 
-/** Returns how long the user was silent before the turn ended; 600 ms of speech began after 1000 ms. */
+/** Returns how long the user was silent before the turn ended; 600 ms of speech started after 1000 ms. */
 async function waitedMs(client: WireClient): Promise<number> {
   return (await client.next('input_audio_buffer.speech_stopped'))['audio_end_ms'] - 1_600;
 }
@@ -85,7 +85,7 @@ describe('the end of a turn by its words', () => {
     expect(await waitedMs(client)).toBe(expected);
   });
 
-  test('joins a sentence that pauses and continues into one utterance', async () => {
+  test('joins the parts of a sentence that continues after a pause into one utterance', async () => {
     const { client, transcribed } = await start();
     client.speak(tone(BEGUN, 600));
     client.speak(tone(0, 1_500));
@@ -95,7 +95,7 @@ describe('the end of a turn by its words', () => {
     await client.fence();
     expect(client.count('input_audio_buffer.speech_started')).toBe(1);
     expect(client.count(COMPLETED)).toBe(1);
-    // Each with 250 ms before it and 300 ms after it.
+    // Each piece includes 250 ms before it and 300 ms after it.
     expect(transcribed).toEqual([600 + 550, 600 + 1_500 + 600 + 550]);
   });
 
@@ -128,7 +128,7 @@ describe('the end of a turn during an open question', () => {
     expect(await waitedMs(client)).toBe(expected);
   });
 
-  test('accepts questions, which the server announces, and refuses an invalid one', async () => {
+  test('accepts questions, as the server announces, and refuses an invalid one', async () => {
     const { client } = await start();
     expect((await client.next('session.updated'))['session'].extensions).toEqual([
       'session.open_question',
@@ -147,7 +147,7 @@ describe('the end of a turn during an open question', () => {
 });
 
 describe("the end of a turn by the app's function", () => {
-  test('passes audio, words and the open question to the function, and waits according to its result', async () => {
+  test('passes audio, text and the open question to the function, and waits as long as the result says', async () => {
     const asked: unknown[] = [];
     const { client } = await start({
       endOfTurn: async ({ samples, sampleRateHz }, text, openQuestion) => {
@@ -160,7 +160,7 @@ describe("the end of a turn by the app's function", () => {
     client.speak(tone(0, 3_000));
     expect(await waitedMs(client)).toBe(1_800);
     expect(asked).toEqual([
-      // With the sound before it, and the silence until then.
+      // The duration includes the sound before the speech and the silence so far.
       {
         durationMs: 300 + 600 + 280,
         sampleRateHz: 24_000,
@@ -177,7 +177,7 @@ describe("the end of a turn by the app's function", () => {
     expect(await waitedMs(client)).toBe(500);
   });
 
-  test('END-OF-TURN-1: does not call the function for an answer', async () => {
+  test('END-OF-TURN-1: does not call the function for an answer to a question', async () => {
     const { client } = await start({ endOfTurn: () => 0 });
     client.send({ type: 'session.open_question', question: rides });
     client.speak(tone(ECONOMY, 600));
@@ -212,7 +212,7 @@ describe("the end of a turn by the app's function", () => {
   );
 });
 
-test('END-OF-TURN-2: gives a function half a second to answer', async () => {
+test('END-OF-TURN-2: gives the function half a second to answer', async () => {
   const environment = simulatedEnvironment();
   const failures: string[] = [];
   const judged = judgeTurn(
@@ -236,13 +236,13 @@ test('END-OF-TURN-2: gives a function half a second to answer', async () => {
 });
 
 describe('the longest utterance', () => {
-  test('cuts a voice that never pauses, transcribes it, and starts the next utterance', async () => {
+  test('cuts speech that never pauses, transcribes it, and starts the next utterance', async () => {
     const { client } = await start({ longestUtteranceMs: 4_000 });
     client.speak(tone(WHOLE, 6_000));
     client.speak(tone(ECONOMY, 600));
     client.speak(tone(0, 2_000));
     const first = await client.next('input_audio_buffer.speech_stopped');
-    // The utterance began 300 ms before the first speech.
+    // The utterance starts 300 ms before the first speech.
     expect(first['audio_end_ms']).toBe(700 + 4_000);
     expect((await client.next(COMPLETED))['transcript']).toBe('Book me a ride to the station.');
     const [begun, next] = [
@@ -250,12 +250,12 @@ describe('the longest utterance', () => {
       await client.next('input_audio_buffer.speech_started'),
     ];
     expect(begun['audio_start_ms']).toBe(700);
-    // No audio between the two is lost.
+    // The audio between the two is not lost.
     expect(next['audio_start_ms']).toBe(4_700);
     expect((await client.next(COMPLETED))['transcript']).toBe('Economy.');
   });
 
-  test('lasts 15 seconds by default', async () => {
+  test('defaults to 15 seconds', async () => {
     const { client } = await start();
     client.speak(tone(WHOLE, 16_000));
     const { audio_end_ms: endMs } = await client.next('input_audio_buffer.speech_stopped');
@@ -294,19 +294,19 @@ describe('transcription in a pause', () => {
     expect(client.count(DELTA)).toBe(1);
   });
 
-  test('INPUT-AUDIO-4: runs again after the full silence if the pause yielded no words', async () => {
+  test('INPUT-AUDIO-4: runs again after the full silence if the pause yielded no text', async () => {
     const { client, speech, transcribed } = await start();
     for (let count = 0; count < 2; count += 1)
       speech.nextTranscriptions.push(() => Promise.resolve(''));
     client.speak(tone(WHOLE, 600));
     client.speak(tone(0, 2_000));
     expect((await client.next(COMPLETED))['transcript']).toBe('Book me a ride to the station.');
-    // Two cuts in the pause; then the whole utterance.
+    // Two cuts are made in the pause, and then comes the whole utterance.
     expect(transcribed).toEqual([250 + 600 + 300, 100 + 600 + 100, 250 + 600 + 300]);
     expect(client.count(COMPLETED)).toBe(1);
   });
 
-  test('INPUT-AUDIO-4: discards the words of a pause after which speech continued', async () => {
+  test('INPUT-AUDIO-4: discards the text of a pause if speech continues afterwards', async () => {
     const { client } = await start({}, { type: 'server_vad' });
     client.speak(tone(BEGUN, 600));
     client.speak(tone(0, 300));

@@ -35,7 +35,7 @@ describe('Endpointer', () => {
     const endpoints = run([...silence(20), ...speech(10), ...silence(20)]);
     expect(endpoints).toEqual([
       { type: 'started', startMs: 20 * WINDOW_MS - 300, at: 21 },
-      // 500 ms are 16 windows.
+      // 500 ms correspond to 16 windows.
       { type: 'stopped', startMs: 20 * WINDOW_MS - 300, endMs: 46 * WINDOW_MS, at: 45 },
     ]);
   });
@@ -44,7 +44,7 @@ describe('Endpointer', () => {
     expect(run(speech(2))).toMatchObject([{ type: 'started', startMs: 0 }]);
   });
 
-  test('ENDPOINTING-2: does not start at a click', () => {
+  test('ENDPOINTING-2: does not start when it hears a click', () => {
     expect(run([...silence(5), 0.99, ...silence(5), 0.99, ...silence(40)])).toEqual([]);
   });
 
@@ -76,11 +76,11 @@ describe('Endpointer', () => {
       'started',
     ]);
     expect(endpoints[1]).toMatchObject({ startMs: 0, endMs: 50 * WINDOW_MS });
-    // Two windows of speech begin the next one; only its padding lies between the two.
+    // Two windows of speech start the next one, and only its padding lies between the two.
     expect(endpoints[2]).toMatchObject({ at: 51, startMs: 50 * WINDOW_MS - 300 });
   });
 
-  test('waits by eagerness with semantic_vad, and longest after an unfinished sentence', () => {
+  test('waits according to eagerness with semantic_vad, and longest after an unfinished sentence', () => {
     const waits = (['low', 'medium', 'auto', 'high'] as const).map(
       (eagerness) =>
         endpointingSettings({

@@ -34,7 +34,7 @@ describe('findSpeech', () => {
     expect(spans(pattern)).toEqual(expected);
   });
 
-  test('cuts speech longer than 24 s at its quietest point, and loses nothing', () => {
+  test('cuts speech longer than 24 s at its quietest point, without losing audio', () => {
     const cut = spans(`${'#'.repeat(200)}+${'#'.repeat(120)}`);
     expect(cut).toEqual([
       [0, 20_000],
@@ -51,7 +51,7 @@ describe('findSpeech', () => {
 });
 
 describe('transcribeSound', () => {
-  test('adds a little silence around each stretch of speech, and joins the words', async () => {
+  test('adds a little silence around each stretch of speech, and joins the transcripts', async () => {
     const speech = scriptedSpeech({ 1000: 'one', 2000: 'two' });
     const lengths: number[] = [];
     const { transcribe } = speech;
@@ -67,13 +67,13 @@ describe('transcribeSound', () => {
       ...tone(0, 100),
     ]);
     expect(await transcribeSound(speech, { samples, sampleRateHz: 24_000 })).toBe('one two');
-    // 250 ms before, 300 ms after; the audio ends 100 ms after the second one, and silence follows.
+    // Each has 250 ms before it and 300 ms after it; the audio ends 100 ms after the second one, and silence follows.
     expect(lengths).toEqual([950, 950]);
   });
 });
 
 describe('SoundBuffer', () => {
-  test('extracts a stretch by time, and drops earlier audio', () => {
+  test('extracts a stretch of audio by time, and drops earlier audio', () => {
     const buffer = new SoundBuffer(1_000);
     buffer.append(Int16Array.of(0, 1, 2));
     buffer.append(Int16Array.of(3, 4, 5));
@@ -91,7 +91,7 @@ describe('SoundBuffer', () => {
 });
 
 describe('SpokenWords', () => {
-  test("SPOKEN-WORDS-1: distributes words over the sentence's audio without gaps, including white space", () => {
+  test("SPOKEN-WORDS-1: spreads words and white space over the sentence's audio without gaps", () => {
     const words = placeWords('It is  booked. ', 1_000, 1_500);
     expect(words.map(({ text }) => text).join('')).toBe('It is  booked. ');
     expect(words[0]?.startMs).toBe(1_000);

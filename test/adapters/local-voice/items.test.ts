@@ -26,7 +26,7 @@ async function create(
 }
 
 describe('creating an item', () => {
-  test('inserts items after the item that they name, in the order that the model reads', async () => {
+  test('inserts items after the item that they name, in the order in which the model reads them', async () => {
     const { connect, model } = await startHarness({ answers: [['ok']] });
     const client = await connect();
     client.send(textOnly);
@@ -119,7 +119,7 @@ describe('creating an item', () => {
     ]);
   });
 
-  test('joins a restored call with its output', async () => {
+  test('joins a restored call and its output', async () => {
     const { connect, model } = await startHarness({ answers: [['ok']] });
     const client = await connect();
     client.send(textOnly);
@@ -179,7 +179,7 @@ describe('deleting and retrieving an item', () => {
     expect(error.message).toContain("'nobody' does not exist");
   });
 
-  test('does not restore an item that was deleted during its speech', async () => {
+  test('does not restore an item that was deleted while it was being spoken', async () => {
     const held = gate();
     const { connect, model } = await startHarness({
       answers: [['Gone', { until: held.opened }], ['ok']],
@@ -219,9 +219,9 @@ describe('truncating an item', () => {
     return { ...harness, client, truncate, id: response.output[0].id as string };
   }
 
-  test('removes the unheard words from the item and from the model’s memory', async () => {
+  test('removes unheard text from the item and from the model’s memory', async () => {
     const { client, truncate, id, model } = await spoken();
-    // 'One two three ' is 14 characters long, so it was heard after 280 ms.
+    // 'One two three ' is 14 characters long, so it has been heard after 280 ms.
     truncate(14 * MS_PER_CHARACTER);
     expect(await client.next('conversation.item.truncated')).toMatchObject({
       item_id: id,
@@ -243,7 +243,7 @@ describe('truncating an item', () => {
     ]);
   });
 
-  test('keeps the whole text at its end time, and nothing at 0', async () => {
+  test('keeps the whole text at its end time, and no text at 0', async () => {
     const { client, truncate, id, model } = await spoken();
     truncate(LENGTH_MS);
     await client.next('conversation.item.truncated');
@@ -259,7 +259,7 @@ describe('truncating an item', () => {
     expect(model.prompt(1)).toMatchObject([{ role: 'user' }]);
   });
 
-  test('refuses a time past the end, another content index, and a text item', async () => {
+  test('refuses a time past the end, a different content index, and a text item', async () => {
     const { client, truncate } = await spoken();
     truncate(LENGTH_MS + 1);
     expect((await client.next('error'))['error']).toMatchObject({
@@ -278,7 +278,7 @@ describe('truncating an item', () => {
     expect(client.count('conversation.item.truncated')).toBe(0);
   });
 
-  test('SPOKEN-WORDS-2: drops words after a truncation', async () => {
+  test('SPOKEN-WORDS-2: drops the text of audio that follows a truncation', async () => {
     const held = gate();
     const { connect, model } = await startHarness({
       answers: [['First. ', { until: held.opened }, 'Second.'], ['ok']],

@@ -18,7 +18,7 @@ interface Heard {
   readonly isVoice?: boolean;
 }
 
-/** Pushes a stretch of audio; returns the share of its windows that count as the user's speech. */
+/** Pushes a stretch of audio, and returns the share of its windows that count as the user's speech. */
 function hear(gate: LevelGate, { db, ms, isVoice = true }: Heard): number {
   const count = Math.round(ms / WINDOW_MS);
   let speech = 0;
@@ -46,13 +46,13 @@ describe('LEVEL-GATE-1: a gate', () => {
     ['the user', USER_DB, 1],
     ['the user, more quietly', USER_DB - 14, 1],
     ['a television', USER_DB - 22, 0],
-  ])('judges %s by its level', (_name, db, expected) => {
+  ])('judges %s by level', (_name, db, expected) => {
     const gate = afterUser();
     const share = hear(gate, { db, ms: 1_000 });
     expect(share).toBe(expected);
   });
 
-  test('admits loud sounds, or sounds well above the noise, before the first utterance', () => {
+  test('admits loud sounds and sounds well above the noise before the first utterance', () => {
     const gate = new LevelGate(15);
     expect(hear(gate, { db: USER_DB, ms: 320 })).toBe(1);
     const quiet = new LevelGate(15);
@@ -61,7 +61,7 @@ describe('LEVEL-GATE-1: a gate', () => {
     expect(hear(quiet, { db: NOISE_DB + 20, ms: 1_000 })).toBe(1);
   });
 
-  test('admits a syllable that fades', () => {
+  test('admits a fading syllable', () => {
     const gate = afterUser();
     hear(gate, { db: USER_DB, ms: WINDOW_MS });
     expect(hear(gate, { db: USER_DB - 30, ms: 2 * WINDOW_MS })).toBe(1);
@@ -69,7 +69,7 @@ describe('LEVEL-GATE-1: a gate', () => {
   });
 });
 
-test('LEVEL-GATE-2: rejects a television mistaken for the user once the user speaks', () => {
+test('LEVEL-GATE-2: rejects a television that it mistook for the user as soon as the user speaks', () => {
   const gate = new LevelGate(15);
   hear(gate, silence(1_000));
   for (let count = 0; count < 5; count += 1) gate.accepted(USER_DB - 22);
@@ -87,7 +87,7 @@ describe('LEVEL-GATE-4: a television that was heard first', () => {
     expect(hear(gate, { db: USER_DB - 25, ms: 3_000 })).toBeLessThan(0.05);
   });
 
-  test("passes again after an utterance, unless the user's words were accepted", () => {
+  test("passes again after an utterance, unless the user's utterance was accepted", () => {
     const gate = new LevelGate(15);
     hear(gate, silence(1_000));
     hear(gate, { db: USER_DB, ms: 1_500 });
@@ -99,7 +99,7 @@ describe('LEVEL-GATE-4: a television that was heard first', () => {
   });
 });
 
-test("LEVEL-GATE-1: uses the level of an utterance's nearest voice", () => {
+test('LEVEL-GATE-1: uses the level of the nearest voice in an utterance', () => {
   const user = Array.from({ length: 30 }, (_, index) => USER_DB - (index % 10));
   const far = Array.from({ length: 200 }, () => USER_DB - 30);
   expect(nearestLevel([...far, ...user, ...far])).toBeGreaterThan(USER_DB - 8);
@@ -111,7 +111,7 @@ test("LEVEL-GATE-1: uses the level of an utterance's nearest voice", () => {
 });
 
 describe('LEVEL-GATE-3: a voice below the level', () => {
-  test('passes at its second utterance when it is a user who moved away', () => {
+  test('passes at its second utterance if it is a user who has moved away', () => {
     const gate = afterUser();
     const away = { db: USER_DB - 18, ms: 2_500 };
     expect(hear(gate, away)).toBe(0);
@@ -119,7 +119,7 @@ describe('LEVEL-GATE-3: a voice below the level', () => {
     expect(hear(gate, away)).toBe(1);
   });
 
-  test('stays out when it is a television that keeps talking', () => {
+  test('stays out if it is a television that keeps talking', () => {
     const gate = afterUser();
     hear(gate, { db: USER_DB - 18, ms: 30_000 });
     hear(gate, silence(2_000));
@@ -144,13 +144,13 @@ describe('LEVEL-GATE-4: the start of an utterance', () => {
     expect(windowsBeforeNearest(levels([-40, 60], [-5, 4], [-40, 60]))).toBe(0);
   });
 
-  test('excludes nothing of an empty utterance, or one shorter than a voice', () => {
+  test('excludes nothing from an utterance that is empty or too short to be a voice', () => {
     expect(windowsBeforeNearest([])).toBe(0);
     expect(windowsBeforeNearest(levels([-20, 7]))).toBe(0);
   });
 });
 
-test('returns 0 dB for full scale from levelOf, and far less for silence', () => {
+test('levelOf returns 0 dB for full scale, and far less for silence', () => {
   expect(levelOf(tone(32_767, 20))).toBeCloseTo(0, 1);
   expect(levelOf(tone(3_277, 20))).toBeCloseTo(-20, 1);
   expect(levelOf(tone(0, 20))).toBeLessThan(-80);
@@ -190,12 +190,12 @@ describe('a level gate in the server', () => {
     return stopped.length < 2 ? null : stopped[1]?.['audio_end_ms'] - 3_200;
   }
 
-  test("ends the user's turn while a television talks", async () => {
+  test("ends the user's turn while a television is talking", async () => {
     // The last loud window counts for two more windows.
     expect(await stoppedAfterMs(15)).toBe(500 + 2 * 20);
   });
 
-  test('counts every voice as the user’s when it is null', async () => {
+  test('counts every voice as the user’s when the gate is null', async () => {
     expect(await stoppedAfterMs(null)).toBeNull();
   });
 });

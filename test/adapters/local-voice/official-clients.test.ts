@@ -1,5 +1,5 @@
-// The official clients hold a conversation with the server: they ask, it calls a tool, they answer, and they
-// interrupt. This test does not read the wire itself.
+// The official clients hold a conversation with the server: they ask, it calls a tool, they answer, and they interrupt.
+// This test does not parse the wire itself.
 
 import { readFileSync } from 'node:fs';
 import { once } from 'node:events';
@@ -26,7 +26,7 @@ const words = { [BOOK]: 'book me a ride', [WAIT]: 'wait' };
 const pem = (name: string): string =>
   readFileSync(new URL(`support/test-only-${name}.pem`, import.meta.url), 'utf8');
 
-/** Collects the events of an emitter, and waits for them. */
+/** Collects an emitter's events, and waits for them. */
 function collector<Event extends { readonly type: string }>() {
   const events: Event[] = [];
   const seen = new Map<string, number>();
@@ -53,13 +53,13 @@ function collector<Event extends { readonly type: string }>() {
   };
 }
 
-/** Returns audio of one loudness, in pieces of 100 ms. */
+/** Returns audio of constant loudness in pieces of 100 ms. */
 function pieces(loudness: number, count: number): Int16Array[] {
   return Array.from({ length: count }, () => tone(loudness, 100));
 }
 
 describe('the client `openai`', () => {
-  test('completes a tool call by voice, speech, an interruption and a truncation over wss', async () => {
+  test('completes a tool call by voice, a spoken answer, an interruption and a truncation over wss', async () => {
     const held = gate();
     const { address, model } = await startHarness({
       words,
@@ -138,7 +138,7 @@ describe('the client `openai`', () => {
     append(0, 6);
     const last = await next('response.done');
     expect(last.response).toMatchObject({ status: 'completed' });
-    // The model knows the call and its answer, but not unheard words.
+    // The model knows the call and its answer, but not the words that were never heard.
     const prompt = JSON.stringify(model.prompt(2));
     expect(prompt).toContain('{\\"ok\\":true}');
     expect(prompt).not.toContain('Your ride is booked');
@@ -209,14 +209,14 @@ describe('the client `@openai/agents-realtime`', () => {
     expect(booked).toEqual(['airport']);
 
     say(WAIT);
-    // The ends of the call, of the interrupted response, and of the last words.
+    // The call, the interrupted response and the last words each end with an event.
     for (let count = 0; count < 3; count += 1) await next('response.done');
     held.open();
     expect(interruptions.length).toBe(1);
     expect(bytesOfSound).toBeGreaterThan(0);
     expect(errors).toEqual([]);
 
-    // The client requests items again to know them completely; the last answer is still being sent.
+    // The client requests items again in order to have them complete; the last answer is still being sent.
     const said = () =>
       history.flatMap((item) =>
         item.type === 'message' && item.role !== 'system'

@@ -1,4 +1,4 @@
-// The app's transcriber and voice replace the engine's: the engine still detects where speech begins and ends.
+// The app's transcriber and voice replace the engine's, but the engine still detects where speech starts and ends.
 
 import { describe, expect, test } from 'vitest';
 import { localVoice } from '../../../src/adapters/local-voice/index.ts';
@@ -11,7 +11,7 @@ import { scriptedModel } from './support/scripted-model.ts';
 import { scriptedSpeech, tone } from './support/scripted-speech.ts';
 
 describe('a transcriber of the app', () => {
-  test('receives only speech, and returns the words', async () => {
+  test('receives only speech, and returns the transcript', async () => {
     const heard: number[] = [];
     const transcriber: Transcriber = {
       transcribe: async ({ samples, sampleRateHz }) => {
@@ -71,7 +71,7 @@ describe('a voice of the app', () => {
       type === 'response.output_audio.delta' ? [decodePcm16Base64(delta as string).length] : [],
     );
     const total = samples.reduce((sum, count) => sum + count, 0);
-    // With the pause between the two sentences.
+    // Includes the pause between the two sentences.
     expect(total / 24_000).toBeCloseTo(2.15, 2);
   });
 
@@ -110,7 +110,7 @@ describe('a voice of the app', () => {
 test.each([
   [{ transcriber: {} as Transcriber }, /localVoice\.transcriber.*transcribe/],
   [{ voice: {} as Voice }, /localVoice\.voice.*synthesize/],
-])('%o is refused as a part', (parts, message) => {
+])('refuses %o as a part', (parts, message) => {
   const make = () =>
     localVoice({
       model: scriptedModel(),

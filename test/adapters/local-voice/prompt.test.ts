@@ -14,7 +14,7 @@ const call = (callId: string): Remembered => ({
 });
 const answer = (callId: string, output: string): Remembered => ({ kind: 'answer', callId, output });
 
-/** Returns the roles, with the answers of tool messages. */
+/** Returns the roles, and the content of tool messages. */
 async function outline(items: readonly Remembered[]): Promise<string[]> {
   const messages = await toModelMessages(items);
   for (const message of messages) modelMessageSchema.parse(message);
@@ -43,7 +43,7 @@ describe('toModelMessages', () => {
     ).toEqual(['user: Go', 'call c1, call c2', 'answer c1: A, answer c2: B']);
   });
 
-  test('gives an open call a result that says it was accepted', async () => {
+  test('answers an open call with a result that says it was accepted', async () => {
     expect(await outline([says('user', 'Go'), call('c1'), says('user', 'And?')])).toEqual([
       'user: Go',
       'call c1',
@@ -52,7 +52,7 @@ describe('toModelMessages', () => {
     ]);
   });
 
-  test('adds a late answer as a message at the place where it arrived', async () => {
+  test('adds a late answer as a message at the point where it arrived', async () => {
     const items = [says('user', 'Go'), call('c1'), says('user', 'And?'), answer('c1', 'A')];
     expect(await outline(items)).toEqual([
       'user: Go',
@@ -64,7 +64,7 @@ describe('toModelMessages', () => {
     ]);
   });
 
-  test('joins words and calls of the assistant in one message, including a repeated call', async () => {
+  test("joins the assistant's text and calls in one message, including a repeated call", async () => {
     const items = [
       says('user', 'Go'),
       says('assistant', 'I look.'),
@@ -81,7 +81,7 @@ describe('toModelMessages', () => {
     ]);
   });
 
-  test('gives system messages the role that the model accepts', async () => {
+  test('assigns system messages the role that the model accepts', async () => {
     const items = [says('user', 'Go'), says('system', 'A note'), says('user', 'And?')];
     expect((await toModelMessages(items)).map(({ role }) => role)).toEqual([
       'user',
@@ -103,7 +103,7 @@ describe('toModelMessages', () => {
     ]);
   });
 
-  test("keeps a call's reasoning and signature, and OpenAI's only once", async () => {
+  test("keeps a call's reasoning and signature, but OpenAI's only once", async () => {
     const providerOptions = (provider: string) => ({ [provider]: { signature: 's' } });
     const made = (provider: string): Remembered => ({
       kind: 'call',
@@ -133,19 +133,19 @@ describe('toModelMessages', () => {
     }
   });
 
-  test('omits empty messages, and answers whose call was deleted', async () => {
+  test('omits empty messages and answers whose call has been deleted', async () => {
     expect(await outline([says('assistant', ' '), answer('c1', 'A'), says('user', 'Hm')])).toEqual([
       'user: Hm',
     ]);
   });
 
-  test('passes on arguments that are not JSON as text', async () => {
+  test('passes on as text any arguments that are not JSON', async () => {
     const broken: Remembered = { kind: 'call', callId: 'c', name: 'f', arguments: '{"a":' };
     const [, message] = await toModelMessages([broken]);
     expect(message?.content).toMatchObject([{ input: { text: '{"a":' } }]);
   });
 
-  test('marks speech without recognised words', async () => {
+  test('marks speech in which no words were recognised', async () => {
     const words = Promise.resolve('');
     const items: Remembered[] = [
       { kind: 'message', role: 'user', parts: [{ type: 'sound', words }] },

@@ -1,4 +1,4 @@
-// The real transcriber and the real voice: the transcriber understands Flite's speech, and the answer's speech.
+// The real transcriber and the real voice: the transcriber understands Flite's speech and the speech of the answer.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
@@ -55,7 +55,7 @@ describe('a spoken conversation', () => {
     const started = await client.next('input_audio_buffer.speech_started');
     const stopped = await client.next('input_audio_buffer.speech_stopped');
     expect(stopped['item_id']).toBe(started['item_id']);
-    // The speech itself begins some 200 ms after the silence; 300 ms of padding come before it.
+    // The speech itself starts about 200 ms after the silence, and 300 ms of padding come before it.
     expect(started['audio_start_ms']).toBeGreaterThan(100);
     expect(started['audio_start_ms']).toBeLessThan(600);
     const heard = await client.next(COMPLETED);
@@ -73,7 +73,7 @@ describe('a spoken conversation', () => {
     expect(sound.length / 24_000).toBeGreaterThan(2);
     expect(client.invalid).toEqual([]);
 
-    // The server's answer, spoken to it by a client that holds the button.
+    // The server's own answer, spoken to it by a client that holds the button.
     const listener = await connect(null);
     listener.speak(Int16Array.from(sound));
     listener.send({ type: 'input_audio_buffer.commit' });
@@ -100,7 +100,7 @@ describe('a spoken conversation', () => {
     client.socket.close();
   });
 
-  test('waits after an unfinished sentence, and joins its halves', async () => {
+  test('waits after an unfinished sentence, and joins the two halves', async () => {
     const client = await connect({ type: 'semantic_vad', create_response: false });
     client.speak(tone(0, 400));
     client.speak(await speak('Make me a sales report for'));

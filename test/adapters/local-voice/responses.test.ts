@@ -6,7 +6,7 @@ import { MS_PER_CHARACTER } from './support/scripted-speech.ts';
 const RATE_HZ = 24_000;
 
 describe('a response', () => {
-  test("RESPONSE-RUN-1, RESPONSE-MESSAGE-1: sends the real server's events in its order, as text", async () => {
+  test('RESPONSE-RUN-1, RESPONSE-MESSAGE-1: sends the same text events in the same order as the real server', async () => {
     const { connect, model } = await startHarness({ answers: [['Hi there, friend!']] });
     const client = await connect();
     client.send({
@@ -65,7 +65,7 @@ describe('a response', () => {
     });
   });
 
-  test('speaks sentence by sentence in pieces of at most 100 ms, in step with the words', async () => {
+  test('speaks sentence by sentence in pieces of at most 100 ms, in step with the text', async () => {
     const text = 'Your ride is booked. The driver comes at noon.';
     const { connect, speech } = await startHarness({ answers: [[text]] });
     const client = await connect();
@@ -97,10 +97,10 @@ describe('a response', () => {
       .map(({ delta }) => decodePcm16Base64(delta));
     expect(Math.max(...sounds.map(({ length }) => length))).toBeLessThanOrEqual(RATE_HZ / 10);
     const samples = sounds.reduce((sum, { length }) => sum + length, 0);
-    // With a pause between the two sentences.
+    // Includes the pause between the two sentences.
     expect((samples * 1000) / RATE_HZ).toBe(text.length * MS_PER_CHARACTER + 150);
 
-    // Words arrive before their audio, but not all words before all audio.
+    // Words arrive before their audio, but some audio arrives before the last words.
     const order = client.events
       .filter(({ type }) => type.endsWith('.delta'))
       .map(({ type, delta }) => (type === 'response.output_audio.delta' ? '♪' : delta));
@@ -114,7 +114,7 @@ describe('a response', () => {
     const { connect, speech } = await startHarness({
       answers: [['One. Two three four. Five.']],
     });
-    // Like real voices: a little noise before and after the words; the second sentence is quiet throughout.
+    // As with real voices, there is a little noise before and after the words; the second sentence is quiet throughout.
     speech.synthesize = ({ text }) => {
       const isQuiet = text.startsWith('Two');
       const at = (ms: number): number => (ms * RATE_HZ) / 1000;
@@ -132,7 +132,7 @@ describe('a response', () => {
       .flatMap(({ delta }) => [...decodePcm16Base64(delta)]);
     const loud = sound.flatMap((sample, at) => (sample < -1_000 ? [(at * 1000) / RATE_HZ] : []));
     const [first, last] = [loud[0] as number, loud.at(-1) as number];
-    // 20 ms at each end of a sentence, 150 ms between two.
+    // 20 ms at each end of a sentence, and 150 ms between two.
     expect(first).toBe(20);
     const secondFrom = 20 + 650 + 20 + 150;
     const thirdFrom = secondFrom + 1_000 + 150;
@@ -140,7 +140,8 @@ describe('a response', () => {
     expect(Math.round(last)).toBe(thirdFrom + 20 + 650);
     expect((sound.length * 1000) / RATE_HZ).toBe(thirdFrom + 20 + 650 + 20);
 
-    // "Two three " fills the first half of its sentence: after a cut there, "three" was heard and "four" was not.
+    // "Two three " fills the first half of its sentence: when the response is cut there, "three" has been heard and
+    // "four" has not.
     const itemId = response.output[0].id;
     const audioEndMs = secondFrom + 700;
     client.send({
@@ -155,7 +156,7 @@ describe('a response', () => {
     expect(item.content[0].transcript).toBe('One. Two three ');
   });
 
-  test('RESPONSE-RUN-3: speaks before it calls, with the arguments that the model wrote', async () => {
+  test('RESPONSE-RUN-3: speaks before it calls a tool, and keeps the arguments that the model wrote', async () => {
     const { connect, model } = await startHarness({
       answers: [
         ['One moment.', { call: 'book_ride', input: { to: 'airport' } }],
@@ -228,7 +229,7 @@ describe('a response', () => {
     ]);
   });
 
-  test('REALTIME-SESSION-2: refuses a second response with an error that names its event', async () => {
+  test("REALTIME-SESSION-2: refuses a second response with an error that names the client's event", async () => {
     const held = gate();
     const { connect } = await startHarness({ answers: [['a', { until: held.opened }, 'b']] });
     const client = await connect();
@@ -252,7 +253,7 @@ describe('a response', () => {
     expect((await client.next('response.done'))['response'].status).toBe('failed');
   });
 
-  test('uses metadata and settings of its request', async () => {
+  test('uses the metadata and settings of its request', async () => {
     const { connect, model, speech } = await startHarness({ answers: [['Yes.']] });
     const client = await connect();
     client.send({
@@ -285,7 +286,7 @@ describe('a response', () => {
     expect(speech.spoken).toEqual([{ text: 'Yes.', voice: 'rms', speed: 1.2 }]);
   });
 
-  test('speaks with the default voice when the engine lacks the requested one', async () => {
+  test('speaks in the default voice when the engine lacks the requested voice', async () => {
     const { connect, speech } = await startHarness({ answers: [['Yes.']], voice: 'rms' });
     const client = await connect();
     client.send({
@@ -309,7 +310,7 @@ describe('a response', () => {
   test.each([
     ['length', 'max_output_tokens'],
     ['content-filter', 'content_filter'],
-  ] as const)('ends as incomplete when %s cuts it off', async (finish, reason) => {
+  ] as const)('ends as incomplete when cut off by %s', async (finish, reason) => {
     const { connect } = await startHarness({ answers: [['Half a', { finish }]] });
     const client = await connect();
     client.send(textOnly);
@@ -321,7 +322,7 @@ describe('a response', () => {
     });
   });
 
-  test('RESPONSE-RUN-1: ends as failed with the written words when the model fails', async () => {
+  test('RESPONSE-RUN-1: ends as failed with the text so far when the model fails', async () => {
     const { connect } = await startHarness({
       answers: [['Half a', { fail: 'no credit' }], ['ok']],
     });
@@ -354,14 +355,14 @@ describe('a response', () => {
 });
 
 describe('cancelling a response', () => {
-  test('RESPONSE-RUN-2: takes effect at once: the item is incomplete and nothing follows', async () => {
+  test('RESPONSE-RUN-2: takes effect immediately, so that the item is incomplete and nothing follows', async () => {
     const held = gate();
     const { connect, model } = await startHarness({
       answers: [['First part. ', { until: held.opened }, 'Second part.'], ['ok']],
     });
     const client = await connect();
     client.send({ type: 'response.create' });
-    // All audio of the first sentence.
+    // All the audio of the first sentence.
     while (client.count('response.output_audio.delta') < 3) {
       await client.next('response.output_audio.delta');
     }
@@ -391,7 +392,7 @@ describe('cancelling a response', () => {
       client.events.findIndex(({ type }) => type === 'response.done'),
     );
     expect(after.filter(({ response_id: id }) => id === response.id)).toEqual([]);
-    // The model remembers the words that it said, but not the following ones.
+    // The model remembers the words that it has said, but not the ones that follow.
     expect(JSON.stringify(model.prompt(1))).not.toContain('Second');
   });
 
@@ -405,18 +406,18 @@ describe('cancelling a response', () => {
     const { response } = await client.next('response.done');
     expect(response).toMatchObject({ id, status: 'cancelled' });
     const before = client.events.length;
-    // The other response would continue during this one.
+    // A response that was not cancelled would continue during this one.
     client.send({ type: 'response.create' });
     await client.next('response.done');
     const after = client.events.slice(before);
     expect(after.filter(({ response_id: each }) => each === id)).toEqual([]);
-    // The item does not contain unsent words.
+    // The item does not contain words that were not sent.
     const { transcript } = response.output[0].content[0];
     expect(transcript.length).toBeLessThan(endless.length);
     expect(endless.startsWith(transcript)).toBe(true);
   });
 
-  test('RESPONSE-RUN-2: takes effect while the model still thinks', async () => {
+  test('RESPONSE-RUN-2: takes effect while the model is still thinking', async () => {
     const held = gate();
     const { connect } = await startHarness({ answers: [[{ until: held.opened }, 'late']] });
     const client = await connect();
@@ -432,7 +433,7 @@ describe('cancelling a response', () => {
     expect(client.count('response.output_item.added')).toBe(0);
   });
 
-  test('fails if none is active', async () => {
+  test('fails if no response is active', async () => {
     const { connect } = await startHarness();
     const client = await connect();
     client.send({ type: 'response.cancel', event_id: 'c1' });
@@ -449,7 +450,7 @@ describe('cancelling a response', () => {
 });
 
 describe('a response out of band', () => {
-  test('REALTIME-SESSION-2: runs beside the active response without joining the conversation', async () => {
+  test('REALTIME-SESSION-2: runs alongside the active response without joining the conversation', async () => {
     const [first, second] = [gate(), gate()];
     const { connect, model } = await startHarness({
       answers: [
@@ -486,7 +487,7 @@ describe('a response out of band', () => {
     first.open();
     const story = (await client.next('response.done'))['response'];
     expect(story.output[0].content[0].text).toBe('Long story');
-    // Three items were added: the question and the story with events; the response outside the conversation has none.
+    // The question and the story were added with events; the response outside the conversation was not.
     const added = client.events.filter(({ type }) => type === 'conversation.item.added');
     expect(added.map(({ item }) => item.role)).toEqual(['user', 'assistant']);
     expect(model.prompt(1)).toEqual([
@@ -497,7 +498,7 @@ describe('a response out of band', () => {
     expect(JSON.stringify(model.prompt(2))).not.toContain('Aside');
   });
 
-  test('ends by its id while the active one continues', async () => {
+  test('ends when it is cancelled by id, while the active response continues', async () => {
     const [first, second] = [gate(), gate()];
     const { connect } = await startHarness({
       answers: [
@@ -524,7 +525,7 @@ describe('a response out of band', () => {
     });
   });
 
-  test('reads the items that its input names, and refuses unknown ones', async () => {
+  test('reads the items that its input names, and refuses unknown items', async () => {
     const { connect, model } = await startHarness({ answers: [['ok']] });
     const client = await connect();
     client.send(textOnly);
@@ -545,7 +546,7 @@ describe('a response out of band', () => {
     expect(model.prompt(0)).toEqual([{ role: 'user', content: [{ type: 'text', text: 'First' }] }]);
   });
 
-  test('runs together with at most seven others', async () => {
+  test('runs alongside at most seven others', async () => {
     const held = gate();
     const answers = Array.from({ length: 9 }, () => ['x', { until: held.opened }]);
     const { connect } = await startHarness({ answers });

@@ -24,7 +24,7 @@ function configure(
   });
 }
 
-/** Sends silence, speech, and the silence that ends it. */
+/** Sends silence, speech, and the silence that ends the speech. */
 function say(client: WireClient, loudness: number): void {
   client.speak(tone(0, 1_000));
   client.speak(tone(loudness, 600));
@@ -56,10 +56,10 @@ describe('server_vad', () => {
       'response.created',
     ]);
     const started = await client.next('input_audio_buffer.speech_started');
-    // The speech begins at 1000 ms; 300 ms before it belong to the utterance.
+    // The speech starts at 1000 ms, and the 300 ms before it belong to the utterance.
     expect(started['audio_start_ms']).toBe(700);
     const stopped = await client.next('input_audio_buffer.speech_stopped');
-    // The speech ends at 1600 ms; the utterance is over after 500 ms of silence.
+    // The speech ends at 1600 ms, and the utterance is over after 500 ms of silence.
     expect(stopped['audio_end_ms']).toBe(2100);
     const id = started['item_id'];
     expect(stopped['item_id']).toBe(id);
@@ -90,7 +90,7 @@ describe('server_vad', () => {
     ]);
   });
 
-  test('creates two items for two utterances, each with its own words', async () => {
+  test('creates two items for two utterances, each with its own transcript', async () => {
     const { client } = await start();
     configure(client, { type: 'server_vad', create_response: false });
     say(client, ECONOMY);
@@ -110,7 +110,7 @@ describe('server_vad', () => {
     expect(client.count('response.created')).toBe(0);
   });
 
-  test('follows silence_duration_ms, prefix_padding_ms and threshold', async () => {
+  test('applies silence_duration_ms, prefix_padding_ms and threshold', async () => {
     const { client } = await start();
     configure(client, {
       type: 'server_vad',
@@ -130,7 +130,7 @@ describe('server_vad', () => {
     expect(client.count('input_audio_buffer.speech_started')).toBe(1);
   });
 
-  test('waits by the eagerness of semantic_vad', async () => {
+  test('waits according to the eagerness of semantic_vad', async () => {
     const { client } = await start();
     configure(client, { type: 'semantic_vad', eagerness: 'low', create_response: false });
     say(client, ECONOMY);
@@ -147,7 +147,7 @@ describe('server_vad', () => {
     });
   });
 
-  test('cancels the current response when the user speaks, with interrupt_response', async () => {
+  test('cancels the current response when the user speaks if interrupt_response is on', async () => {
     const held = gate();
     const { client } = await start({ answers: [['Once upon a time', { until: held.opened }]] });
     configure(client, { type: 'server_vad', create_response: false });
@@ -167,7 +167,7 @@ describe('server_vad', () => {
     held.open();
   });
 
-  test('finishes the response without interrupt_response, and refuses a second response meanwhile', async () => {
+  test('finishes the response if interrupt_response is off, and refuses a second response meanwhile', async () => {
     const held = gate();
     const { client } = await start({ answers: [['Once', { until: held.opened }, ' more']] });
     configure(client, { type: 'server_vad', interrupt_response: false, create_response: true });
@@ -186,7 +186,7 @@ describe('server_vad', () => {
     });
   });
 
-  test('reports no words without transcription, although the model still hears them', async () => {
+  test('reports no transcript when transcription is off, although the model still hears the user', async () => {
     const { client, model } = await start({ answers: [['Noted.']] });
     configure(client, { type: 'server_vad' }, null);
     say(client, ECONOMY);
@@ -195,7 +195,7 @@ describe('server_vad', () => {
     expect(client.events.filter(({ type }) => type.includes('transcription'))).toEqual([]);
   });
 
-  test('REALTIME-SESSION-3: reports a failed transcription, and still answers', async () => {
+  test('REALTIME-SESSION-3: reports a failed transcription, but still answers', async () => {
     const { client, model, speech } = await start({ answers: [['Pardon?']] });
     speech.nextTranscriptions.push(() =>
       Promise.reject(new ProviderError('SPEECH_ENGINE_FAILED', 'out of memory')),
@@ -214,7 +214,7 @@ describe('server_vad', () => {
     ]);
   });
 
-  test('REALTIME-SESSION-3: creates the response before the words are known, and waits for them', async () => {
+  test('REALTIME-SESSION-3: creates the response before the transcript is known, and waits for it', async () => {
     const { client, model, speech } = await start({ answers: [['Noted.']] });
     const held = gate();
     speech.nextTranscriptions.push(async () => {
@@ -231,7 +231,7 @@ describe('server_vad', () => {
     expect(JSON.stringify(model.prompt(0))).toContain('at last');
   });
 
-  test('transcribes another cut of the audio if the first yields no words', async () => {
+  test('transcribes another cut of the audio if the first cut yields no text', async () => {
     const { client, speech } = await start();
     speech.nextTranscriptions.push(() => Promise.resolve(''));
     configure(client, { type: 'server_vad', create_response: false });
@@ -240,7 +240,7 @@ describe('server_vad', () => {
     expect((await client.next(type))['transcript']).toBe('economy please');
   });
 
-  test('reports a failed detector, and detects the next utterance', async () => {
+  test('reports a failed detector, but detects the next utterance', async () => {
     const { client, speech } = await start();
     configure(client, { type: 'server_vad', create_response: false });
     speech.failDetection();
@@ -255,7 +255,7 @@ describe('server_vad', () => {
     expect((await client.next(type))['transcript']).toBe('premium');
   });
 
-  test('INPUT-AUDIO-2: drops a current utterance at a clear', async () => {
+  test('INPUT-AUDIO-2: drops the current utterance when the buffer is cleared', async () => {
     const { client } = await start();
     configure(client, { type: 'server_vad', create_response: false });
     client.speak(tone(ECONOMY, 400));
@@ -269,13 +269,13 @@ describe('server_vad', () => {
     client.speak(tone(0, 600));
     const second = await client.next('input_audio_buffer.speech_started');
     expect(second['item_id']).not.toBe(first['item_id']);
-    // INPUT-AUDIO-1: 400 ms and 1000 ms were written before; 300 ms of padding.
+    // INPUT-AUDIO-1: 400 ms and 1000 ms were written before, minus 300 ms of padding.
     expect(second['audio_start_ms']).toBe(1100);
     const completed = 'conversation.item.input_audio_transcription.completed';
     expect((await client.next(completed))['transcript']).toBe('premium');
   });
 
-  test('INPUT-AUDIO-2: starts nothing at a late detection after a clear', async () => {
+  test('INPUT-AUDIO-2: ignores a late detection after the buffer has been cleared', async () => {
     const { client, speech } = await start();
     configure(client, { type: 'server_vad', create_response: false });
     const held = gate();
@@ -290,7 +290,7 @@ describe('server_vad', () => {
     expect(client.count('input_audio_buffer.speech_started')).toBe(1);
   });
 
-  test('keeps the announced id for a manual commit during speech', async () => {
+  test('keeps the announced id when the user commits manually during speech', async () => {
     const { client } = await start();
     configure(client, { type: 'server_vad', create_response: false });
     client.speak(tone(ECONOMY, 400));
@@ -306,7 +306,7 @@ describe('server_vad', () => {
 });
 
 describe('a session without turn detection', () => {
-  test('leaves the commit to the client, and creates no response by itself', async () => {
+  test('commits and responds only when the client requests it', async () => {
     const { client } = await start();
     configure(client, null);
     say(client, ECONOMY);
@@ -323,7 +323,7 @@ describe('a session without turn detection', () => {
     expect(client.count('response.created')).toBe(0);
   });
 
-  test('finds no words in a commit of silence', async () => {
+  test('finds no text in a commit of silence', async () => {
     const { client } = await start();
     configure(client, null);
     client.speak(tone(0, 500));
@@ -333,7 +333,7 @@ describe('a session without turn detection', () => {
     expect(client.count('conversation.item.input_audio_transcription.delta')).toBe(0);
   });
 
-  test('refuses an empty commit, and one after a clear', async () => {
+  test('refuses an empty commit, even after a clear', async () => {
     const { client } = await start();
     configure(client, null);
     client.send({ type: 'input_audio_buffer.commit', event_id: 'empty' });
@@ -350,13 +350,13 @@ describe('a session without turn detection', () => {
     });
   });
 
-  test('detects speech once detection is turned on', async () => {
+  test('detects speech once detection has been turned on', async () => {
     const { client } = await start();
     configure(client, null);
     client.speak(tone(0, 330));
     configure(client, { type: 'server_vad', create_response: false });
     say(client, ECONOMY);
-    // 330 ms and 1000 ms came before, 300 ms of padding.
+    // 330 ms and 1000 ms came before, minus 300 ms of padding.
     expect((await client.next('input_audio_buffer.speech_started'))['audio_start_ms']).toBe(1030);
     const type = 'conversation.item.input_audio_transcription.completed';
     expect((await client.next(type))['transcript']).toBe('economy please');

@@ -1,4 +1,4 @@
-// The protocol 2026-07-28: with the task client of the official extension, and by hand where it has no client.
+// The 2026-07-28 protocol, with the official extension's task client, and by hand where that has no client.
 
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -70,13 +70,13 @@ interface Options {
 const withExtension = { capabilities: { extensions: { [TASKS]: {} } } };
 const withForms = { capabilities: { elicitation: { form: {} } } };
 
-/** The client's types derive the type of the result from the request. */
+/** In the client's types, the type of the result follows from the request. */
 const answering = (answer: () => Promise<unknown>) =>
   ({ onInputRequest: answer }) as unknown as Parameters<typeof withTasks>[1];
 const ride = { name: 'ride_booker', arguments: { task: 'To the airport' } };
 const premium = { action: 'accept', content: { answer: 'premium' } } as const;
 
-/** Sends one POST for each request, as a client of the extension needs it. */
+/** Sends one POST per request, as a client of the extension expects. */
 type Port = Parameters<typeof withTasks>[0];
 
 function port(url: string): Port {
@@ -134,7 +134,7 @@ test('lets a client with tasks delegate, answer and get the result', async () =>
   expect(asked).toHaveLength(1);
 });
 
-test('resumes a task by its id for another client at another server', async () => {
+test('resumes a task by its id for another client on another server', async () => {
   const journal = memoryJournal();
   const first = await served(journal);
   const parked = await withTasks(
@@ -194,7 +194,7 @@ test('asks a client without tasks in a second round of the same call', async () 
   );
   expect(refused.error).toMatchObject({ code: -32602, data: { code: 'INVALID_ANSWER' } });
   const next = { ...ride, requestState, inputResponses: { [key]: premium } };
-  // For another user, or another tool, the state is invalid.
+  // The state is not valid for another user or another tool.
   const eve = await ask('tools/call', next, { ...withForms, token: 'eve' });
   const other = await ask('tools/call', { ...next, name: 'mailer' }, withForms);
   expect([eve.error?.code, other.error?.code]).toEqual([-32602, -32602]);
@@ -208,7 +208,7 @@ test('returns a result without an answer if the client cannot be asked', async (
   expect((await ask('tools/call', ride)).result).toMatchObject({ resultType: 'complete' });
 });
 
-test("restricts tasks to clients with the capability, and to the task's user", async () => {
+test('restricts tasks to clients with the capability, and each task to its user', async () => {
   const { ask } = await served();
   const { result = {} } = await ask('tools/call', ride, withExtension);
   const { taskId } = result;
@@ -279,7 +279,7 @@ test('confirms an answer once it is in the journal', async () => {
   await expect.poll(state).toMatchObject({ status: 'completed' });
 });
 
-test('serves discovery and tools, and refuses contradictory headers', async () => {
+test('supports discovery and tools, and refuses contradictory headers', async () => {
   const { ask, post } = await served();
   expect((await ask('server/discover')).result).toMatchObject({
     resultType: 'complete',
@@ -297,7 +297,7 @@ test('serves discovery and tools, and refuses contradictory headers', async () =
   expect((await post('tools/list', {}, { token: 'mallory' })).status).toBe(401);
 });
 
-test('returns an HTTP response to any posted body', async () => {
+test('returns an HTTP response to any request body', async () => {
   const { url, ask, errors } = await served();
   const method = fc.constantFrom('tools/call', 'tasks/get', 'tasks/update', 'tasks/cancel', 'x');
   const message = fc.record({

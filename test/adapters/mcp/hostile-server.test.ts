@@ -1,5 +1,5 @@
-// Malicious or broken servers: a relay to one ends its turn, or receives an answer, and this process
-// continues (MCP-RELAY-1, REMOTE-AGENT-2).
+// Malicious or broken servers: a relay to such a server ends its turn or receives an answer, and this process continues
+// (MCP-RELAY-1, REMOTE-AGENT-2).
 
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
@@ -17,8 +17,8 @@ interface Call {
 }
 
 /**
- * A server of 2026-07-28 with one tool. `answer` answers all requests except `tools/list`; null: it has written
- * the answer itself.
+ * A 2026-07-28 server with one tool. `answer` answers all requests except `tools/list`; it returns null if it has
+ * written the answer itself.
  */
 async function served(answer: (call: Call, response: ServerResponse) => object | null) {
   const calls: Call[] = [];
@@ -44,7 +44,7 @@ async function served(answer: (call: Call, response: ServerResponse) => object |
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`, calls };
 }
 
-/** Plays one turn. Returns its events and its reports. */
+/** Plays one turn. Returns the turn's events and reports. */
 async function turn(url: string, answerOf: (asked: Asked) => RelayAnswer) {
   const { scheduler, ids } = nodeEnvironment();
   const events: RelayEvent[] = [];

@@ -1,5 +1,5 @@
-// A subagent on a tool of an MCP server, whose program is killed at random (RELAY-LOOP-1..3, MCP-RELAY-1): the task
-// continues at the server and is found by its id; no permission is given without the user, and no answer reaches
+// A subagent on an MCP server's tool, whose program is killed at random (RELAY-LOOP-1..3, MCP-RELAY-1). The task
+// continues at the server and is found again by its id. No permission is given without the user, and no answer reaches
 // another question.
 
 import { fileURLToPath } from 'node:url';
@@ -11,7 +11,7 @@ const PROGRAM = fileURLToPath(new URL('support/killed-program.ts', import.meta.u
 
 describe.each(['2025-11-25', '2026-07-28'] as const)('MCP %s', (protocol) => {
   test.each(SEEDS)(
-    'completes a run under random kills (seed %i)',
+    'completes a run despite random kills (seed %i)',
     { timeout: KILL_TIMEOUT_MS },
     async (seed) => {
       const server = await actingServer({ protocol });

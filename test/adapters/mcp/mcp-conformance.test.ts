@@ -1,4 +1,4 @@
-// The MCP relay passes the suite of relays with servers of both generations.
+// The MCP relay passes the relay suite with servers of both generations.
 
 import { describe, test } from 'vitest';
 import { mcpRelay } from '../../../src/adapters/mcp/index.ts';
@@ -35,7 +35,7 @@ describe('2025-11-25', () => {
   test.each(cases)('$name', ({ run }) => run());
 });
 
-// A request without a stream has one answer: garbage instead of it is a lost connection.
+// A request without a stream has one answer; garbage instead of it counts as a lost connection.
 describe('2026-07-28', () => {
   const cases = relayConformance(setupOf('2026-07-28', ['die', 'deaf']));
   test.each(cases.filter(({ skipped }) => skipped === null))('$name', ({ run }) => run());

@@ -43,7 +43,7 @@ async function ownServer(): Promise<string> {
 
 const NO_ANSWER: RelayAnswer = { type: 'cancelled' };
 
-/** Plays one turn, and answers its questions. */
+/** Plays one turn and answers its questions. */
 async function turn(
   options: McpRelayOptions,
   text: string,
@@ -80,7 +80,7 @@ describe('a tool without tasks', () => {
     { given: { type: 'permitted' }, words: 'accept: Hello' },
     { given: { type: 'denied', words: 'No' }, words: 'decline: Hello' },
   ] as const)(
-    'asks during its call, and receives an answer that is $given.type',
+    'asks during its call, and receives an answer whose type is $given.type',
     async ({ given, words }) => {
       const { url } = await acting('2025-11-25');
       const played = await turn({ url, tool: 'echo' }, 'Hello', () => given);
@@ -102,7 +102,7 @@ describe.each(['2025-11-25', '2026-07-28'] as const)(
   (protocol) => {
     const headers = { authorization: 'Bearer ann' };
 
-    test('asks with choices, and books the chosen ride', async () => {
+    test('asks with choices, and books the selected ride', async () => {
       const url = await ownServer();
       const options = { url, protocol, headers, tool: 'ride_booker', pollMs: 20 };
       const played = await turn(options, 'To the airport', () => ({
@@ -122,14 +122,14 @@ describe.each(['2025-11-25', '2026-07-28'] as const)(
       const url = await ownServer();
       const options = { url, protocol, headers, tool: 'mailer' };
       const played = await turn(options, 'Write to Bob', () => ({ type: 'denied', words: 'No' }));
-      // The user sees the call itself in addition to the server's words.
+      // The user sees the call itself in addition to what the server says.
       expect(played.asked[0]).toMatchObject({ type: 'permission', input: { to: 'bob' } });
       expect(played.words).not.toContain('"sent"');
     });
   },
 );
 
-test('starts, asks and ends a server on standard input and output', async () => {
+test('starts, asks and stops a server on standard input and output', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'offstage-test-mcp-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const program = fileURLToPath(new URL('support/ride-server.ts', import.meta.url));
@@ -168,7 +168,8 @@ test("lets the app build a call's arguments if the tool needs more than text", a
   expect(told).toEqual([`${say}!`]);
 });
 
-// A server on the official SDK asks each question once: a broken connection loses the question, and the server waits.
+// A server on the official SDK asks each question once. If the connection breaks, the question is lost and the server
+// keeps waiting.
 test.each(['First?', 'Second?'])(
   'MCP-RELAY-4: asks %s again after a lost connection',
   async (loses) => {
@@ -199,7 +200,7 @@ test.each(['First?', 'Second?'])(
       status: 'completed',
       text: expect.stringMatching(/Done\.$/) as unknown,
     });
-    // On a slow machine the relay may treat a question as lost.
+    // On a slow machine, the relay may treat a question as lost.
     expect(server.told.length).toBeGreaterThanOrEqual(2);
     expect(asked.slice(-2)).toEqual(['First?', 'Second?']);
     expect(server.answers.slice(-1)).toEqual([expect.stringContaining('about Second?')]);

@@ -137,7 +137,7 @@ describe('tools', () => {
     ]);
   });
 
-  test('reports spoken words as progress, but no state', async () => {
+  test("reports the agent's text as progress, but not its state", async () => {
     const { url } = await served();
     const { client } = await connected(url, { answer: answers('premium') });
     const told: (string | undefined)[] = [];
@@ -147,7 +147,7 @@ describe('tools', () => {
     expect(told).toEqual(['Economy or Premium?']);
   });
 
-  it('reports progress at least every 15 s, even while its own user is asked', async () => {
+  it('reports progress at least every 15 s, even while a question is waiting for its user', async () => {
     const environment = simulatedEnvironment();
     const told: string[] = [];
     const gone = new AbortController();
@@ -180,18 +180,18 @@ describe('tools', () => {
     expect(textOf(await call())).not.toContain('LIMIT');
   });
 
-  test('leaves a question unanswered when the client cannot be asked, and the work continues', async () => {
+  test('leaves a question unanswered and continues the work when the client cannot be asked', async () => {
     const { url } = await served();
     const { client } = await connected(url);
     const result = await client.callTool({ name: 'ride_booker', arguments: { task: 'x' } });
     expect(result).toBeDefined();
   });
 
-  test('treats an approval as consent to one call, and `decline` as a denial', async () => {
+  test('treats an approval as permission for one call, and `decline` as a denial', async () => {
     const { url } = await served();
     const yes = await connected(url, { answer: answers(true) });
     const sent = await yes.client.callTool({ name: 'mailer', arguments: { task: 'Write to Bob' } });
-    // The tool knows the user that it works for.
+    // The tool knows for which user it works.
     expect(textOf(sent)).toContain('"sent":"bob","for":"ann"');
     expect(yes.asked[0]?.message).toContain('send_mail');
     expect(yes.asked[0]?.params).toMatchObject({
@@ -205,7 +205,7 @@ describe('tools', () => {
     expect(textOf(denied)).not.toContain('"sent"');
   });
 
-  test('asks in words for a request to the parent', async () => {
+  test('presents a request to the parent as a free-text question', async () => {
     const { url } = await served();
     const { client, asked } = await connected(url, { answer: answers('src') });
     const result = await client.callTool({ name: 'asker', arguments: { task: 'Go' } });
@@ -230,7 +230,7 @@ describe('tools', () => {
     expect(textOf(result)).toContain('failed');
   });
 
-  test("ends a call's subagent when the client aborts the call", async () => {
+  test("cancels a call's subagent when the client aborts the call", async () => {
     const { url } = await served();
     const one = await connected(url);
     const stop = new AbortController();
@@ -272,7 +272,7 @@ describe('tasks', () => {
     });
   });
 
-  test('lets another connection of the user resume a task by its id, and asks that connection', async () => {
+  test('lets another connection of the user resume a task by its id, and asks through that connection', async () => {
     const { url } = await served();
     const first = await connected(url, { answer: never });
     const id = await begun(first, 'ride_booker');
@@ -281,13 +281,13 @@ describe('tasks', () => {
     await expect.poll(() => first.asked.length).toBe(1);
     const second = await connected(url, { answer: answers('premium') });
     expect(textOf(await second.tasks.getTaskResult(id, CallToolResultSchema))).toContain('premium');
-    // The first client waited for the same task: its question was withdrawn.
+    // The first client was waiting for the same task, so its question was withdrawn.
     expect(textOf(await pending)).toContain('premium');
     // A result can be read again.
     expect(textOf(await second.tasks.getTaskResult(id, CallToolResultSchema))).toContain('premium');
   });
 
-  test('hides tasks of another user', async () => {
+  test('hides tasks from another user', async () => {
     const { url } = await served();
     const ann = await connected(url, { answer: never });
     const id = await begun(ann, 'ride_booker');
@@ -310,11 +310,11 @@ describe('tasks', () => {
     expect((await ann.tasks.getTask(id)).status).not.toBe('cancelled');
   });
 
-  test('cancels a task once', async () => {
+  test('cancels a task only once', async () => {
     const { url } = await served();
     const one = await connected(url);
     const id = await begun(one, 'worker', { what: 'everything' });
-    // The report of its tool.
+    // The tool's report.
     await expect
       .poll(async () => (await one.tasks.getTask(id)).statusMessage, { interval: 5 })
       .toBe('Working on it');
@@ -324,7 +324,7 @@ describe('tasks', () => {
     expect(result.isError).toBe(true);
   });
 
-  test('keeps the reason of a failed task', async () => {
+  test('keeps the reason why a task failed', async () => {
     const { url } = await served();
     const one = await connected(url);
     const id = await begun(one, 'broken');
@@ -332,7 +332,7 @@ describe('tasks', () => {
     expect(textOf(await one.tasks.getTaskResult(id, CallToolResultSchema))).toContain('failed');
   });
 
-  test('refuses invalid answers, and asks again at most three times', async () => {
+  test('refuses invalid answers, and asks at most three more times', async () => {
     const { url } = await served();
     let times = 0;
     const one = await connected(url, {
@@ -362,7 +362,7 @@ describe('tasks', () => {
     expect((await one.tasks.getTask(id)).status).toBe('input_required');
   });
 
-  test('confirms a task, and an answer, once it is in the journal', async () => {
+  test('confirms tasks and answers once they are in the journal', async () => {
     const inner = memoryJournal();
     const kept: string[] = [];
     let gate: Promise<void> | null = null;
@@ -395,7 +395,7 @@ describe('tasks', () => {
     );
   });
 
-  test("queues a user's tasks above `tasksPerUser`, and leaves other users alone", async () => {
+  test("queues a user's tasks above `tasksPerUser`, without affecting other users", async () => {
     const { url } = await served({ limits: { tasksPerUser: 1 } });
     const ann = await connected(url);
     const eve = await connected(url, { token: 'eve' });
@@ -411,7 +411,7 @@ describe('tasks', () => {
     await expect.poll(() => messageOf(ann, second)).toBe('Working on it');
   });
 
-  test("limits a user's concurrent requests that wait for a task", async () => {
+  test("limits a user's concurrent requests that are waiting for a task", async () => {
     const { url } = await served({ limits: { waitsPerUser: 1 } });
     const one = await connected(url);
     const id = await begun(one, 'worker', { what: 'everything' });
@@ -448,7 +448,7 @@ describe('storage of tasks', () => {
     return { pass, runtime: createRuntime({ environment, journal: memoryJournal() }) };
   }
 
-  test('keeps a result until its retention is over', async () => {
+  test('keeps a result until its retention has passed', async () => {
     const { pass, runtime } = moved();
     const { url } = await served({ runtime, ttlMs: 60_000 });
     const one = await connected(url);
@@ -461,7 +461,7 @@ describe('storage of tasks', () => {
     expect((await one.tasks.listTasks()).tasks).toEqual([]);
   });
 
-  test('unloads an idle user and resumes it, but never a waiting one', async () => {
+  test('unloads and resumes an idle user, but never a waiting one', async () => {
     const { pass, runtime } = moved();
     const { url, server } = await served({ runtime, limits: { idleMs: 1_000_000 } });
     const one = await connected(url);
@@ -483,7 +483,7 @@ describe('storage of tasks', () => {
 });
 
 describe('access', () => {
-  test('refuses unknown users, other hosts and origins, and sessions of another user', async () => {
+  test('refuses unknown users, other hosts and origins, and the sessions of other users', async () => {
     const { url, port } = await served();
     await expect(connected(url, { token: 'mallory' })).rejects.toThrow();
     const statusOf = (headers: Record<string, string>): Promise<number> =>
@@ -509,7 +509,7 @@ describe('access', () => {
     expect([eve, unknown]).toEqual([404, 404]);
   });
 
-  test("counts a user's sessions, and stores none that were not initialized", async () => {
+  test("counts a user's sessions, and stores none that were never initialized", async () => {
     const { url, server } = await served({ limits: { sessionsPerUser: 2 } });
     const headers = {
       authorization: 'Bearer ann',
@@ -554,7 +554,7 @@ describe('access', () => {
     expect(server.size.connections).toBe(2);
   });
 
-  test('returns an HTTP response to any posted body', async () => {
+  test('returns an HTTP response to any request body', async () => {
     const { url, server, errors } = await served();
     const ann = await connected(url);
     const headers = {
@@ -592,7 +592,7 @@ describe('access', () => {
     expect(errors.filter((error) => !(error instanceof Error))).toEqual([]);
   });
 
-  test('refuses invalid options by name', async () => {
+  test('refuses invalid options, and names them in the error', async () => {
     const runtime = createRuntime({ environment: nodeEnvironment() });
     await expect(mcpServer({ runtime, subagents: [] })).rejects.toThrow('subagents');
     await expect(mcpServer({ runtime, subagents: [...subagents, ...subagents] })).rejects.toThrow(
@@ -625,25 +625,25 @@ describe('a server in its own process', () => {
     await once(child, 'exit');
   }
 
-  test('continues a delegated task after it was killed', async () => {
+  test('continues a delegated task after the server has been killed', async () => {
     const path = folder();
     const first = await program(path);
     const before = await connected(first.url, { answer: never });
     const id = await begun(before, 'ride_booker');
-    // Killed at once: the client has the id, so the task is in the journal.
+    // The process is killed at once. The client has the id, so the task is in the journal.
     await killed(first.child);
     const second = await program(path);
     const asking = await connected(second.url, { answer: never });
     void asking.tasks.getTaskResult(id, CallToolResultSchema).catch(() => undefined);
     await expect.poll(() => asking.asked.length, { timeout: 30_000 }).toBe(1);
-    // Killed while it asks.
+    // The process is killed while the task asks a question.
     await killed(second.child);
     const third = await program(path);
     const answering = await connected(third.url, { answer: answers('premium') });
     const result = await answering.tasks.getTaskResult(id, CallToolResultSchema);
     expect(textOf(result)).toContain('premium');
     expect(answering.asked).toHaveLength(1);
-    // Killed after its end: the result is stored.
+    // The process is killed after the task has ended, and the result is stored.
     await killed(third.child);
     const fourth = await program(path);
     const later = await connected(fourth.url, { answer: never });
@@ -654,7 +654,7 @@ describe('a server in its own process', () => {
     expect(later.asked).toEqual([]);
   });
 
-  test('works over standard input and output, even after it was killed', async () => {
+  test('supports standard input and output, even after the server has been killed', async () => {
     const path = folder();
     const open = async (answer: Answerer) => {
       const client = new Client(

@@ -27,7 +27,7 @@ test('keeps facts, even with line breaks, after the store is gone', async () => 
   expect(await fileMemory({ path }).facts({ scope: 'ann', limit: 9 })).toEqual([written]);
 });
 
-test('creates the folder, and has no facts without a file', async () => {
+test('creates the folder, and contains no facts until the file exists', async () => {
   path = join(folder, 'deep', 'er', 'memory.jsonl');
   const store = fileMemory({ path });
   expect(await allOf(store)).toEqual([]);
@@ -36,7 +36,7 @@ test('creates the folder, and has no facts without a file', async () => {
   expect(await readdir(join(folder, 'deep', 'er'))).toEqual(['memory.jsonl']);
 });
 
-test('FILE-MEMORY-2: stores a hundred simultaneous calls, in order', async () => {
+test('FILE-MEMORY-2: executes a hundred simultaneous calls in order', async () => {
   const store = fileMemory({ path });
   const names = Array.from({ length: 100 }, (_, n) => `n${n}`);
   const forgotten: Promise<boolean>[] = [];
@@ -65,7 +65,7 @@ test('FILE-MEMORY-2: stores the other facts when one is refused', async () => {
 });
 
 describe('FACT-FILE-1: a crash', () => {
-  test('leaves a partial draft, which no read sees and the next write replaces', async () => {
+  test('leaves a partial draft that no read sees and that the next write replaces', async () => {
     await fileMemory({ path }).remember(fact('a'));
     await writeFile(`${path}.tmp`, '{"id":"b","scope":"ann","te');
     const store = fileMemory({ path });
@@ -75,11 +75,11 @@ describe('FACT-FILE-1: a crash', () => {
     expect(await readdir(folder)).toEqual(['memory.jsonl']);
   });
 
-  test('FILE-MEMORY-1, FILE-MEMORY-3: rejects a failed write without a change, and the next write succeeds', async () => {
+  test('FILE-MEMORY-1, FILE-MEMORY-3: rejects a failed write without a change, and accepts the next write', async () => {
     const store = fileMemory({ path });
     await store.remember(fact('a'));
     const before = await readFile(path, 'utf8');
-    // A folder replaces the draft file, so the write cannot begin.
+    // A folder is in the place of the draft file, so the write cannot start.
     await mkdir(`${path}.tmp`);
     const failure = store.remember(fact('b'));
     await expect(failure).rejects.toThrow(ProviderError);
@@ -114,7 +114,7 @@ describe('FACT-FILE-2: a file that cannot be read', () => {
     expect(await readdir(folder)).toEqual(['memory.jsonl']);
   });
 
-  test('continues with the same store once the file is repaired', async () => {
+  test('stays usable with the same store once the file is repaired', async () => {
     await writeFile(path, 'rubbish');
     const store = fileMemory({ path });
     await expect(allOf(store)).rejects.toThrow('line 1');
@@ -127,7 +127,7 @@ describe('FACT-FILE-2: a file that cannot be read', () => {
     await expect(allOf(store)).rejects.toMatchObject({ code: 'MEMORY_FILE_UNREADABLE' });
   });
 
-  test('refuses a pipe by name, without waiting for it', async () => {
+  test('refuses a pipe with an error that names it, without waiting for the pipe', async () => {
     execFileSync('mkfifo', [path]);
     const store = fileMemory({ path });
     for (const used of [allOf(store), store.remember(fact('a'))])

@@ -12,7 +12,7 @@ describe('yieldThen', () => {
     const ran: number[] = [];
     for (let task = 0; task < 3; task += 1) scheduler.yieldThen(() => ran.push(task));
     expect(ran).toEqual([]);
-    // Each turn of the test follows one turn of the lane.
+    // Each turn of the test comes after one turn of the lane.
     const seen: number[] = [];
     for (let round = 0; round < 3; round += 1) {
       await turn();
@@ -52,7 +52,7 @@ describe('yieldThen', () => {
         if (large.left > 0) work(large.left - 1);
       });
     };
-    // Two chains: the lane always contains a task of the other one.
+    // There are two chains, so the lane always contains a task from the other one.
     work(1000);
     work(1000);
     while (done.length < 2000) await turn();
@@ -67,7 +67,7 @@ describe('yieldThen', () => {
 
 describe('schedule', () => {
   test.each([0, -5])(
-    'runs a task of %d ms in this event loop turn, after the call returns',
+    'runs a task with a delay of %d ms in the same event loop turn, after the call returns',
     async (ms) => {
       const { scheduler } = nodeEnvironment();
       // Repeated often, because a timer of 1 ms may expire in either order.
@@ -83,17 +83,20 @@ describe('schedule', () => {
     },
   );
 
-  test.each([0, 1])('does not run a task of %d ms that was cancelled, even twice', async (ms) => {
-    const { scheduler } = nodeEnvironment();
-    const ran: number[] = [];
-    const takeBack = scheduler.schedule(() => ran.push(ms), ms);
-    takeBack();
-    takeBack();
-    await new Promise<void>((resolve) => scheduler.schedule(resolve, ms + 1));
-    expect(ran).toEqual([]);
-  });
+  test.each([0, 1])(
+    'does not run a cancelled task with a delay of %d ms, even if it is cancelled twice',
+    async (ms) => {
+      const { scheduler } = nodeEnvironment();
+      const ran: number[] = [];
+      const takeBack = scheduler.schedule(() => ran.push(ms), ms);
+      takeBack();
+      takeBack();
+      await new Promise<void>((resolve) => scheduler.schedule(resolve, ms + 1));
+      expect(ran).toEqual([]);
+    },
+  );
 
-  test('keeps no process running for a background task', () => {
+  test('does not keep the process running for a background task', () => {
     const script = `
       const { nodeEnvironment } = await import(process.argv[1]);
       const { scheduler } = nodeEnvironment();
@@ -140,7 +143,7 @@ describe('ENVIRONMENT-2: the clock', () => {
     expect(clock.now()).toBe(20 * hour);
   });
 
-  test('keeps running when the wall clock is set back, until the wall clock has caught up', () => {
+  test('keeps running when the wall clock is set back, until the wall clock catches up', () => {
     const { wall, monotonic, clock } = set();
     clock.now();
     wall.mockReturnValue(9 * hour);
@@ -152,7 +155,7 @@ describe('ENVIRONMENT-2: the clock', () => {
     expect(clock.now()).toBe(11 * hour);
   });
 
-  test('exposes the wall time, which goes back when the clock is corrected', () => {
+  test('exposes the wall-clock time, which goes back when the clock is corrected', () => {
     const { wall, clock } = set();
     wall.mockReturnValue(970 * hour);
     expect(clock.now()).toBe(970 * hour);
@@ -169,7 +172,7 @@ describe('ENVIRONMENT-2: the clock', () => {
   });
 });
 
-test('runs tasks in order, and cancels them, on a host without setImmediate', async () => {
+test('runs and cancels tasks in order on a host without setImmediate', async () => {
   vi.stubGlobal('setImmediate', undefined);
   const { scheduler } = nodeEnvironment();
   vi.unstubAllGlobals();

@@ -1,4 +1,4 @@
-// Large texts of jobs in a folder.
+// A folder that stores the large texts of jobs.
 
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -23,7 +23,7 @@ test('FILE-CLAIMS-1: reads the latest stored version of a text, even through ano
   expect((await readdir(directory)).length).toBe(1);
 });
 
-test('FILE-CLAIMS-2: gives each reference its own file inside the folder', async () => {
+test('FILE-CLAIMS-2: assigns each reference its own file inside the folder', async () => {
   const above = await folder();
   const directory = join(above, 'claims');
   const claims = fileClaims({ directory });
@@ -50,7 +50,7 @@ test('FILE-CLAIMS-2: gives each reference its own file inside the folder', async
   expect(files.filter((file) => file.isFile()).length).toBe(references.length);
 });
 
-test('deletes only the references with the prefix', async () => {
+test('deletes only the references that have the prefix', async () => {
   const claims = fileClaims({ directory: await folder() });
   for (const reference of ['ses/sub1:1', 'ses/sub1:2', 'ses/sub10:1', 'sesx/sub1:1'])
     await claims.keep(reference, 'text');
@@ -85,7 +85,7 @@ test('refuses a prefix that is too long to match safely', async () => {
   await expect(claims.forget('s'.repeat(2_401))).rejects.toMatchObject({ code: 'FORGET_UNSURE' });
 });
 
-test('refuses invalid options by name', () => {
+test('refuses invalid options, and names them in the error', () => {
   expect(() => fileClaims({} as never)).toThrow(/fileClaims\(options\).*directory/s);
   expect(() => fileClaims({ directory: 'a\0b' })).toThrow(/without/);
 });

@@ -14,13 +14,13 @@ type LiveEvent = Parameters<LiveWS['send']>[0];
 type ForkEvent = Parameters<ForksWS['send']>[0];
 
 describe('the events of OpenAI’s own client', () => {
-  test('include every event that the transport sends on a new session', () => {
+  test('include every event that the transport sends in a new session', () => {
     expectTypeOf<ReturnType<typeof sessionStart>>().toExtend<LiveEvent>();
     expectTypeOf<ReturnType<typeof append>>().toExtend<LiveEvent>();
     expectTypeOf<ReturnType<typeof sessionClose>>().toExtend<LiveEvent>();
   });
 
-  test('include every event that the transport sends on a fork, except session.start', () => {
+  test('include every event that the transport sends in a fork, except session.start', () => {
     expectTypeOf<ReturnType<typeof forkStart>>().toExtend<ForkEvent>();
     expectTypeOf<ReturnType<typeof append>>().toExtend<ForkEvent>();
     expectTypeOf<ReturnType<typeof sessionClose>>().toExtend<ForkEvent>();

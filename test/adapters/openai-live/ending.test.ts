@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { dial, startCall, userFrame } from './support/called.ts';
 
 describe('a close by the session', () => {
-  test('notifies the server first, which closes once its record is complete', async () => {
+  test('notifies the server, which closes once its record is complete', async () => {
     const { peer, connection, events } = startCall();
     const closed = connection.close();
     expect(peer.sent.at(-1)?.type).toBe('session.close');
@@ -59,7 +59,7 @@ describe('an end by the server', () => {
     expect(call.isComplete).toBe(true);
   });
 
-  test('stops the detection of turns', async () => {
+  test('stops turn detection', async () => {
     const { peer, events, advance, connection, request } = startCall();
     peer.sounds(100);
     peer.hears('Hello', 0);
@@ -74,7 +74,7 @@ describe('an end by the server', () => {
 });
 
 describe('a session that expires', () => {
-  test('reports its expiry a minute before', async () => {
+  test('announces its expiry a minute in advance', async () => {
     const { advance, of } = startExpiring(600_000);
     await advance(539_999);
     expect(of('transport.expiring')).toEqual([]);
@@ -82,7 +82,7 @@ describe('a session that expires', () => {
     expect(of('transport.expiring')).toEqual([{ type: 'transport.expiring', inMs: 60_000 }]);
   });
 
-  test('reports no expiry if the clocks disagree', async () => {
+  test('announces no expiry if the clocks disagree', async () => {
     const call = startExpiring(-1000);
     await call.advance(60_000);
     expect(call.of('transport.expiring')).toEqual([]);

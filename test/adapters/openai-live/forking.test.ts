@@ -14,7 +14,7 @@ function stored(): unknown {
 }
 
 describe('a session that is stored', () => {
-  test('provides a resumption token when it is ready', () => {
+  test('provides a resumption token once it is ready', () => {
     const call = dial({ store: true });
     call.peer.opens();
     call.peer.starts({ id: 'live/1' });
@@ -107,7 +107,7 @@ describe('a resumed session', () => {
     },
   );
 
-  test('FORKED-CONNECTION-1: closes when fork and new session both fail', () => {
+  test('FORKED-CONNECTION-1: closes when both the fork and the new session fail', () => {
     const call = dial({ store: true }, { resume: stored() });
     call.peer.fails('gone');
     call.peer.fails('gone');
@@ -125,7 +125,7 @@ describe('a resumed session', () => {
     expect(call.of('transport.closed')).toHaveLength(1);
   });
 
-  test('closes at once while the fork is being tried', async () => {
+  test('closes immediately while the fork is being tried', async () => {
     const call = dial({ store: true }, { resume: stored() });
     await call.connection.close();
     expect(call.peers).toHaveLength(1);
@@ -165,7 +165,7 @@ test('repeats notes that the model had not consumed, but no requests', () => {
   ]);
 });
 
-test('has the same diagnostics for a session that is not a fork', () => {
+test('provides the same diagnostics for a session that is not a fork', () => {
   expect(startCall().connection.diagnostics).toEqual({
     unknownEvents: {},
     malformedEvents: 0,

@@ -12,7 +12,7 @@ const said = (text: string): TransportCommand => ({
 const sentence = 'The train to Rome leaves at noon. ';
 
 describe('historyOf', () => {
-  test('HISTORY-1: omits a message that does not fit, and every earlier one', () => {
+  test('HISTORY-1: omits the messages that exceed the maximum number, oldest first', () => {
     const history = historyOf(Array.from({ length: 300 }, (_, index) => said(`Word ${index}.`)));
     expect(history).toHaveLength(128);
     expect(history[0]).toEqual({
@@ -23,7 +23,7 @@ describe('historyOf', () => {
     expect(history.at(-1)?.text).toBe('Word 299.');
   });
 
-  test('HISTORY-1: omits a message that does not fit, and all before it', () => {
+  test('HISTORY-1: omits a message that does not fit, and all messages before it', () => {
     const history = historyOf([said('First.'), said(sentence.repeat(700)), said('Last.')]);
     expect(history.map(({ text }) => text)).toEqual([
       expect.stringContaining('2 older messages'),
@@ -31,7 +31,7 @@ describe('historyOf', () => {
     ]);
   });
 
-  test('HISTORY-1: cuts the newest message when it does not fit even alone', () => {
+  test('HISTORY-1: cuts the newest message when it alone does not fit', () => {
     const history = historyOf([said('First.'), said(sentence.repeat(2000))]);
     expect(history).toHaveLength(2);
     expect(history[1]?.text.startsWith(sentence)).toBe(true);

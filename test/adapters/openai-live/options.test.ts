@@ -7,7 +7,7 @@ afterEach(() => {
 });
 
 describe('the key', () => {
-  test('comes from OPENAI_API_KEY, read again for each connection', () => {
+  test('comes from OPENAI_API_KEY, which is read again for each connection', () => {
     vi.stubEnv('OPENAI_API_KEY', 'sk-from-the-environment');
     const { peer } = dial({ apiKey: undefined as unknown as string });
     expect(peer.options.headers).toMatchObject({
@@ -15,7 +15,7 @@ describe('the key', () => {
     });
   });
 
-  test('causes an error at construction when it is missing', () => {
+  test('causes an error at construction when the key is missing', () => {
     vi.stubEnv('OPENAI_API_KEY', '');
     expect(() => openaiLive()).toThrowError(
       expect.objectContaining({
@@ -34,12 +34,12 @@ describe('the URL', () => {
     expect(dial({ url }).peer.url).toBe(address);
   });
 
-  test('follows OPENAI_BASE_URL if it is set', () => {
+  test('comes from OPENAI_BASE_URL if it is set', () => {
     vi.stubEnv('OPENAI_BASE_URL', 'https://proxy.test/v1/');
     expect(dial().peer.url).toBe('wss://proxy.test/v1/live/sessions');
   });
 
-  test('causes an error without its secret when it is invalid', () => {
+  test('causes an error without the secret when the URL is invalid', () => {
     expect(() => openaiLive({ apiKey: API_KEY, url: 'ftp://x/?key=secret' })).toThrowError(
       expect.objectContaining({
         code: 'INVALID_URL',

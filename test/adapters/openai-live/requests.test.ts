@@ -40,7 +40,7 @@ describe('OPENAI-LIVE-REQUESTS-1: a request', () => {
     expect(news()).toEqual(['ended - completed 100', 'started -']);
   });
 
-  test('gets no response if the user spoke in between', async () => {
+  test('gets no response if the user has spoken in between', async () => {
     const { peer, news, advance } = asked();
     peer.hears('And?', 0);
     await advance(1000);
@@ -68,7 +68,7 @@ describe('OPENAI-LIVE-REQUESTS-1: a request', () => {
 describe('OPENAI-LIVE-REQUESTS-4: a held request', () => {
   const told = ({ peer }: ReturnType<typeof startCall>) => peer.told.map(([channel]) => channel);
 
-  test('waits while the model may still answer the user, and does not lose its response to that answer', async () => {
+  test('waits while the model may still answer the user, and then gets its own response', async () => {
     const call = startCall();
     const { peer, news, advance, request, send } = call;
     peer.hears('And?', 0);
@@ -78,7 +78,7 @@ describe('OPENAI-LIVE-REQUESTS-4: a held request', () => {
     peer.sounds(100);
     expect(news()).toEqual(['started -']);
     expect(told(call)).toEqual([]);
-    // A request can be withdrawn until it is sent.
+    // A request can be withdrawn until it has been sent.
     send({ type: 'response.withdraw', responseKey: 'offer:1' });
     expect(news()).toEqual(['ended offer:1 cancelled (cancelled) 0']);
     peer.pauses();
@@ -86,7 +86,7 @@ describe('OPENAI-LIVE-REQUESTS-4: a held request', () => {
     expect(told(call)).toEqual([]);
   });
 
-  test('waits while the model speaks, even muted, and is sent when the model is silent', () => {
+  test('waits while the model is speaking, even muted, and is sent when the model falls silent', () => {
     const call = startCall();
     const { peer, news, request, send } = call;
     peer.sounds(100);
@@ -102,7 +102,7 @@ describe('OPENAI-LIVE-REQUESTS-4: a held request', () => {
     expect(news()[0]).toBe('started offer:1');
   });
 
-  test('waits at most two seconds for a response with another cause', async () => {
+  test('waits at most two seconds for a response that has another cause', async () => {
     const call = startCall();
     const { peer, advance, request } = call;
     peer.hears('Yes.', 0);
@@ -143,7 +143,7 @@ describe('OPENAI-LIVE-REQUESTS-4: a held request', () => {
 });
 
 describe('OPENAI-LIVE-REQUESTS-2: another cause of a response', () => {
-  test('no longer counts once its response has started', async () => {
+  test('stops counting once its response has started', async () => {
     const { peer, news, advance, request } = startCall();
     peer.hears('Book it.', 0);
     peer.delegates('d1');
@@ -156,7 +156,7 @@ describe('OPENAI-LIVE-REQUESTS-2: another cause of a response', () => {
     expect(news()).toEqual(['started offer:1']);
   });
 
-  test('no longer counts after three seconds without a response', async () => {
+  test('stops counting after three seconds without a response', async () => {
     const { peer, news, advance, request } = startCall();
     peer.hears('Mm-hm', 0);
     await advance(3000);
@@ -167,7 +167,7 @@ describe('OPENAI-LIVE-REQUESTS-2: another cause of a response', () => {
     expect(news()).toEqual(['started offer:1']);
   });
 
-  test('no longer counts if it is a delegation while the model speaks', () => {
+  test('does not count if it is a delegation while the model is speaking', () => {
     const { peer, news, request } = startCall();
     peer.sounds(300);
     peer.delegates('d1');
@@ -181,7 +181,7 @@ describe('OPENAI-LIVE-REQUESTS-2: another cause of a response', () => {
 });
 
 describe('OPENAI-LIVE-REQUESTS-3: the end of a request', () => {
-  test('occurs once when the model says nothing before the timeout', async () => {
+  test('occurs once if the model says nothing before the timeout', async () => {
     const { news, advance, peer } = asked({ turns: { requestTimeoutMs: 4000 } });
     await advance(3999);
     expect(news()).toEqual([]);
@@ -205,7 +205,7 @@ describe('OPENAI-LIVE-REQUESTS-3: the end of a request', () => {
     expect(news()).toEqual(['started -']);
   });
 
-  test('occurs once when it is cancelled, and its late answer is dropped', async () => {
+  test('occurs once when the request is cancelled, even if a late answer arrives', async () => {
     const { peer, news, send, frames, advance } = asked();
     send({ type: 'response.cancel' });
     send({ type: 'response.cancel' });
@@ -219,7 +219,7 @@ describe('OPENAI-LIVE-REQUESTS-3: the end of a request', () => {
     expect(news()).not.toContain('ended offer:1 cancelled (nothing_said) 0');
   });
 
-  test('ignores a withdrawal after the request was sent', () => {
+  test('ignores a withdrawal after the request has been sent', () => {
     const { peer, send, news } = asked();
     const { length } = peer.sent;
     send({ type: 'response.withdraw', responseKey: 'offer:1' });
@@ -228,7 +228,7 @@ describe('OPENAI-LIVE-REQUESTS-3: the end of a request', () => {
     expect(news().at(-1)).toBe('ended offer:1 completed 600');
   });
 
-  test('mutes no response after an interruption by the user', () => {
+  test('mutes no response after the user has interrupted', () => {
     const { peer, news, send } = asked();
     peer.hears('Stop', 0);
     send({ type: 'response.cancel' });
@@ -255,7 +255,7 @@ describe('OPENAI-LIVE-REQUESTS-5: a text that was requested before', () => {
     return call;
   }
 
-  test('stays unsent when its late answer arrives, which then answers the repeated request', async () => {
+  test('adopts the late answer to the first request, and stays unsent', async () => {
     const call = await lapsed();
     ask(call, 'offer:2');
     await call.advance(2900);
@@ -264,7 +264,7 @@ describe('OPENAI-LIVE-REQUESTS-5: a text that was requested before', () => {
     expect(times(call)).toBe(1);
   });
 
-  test('gets the whole late answer even if the request is repeated during the answer', async () => {
+  test('gets the whole late answer even if the request is repeated during that answer', async () => {
     const call = await lapsed();
     call.peer.sounds(300);
     call.peer.speaks('It is done.');
@@ -295,7 +295,7 @@ describe('OPENAI-LIVE-REQUESTS-5: a text that was requested before', () => {
     expect(call.frames).toEqual([]);
   });
 
-  test('sends its text again after three silent seconds, and the second answer is dropped', async () => {
+  test('sends its text again after three silent seconds, and drops the second answer', async () => {
     const call = await lapsed();
     ask(call, 'offer:2');
     await call.advance(3000);
@@ -312,7 +312,7 @@ describe('OPENAI-LIVE-REQUESTS-5: a text that was requested before', () => {
     expect(call.news()[0]).toBe('started -');
   });
 
-  test('gets its own answer after an answer to other words', async () => {
+  test('gets its own answer after an answer to another utterance', async () => {
     const call = startCall();
     ask(call, 'offer:1');
     call.peer.takesIn();
@@ -326,7 +326,7 @@ describe('OPENAI-LIVE-REQUESTS-5: a text that was requested before', () => {
     expect(times(call)).toBe(1);
   });
 
-  test('waits longer while the user speaks', async () => {
+  test('waits longer while the user is speaking', async () => {
     const call = startCall();
     ask(call, 'offer:1');
     call.peer.takesIn();
@@ -355,7 +355,7 @@ describe('the text of a request', () => {
     ]);
   });
 
-  test('names the delegation that was just answered', async () => {
+  test('names the delegation that has just been answered', async () => {
     const { peer, request, send, advance } = startCall();
     peer.delegates('d1');
     send({ type: 'delegation.accept', delegationId: 'd1', callIds: ['c1'] });
@@ -382,7 +382,7 @@ describe('the text of a request', () => {
     expect(news()).toEqual(['started offer:1']);
   });
 
-  test('becomes a note first when it is too long for one append', () => {
+  test('becomes a note first if it is too long for one append', () => {
     const { peer, request, news } = startCall();
     const long = 'The train to Rome leaves at noon. '.repeat(80);
     request('offer:1', long);
@@ -399,7 +399,7 @@ describe('the text of a request', () => {
     expect(news()).toEqual(['started offer:1']);
   });
 
-  test('APPENDS-2: matches confirmations in order if the server does not name them', () => {
+  test('APPENDS-2: matches confirmations in order if the server does not identify them', () => {
     const { peer, request, news } = startCall();
     request('offer:1', 'Tell the user: it is done.');
     peer.says({ type: 'session.commentary.appended', start_ms: 0, end_ms: 0 });

@@ -17,7 +17,7 @@ describe('SPOKEN-RESPONSES-1: a response', () => {
     expect(new Set(frames.map(({ responseId, itemId }) => `${responseId} ${itemId}`)).size).toBe(1);
   });
 
-  test('starts with its words if they arrive before the audio', () => {
+  test('starts with its transcript if that arrives before the audio', () => {
     const { peer, news } = startCall();
     peer.speaks('Hello.');
     peer.sounds(400);
@@ -30,7 +30,7 @@ describe('SPOKEN-RESPONSES-1: a response', () => {
     ]);
   });
 
-  test('joins two turns without a pause as sentences', () => {
+  test('joins two turns as sentences if no pause separates them', () => {
     const { peer, news } = startCall();
     peer.sounds(100);
     for (const words of ['To the air', 'port.', 'One moment.', ' At 3.', '30 p.', 'm.'])
@@ -48,7 +48,7 @@ describe('SPOKEN-RESPONSES-1: a response', () => {
     expect(news()).toEqual(['started -']);
   });
 
-  test('continues when words arrive during a pause', () => {
+  test('continues when text arrives during a pause', () => {
     const { peer, news } = startCall();
     peer.sounds(100);
     peer.pauses(700);
@@ -57,7 +57,7 @@ describe('SPOKEN-RESPONSES-1: a response', () => {
     expect(news()).toEqual(['started -', 'says "And"']);
   });
 
-  test('ends a short time after the track has stopped', async () => {
+  test('ends shortly after the track has stopped', async () => {
     const { peer, news, advance } = startCall();
     peer.sounds(300);
     await advance(1500);
@@ -68,13 +68,13 @@ describe('SPOKEN-RESPONSES-1: a response', () => {
     expect(news()).toEqual(['ended - completed 600']);
   });
 
-  test('ignores the noise of an idle track', () => {
+  test('ignores noise on an idle track', () => {
     const { peer, news } = startCall();
     peer.sounds(400, 40);
     expect(news()).toEqual([]);
   });
 
-  test('uses its own ids for each reply', () => {
+  test('uses new ids for each reply', () => {
     const { peer, of } = startCall();
     peer.replies('One.');
     peer.replies('Two.');
@@ -88,7 +88,7 @@ describe('SPOKEN-RESPONSES-1: a response', () => {
 });
 
 describe('SPOKEN-RESPONSES-2: the audio', () => {
-  test('starts shortly before the first audible frame, and lasts to the end', () => {
+  test('starts shortly before the first audible frame, and continues to the end', () => {
     const { peer, frames } = startCall();
     peer.pauses(1000);
     expect(frames).toEqual([]);
@@ -101,7 +101,7 @@ describe('SPOKEN-RESPONSES-2: the audio', () => {
     expect(frames[0]).toMatchObject({ sampleRateHz: 24_000, itemId: expect.any(String) });
   });
 
-  test('keeps its rate of 16 kHz', () => {
+  test('keeps its sample rate of 16 kHz', () => {
     const { peer, frames, of } = startCall({ sampleRateHz: 16_000 });
     peer.sounds(500, 3000, 16_000);
     for (let ms = 0; ms < 800; ms += 100) peer.sounds(100, 0, 16_000);
@@ -111,7 +111,7 @@ describe('SPOKEN-RESPONSES-2: the audio', () => {
 });
 
 describe('SPOKEN-RESPONSES-3: a cancelled response', () => {
-  test('falls silent at once, and ends when the model falls silent', () => {
+  test('falls silent immediately, and ends when the model falls silent', () => {
     const { peer, news, frames, send } = startCall();
     peer.sounds(300);
     peer.speaks('Once upon');
@@ -131,7 +131,7 @@ describe('SPOKEN-RESPONSES-3: a cancelled response', () => {
     expect(peer.appends).toEqual([]);
   });
 
-  test('ends after two seconds when the model continues to talk', async () => {
+  test('ends after two seconds if the model keeps talking', async () => {
     const { peer, news, frames, send, advance } = startCall();
     peer.sounds(300);
     send({ type: 'response.cancel' });
@@ -163,7 +163,7 @@ describe('SPOKEN-RESPONSES-3: a cancelled response', () => {
     ]);
   });
 
-  test('ends after a shorter pause when the user interrupted it', () => {
+  test('ends after a shorter pause if the user interrupted it', () => {
     const { peer, news, send } = startCall();
     peer.sounds(300);
     peer.hears('Wait', 200);
@@ -185,8 +185,8 @@ describe('SPOKEN-RESPONSES-3: a cancelled response', () => {
   });
 });
 
-describe('SPOKEN-RESPONSES-5: words that arrive late', () => {
-  test('join the response in which they were said', () => {
+describe('SPOKEN-RESPONSES-5: text that arrives late', () => {
+  test('joins the response in which it was spoken', () => {
     const { peer, news, of } = startCall();
     peer.sounds(1000);
     peer.speaks('It is', 0);
@@ -199,7 +199,7 @@ describe('SPOKEN-RESPONSES-5: words that arrive late', () => {
     ]);
   });
 
-  test('count once when a fragment arrives twice', () => {
+  test('counts once when a fragment arrives twice', () => {
     const { peer, news } = startCall();
     const fragment = { event_id: 'x', delta: 'Yes.', start_ms: 0, end_ms: 200 };
     peer.says({ type: 'session.output_transcript.delta', ...fragment });
@@ -233,7 +233,7 @@ describe('SPOKEN-RESPONSES-6: the end of a response that breaks off', () => {
     ['Last week was good.', true, 'ended - completed 400'],
     ['Lief die Woche gut? «Ja!»', true, 'ended - completed 400'],
     ['先週は好調でした。', true, 'ended - completed 400'],
-  ])('depends on its words and on an interruption: "%s", %s', (words, isSpokenInto, end) =>
+  ])('depends on its text and on an interruption: "%s", %s', (words, isSpokenInto, end) =>
     expect(endOf(words, isSpokenInto)).toBe(end),
   );
 });

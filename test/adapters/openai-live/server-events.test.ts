@@ -13,7 +13,7 @@ test('the declared events contain only fields of the official types', () => {
 });
 
 describe('parseServerEvent', () => {
-  test('reads declared fields, and drops others', () => {
+  test('reads declared fields, and drops all others', () => {
     const text = JSON.stringify({
       type: 'session.delegation.created',
       event_id: 'e',

@@ -1,5 +1,5 @@
-// A whole voice session on the wire, with the fake server: the model delegates, the session interprets the
-// delegation, subagents do the work, and the user hears their results.
+// A whole voice session on the wire with the fake server: the model delegates, the session interprets the delegation,
+// subagents do the work, and the user hears their results.
 
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
@@ -15,7 +15,7 @@ import {
 import type { TransportEvent } from '../../../src/voice/connection/transport.ts';
 import { calls, say, steps } from '../../support/subagent-runs.ts';
 import { LEAD, castOf, configsOf, type ScriptedSubagent } from '../../support/text-talk.ts';
-/** A model that delegates everything, and says the requested messages. */
+/** A model that delegates everything and says the requested messages. */
 const delegating: VoiceResponder = ({ cause }) => {
   switch (cause.type) {
     case 'utterance':
@@ -108,7 +108,7 @@ async function talk({
     errors,
     model,
     state: () => session.store.getSnapshot().context,
-    /** Speaks as the user, and waits for the consequences. */
+    /** Speaks as the user, and waits for what follows. */
     async say(text: string, thenMs = 10_000) {
       void model().user.says(text);
       await environment.advance(thenMs);
@@ -150,7 +150,7 @@ describe('a session over OpenAI Live', () => {
     expect(call.state().deliveries.at(-1)).toMatchObject({ kind: 'result', state: 'delivered' });
   });
 
-  test('reconnects after a loss, and the model knows the conversation', async () => {
+  test('reconnects after a lost connection without the model losing the conversation', async () => {
     const call = await talk({ subagent: { script: () => say('Sales are up.') } });
     await call.say('How are sales this week?', 30_000);
     call.model().faults.drop();
@@ -194,7 +194,7 @@ describe('a session over OpenAI Live', () => {
   });
 });
 
-test('resumes a stored session as a fork, and starts a new one when it no longer exists', async () => {
+test('resumes a stored session as a fork, and starts a new one if it no longer exists', async () => {
   const environment = simulatedEnvironment();
   const server = createVoiceServer({ environment, respond: () => [] });
   const { webSocket } = server;

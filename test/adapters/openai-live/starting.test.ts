@@ -61,18 +61,18 @@ describe('session.start', () => {
     });
   });
 
-  test('describes the tools in words, because the protocol has none', () => {
+  test('describes the tools in the instructions, because the protocol has none', () => {
     const text = startInstructions(configuration);
     expect(text).toMatch(/^Be brief\.\n/);
     expect(text).toContain('- book_ride: Books a ride (details: to, when)');
-    // The model itself says "One moment." on this wire.
+    // On this wire, the model itself says "One moment."
     expect(text).toContain('acknowledged for you');
     expect(startInstructions({ ...configuration, tools: [] })).toContain('Do not delegate');
   });
 });
 
 describe('readiness', () => {
-  test('arrives with session.started; earlier messages and audio follow in order', () => {
+  test('arrives with session.started, followed in order by earlier messages and audio', () => {
     const call = dial();
     call.send({ type: 'message.add', itemId: 'a', role: 'system', text: 'one' });
     call.connection.sendAudio(userFrame(5, 100));
@@ -140,7 +140,7 @@ describe('readiness', () => {
     expect(busy.of('transport.closed')).toMatchObject([{ retryable: true }]);
   });
 
-  test('fails as retryable for a session that does not start in time', async () => {
+  test('fails with a retryable error if the session does not start in time', async () => {
     const call = dial({ connectTimeoutMs: 1000 });
     call.peer.opens();
     await call.advance(1000);
@@ -172,7 +172,7 @@ describe('the input clock of a session', () => {
   test("INPUT-CLOCK-2: counts silence separately from the user's audio", async () => {
     const call = startCall();
     call.connection.sendAudio(userFrame(7, 200));
-    // 200 ms of the user, 800 ms of silence, then the user again.
+    // The user speaks for 200 ms, is silent for 800 ms, and speaks again.
     await call.advance(1000);
     expect(call.peer.audioFrames).toHaveLength(9);
     call.connection.sendAudio(userFrame(7, 200));

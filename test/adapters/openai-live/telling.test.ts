@@ -68,7 +68,7 @@ describe('OPENAI-LIVE-TRANSLATOR-1: notes for the model', () => {
     expect(new Set(said.map((part) => part.slice(0, 20))).size).toBe(2);
   });
 
-  test("end with a remark before they fill the model's memory", () => {
+  test("end with a notice before they fill the model's memory", () => {
     const { peer, send } = startCall();
     const text = 'The train to Rome leaves at noon. '.repeat(2000);
     send({ type: 'message.add', itemId: 'a', role: 'system', text });
@@ -78,7 +78,7 @@ describe('OPENAI-LIVE-TRANSLATOR-1: notes for the model', () => {
 });
 
 describe('delegations', () => {
-  test('arrive once each, and only those addressed to the client', () => {
+  test('arrive once each if they are addressed to the client', () => {
     const { peer, news } = startCall();
     peer.delegates('d1');
     peer.delegates('d1');
@@ -108,7 +108,7 @@ describe('delegations', () => {
     expect(peer.told).toEqual([['commentary', 'd1', 'Which day?']]);
   });
 
-  test('receive a note when they lead to no call', () => {
+  test('receive a note if they lead to no call', () => {
     const { peer, send } = startCall();
     peer.delegates('d1');
     send({ type: 'delegation.accept', delegationId: 'd1', callIds: [] });
@@ -141,7 +141,7 @@ describe('other messages of the server', () => {
     ]);
   });
 
-  test('report errors without secrets, with the event that they answer', () => {
+  test('report errors without secrets, and match them to their events', () => {
     const { peer, of } = startCall();
     peer.refuses({ code: 'odd', message: 'Bearer k3y-of-the-app', client_event_id: 'event_77' });
     expect(of('transport.error')).toMatchObject([

@@ -49,7 +49,7 @@ describe('splitText', () => {
     expect(splitText('🚕🚕🚕', 8)).toEqual(['🚕🚕', '🚕']);
   });
 
-  test('leaves a short text whole, and returns nothing for an empty one', () => {
+  test('leaves a short text whole, and returns nothing for an empty text', () => {
     expect(splitText('  Hello.\n')).toEqual(['Hello.']);
     expect(splitText(' \n ')).toEqual([]);
   });
@@ -57,7 +57,7 @@ describe('splitText', () => {
 
 describe('estimateTokens', () => {
   test.each([
-    // The counts of the tokenizer o200k_base.
+    // The counts from the o200k_base tokenizer.
     ['Your appointment is confirmed for Thursday at 2:00 PM.', 13],
     ['{"status":"confirmed","order_id":"order_123"}', 12],
     ['Ihr Termin am Donnerstag um vierzehn Uhr ist bestätigt.', 12],
@@ -66,13 +66,13 @@ describe('estimateTokens', () => {
     ['aGVsbG8gd29ybGQgdGhpcyBpcyBiYXNlNjQgZW5jb2RlZCB0ZXh0IG9mIHNvbWUgbGVuZ3Ro', 45],
     ['f81d4fae-7dec-11d0-a765-00a0c91e6bf6', 25],
     ['ሰላም', 6],
-  ])('estimates at least the true number: %s', (text, tokens) => {
+  ])('never estimates fewer tokens than there are: %s', (text, tokens) => {
     expect(estimateTokens(text)).toBeGreaterThanOrEqual(tokens);
   });
 
-  test('estimates English prose at no more than twice its tokens', () => {
+  test('estimates English prose at no more than twice its token count', () => {
     const text = 'The train to Rome leaves at noon from the third platform. '.repeat(10);
-    // 13 tokens in each sentence.
+    // Each sentence has 13 tokens.
     expect(estimateTokens(text)).toBeLessThan(260);
   });
 

@@ -1,5 +1,5 @@
-// For any order of the server's events and the session's requests, the adapter infers a conversation that keeps the
-// contract of the port.
+// For any order of the server's events and the session's requests, the adapter infers a conversation that fulfils the
+// port's contract.
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -30,7 +30,7 @@ const acts: Readonly<Record<string, Act>> = {
 
 const story = fc.array(fc.constantFrom(...Object.keys(acts)), { maxLength: 40 });
 
-test('gives every response, request and utterance of a random story a start and an end', async () => {
+test('starts and ends every response, request and utterance of a random story', async () => {
   await fc.assert(
     fc.asyncProperty(story, async (names) => {
       const call = startCall();
@@ -86,7 +86,7 @@ function checkResponses(
       spans.set(current, { from: index, to: Infinity });
     }
     const span = event.type === 'response.ended' ? spans.get(event.responseId) : undefined;
-    // A request without an effect ends without a beginning.
+    // A request without an effect ends without having started.
     if (!span) continue;
     expect(span.to).toBe(Infinity);
     span.to = index;
@@ -100,7 +100,7 @@ function checkResponses(
   }
 }
 
-/** Checks that utterances occur one at a time: a beginning, an end, and then the words. */
+/** Checks that utterances occur one at a time, each with a start, an end, and then its text. */
 function checkUtterances(events: readonly TransportEvent[]): void {
   const steps = events
     .filter((event) => event.type.startsWith('utterance.'))

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { startCall } from './support/called.ts';
 
 describe('HEARD-UTTERANCES-1: an utterance', () => {
-  test('starts with its first words, and ends with a pause, which makes the words final', async () => {
+  test('starts with its first text, and ends with a pause that makes the text final', async () => {
     const { peer, news, advance } = startCall();
     peer.hears('Book', 600);
     await advance(800);
@@ -13,7 +13,7 @@ describe('HEARD-UTTERANCES-1: an utterance', () => {
     expect(news()).toEqual(['user ends', 'user said "Book a ride."']);
   });
 
-  test('ends at once when the model begins to speak soon after it', async () => {
+  test('ends immediately when the model starts to speak shortly afterwards', async () => {
     const { peer, news, advance } = startCall();
     peer.hears('Hello', 0);
     await advance(500);
@@ -22,7 +22,7 @@ describe('HEARD-UTTERANCES-1: an utterance', () => {
     expect(news()).toEqual(['user ends', 'user said "Hello"', 'started -']);
   });
 
-  test('ends sooner while the model speaks', async () => {
+  test('ends sooner while the model is speaking', async () => {
     const { peer, news, advance } = startCall();
     peer.hears('Hello', 0);
     await advance(200);
@@ -34,7 +34,7 @@ describe('HEARD-UTTERANCES-1: an utterance', () => {
     expect(news()).toEqual(['user ends', 'user said "Hello"']);
   });
 
-  test('continues while a muted model speaks', async () => {
+  test('continues while a muted model is speaking', async () => {
     const { peer, news, advance, send } = startCall();
     peer.sounds(100);
     peer.hears('Stop', 0);
@@ -60,7 +60,7 @@ describe('HEARD-UTTERANCES-1: an utterance', () => {
     ]);
   });
 
-  test("ends on the session's command, and later words start another utterance", async () => {
+  test('ends when the session commands it, so that later text starts another utterance', async () => {
     const { peer, news, send, of } = startCall();
     peer.hears('And now', 600);
     const utteranceId = of('utterance.started')[0]?.utteranceId ?? '';

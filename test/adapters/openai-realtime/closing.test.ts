@@ -32,7 +32,7 @@ describe('a close by the session', () => {
     expect(client.events.filter(({ type }) => type === 'transport.closed')).toHaveLength(1);
   });
 
-  test('ends after a deadline when the peer does not answer the close frame', async () => {
+  test('ends after a deadline if the peer does not answer the close frame', async () => {
     const { client, peer } = await startCall();
     // The peer no longer reads, so it cannot answer.
     peer.socket.pause();
@@ -94,7 +94,7 @@ describe('a close by the server', () => {
     expect(await client.next('transport.closed')).toMatchObject({ code: 1006, retryable: true });
   });
 
-  test('counts as retryable after the maximum duration, with any code', async () => {
+  test('counts as retryable after the maximum duration, whatever the code', async () => {
     const { client, peer } = await startCall();
     peer.send({
       type: 'error',
@@ -109,7 +109,7 @@ describe('a close by the server', () => {
     expect(await client.next('transport.closed')).toMatchObject({ code: 1000, retryable: true });
   });
 
-  test('follows an oversized message, and the process continues', async () => {
+  test('follows an oversized message without affecting the process', async () => {
     const { client, peer } = await startCall();
     peer.sendRaw('x'.repeat(17 * 1024 * 1024));
     const closed = await client.next('transport.closed');

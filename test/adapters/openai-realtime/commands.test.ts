@@ -5,7 +5,7 @@ import { connectTo, startCall, userAudio } from './support/connected.ts';
 import { startFakeServer } from './support/fake-server.ts';
 
 describe('the client event of a command', () => {
-  test('changes instructions and tools only for session.configure', async () => {
+  test('changes instructions and tools only in response to session.configure', async () => {
     const { client, peer } = await startCall();
     client.send({
       type: 'session.configure',
@@ -16,7 +16,7 @@ describe('the client event of a command', () => {
   });
 
   test(
-    'OPENAI-REALTIME-TRANSLATOR-5: receives one answer to a change, session.updated or the error that names it',
+    'OPENAI-REALTIME-TRANSLATOR-5: gets one answer to a change, either session.updated or its error',
     { tags: ['B69'] },
     async () => {
       const { client, peer } = await startCall();
@@ -44,7 +44,7 @@ describe('the client event of a command', () => {
       // The refused instructions do not apply to the next response.
       client.send({ type: 'response.request', responseKey: 'k', instructions: 'Say it.' });
       expect((await peer.next('response.create')).response?.instructions).toBe('First.\n\nSay it.');
-      // An update without a request answers nothing.
+      // An update that no request asked for answers nothing.
       peer.send({ type: 'session.updated', session: { type: 'realtime' } });
       peer.send({ type: 'input_audio_buffer.speech_stopped', audio_end_ms: 1, item_id: 'i' });
       await client.next('utterance.ended');
@@ -90,7 +90,7 @@ describe('the client event of a command', () => {
     ['system', 'input_text'],
     ['user', 'input_text'],
     ['assistant', 'output_text'],
-  ] as const)('adds a message of the role %s', async (role, contentType) => {
+  ] as const)('adds a message with the role %s', async (role, contentType) => {
     const { client, peer } = await startCall();
     client.send({ type: 'message.add', itemId: 'item_1', role, text: 'A “text”' });
     const { item } = await peer.next('conversation.item.create');
@@ -160,7 +160,7 @@ describe('the client event of a command', () => {
     });
   });
 
-  test("appends a response's instructions to the session's current ones", async () => {
+  test("appends a response's instructions to the session's current instructions", async () => {
     const { client, peer } = await startCall();
     client.send({
       type: 'session.configure',
@@ -191,7 +191,7 @@ describe("the user's audio", () => {
     expect(decodePcm16Base64(audio)).toEqual(samples);
   });
 
-  test('causes one error at another rate, and is dropped', async () => {
+  test('causes only one error if its rate is wrong, and is dropped', async () => {
     const { client, peer } = await startCall();
     for (let n = 0; n < 3; n += 1) {
       client.connection.sendAudio({ samples: new Int16Array(160), sampleRateHz: 16_000 });
@@ -208,11 +208,11 @@ describe("the user's audio", () => {
     ]);
   });
 
-  test('SOCKET-CONNECTION-4: stays within its buffer limit if the server does not read, and keeps the newest audio', async () => {
+  test('SOCKET-CONNECTION-4: stays within its buffer limit if the server stalls, and keeps the newest audio', async () => {
     const { client, peer } = await startCall({ maxBufferedAudioMs: 1_000 });
     peer.socket.pause();
     let sent = 0;
-    // The system buffers some megabytes before it pushes back.
+    // The operating system buffers several megabytes before it pushes back.
     while (client.connection.diagnostics.droppedAudio.frames === 0 && sent < 20_000) {
       sent += 1;
       client.connection.sendAudio(userAudio(sent));
@@ -231,7 +231,7 @@ describe("the user's audio", () => {
     expect(arrived).toEqual(arrived.toSorted((a, b) => a - b));
   });
 
-  test('SOCKET-CONNECTION-4: follows a long message without another trigger', async () => {
+  test('SOCKET-CONNECTION-4: follows a long message without needing another trigger', async () => {
     const { client, peer } = await startCall();
     peer.socket.pause();
     const text = 'x'.repeat(12_000_000);

@@ -44,7 +44,7 @@ describe('the upgrade', () => {
 });
 
 describe('SOCKET-CONNECTION-3: session.update, which is the first message', () => {
-  test('turns both flags of the turn detector off', async () => {
+  test('turns off both flags of the turn detector', async () => {
     const { event } = await firstEvent();
     expect(event).toEqual({
       type: 'session.update',
@@ -131,7 +131,7 @@ describe('SOCKET-CONNECTION-3: session.update, which is the first message', () =
 });
 
 describe('the readiness of a connection', () => {
-  test('keeps commands in order, and only the newest audio, until then', async () => {
+  test('keeps commands in order but only the newest audio until the connection is ready', async () => {
     const server = await startServer();
     const client = connectTo(server.url, { maxBufferedAudioMs: 200 });
     client.send({ type: 'message.add', itemId: 'item_1', role: 'user', text: 'hello' });
@@ -165,13 +165,13 @@ describe('the readiness of a connection', () => {
     const client = connectTo(server.url);
     const peer = await server.nextPeer();
     peer.send({ type: 'session.created', session: { type: 'realtime' } });
-    // The arrival of a later event proves that session.created was handled.
+    // The arrival of a later event proves that session.created has been handled.
     peer.send({ type: 'input_audio_buffer.speech_stopped', audio_end_ms: 1, item_id: 'i' });
     await client.next('utterance.ended');
     expect(client.events.map(({ type }) => type)).toEqual(['utterance.ended']);
   });
 
-  test('occurs once', async () => {
+  test('occurs only once', async () => {
     const { client, peer } = await startCall();
     client.send({ type: 'session.configure', configuration });
     await peer.next('session.update');
@@ -196,7 +196,7 @@ describe('the readiness of a connection', () => {
 });
 
 describe('transport.closed', () => {
-  test('fails after an upgrade that is never answered', async () => {
+  test('reports a failure after an upgrade that is never answered', async () => {
     const upgraded = deferred();
     const server = await startServer({ onUpgrade: () => upgraded.resolve() });
     const client = connectTo(server.url, { connectTimeoutMs: 700 });
@@ -213,7 +213,7 @@ describe('transport.closed', () => {
     await client.completed;
   });
 
-  test('fails after a session.update that is never answered', async () => {
+  test('reports a failure after a session.update that is never answered', async () => {
     const server = await startServer();
     const client = connectTo(server.url);
     const peer = await server.nextPeer();
@@ -229,24 +229,27 @@ describe('transport.closed', () => {
     ['invalid_request_error', 'invalid_value', false],
     ['server_error', null, true],
     ['invalid_request_error', 'rate_limit_exceeded', true],
-  ])('fails after a session.update that is refused: %s, %s', async (type, code, retryable) => {
-    const server = await startServer();
-    const client = connectTo(server.url);
-    const peer = await server.nextPeer();
-    const update = await peer.next('session.update');
-    const error = { type, code, message: 'No voice marin' };
-    // Some servers do not name the refused event.
-    const eventId = retryable ? {} : { event_id: update.event_id };
-    peer.send({ type: 'error', error: { ...error, ...eventId } });
-    expect(await client.next('transport.closed')).toMatchObject({
-      reason: 'The server refused the session: No voice marin',
-      retryable,
-    });
-    expect(client.events.map((event) => event.type)).toEqual([
-      'transport.error',
-      'transport.closed',
-    ]);
-  });
+  ])(
+    'reports a failure after a session.update that is refused: %s, %s',
+    async (type, code, retryable) => {
+      const server = await startServer();
+      const client = connectTo(server.url);
+      const peer = await server.nextPeer();
+      const update = await peer.next('session.update');
+      const error = { type, code, message: 'No voice marin' };
+      // Some servers do not name the refused event.
+      const eventId = retryable ? {} : { event_id: update.event_id };
+      peer.send({ type: 'error', error: { ...error, ...eventId } });
+      expect(await client.next('transport.closed')).toMatchObject({
+        reason: 'The server refused the session: No voice marin',
+        retryable,
+      });
+      expect(client.events.map((event) => event.type)).toEqual([
+        'transport.error',
+        'transport.closed',
+      ]);
+    },
+  );
 
   test.each([
     [401, 'invalid_api_key', `Incorrect API key provided: ${API_KEY}. Get one`, false],
@@ -254,7 +257,7 @@ describe('transport.closed', () => {
     [429, 'rate_limit_exceeded', 'Slow down', true],
     [503, 'overloaded', 'Later', true],
   ])(
-    'fails after HTTP %i with its reason, without the key',
+    'reports a failure after HTTP %i with its reason, but without the key',
     async (status, code, message, retryable) => {
       const body = JSON.stringify({ error: { code, message } });
       const server = await startServer({
@@ -274,7 +277,7 @@ describe('transport.closed', () => {
     },
   );
 
-  test('names the option when the server refuses the model that transcribes', async () => {
+  test('names the option when the server refuses the transcription model', async () => {
     const server = await startServer();
     const client = connectTo(server.url);
     const peer = await server.nextPeer();
@@ -288,7 +291,7 @@ describe('transport.closed', () => {
     });
   });
 
-  test('fails after a refusal whose body never ends', async () => {
+  test('reports a failure after a refusal whose body never ends', async () => {
     const refused = deferred();
     const server = await startServer({
       onUpgrade: (_, socket) => {
@@ -302,7 +305,7 @@ describe('transport.closed', () => {
     expect(await client.next('transport.closed')).toMatchObject({ retryable: true });
   });
 
-  test('fails after a refused connection', async () => {
+  test('reports a failure after a refused connection', async () => {
     const server = await startFakeServer();
     await server.close();
     const client = connectTo(server.url);
@@ -313,7 +316,7 @@ describe('transport.closed', () => {
     });
   });
 
-  test('fails after a factory that throws', async () => {
+  test('reports a failure after a factory throws', async () => {
     const client = connectTo('ws://127.0.0.1:1', {
       webSocket: () => {
         throw new TypeError('no sockets today');
@@ -325,7 +328,7 @@ describe('transport.closed', () => {
     });
   });
 
-  test('fails with a key that is not a valid header, without showing the key', async () => {
+  test('reports a failure for a key that is not a valid header, without showing the key', async () => {
     const server = await startServer();
     const client = connectTo(server.url, { apiKey: 'sk-broken\nkey-0123456789' });
     const closed = await client.next('transport.closed');

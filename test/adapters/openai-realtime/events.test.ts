@@ -86,7 +86,7 @@ describe('the speech of the user', () => {
     },
   );
 
-  test('OPENAI-REALTIME-TRANSLATOR-6: ends once if the server ended it first, and an empty commit is no error', async () => {
+  test('OPENAI-REALTIME-TRANSLATOR-6: ends once if the server ended it first, despite an empty commit', async () => {
     const { client, peer } = await startCall();
     peer.send({ type: 'input_audio_buffer.speech_started', audio_start_ms: 320, item_id: 'u1' });
     await client.next('utterance.started');
@@ -105,7 +105,7 @@ describe('the speech of the user', () => {
 
   test("counts its start from the session's first audio", async () => {
     const { client, peer } = await startCall({ maxBufferedAudioMs: 100 });
-    // More than fits at once: an open connection loses nothing.
+    // More than fits at once; an open connection loses nothing.
     for (let n = 0; n < 5; n += 1) client.connection.sendAudio(userAudio());
     peer.send({ type: 'input_audio_buffer.speech_started', audio_start_ms: 250, item_id: 'u1' });
     expect(await client.next('utterance.started')).toMatchObject({ audioStartMs: 250 });
@@ -115,7 +115,7 @@ describe('the speech of the user', () => {
     [{ code: 'audio_unintelligible', message: 'No words' }, 'audio_unintelligible: No words'],
     [{}, 'The server gave no reason'],
   ])(
-    'reports a transcription that failed, with the option that names its model: %j',
+    'reports a failed transcription, and names the option for its model: %j',
     async (error, reason) => {
       const { client, peer } = await startCall();
       peer.send({
@@ -139,7 +139,7 @@ describe('a meaningless message', () => {
     expect(await client.next('utterance.started')).toMatchObject({ utteranceId: 'after' });
   };
 
-  test('counts as unknown, with one report for each type', async () => {
+  test('counts as unknown, and is reported once for each type', async () => {
     const call = await startCall();
     const { client, peer } = call;
     for (let n = 0; n < 3; n += 1) peer.sendRaw('{"type":"response.sung","melody":"la"}');
@@ -158,7 +158,7 @@ describe('a meaningless message', () => {
     expect(client.connection.diagnostics.unknownEvents['response.sung']).toBe(3);
   });
 
-  test('takes bounded memory when a peer invents types', async () => {
+  test('uses a limited amount of memory when a peer invents types', async () => {
     const call = await startCall();
     const { client, peer } = call;
     for (let n = 0; n < 200; n += 1) peer.sendRaw(`{"type":"invented.${n}"}`);
@@ -184,7 +184,7 @@ describe('a meaningless message', () => {
     expect(client.connection.diagnostics.malformedEvents).toBe(1);
   });
 
-  test('causes an error for audio of incomplete samples', async () => {
+  test('causes an error if its audio contains incomplete samples', async () => {
     const call = await startCall();
     call.peer.send({
       type: 'response.output_audio.delta',
@@ -199,7 +199,7 @@ describe('a meaningless message', () => {
     expect(call.client.frames).toEqual([]);
   });
 
-  test('counts as text when its frame is binary', async () => {
+  test('counts as text even when its frame is binary', async () => {
     const call = await startCall();
     call.peer.socket.send(Buffer.from([0xff, 0x00, 0x7b]), { binary: true });
     await stillWorks(call);

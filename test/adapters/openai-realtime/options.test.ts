@@ -23,7 +23,7 @@ describe('the key', () => {
   });
 
   test.each([undefined, ''])(
-    'causes an error at construction that names the variable when the key is missing (%j)',
+    'throws an error at construction that names the missing environment variable (%j)',
     (key) => {
       vi.stubEnv('OPENAI_API_KEY', key);
       expect(() => openaiRealtime()).toThrow(ConfigurationError);
@@ -35,7 +35,7 @@ describe('the key', () => {
 describe('the URL', () => {
   const addressOf = (options: OpenaiRealtimeOptions) => resolveOptions(options).url();
 
-  test('names OpenAI and the model by default', () => {
+  test('points to OpenAI and contains the default model', () => {
     expect(addressOf({})).toBe('wss://api.openai.com/v1/realtime?model=gpt-realtime-2.1');
     expect(addressOf({ model: 'gpt-realtime-2.1-mini' })).toContain('model=gpt-realtime-2.1-mini');
   });
@@ -43,12 +43,12 @@ describe('the URL', () => {
   test.each([
     ['http://127.0.0.1:11434/v1', 'ws://127.0.0.1:11434/v1/realtime?model=gpt-realtime-2.1'],
     ['https://eu.example.com/v1/', 'wss://eu.example.com/v1/realtime?model=gpt-realtime-2.1'],
-  ])('follows OPENAI_BASE_URL %s', (baseUrl, address) => {
+  ])('respects OPENAI_BASE_URL %s', (baseUrl, address) => {
     vi.stubEnv('OPENAI_BASE_URL', baseUrl);
     expect(addressOf({})).toBe(address);
   });
 
-  test('comes from the option first, and keeps a model that it contains', () => {
+  test('comes from the option first, and keeps a model that the option contains', () => {
     vi.stubEnv('OPENAI_BASE_URL', 'https://other.example.com/v1');
     expect(addressOf({ url: 'ws://127.0.0.1:1/rt?model=mine&x=1' })).toBe(
       'ws://127.0.0.1:1/rt?model=mine&x=1',
@@ -78,7 +78,7 @@ describe('the URL', () => {
 });
 
 describe('other options', () => {
-  test('use their defaults even if set to undefined', () => {
+  test('use their defaults even when set to undefined', () => {
     const settings = resolveOptions({
       voice: undefined,
       turnDetection: undefined,
@@ -104,7 +104,7 @@ describe('other options', () => {
     [{ webSocket: 'ws' }, 'webSocket'],
     [{ apiKey: '' }, 'apiKey'],
     [{ modle: 'typo' }, 'modle'],
-  ])('causes an error by name: %j', (options, name) => {
+  ])('cause an error that names them: %j', (options, name) => {
     expect(() => openaiRealtime(options as OpenaiRealtimeOptions)).toThrow(ConfigurationError);
     expect(() => openaiRealtime(options as OpenaiRealtimeOptions)).toThrow(name);
   });

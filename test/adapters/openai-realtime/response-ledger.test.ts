@@ -1,4 +1,4 @@
-// Responses that a server begins and never ends do not accumulate.
+// Responses that a server starts and never ends do not accumulate.
 
 import { describe, expect, test } from 'vitest';
 import { ResponseLedger } from '../../../src/adapters/openai-realtime/translator.ts';

@@ -2,20 +2,20 @@ import { describe, expect, test } from 'vitest';
 import { startCall, type Call } from './support/connected.ts';
 import { responseEvents } from './support/response.ts';
 
-/** Requests a response; resolves when the server has the request. */
+/** Requests a response, and resolves when the server has received the request. */
 function request({ client, peer }: Call, responseKey: string) {
   client.send({ type: 'response.request', responseKey });
   return peer.next('response.create');
 }
 
-/** Resolves when all earlier events of the server were handled. */
+/** Resolves when all earlier events from the server have been handled. */
 async function settle({ client, peer }: Call) {
   peer.send({ type: 'input_audio_buffer.speech_stopped', audio_end_ms: 1, item_id: 'mark' });
   await client.next('utterance.ended');
 }
 
 describe('OPENAI-REALTIME-TRANSLATOR-1: a response and its request', () => {
-  test('emits start, audio, words and end', async () => {
+  test('emits start, audio, text and end', async () => {
     const call = await startCall();
     const { client, peer } = call;
     await request(call, 'answer_1');
@@ -83,7 +83,7 @@ describe('OPENAI-REALTIME-TRANSLATOR-1: a response and its request', () => {
     ]);
   });
 
-  test('treats a text part as words of the assistant', async () => {
+  test("treats a text part as the assistant's transcript", async () => {
     const { client, peer } = await startCall();
     const part = { response_id: 'r', item_id: 'i', output_index: 0, content_index: 0 };
     peer.send({ type: 'response.output_text.delta', ...part, delta: 'Hi' });
@@ -109,7 +109,7 @@ describe('OPENAI-REALTIME-TRANSLATOR-1: a response and its request', () => {
     expect(await client.next('response.ended')).toMatchObject({ status, reason, audio: [] });
   });
 
-  test('counts once when it is announced or ended twice', async () => {
+  test('counts once even if it is announced or ended twice', async () => {
     const call = await startCall();
     const response = responseEvents('resp_1', { responseKey: 'k' });
     for (const event of [response.created, response.created, response.done(), response.done()]) {
@@ -124,7 +124,7 @@ describe('OPENAI-REALTIME-TRANSLATOR-1: a response and its request', () => {
     ]);
   });
 
-  test('ends as incomplete for an unknown status', async () => {
+  test('ends as incomplete if its status is unknown', async () => {
     const { client, peer } = await startCall();
     peer.sendRaw('{"type":"response.done","response":{"id":"r","status":"paused"}}');
     expect(await client.next('response.ended')).toMatchObject({ status: 'incomplete' });
@@ -169,12 +169,12 @@ describe('OPENAI-REALTIME-TRANSLATOR-1: errors', () => {
     await request(call, 'answer_1');
     call.peer.send({ type: 'error', error: conflict });
     expect(await call.client.next('transport.error')).toMatchObject({ responseKey: 'answer_1' });
-    // The request received its answer; the next error without an id belongs to no request.
+    // The request has been answered, so the next error without an id belongs to no request.
     call.peer.send({ type: 'error', error: conflict });
     expect(await call.client.next('transport.error')).toMatchObject({ responseKey: null });
   });
 
-  test('name no response for other commands, and use the type if there is no code', async () => {
+  test('name no response for other commands, and use the error type if there is no code', async () => {
     const { client, peer } = await startCall();
     client.send({ type: 'item.delete', itemId: 'gone' });
     const { event_id: eventId } = await peer.next('conversation.item.delete');
@@ -234,7 +234,7 @@ describe('OPENAI-REALTIME-TRANSLATOR-4: response.cancel', () => {
 });
 
 describe('OPENAI-REALTIME-TRANSLATOR-2: the generation gate', () => {
-  test('drops audio after the cancel, before and after the end of its response', async () => {
+  test('drops audio after the cancel, both before and after the end of its response', async () => {
     const call = await startCall();
     const { client, peer } = call;
     const response = responseEvents('resp_1', { responseKey: 'k' });
@@ -250,7 +250,7 @@ describe('OPENAI-REALTIME-TRANSLATOR-2: the generation gate', () => {
     peer.send(response.audio(100, 3));
     await settle(call);
     expect(client.frames.map(({ samples }) => samples[0])).toEqual([1]);
-    // OPENAI-REALTIME-TRANSLATOR-3: only audio that was passed on can be heard.
+    // OPENAI-REALTIME-TRANSLATOR-3: only audio that has been passed on can be heard.
     expect(await client.next('response.ended')).toMatchObject({
       status: 'cancelled',
       audio: [{ itemId: 'resp_1_item', durationMs: 100 }],
@@ -258,7 +258,7 @@ describe('OPENAI-REALTIME-TRANSLATOR-2: the generation gate', () => {
     expect(await client.next('assistant.transcribed')).toMatchObject({ final: true });
   });
 
-  test('drops a response that was requested before the cancel and starts afterwards', async () => {
+  test('drops a response that was requested before the cancel but starts afterwards', async () => {
     const call = await startCall();
     const { client, peer } = call;
     const response = responseEvents('resp_1', { responseKey: 'k' });
@@ -272,7 +272,7 @@ describe('OPENAI-REALTIME-TRANSLATOR-2: the generation gate', () => {
     expect(client.frames).toEqual([]);
   });
 
-  test('lets the next response pass', async () => {
+  test('lets the next response through', async () => {
     const call = await startCall();
     const { client, peer } = call;
     const first = responseEvents('resp_1', { responseKey: 'k1' });
@@ -308,7 +308,7 @@ describe('OPENAI-REALTIME-TRANSLATOR-3: a truncation', () => {
     [-5, 0],
     [250, 250],
     [9_999, 250],
-  ])('sends for %d ms played of 250 the audio_end_ms %i', async (playedMs, audioEndMs) => {
+  ])('maps %d of 250 ms played to the audio_end_ms %i', async (playedMs, audioEndMs) => {
     const { client, peer } = await spoken(250);
     client.send({ type: 'playout.truncate', itemId: 'item_1', playedMs });
     expect(await peer.next('conversation.item.truncate')).toMatchObject({
@@ -326,7 +326,7 @@ describe('OPENAI-REALTIME-TRANSLATOR-3: a truncation', () => {
     expect(peer.received.map(({ type }) => type)).not.toContain('conversation.item.truncate');
   });
 
-  test('works after the response has ended', async () => {
+  test('takes effect even after the response has ended', async () => {
     const { client, peer } = await spoken(100);
     peer.send(responseEvents('resp_1').done());
     await client.next('response.ended');
@@ -395,7 +395,7 @@ describe('RESPONSE-LEDGER-4: tool calls', () => {
     expect(await call.client.next('tool.called')).toEqual(called);
   });
 
-  test('arrive both if a response contains two', async () => {
+  test('arrive separately if a response contains two', async () => {
     const call = await startCall();
     call.peer.send(itemDone);
     call.peer.send(response.callDone('call_2', 'book_ride', '{"to":"station"}'));

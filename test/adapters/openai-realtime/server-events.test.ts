@@ -21,7 +21,7 @@ describe('the declared events', () => {
         'session.updated'
       >]
     >().toBeNever();
-    // The event has the type of a request; the server's answer has another type.
+    // The event has the type of a request; the server's answer has a different type.
     expectTypeOf<
       Drift<
         // Only `localVoice` sends `extensions`.
@@ -47,7 +47,7 @@ describe('the declared events', () => {
 });
 
 describe('parseServerEvent', () => {
-  test('reads declared fields, and drops others', () => {
+  test('reads declared fields, and drops all others', () => {
     const text = JSON.stringify({
       type: 'input_audio_buffer.speech_started',
       event_id: 'e',
@@ -61,7 +61,7 @@ describe('parseServerEvent', () => {
     });
   });
 
-  test('reads null as absent for an optional field', () => {
+  test('treats null as missing for an optional field', () => {
     for (const response of [{ id: 'r' }, { id: 'r', status: null, metadata: null }]) {
       const text = JSON.stringify({ type: 'response.done', response });
       expect(parseServerEvent(text)).toMatchObject({ kind: 'read' });

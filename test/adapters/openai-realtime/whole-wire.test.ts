@@ -77,7 +77,7 @@ describe('the end of the session', () => {
     return { environment, said, expiry };
   };
 
-  test('EXPIRY-1: causes one warning five minutes ahead', async () => {
+  test('EXPIRY-1: causes one warning five minutes in advance', async () => {
     const { environment, said, expiry } = started(60 * 60_000);
     expiry.known(environment.clock.now() / 1000 + 1800);
     await environment.advance(54 * 60_000);
@@ -86,14 +86,14 @@ describe('the end of the session', () => {
     expect(said).toEqual([5 * 60_000]);
   });
 
-  test('EXPIRY-1: causes an immediate warning if it is less than five minutes ahead', async () => {
+  test('EXPIRY-1: causes an immediate warning if it is less than five minutes away', async () => {
     const { environment, said } = started(60_000);
     await environment.advance(1);
     expect(said).toEqual([60_000]);
   });
 
   test.each([[-1], [24 * 60 * 60_000], [Number.NaN]])(
-    'EXPIRY-2: causes no warning when it is %d ms ahead',
+    'EXPIRY-2: causes no warning when it is %d ms away',
     async (ms) => {
       const { environment, said } = started(ms);
       await environment.advance(25 * 60 * 60_000);
@@ -109,7 +109,7 @@ describe('the end of the session', () => {
   });
 });
 
-test('adds a picture as a message of the user', async () => {
+test('adds a picture as a user message', async () => {
   const { client, peer } = await startCall();
   const data = new Uint8Array([1, 2, 3, 4]).subarray(1, 3);
   client.connection.send({ type: 'image.add', itemId: 'pic', mediaType: 'image/png', data });
@@ -123,7 +123,7 @@ test('adds a picture as a message of the user', async () => {
   });
 });
 
-test('keeps an out-of-band response out of the conversation, without anything to truncate', async () => {
+test('keeps an out-of-band response out of the conversation, so that nothing can be truncated', async () => {
   const { client, peer } = await startCall();
   const { connection } = client;
   connection.send({ type: 'response.request', responseKey: 'filler', outOfBand: true });
@@ -153,7 +153,7 @@ test('keeps an out-of-band response out of the conversation, without anything to
   expect(peer.received.some(({ type }) => type === 'conversation.item.truncate')).toBe(false);
 });
 
-test('sends additional session fields, but its own fields win', async () => {
+test('sends additional session fields, but gives its own fields precedence', async () => {
   const session = { truncation: 'disabled', tracing: 'auto', output_modalities: ['text'] };
   const { peer } = await startCall({ session });
   const [first] = peer.received;
@@ -203,7 +203,7 @@ describe('a client secret', () => {
     expect(String(error)).not.toContain('secret-of-ours');
   });
 
-  test('requires a valid time, which the error names', async () => {
+  test('requires a valid lifetime, and names it in the error', async () => {
     await expect(createClientSecret({ expiresInSeconds: 5 })).rejects.toThrow('expiresInSeconds');
   });
 });

@@ -1,5 +1,5 @@
-// TRACED-JOURNAL-9: spans of the app's functions are children of the work that called them, by text and by voice, for
-// lead agents and subagents, in any context of the session.
+// TRACED-JOURNAL-9: the spans of the app's functions are children of the work that called them, by text and by voice,
+// for lead agents and subagents, and in every context of the session.
 
 import { context, ROOT_CONTEXT, trace } from '@opentelemetry/api';
 import { tool } from 'ai';
@@ -23,7 +23,7 @@ import { turns } from '../../support/crashes.ts';
 import { calls, say } from '../../support/subagent-runs.ts';
 import { placesOf, probeOf, sdk, tracesIn, withContexts } from './support/traces.ts';
 
-test('nests spans of tools, models and approvals below their work in a text session', async () => {
+test('nests the spans of tools, models and approvals under the work they belong to in a text session', async () => {
   withContexts();
   const { tracerProvider, spans } = sdk();
   const probe = probeOf(tracerProvider);
@@ -131,7 +131,7 @@ test('nests spans of tools, models and approvals below their work in a text sess
       void session.answer(part.requestId, { optionId: 'approve' });
   });
   await session.start();
-  // The user's request has a span in another trace: no part of the session is below it.
+  // The user's request has a span in another trace, and no part of the session is under it.
   const request = tracerProvider.getTracer('web').startSpan('GET /chat');
   await context.with(trace.setSpan(ROOT_CONTEXT, request), async () => {
     await session.sendText('research it');
@@ -140,7 +140,7 @@ test('nests spans of tools, models and approvals below their work in a text sess
   await session.close();
   const turn = 'invoke_agent lead < offstage.session';
   const work = `invoke_agent researcher < execute_tool research < ${turn}`;
-  // After the approval the work continues, below the session.
+  // After the approval, the work continues under the session.
   const later = 'invoke_agent researcher < offstage.session';
   expect(placesOf(spans()).toSorted()).toEqual(
     [
@@ -160,7 +160,7 @@ test('nests spans of tools, models and approvals below their work in a text sess
   expect(tracesIn(spans())).toBe(1);
 });
 
-test('nests spans of models and tools below their work in a voice session', async () => {
+test('nests the spans of models and tools under the work they belong to in a voice session', async () => {
   withContexts();
   const { tracerProvider, spans } = sdk();
   const tracer = tracerProvider.getTracer('app');
@@ -213,7 +213,7 @@ test('nests spans of models and tools below their work in a voice session', asyn
   );
 });
 
-test("nests spans of an SDK agent's `prepareStep`, `stopWhen` and `toolApproval` below their work", async () => {
+test('nests the spans of `prepareStep`, `stopWhen` and `toolApproval` of an SDK agent under its work', async () => {
   withContexts();
   const { tracerProvider, spans } = sdk();
   const probe = probeOf(tracerProvider);
@@ -264,7 +264,7 @@ test("nests spans of an SDK agent's `prepareStep`, `stopWhen` and `toolApproval`
   );
 });
 
-test("runs functions in the caller's context without a provider", async () => {
+test("runs functions in the caller's context when there is no provider", async () => {
   withContexts();
   const journal = tracedJournal(memoryJournal());
   const work = { scope: 's', unit: 'u' };

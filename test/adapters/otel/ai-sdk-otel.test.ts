@@ -1,4 +1,4 @@
-// TRACED-JOURNAL-6, MODEL-TELEMETRY-1 and -2, with the real `@ai-sdk/otel`, registered like in an app.
+// TRACED-JOURNAL-6, MODEL-TELEMETRY-1 and -2, with the real `@ai-sdk/otel`, registered as in an app.
 
 import { OpenTelemetry } from '@ai-sdk/otel';
 import {
@@ -15,7 +15,7 @@ import { redactingJournal } from '../../../src/actors/runtime/redacting-journal.
 import { memoryJournal } from '../../../src/index.ts';
 import { ride, storeOf } from './support/ride.ts';
 
-/** Creates the app's provider, with the AI SDK's integration, named by agent as its docs recommend. */
+/** Creates the app's provider with the AI SDK's integration, which names spans by agent, as its docs recommend. */
 function app() {
   const exporter = new InMemorySpanExporter();
   const tracerProvider = new BasicTracerProvider({
@@ -55,13 +55,13 @@ afterEach(() => {
   globalThis.AI_SDK_TELEMETRY_INTEGRATIONS = undefined;
 });
 
-test('writes one trace with a traced journal, and no SDK span (TRACED-JOURNAL-6)', async () => {
+test('writes one trace with a traced journal, but no SDK spans (TRACED-JOURNAL-6)', async () => {
   const { tracerProvider, spansOf } = app();
   await rides(tracedJournal(storeOf().journal, { tracerProvider }));
   expect(spansOf('ai').names).toEqual([]);
   const { names, traces } = spansOf('offstage');
   expect(traces).toBe(1);
-  // Two turns of the lead agent, three periods of work of the subagent.
+  // Two turns of the lead agent, and three periods in which the subagent works.
   expect(agentsOf(names)).toEqual([
     'invoke_agent lead',
     'invoke_agent lead',
@@ -71,7 +71,7 @@ test('writes one trace with a traced journal, and no SDK span (TRACED-JOURNAL-6)
   ]);
 });
 
-test('writes SDK spans without a traced journal, named by the agent (MODEL-TELEMETRY-2)', async () => {
+test('writes SDK spans named after the agent if no journal is traced (MODEL-TELEMETRY-2)', async () => {
   const { spansOf } = app();
   await rides(memoryJournal());
   expect(spansOf('offstage').names).toEqual([]);
@@ -89,13 +89,13 @@ test('writes both kinds of spans with `sdkSpans`', async () => {
   expect(agentsOf(spansOf('offstage').names)).toContain('invoke_agent ride_booker');
 });
 
-test("keeps the SDK's spans with a traced journal that has no provider", async () => {
+test("keeps the SDK's spans if the traced journal has no provider", async () => {
   const { spansOf } = app();
   await rides(tracedJournal(storeOf().journal));
   expect(agentsOf(spansOf('ai').names)).toContain('invoke_agent ride_booker');
 });
 
-test('passes every call to an integration without spans in addition to a traced journal (MODEL-TELEMETRY-1)', async () => {
+test('passes every call to a spanless integration even with a traced journal (MODEL-TELEMETRY-1)', async () => {
   const { tracerProvider, spansOf } = app();
   const called: unknown[] = [];
   registerTelemetry({ onStart: (event) => void called.push(event.functionId) });

@@ -1,7 +1,7 @@
-// The signals that an OTLP receiver gets from conversations, with the official SDK and its exporters: by text, by
-// voice, after a crash, and for failed work. A receiver that is down or slow, or that refuses, delays nothing.
-// `OTEL_COLLECTOR` names a build of the OpenTelemetry Collector with its `otlp` receiver and its `otlp_http` exporter;
-// all signals then also pass through it.
+// The signals that conversations send to an OTLP receiver through the official SDK and its exporters: by text, by
+// voice, after a crash, and for failed work. A receiver that is down, is slow or refuses signals does not delay
+// anything. `OTEL_COLLECTOR` names a build of the OpenTelemetry Collector with its `otlp` receiver and its `otlp_http`
+// exporter; if it is set, all signals also pass through the Collector.
 
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -21,7 +21,7 @@ const { version } = JSON.parse(
   readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'),
 ) as { version: string };
 
-/** Words of users, models, tools and the app, which no signal may contain. */
+/** What users, models, tools and the app say, which no signal may contain. */
 const WORDS = [
   'please',
   'Window',
@@ -54,7 +54,7 @@ async function rides(journal: Journal): Promise<void> {
   await session.close();
 }
 
-/** The process dies in a model call, and another one continues. */
+/** The process dies during a model call, and another one continues. */
 async function ridesWithACrash(sdk: Sdk): Promise<void> {
   const environment = simulatedEnvironment();
   const first = storeOf();
@@ -82,7 +82,7 @@ async function talksByVoice(sdk: Sdk): Promise<void> {
   await talk.session.close();
 }
 
-/** A tool of a subagent throws, and then its model does. */
+/** A subagent's tool throws, and then its model does. */
 async function fails(sdk: Sdk): Promise<void> {
   const environment = simulatedEnvironment();
   const talk = textTalk({
@@ -117,7 +117,7 @@ const stories = {
   'where a tool and a model fail': fails,
 };
 
-/** Starts the Collector, which passes its input on; null: there is none. */
+/** Starts the Collector, which passes its input on; null if there is none. */
 async function collectorBefore(to: Receiver): Promise<string | null> {
   const { OTEL_COLLECTOR: program } = process.env;
   if (program === undefined) return null;
@@ -157,7 +157,7 @@ async function collectorBefore(to: Receiver): Promise<string | null> {
   return `http://127.0.0.1:${port}`;
 }
 
-/** Plays a story, and flushes the app's signals. */
+/** Plays a story and flushes the app's signals. */
 async function played(to: Receiver, url: string, form: 'json' | 'protobuf', story: string) {
   const sdk = exportingTo(url, form);
   await stories[story as keyof typeof stories](sdk);
@@ -174,7 +174,7 @@ async function played(to: Receiver, url: string, form: 'json' | 'protobuf', stor
   };
 }
 
-/** The allowed attributes of a metric: names, kinds and codes, whose number does not grow with the conversations. */
+/** The attributes that a metric may have: names, kinds and codes, whose number does not grow with the conversations. */
 const DIMENSIONS = [
   'gen_ai.agent.name',
   'gen_ai.operation.name',
@@ -215,7 +215,7 @@ function checkAll({ spans, logs, metrics }: Awaited<ReturnType<typeof played>>):
     if (operation === undefined) expect(['offstage.session', 'user_input']).toContain(name);
     else expect(name.startsWith(String(operation))).toBe(true);
     if (operation === 'chat') expect(kind).toBe(3);
-    // A provider that counts nothing does not name its model.
+    // A provider that reports no counts does not name its model.
     if (attributes['gen_ai.usage.input_tokens'] !== undefined) {
       expect(attributes).toMatchObject({
         'gen_ai.provider.name': 'offstage',
@@ -234,7 +234,7 @@ function checkAll({ spans, logs, metrics }: Awaited<ReturnType<typeof played>>):
   for (const { name, unit = '', description = '', scope, points } of metrics) {
     expect(scope).toEqual({ name: 'offstage', version });
     expect(description).not.toBe('');
-    // A cost has the currency of the app.
+    // A cost is in the app's currency.
     expect([name, unit === '']).toEqual([name, name === 'offstage.cost']);
     for (const point of points)
       expect(DIMENSIONS).toEqual(expect.arrayContaining(Object.keys(point)));
@@ -243,7 +243,7 @@ function checkAll({ spans, logs, metrics }: Awaited<ReturnType<typeof played>>):
 
 describe.each(Object.keys(stories))('a conversation %s', (story) => {
   test.each(['json', 'protobuf'] as const)(
-    'exports traces, metrics and logs without words, as %s',
+    'exports traces, metrics and logs without any text, as %s',
     async (form) => {
       const to = await receiver();
       const collector = await collectorBefore(to);
@@ -281,7 +281,7 @@ test('exports as many metric series after ten conversations as after two', async
 });
 
 describe('a receiver with faults', () => {
-  test('does not disturb the conversation when it is unreachable, and the SDK reports the failure', async () => {
+  test('does not disturb the conversation when it is unreachable, but the SDK reports the failure', async () => {
     const to = await receiver();
     to.close();
     const sdk = exportingTo(to.url, 'json');
@@ -314,7 +314,7 @@ describe('a receiver with faults', () => {
     expect(roots).toHaveLength(2);
   });
 
-  test.each([429, 503])('receives each span once if its first answers are %i', async (code) => {
+  test.each([429, 503])('receives each span once if it first responds with %i', async (code) => {
     const to = await receiver();
     const refused = new Set<string>();
     to.answers((response, path) => {
@@ -331,7 +331,7 @@ describe('a receiver with faults', () => {
     expect(taken.length).toBe(2 * new Set(taken.map(({ spanId }) => spanId)).size);
   });
 
-  test('loses a batch when it answers 500, and receives the next', async () => {
+  test('loses a batch when it responds with 500, but receives the next', async () => {
     const to = await receiver();
     to.answers((response) => response.writeHead(500).end());
     const sdk = exportingTo(to.url, 'json');

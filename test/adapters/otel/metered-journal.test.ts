@@ -1,4 +1,4 @@
-// METERED-JOURNAL-1 to METERED-JOURNAL-4, with the official SDK: the measurements of a conversation.
+// METERED-JOURNAL-1 to METERED-JOURNAL-4, with the official SDK: what is measured in a conversation.
 
 import { metrics, type MeterProvider } from '@opentelemetry/api';
 import {
@@ -51,7 +51,7 @@ function sdk() {
   const reader = new PeriodicExportingMetricReader({ exporter });
   const meterProvider = new SdkMeterProvider({ readers: [reader] });
   onTestFinished(() => meterProvider.shutdown());
-  /** Returns each measurement: its attributes in order, and its sum or value. */
+  /** Returns each measurement with its attributes in order and its sum or value. */
   const measured = async (): Promise<Readonly<Record<string, readonly string[]>>> => {
     exporter.reset();
     await reader.forceFlush();
@@ -132,12 +132,12 @@ test('measures a conversation with a question, an approval and a late result (ME
   expect(all['offstage.time_to_heard']).toHaveLength(1);
 });
 
-test('times each model and tool call once, failed ones with their code', async () => {
+test('times each model and tool call once, and records the code of a failed call', async () => {
   const { meterProvider, measured } = sdk();
   const environment = simulatedEnvironment();
   const limited = apiError(429, 'Slow down');
   const failed = new Set<string>();
-  /** Each agent's first call fails; each call takes a second. */
+  /** Each agent's first call fails, and each call takes a second. */
   const limitedOnce = async (who: string, step: ScriptedStep): Promise<ScriptedStep> => {
     await new Promise<void>((resolve) => environment.scheduler.schedule(resolve, 1_000));
     if (failed.has(who)) return step;
@@ -218,7 +218,7 @@ test('times each model and tool call once, failed ones with their code', async (
   expect(all['offstage.model.failures']).toBeUndefined();
 });
 
-test('measures only what it appends after a crash, with durations from before (METERED-JOURNAL-1)', async () => {
+test('measures only new entries after a crash, but includes the time before it (METERED-JOURNAL-1)', async () => {
   const environment = simulatedEnvironment();
   const { journal, kept } = storeOf();
   const stopped = Promise.withResolvers<void>();
@@ -247,7 +247,7 @@ test('measures only what it appends after a crash, with durations from before (M
   for (let waits = 0; waits < 20; waits += 1) await later.advance(1_000);
   const all = await measured();
   await second.close();
-  // The process that died had measured, or lost, the subagent's first step.
+  // The process that died had either measured the subagent's first step or lost it.
   expect(all['gen_ai.client.inference.operation.input_tokens']).toEqual([
     'ride_booker ride_booker offstage scripted chat 2: 20',
     'lead lead offstage scripted chat 1: 10',
@@ -256,7 +256,7 @@ test('measures only what it appends after a crash, with durations from before (M
   expect(Number(asked?.split(': ')[1])).toBeGreaterThan(50);
 });
 
-test('counts subagents at any depth until they end, even without a waiting call', async () => {
+test('counts subagents at any depth until they end, even if no call is waiting for them', async () => {
   const { meterProvider, measured } = sdk();
   const metered = meteredJournal(storeOf().journal, { meterProvider });
   let seq = 0;
@@ -274,7 +274,7 @@ test('counts subagents at any depth until they end, even without a waiting call'
   expect(await active()).toEqual(['4']);
   await happens('d', { type: 'subagent.cancel' });
   await happens('c', { type: 'subagent.cancel' });
-  // A subagent that a call waits for has ended when the call has.
+  // If a call waits for a subagent, the subagent has ended when the call has.
   expect(await active()).toEqual(['3']);
   await happens('a', { type: 'tool.settled', callId: 'call_2', outcome: { status: 'error' } });
   expect(await active()).toEqual(['1']);
@@ -286,7 +286,7 @@ test('counts subagents at any depth until they end, even without a waiting call'
   ]);
 });
 
-test('measures a subagent whose first entries were trimmed, but nothing in a reader (METERED-JOURNAL-1, -5)', async () => {
+test('measures a subagent whose first entries are trimmed, but nothing in a reader (METERED-JOURNAL-1, -5)', async () => {
   const { measured, meterProvider } = sdk();
   const of = world({
     snapshots: { afterEntries: 1, trim: true },
@@ -374,7 +374,7 @@ test("separates a voice model's audio tokens from other tokens", async () => {
   expect(all['offstage.cost']).toEqual(['lead lead 2']);
 });
 
-test('counts and prices an answer that failed as unusable', async () => {
+test('counts and prices an answer that was rejected as unusable', async () => {
   const { meterProvider, measured } = sdk();
   const journal = meteredJournal(memoryJournal(), { meterProvider });
   const [spawned, failed] = [
@@ -400,7 +400,7 @@ test('counts and prices an answer that failed as unusable', async () => {
   });
 });
 
-test('isolates the journal from faults of the SDK (WATCHED-JOURNAL-2)', async () => {
+test('protects the journal from faults of the SDK (WATCHED-JOURNAL-2)', async () => {
   const meterProvider = {
     getMeter() {
       throw new Error('broken');
@@ -412,7 +412,7 @@ test('isolates the journal from faults of the SDK (WATCHED-JOURNAL-2)', async ()
   expect(kept).toHaveLength(1);
 });
 
-test('starts counting when a provider is registered (METERED-JOURNAL-3)', async () => {
+test('starts counting once a provider is registered (METERED-JOURNAL-3)', async () => {
   const { journal } = storeOf();
   const metered = meteredJournal(journal);
   const failed = (seq: number) =>
@@ -430,13 +430,13 @@ test('starts counting when a provider is registered (METERED-JOURNAL-3)', async 
 test.each([
   [{ meterProvider: {} }, 'a MeterProvider'],
   [{ provider: 1 }, 'provider'],
-])('refuses %o by name', (options, named) => {
+])('refuses %o, and names the invalid option', (options, named) => {
   const make = (): unknown => meteredJournal(memoryJournal(), options as never);
   expect(make).toThrow(ConfigurationError);
   expect(make).toThrow(named);
 });
 
-/** Returns the records of a logger, without their trace. */
+/** Returns the log records without their trace. */
 function logs() {
   const exporter = new InMemoryLogRecordExporter();
   const loggerProvider = new LoggerProvider({
@@ -468,7 +468,7 @@ test("measures a call's first audio, interruptions, attempts and waiting deliver
   expect(await measured()).toMatchObject({
     'offstage.time_to_first_audio': ['1: 0.4'],
     'offstage.outbox.depth': ['1'],
-    // The item ended after 3.4 s of 6.8 s.
+    // The item stopped after 3.4 s of 6.8 s.
     'offstage.outbox.age': ['3.4'],
   });
   await talk.breaksIn(spoken);
@@ -493,7 +493,7 @@ test("measures a call's first audio, interruptions, attempts and waiting deliver
   ]);
 });
 
-test('logs questions that open and close, and a lost lease, without words', async () => {
+test('logs questions that open and close, and a lost lease, without any text', async () => {
   const { loggerProvider, written } = logs();
   const { journal } = storeOf();
   const session = ride({ journal: meteredJournal(journal, { loggerProvider }) });
@@ -546,7 +546,7 @@ const untilIn =
   };
 
 describe('log records for an operator (METERED-JOURNAL-4)', () => {
-  /** A session whose subagent pays, and whose lead agent looks something up, until the process is killed. */
+  /** A session whose subagent makes a payment and whose lead agent looks something up, until the process is killed. */
   function paying(journal: Journal) {
     const environment = simulatedEnvironment();
     const { promise: isPaying, resolve: pays } = Promise.withResolvers<void>();
@@ -729,7 +729,7 @@ describe('log records for an operator (METERED-JOURNAL-4)', () => {
         'offstage.outcome': 'failed',
         'error.type': 'STEP_LIMIT',
       },
-      // The lead agent is asked to tell the result, and makes calls instead, in each of three attempts.
+      // The lead agent is asked to deliver the result, but makes calls instead in each of three attempts.
       ...Array.from({ length: 3 }, () => ({
         eventName: 'offstage.model.failed',
         severityText: 'WARN',

@@ -1,5 +1,5 @@
-// A trace continues in remote agents that do part of the work, and in Offstage from its callers: the other ends use the
-// official SDK of each protocol (TRACED-JOURNAL-7, TRACED-JOURNAL-8).
+// A trace continues in remote agents that do part of the work, and Offstage continues the traces of its callers. The
+// other ends use the official SDK for each protocol (TRACED-JOURNAL-7, TRACED-JOURNAL-8).
 
 import { client, methods, ndJsonStream } from '@agentclientprotocol/sdk';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
@@ -57,7 +57,7 @@ function sdk() {
     spanProcessors: [new SimpleSpanProcessor(exporter)],
   });
   const spans = () => exporter.getFinishedSpans();
-  /** Returns the `traceparent` of each span of this name. */
+  /** Returns the `traceparent` of each span with this name. */
   const named = (name: string): readonly string[] =>
     spans()
       .filter((span) => span.name === name)
@@ -68,7 +68,7 @@ function sdk() {
   return { spans, named, tracerProvider };
 }
 
-/** Plays a task on a relay, which asks once. */
+/** Plays a task on a relay that asks one question. */
 async function played(relay: Relay, journal: Journal, acts: readonly RelayAct[]) {
   const environment = nodeEnvironment();
   const { result } = runSubagent(
@@ -93,7 +93,7 @@ describe("TRACED-JOURNAL-7: the span of an agent's work behind a relay", () => {
     return path;
   };
 
-  test('reaches the server in `_meta` of an MCP call, 2025-11-25 and 2026-07-28', async () => {
+  test('reaches the server in the `_meta` field of an MCP call in 2025-11-25 and 2026-07-28', async () => {
     for (const protocol of ['2025-11-25', '2026-07-28'] as const) {
       const server = await actingServer({ protocol });
       onTestFinished(() => server.close());
@@ -101,13 +101,13 @@ describe("TRACED-JOURNAL-7: the span of an agent's work behind a relay", () => {
       const relay = mcpRelay({ url: server.url, tool: 'work', protocol });
       await played(relay, tracedJournal(memoryJournal(), { tracerProvider }), ASKS);
       const sent = server.metas.map(({ traceparent }) => traceparent);
-      // The work before the question, and after its answer.
+      // The work before the question and after its answer.
       const [first] = named('invoke_agent coder');
       expect(sent).toEqual([first]);
     }
   });
 
-  test('reaches the agent in the header of each A2A request', async () => {
+  test('reaches the agent in a header of each A2A request', async () => {
     const server = await agentServer();
     onTestFinished(() => server.close());
     const { tracerProvider, named } = sdk();
@@ -118,7 +118,7 @@ describe("TRACED-JOURNAL-7: the span of an agent's work behind a relay", () => {
     expect(sent.size).toBe(2);
   });
 
-  test('reaches an ACP process in its environment and in `_meta` of each request', async () => {
+  test('reaches an ACP process in its environment and in the `_meta` field of each request', async () => {
     const path = folder();
     const log = join(path, 'log');
     const { tracerProvider, named } = sdk();
@@ -139,7 +139,7 @@ describe("TRACED-JOURNAL-7: the span of an agent's work behind a relay", () => {
     ]);
   });
 
-  test('stays local without a provider, or with `propagates: false`', async () => {
+  test('stays local without a provider or with `propagates: false`', async () => {
     const { tracerProvider } = sdk();
     for (const journal of [
       memoryJournal(),
@@ -201,12 +201,12 @@ describe("TRACED-JOURNAL-7: the span of an agent's work behind a relay", () => {
     const [before = '', after = ''] = told;
     expect(after.split('-')[1]).toBe(before.split('-')[1]);
     expect(after).not.toBe(before);
-    // Both are spans of Offstage.
+    // Both are Offstage's spans.
     const ids = [...first.spans(), ...next.spans()].map((span) => span.spanContext().spanId);
     expect(ids).toEqual(expect.arrayContaining([before.split('-')[2], after.split('-')[2]]));
   });
 
-  test("covers the agent's work with its usage, and has no model call", async () => {
+  test("covers the agent's work and its usage, and contains no model call", async () => {
     const relay = scriptedRelay();
     const charging: Relay = {
       name: relay.name,
@@ -279,7 +279,7 @@ describe('TRACED-JOURNAL-8: the work for a caller', () => {
     expect(work.map(parentOf)).toEqual([SPAN, SPAN]);
   });
 
-  test('adds a session to the trace of its opening request, and its turns below', async () => {
+  test('adds a session to the trace of its opening request, and nests its turns in that trace', async () => {
     const { tracerProvider, spans } = sdk();
     const session = sessionOn(tracedJournal(memoryJournal(), { tracerProvider }), {
       traceparent: CALLER,
@@ -295,7 +295,7 @@ describe('TRACED-JOURNAL-8: the work for a caller', () => {
     expect([root && parentOf(root), turn && parentOf(turn)]).toEqual([SPAN, again]);
   });
 
-  test('keeps a conversation in its trace, and links to a caller in another trace', async () => {
+  test('keeps a conversation in its trace, and links it to a caller in another trace', async () => {
     const { tracerProvider, spans } = sdk();
     const session = sessionOn(tracedJournal(memoryJournal(), { tracerProvider }));
     await session.start();

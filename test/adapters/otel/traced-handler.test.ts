@@ -1,5 +1,5 @@
-// Steps elsewhere belong to the trace of the session that requests them: on every in-memory engine, after a kill in
-// the middle, and in whole runs (TRACED-HANDLER-1 to -3, TRACED-JOURNAL-9).
+// Steps that run elsewhere belong to the trace of the session that requests them: on every in-memory engine, after a
+// kill in the middle, and in whole runs (TRACED-HANDLER-1 to -3, TRACED-JOURNAL-9).
 
 import { SpanKind, type TracerProvider } from '@opentelemetry/api';
 import { tool } from 'ai';
@@ -38,7 +38,7 @@ import { placesOf, sdk, tracesIn, withContexts } from './support/traces.ts';
 const INSTRUCTIONS = 'You book rides.';
 const CALLER = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
 
-/** A worker in another process, with its tracing. */
+/** A worker in another process, with its own tracing. */
 function worker(charged: () => Promise<unknown> = () => Promise.resolve()) {
   const { tracerProvider, spans } = sdk();
   const tracer = tracerProvider.getTracer('app');
@@ -118,7 +118,7 @@ test.each<[string, (handler: JobHandler) => Jobs]>([
     });
 });
 
-test('requests a job again after a kill during a tool, in a new span of its trace', async () => {
+test('requests a job again after a kill during a tool, in a new span of the same trace', async () => {
   withContexts();
   const gate = Promise.withResolvers<void>();
   const begun = Promise.withResolvers<void>();
@@ -170,7 +170,7 @@ test('requests a job again after a kill during a tool, in a new span of its trac
   expect(again?.trace?.traceparent).not.toBe(one?.trace?.traceparent);
   const all = [...spansBefore, ...spans(), ...after.spans()];
   expect(tracesIn(all)).toBe(1);
-  // Executed once, for the first one, whose span died with its process.
+  // It was executed once, for the first request, whose span died with its process.
   expect(placesOf(all)).toEqual([
     'POST /model < offstage.job model of rides < chat scripted',
     'POST /charges < offstage.job tool charge of rides',
@@ -179,7 +179,7 @@ test('requests a job again after a kill during a tool, in a new span of its trac
 });
 
 test.each([false, true])(
-  "nests a whole run on an engine below its caller's span (packed: %s)",
+  "nests a whole run on an engine under its caller's span (packed: %s)",
   async (isPacked) => {
     withContexts();
     const { tracerProvider, spans } = sdk();
@@ -248,7 +248,7 @@ test.each([false, true])(
   },
 );
 
-test('executes a job whose trace is unreadable without starting a span (TRACED-HANDLER-1)', async () => {
+test('executes a job with an unreadable trace without starting a span (TRACED-HANDLER-1)', async () => {
   withContexts();
   const { bare, spans, handler } = worker();
   const job = { key: 'k', name: 'n', once: false, body: '{}' };
@@ -294,7 +294,7 @@ test('marks the spans of refused, failed, lost and cancelled jobs as errors (TRA
   ).not.toContain('secret');
 });
 
-test('runs the job despite faults of the SDK (TRACED-HANDLER-3)', async () => {
+test('runs the job despite faults in the SDK (TRACED-HANDLER-3)', async () => {
   const refuse = (): never => {
     throw new Error('no span');
   };
@@ -309,7 +309,7 @@ test('runs the job despite faults of the SDK (TRACED-HANDLER-3)', async () => {
   );
 });
 
-test('executes jobs without a trace, and a handler without tracing executes jobs with one', async () => {
+test('executes jobs without a trace, and executes jobs with a trace even if tracing is off', async () => {
   const { environment, config, bare } = worker();
   const asked: Job[] = [];
   const jobs = localJobs({
@@ -326,7 +326,7 @@ test('executes jobs without a trace, and a handler without tracing executes jobs
   for (const job of asked) expect(Object.keys(job)).toEqual(['key', 'name', 'once', 'body']);
 });
 
-test('refuses an invalid handler or option by name', () => {
+test('refuses an invalid handler or option, and names it in the error', () => {
   const handler: JobHandler = { do: never };
   expect(() => tracedHandler({} as never)).toThrow('tracedHandler(handler, options): expected');
   expect(() => tracedHandler(handler, { tracerProvider: 7 as never })).toThrow('tracerProvider');

@@ -54,7 +54,7 @@ test('writes a conversation with a question, an approval and a late result as on
     'gen_ai.usage.input_tokens': 10,
     'gen_ai.response.finish_reasons': ['tool-calls'],
   });
-  // No content: neither words of the user or the question, nor a result.
+  // The spans contain nothing that was said: no user message, no question and no result.
   const written = JSON.stringify(
     spans.map(({ name, attributes, events }) => [name, attributes, events]),
   );
@@ -72,7 +72,7 @@ test('continues the trace of a conversation that was killed during a model call 
   await killed.start();
   await killed.sendText('a ride, please');
   await promise;
-  // As after a SIGKILL: the next process keeps the journal, but none of the objects.
+  // As after a SIGKILL, the next process has the journal but none of the objects.
   const earlier = JSON.parse(JSON.stringify(first.kept)) as JournalEntry[];
   const spansBefore = [...before.exporter.getFinishedSpans()];
   const after = sdk();
@@ -106,7 +106,7 @@ test('continues the trace of a conversation that was killed during a model call 
   await killed.close();
 });
 
-test('starts one span for an append that is refused and retried (TRACED-JOURNAL-3)', async () => {
+test('starts only one span for an append that is refused and retried (TRACED-JOURNAL-3)', async () => {
   const { exporter, tracerProvider } = sdk();
   const { journal } = storeOf();
   let refusals = 1;
@@ -130,7 +130,7 @@ test('starts one span for an append that is refused and retried (TRACED-JOURNAL-
   expect(exporter.getFinishedSpans().map(({ name }) => name)).toEqual(['offstage.session']);
 });
 
-test('keeps the session running despite faults of the SDK (WATCHED-JOURNAL-2)', async () => {
+test('keeps the session running despite faults in the SDK (WATCHED-JOURNAL-2)', async () => {
   const refuse = (): never => {
     throw new Error('no span');
   };
@@ -145,14 +145,14 @@ test('keeps the session running despite faults of the SDK (WATCHED-JOURNAL-2)', 
   expect(store.kept).toEqual([given]);
 });
 
-test('passes events on unchanged without a provider (TRACED-JOURNAL-5)', async () => {
+test('passes on events unchanged without a provider (TRACED-JOURNAL-5)', async () => {
   const store = storeOf();
   const given = entry(1);
   await tracedJournal(store.journal).append(given);
   expect(store.kept[0]).toBe(given);
 });
 
-test('retries once without a provider, and uses a provider registered later (TRACED-JOURNAL-5)', async () => {
+test('tries the SDK once without a provider, and uses one that is registered later (TRACED-JOURNAL-5)', async () => {
   const store = storeOf();
   let tried = 0;
   const deaf = {
@@ -195,7 +195,7 @@ test('keeps an unsampled trace unsampled in the next process', async () => {
   expect(JSON.stringify(first.kept)).toContain(`-0${TraceFlags.NONE}"`);
 });
 
-test('refuses an invalid journal or option by name', () => {
+test('refuses an invalid journal or option, and names it in the error', () => {
   expect(() => tracedJournal({} as never)).toThrow('append');
   expect(() => tracedJournal(memoryJournal(), { tracerProvider: 7 as never })).toThrow(
     'tracerProvider',
@@ -213,7 +213,7 @@ test('writes a call that is killed during a delivery as one complete trace (TRAC
   await killed.asks();
   await killed.breaksIn(await killed.untilTold());
   await environment.advance(1_000);
-  // In the middle of the second telling.
+  // In the middle of the second delivery.
   const second = killed.model().begin('There were 42 sales.', 2_000);
   await environment.advance(50);
   await killed.play(second.itemId, 500);
@@ -253,7 +253,7 @@ test('writes a call that is killed during a delivery as one complete trace (TRAC
   const heard = spans.find(({ attributes }) => attributes['offstage.heard'] === true);
   expect(heard?.attributes['offstage.time_to_heard_ms']).toBeGreaterThan(60_000);
   const answer = spans.find(({ attributes }) => attributes['offstage.cause'] === 'user');
-  // From the end of the user's words: 400 ms of thought.
+  // Measured from the end of the user's utterance: 400 ms of thinking.
   expect(answer?.attributes['offstage.time_to_first_audio_ms']).toBe(400);
   const told = spans.filter(({ attributes }) => 'offstage.attempt' in attributes);
   expect(told.map(({ attributes }) => attributes['offstage.attempt'])).toEqual([1, 2]);

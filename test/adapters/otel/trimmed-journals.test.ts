@@ -1,5 +1,5 @@
-// TRACED-JOURNAL-10: wherever the process dies, a journal trimmed to a snapshot gives the same trace as one that keeps
-// all entries; a reader does not change a trace.
+// TRACED-JOURNAL-10: wherever the process dies, a journal trimmed to a snapshot produces the same trace as one that
+// keeps all entries, and a reader does not change a trace.
 
 import { tool } from 'ai';
 import { describe, expect, test } from 'vitest';
@@ -15,11 +15,11 @@ import { calls, say } from '../../support/subagent-runs.ts';
 import type { TalkOptions } from '../../support/text-talk.ts';
 import { drawn, sdk, tracesIn } from './support/traces.ts';
 
-/** A third of the points at which a process of the story may die. */
+/** One third of the points at which a process in the story may die. */
 const INSTANTS = instantsOf(45).filter((_, at) => at % 3 === 0);
 const asks = (id: string) => calls(['ask_user', { question: 'Which class?' }, id]);
 
-/** A subagent that asks, charges with an approval, looks twice, and asks again. */
+/** A subagent that asks, charges a card after approval, looks twice, and asks again. */
 const work = {
   script: turns(
     asks('q1'),
@@ -50,7 +50,7 @@ const work = {
 const isOver = ({ deliveries }: SessionState): boolean =>
   deliveries.some(({ kind, state }) => kind === 'result' && state === 'delivered');
 
-/** Creates a traced world, in which a process dies at this entry; null: none dies. */
+/** Creates a traced world in which a process dies at this entry; null if none dies. */
 function tracedWorld(trim: boolean, fate: ReturnType<typeof instantsOf>[number] | null) {
   const traces: ReturnType<typeof sdk>[] = [];
   const of = world({
@@ -183,7 +183,8 @@ test('omits spans that are missing from a snapshot written without tracing', asy
   expect(await next.resultOf(id)).toBe('Booked.');
   await next.close();
   expect(own.open).toEqual([]);
-  // The approved call came before a step that the reader has seen: neither the call nor the step after it has a span.
+  // The approved call came before a step that the reader has seen, so neither the call nor the step after it has a
+  // span.
   expect(drawn(own.spans())).toEqual([
     'offstage.session',
     '  invoke_agent order parked=waiting_for_input',
@@ -199,7 +200,7 @@ describe('a scope with two processes', () => {
   const told = (seq: number): JournalEntry => withEvent({ type: 'response.ended' }, { seq });
   const { scope } = entry(1);
 
-  /** A journal that several processes share: only the last one that claimed it may write. */
+  /** A journal that several processes share. Only the last one that claimed it may write. */
   function shared() {
     const kept = memoryJournal();
     let writer: object | null = null;
@@ -242,7 +243,7 @@ describe('a scope with two processes', () => {
     expect(drawn(there.spans())).toEqual(['invoke_agent lead cause=delivery', '  chat']);
   });
 
-  test("continues with another process's entries after a lease was lost and claimed again", async () => {
+  test("continues with another process's entries after its lease was lost and claimed again", async () => {
     const open = shared();
     const [here, there] = [sdk(), sdk()];
     const one = tracedJournal(open(), { tracerProvider: here.tracerProvider });
@@ -265,7 +266,7 @@ describe('a scope with two processes', () => {
     expect(tracesIn([...here.spans(), ...there.spans()])).toBe(1);
   });
 
-  test('returns entries that another process appended to a reader without claims', async () => {
+  test('lets a reader without claims see entries that another process appended', async () => {
     const inner = memoryJournal();
     const [here, there] = [sdk(), sdk()];
     const one = tracedJournal(inner, { tracerProvider: here.tracerProvider });

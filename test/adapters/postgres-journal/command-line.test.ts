@@ -1,4 +1,4 @@
-// The commands of `offstage` on a journal in PostgreSQL.
+// The `offstage` commands on a journal in PostgreSQL.
 
 import { expect, test } from 'vitest';
 import type { Command } from '../../../src/cli/command/command.ts';
@@ -47,7 +47,7 @@ test('replays a running session from the database URL', async () => {
   await session.close();
 });
 
-test('SESSIONS-2: refuses a session held by a live process, with its address, and accepts it after the process dies', async () => {
+test('SESSIONS-2: names the live process that holds a session, and opens the session after it dies', async () => {
   const schema = newSchema();
   const journal = await open({ schema, address: 'http://10.0.0.7:3000' });
   const session = rideSession({ sessionId: 'ses_1', runtime: createRuntime({ journal }) });

@@ -3,7 +3,7 @@ import { postgresJournal } from '../../../src/adapters/postgres-journal/index.ts
 import { runJournalConformance } from '../../testing/journal-conformance/support/run-journal-conformance.ts';
 import { connection, expireLeases, newSchema, open } from './support.ts';
 
-/** Leases are not renewed meanwhile: a case decides when they expire. */
+/** Leases are not renewed meanwhile, so each case decides when they expire. */
 const leaseMs = 600_000;
 
 runJournalConformance({
@@ -12,7 +12,7 @@ runJournalConformance({
   async open() {
     const schema = newSchema();
     const another = () => open({ schema, leaseMs });
-    // Not closed at the end of the test, because a process that died closes nothing.
+    // The journal is not closed at the end of the test, because a process that died closes nothing.
     const journal = await postgresJournal({
       connection,
       environment: nodeEnvironment(),

@@ -1,4 +1,4 @@
-// The journal reads rows that earlier versions wrote into a database, unchanged.
+// The journal reads rows exactly as earlier versions wrote them into a database.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';

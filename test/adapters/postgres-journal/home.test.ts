@@ -1,13 +1,13 @@
-// The suite of homes on two processes that share one database: each is killed, stopped, and drained.
+// The suite for homes on two processes that share one database; each of them is killed, stopped and drained.
 
 import { describe, expect, test } from 'vitest';
 import { homeConformance, type HomeConformanceSetup } from '../../suites/homes/index.ts';
 import { moment, nodeStage, type PlantedFault } from '../../support/homes/stage.ts';
 import { connection, newSchema } from './support.ts';
 
-// 50 runs more seeds.
+// HOME_SEEDS=50 runs more seeds.
 const SEEDS = Number(process.env['HOME_SEEDS'] ?? 5);
-/** Short, so that no test waits long, and longer than a loaded machine stalls; the tests do not assert its duration. */
+/** Short, so that no test waits long, but longer than a loaded machine stalls. No test asserts this duration. */
 const LEASE_MS = 1_500;
 
 function setupOf(fault: PlantedFault | null = null): HomeConformanceSetup {

@@ -1,4 +1,4 @@
-// STORE-1 on PostgreSQL: values that no database stores unchanged become the same there as in memory.
+// STORE-1 on PostgreSQL: values that no database stores unchanged become the same values there as in memory.
 
 import { expect, test } from 'vitest';
 import { memoryJournal } from '../../../src/index.ts';

@@ -1,4 +1,4 @@
-// A busy voice session on PostgreSQL: after each SIGKILL another process takes its session over, once the dead
+// A busy voice session on PostgreSQL: after each SIGKILL, another process takes over the session once the dead
 // process's lease has expired.
 
 import { killedOften } from '../../support/kill-recovery/killed-often.ts';

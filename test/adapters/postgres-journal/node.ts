@@ -1,5 +1,5 @@
-// A process that serves the sessions of a PostgreSQL journal: `node node.ts <host> <schema> <lease in ms>`. Prints its
-// address. It redirects the client if another process has the session.
+// A process that serves the sessions in a PostgreSQL journal: `node node.ts <host> <schema> <lease in ms>`. Prints its
+// address. It redirects the client if another process owns the session.
 
 import { once } from 'node:events';
 import { createServer } from 'node:http';

@@ -1,5 +1,5 @@
-// Many processes on one database: the cost of their heartbeats and searches, the distribution of sessions, and
-// several versions at the same time.
+// Many processes on one database: the cost of their heartbeats and searches, how sessions are distributed, and several
+// versions at the same time.
 
 import { describe, expect, test } from 'vitest';
 import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
@@ -17,7 +17,7 @@ interface Plan {
   readonly 'WAL Bytes': number;
 }
 
-/** Runs a statement, and returns its cost. The parameters are written into the text. */
+/** Runs a statement and returns its cost. The parameters are inserted into the statement's text. */
 async function costOf(statement: string, values: readonly string[]): Promise<Plan> {
   const text = statement.replaceAll(/\$(\d+)/g, (_, at) => values[Number(at) - 1] ?? 'null');
   const [row] = await ask<{ 'QUERY PLAN': readonly [{ readonly Plan: Plan }] }>(
@@ -30,7 +30,7 @@ async function costOf(statement: string, values: readonly string[]): Promise<Pla
 const buffers = (plan: Plan): number => plan['Shared Hit Blocks'] + plan['Shared Read Blocks'];
 
 describe('the cost of a node', () => {
-  test('includes one row per heartbeat, however many sessions the node has', async () => {
+  test('includes one row per heartbeat, regardless of the number of sessions', async () => {
     const schema = newSchema();
     const journal = await open({ schema });
     await journal.claim('scope');
@@ -38,13 +38,13 @@ describe('the cost of a node', () => {
     await ask(`insert into ${schema}.leases (scope, token, node)
       select 'ses_' || i, i + 1000, ${node?.id} from generate_series(1, 1000) i`);
     const plan = await costOf(heartbeat(schema), [String(node?.id), `'holder'`, 'null', '15000']);
-    // With a lease and a heartbeat for each session it was 350 KB.
+    // With a lease and a heartbeat per session, it was 350 KB.
     expect(plan['WAL Bytes']).toBeGreaterThan(0);
     expect(plan['WAL Bytes']).toBeLessThan(1000);
     expect(buffers(plan)).toBeLessThan(20);
   });
 
-  test('POSTGRES-JOURNAL-WAKE-TIMES-4: includes under 100 pages for a search when 200,000 sessions are awake and none is due', async () => {
+  test('POSTGRES-JOURNAL-WAKE-TIMES-4: reads under 100 pages per search with 200,000 sessions and none due', async () => {
     const schema = newSchema();
     const journal = await open({ schema });
     await journal.claim('scope');
@@ -61,19 +61,19 @@ describe('the cost of a node', () => {
     `);
     await ask(`analyze ${schema}.leases, ${schema}.wake_times, ${schema}.nodes`);
     const taking = [String(node?.id), '3', '0', String(NOW), '16', `'{}'`];
-    // The first run sets the hints of new rows.
+    // The first run sets the hint bits of new rows.
     await costOf(take(schema), taking);
     expect(buffers(await costOf(take(schema), taking))).toBeLessThan(100);
     const next = [String(NOW), `'\u{10ffff}'`, '1', '0'];
     expect(buffers(await costOf(unattended(schema), next))).toBeLessThan(100);
-    // A dead node costs nothing either, beyond the sessions that are taken.
+    // A dead node costs nothing either, apart from the sessions that are taken over.
     await ask(`update ${schema}.nodes set expires_at = clock_timestamp() where id = 1000007`);
     expect(await journal.wakeTimes.take?.({ now: NOW, limit: 16, except: [] })).toHaveLength(16);
   });
 });
 
 describe('sessions that are due', () => {
-  test('POSTGRES-JOURNAL-WAKE-TIMES-5: reach one process each when several processes search at once', async () => {
+  test('POSTGRES-JOURNAL-WAKE-TIMES-5: go to one process each when several processes search at once', async () => {
     const schema = newSchema();
     const journals = await Promise.all(Array.from({ length: 4 }, () => open({ schema })));
     const due = Array.from({ length: 100 }, (_, index) => `ses_${index}`);
@@ -95,7 +95,7 @@ describe('sessions that are due', () => {
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
   });
 
-  test('move from a dead process to another, and never from a live one', async () => {
+  test('move from a dead process to another, but never from a live one', async () => {
     const schema = newSchema();
     const [dies, lives, looks] = await Promise.all([1, 2, 3].map(() => open({ schema })));
     for (const [journal, scope] of [
@@ -117,7 +117,7 @@ describe('sessions that are due', () => {
     await lives?.append(entry(1, 'unit', 'alive'));
   });
 
-  test('move to another process at once when they are released', async () => {
+  test('move to another process immediately when they are released', async () => {
     const schema = newSchema();
     const [one, other] = await Promise.all([open({ schema }), open({ schema })]);
     await one?.claim('scope');
@@ -131,7 +131,7 @@ describe('sessions that are due', () => {
   });
 });
 
-test('names the holder of a lease, with its address', async () => {
+test('names the holder of a lease and its address', async () => {
   const schema = newSchema();
   const address = 'http://10.0.0.7:3000';
   await (await open({ schema, address })).claim('scope');
@@ -143,7 +143,7 @@ test('names the holder of a lease, with its address', async () => {
   });
 });
 
-test('LEASES-7: the next heartbeat retries a failed release', async () => {
+test('LEASES-7: retries a failed release at the next heartbeat', async () => {
   const environment = simulatedEnvironment();
   const schema = newSchema();
   const journal = await open({ schema, environment, leaseMs: 3000 });
@@ -160,7 +160,7 @@ test('LEASES-7: the next heartbeat retries a failed release', async () => {
 });
 
 describe('two releases of Offstage at the same time', () => {
-  test('LEASES-6: let the older one keep its scopes, but claim none that the newer one wrote', async () => {
+  test('LEASES-6: let the older one keep its scopes, but not claim scopes that the newer one wrote', async () => {
     const schema = newSchema();
     const [old, later] = await Promise.all([open({ schema }), open({ schema, release: 7 })]);
     for (const [journal, scope] of [
@@ -212,7 +212,7 @@ describe('two releases of Offstage at the same time', () => {
     expect(await asked(later)).toEqual(before);
     const beside = await poolOf(1);
     await beside.start();
-    // Whether the session is in memory there or not.
+    // This holds whether or not that process has the session in memory.
     await expect(asked(beside)).rejects.toMatchObject({
       code: expect.stringMatching(/^(SCOPE_IN_USE|JOURNAL_TOO_NEW)$/),
     });
@@ -234,7 +234,7 @@ describe('two releases of Offstage at the same time', () => {
     await downgrade(schema, 2);
     await ask(`insert into ${schema}.leases (scope, token, holder, expires_at)
       values ('scope', 77, 'an old process', clock_timestamp() + interval '1 hour')`);
-    // One of them upgrades these tables, without a loss.
+    // One of them upgrades these tables without losing anything.
     const [journal, other] = await Promise.all([open({ schema }), open({ schema })]);
     expect(await other.read()).toEqual([entry(1)]);
     expect(await other.wakeTimes.earliest({ limit: 9 })).toEqual([{ scope: 'scope', at: NOW }]);
@@ -273,6 +273,6 @@ test('LEASES-8: measures the clock offset of a node that is 90 minutes ahead', a
   const journal = await open({ schema, environment });
   const offsetMs = journal.clockOffsetMs?.() ?? 0;
   expect(Math.abs(offsetMs + 90 * 60_000)).toBeLessThan(60_000);
-  // The server of the tests has the clock of this machine.
+  // The test server uses this machine's clock.
   expect((await open({ schema })).clockOffsetMs?.()).toBe(0);
 });

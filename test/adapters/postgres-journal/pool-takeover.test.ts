@@ -1,5 +1,5 @@
-// SESSION-POOL-3, SESSION-POOL-4 on a real server: a process with a pool is killed, and an existing pool of another
-// process takes over its sessions: hibernated sessions when they are due, the others at once.
+// SESSION-POOL-3, SESSION-POOL-4 on a real server: a process with a pool is killed, and the pool of another process
+// takes over its sessions. Hibernated sessions are taken over when they are due, the others at once.
 
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
@@ -10,7 +10,7 @@ import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
 import { expireLeases, newSchema, open } from './support.ts';
 import { ASK_MS, sleepersOn } from './sleepers.ts';
 
-/** Claims expire when the test decides, at any speed of the machine. */
+/** Claims expire when the test decides, however fast the machine is. */
 const LEASE_MS = 600_000;
 
 const source = fileURLToPath(new URL('sleepers.ts', import.meta.url));
@@ -28,7 +28,7 @@ function forwardClock(): Environment & { forward(ms: number): void } {
   };
 }
 
-test("SESSION-POOL-3, SESSION-POOL-4: wakes a killed process's hibernated sessions when due, and its awake ones at once", async () => {
+test("SESSION-POOL-3, SESSION-POOL-4: resumes a killed process's sessions at once, or when due if asleep", async () => {
   const schema = newSchema();
   const environment = forwardClock();
   const journal = await open({ schema, leaseMs: LEASE_MS });
@@ -57,7 +57,7 @@ test("SESSION-POOL-3, SESSION-POOL-4: wakes a killed process's hibernated sessio
   const lines: string[] = [];
   for await (const line of createInterface({ input: child.stdout })) {
     lines.push(line);
-    // While it lives, no other process takes its sessions.
+    // While the process is alive, no other process takes its sessions.
     expect(opened).toEqual([]);
     child.kill('SIGKILL');
   }

@@ -9,7 +9,7 @@ import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
 import { ask, connection, downgrade, entry, expireLeases, newSchema, open } from './support.ts';
 
-/** Breaks all connections to the journals of this schema, which are named after it. */
+/** Breaks all connections of the journals in this schema; the connections are named after the schema. */
 async function cutOff(schema: string): Promise<number> {
   const cut = await ask(
     'select pg_terminate_backend(pid) from pg_stat_activity where application_name = $1',
@@ -19,8 +19,8 @@ async function cutOff(schema: string): Promise<number> {
 }
 
 /**
- * Makes another client begin to write the first entry of the unit, so that an append of this entry waits in the
- * middle of its statement. Returns a function that rolls the other client back.
+ * Makes another client start to write the first entry of the unit, so that an append of this entry waits in the middle
+ * of its statement. Returns a function that rolls the other client back.
  */
 async function keepFirst(schema: string): Promise<() => Promise<void>> {
   const keeper = new Client(connection);
@@ -34,7 +34,7 @@ async function keepFirst(schema: string): Promise<() => Promise<void>> {
   };
 }
 
-/** Waits until this many connections named after the schema wait for a lock. */
+/** Waits until this many connections named after the schema are waiting for a lock. */
 async function untilWaiting(schema: string, count: number): Promise<void> {
   const waiting = `select 1 from pg_stat_activity where application_name = $1 and wait_event_type = 'Lock'`;
   while ((await ask(waiting, [schema])).length < count);
@@ -70,11 +70,11 @@ describe('appends', () => {
     expect(transactions).toHaveLength(1);
   });
 
-  test('fill several statements in order if one is too small', async () => {
+  test('split into several statements, in order, if they do not fit into one', async () => {
     const schema = newSchema();
     const journal = await open({ schema });
     await journal.claim('scope');
-    // Random bytes, which packing cannot shrink.
+    // Random bytes, which packing cannot compress.
     const large = randomBytes(1_000_000).toString('base64');
     const entries = [
       ...Array.from({ length: 1500 }, (_, index) => entry(1, `unit ${index}`)),
@@ -101,7 +101,7 @@ describe('appends', () => {
     ]);
   });
 
-  test('APPEND-QUEUE-3: write no entry of an unclaimed scope', async () => {
+  test('APPEND-QUEUE-3: write no entries to an unclaimed scope', async () => {
     const journal = await open({ schema: newSchema() });
     await expect(journal.append(entry(1))).rejects.toMatchObject({
       code: 'FENCED',
@@ -111,7 +111,7 @@ describe('appends', () => {
     expect(await journal.read()).toEqual([]);
   });
 
-  test('APPEND-QUEUE-3: delay a takeover until a running append is stored', async () => {
+  test('APPEND-QUEUE-3: delay a takeover until a running append has been stored', async () => {
     const schema = newSchema();
     const named = { schema, connection: { ...connection, application_name: schema } };
     const journal = await open({ ...named, leaseMs: 600_000 });
@@ -147,7 +147,7 @@ describe('appends', () => {
     },
   );
 
-  test('STORED-ENTRY-1: name a changed entry when it is read', async () => {
+  test('STORED-ENTRY-1: name a changed entry in the error when it is read', async () => {
     const schema = newSchema();
     const journal = await open({ schema });
     await journal.claim('scope');
@@ -172,11 +172,11 @@ describe('a connection that is lost', () => {
     expect(await journal.read()).toEqual([entry(1), entry(2)]);
   });
 
-  test('fails a running append, whose retry is stored once', async () => {
+  test('fails a running append, but stores its retry once', async () => {
     const schema = newSchema();
     const journal = await open({ schema, connection: { ...connection, application_name: schema } });
     await journal.claim('scope');
-    // Another client locks the table, so that the append waits.
+    // Another client locks the table, so the append has to wait.
     const giveBack = await keepFirst(schema);
     const refusal = journal.append(entry(1)).catch((error: unknown) => error);
     await untilWaiting(schema, 1);
@@ -188,7 +188,7 @@ describe('a connection that is lost', () => {
     expect(await journal.read()).toEqual([entry(1), entry(2)]);
   });
 
-  test('fails an append whose answer is late, and whose retry is stored once', async () => {
+  test('fails an append whose response is late, but stores its retry once', async () => {
     const schema = newSchema();
     await open({ schema });
     const journal = await open({ schema, timeoutMs: 1000 });
@@ -203,7 +203,7 @@ describe('a connection that is lost', () => {
 });
 
 describe('leases', () => {
-  test("LEASES-2: last while the node's heartbeat renews them in the background", async () => {
+  test("LEASES-2: remain valid while the node's heartbeat renews them in the background", async () => {
     const environment = simulatedEnvironment();
     const schema = newSchema();
     const journal = await open({ schema, environment, leaseMs: 3000 });
@@ -223,7 +223,7 @@ describe('leases', () => {
     expect(environment.backgroundTimers).toBe(0);
   });
 
-  test('LEASES-3: fail appends without a query once they are lost', async () => {
+  test('LEASES-3: fail appends without a query once they have been lost', async () => {
     const environment = simulatedEnvironment();
     const schema = newSchema();
     const journal = await open({ schema, environment, leaseMs: 3000 });
@@ -259,7 +259,7 @@ describe('leases', () => {
     expect(tokens).toHaveLength(3);
   });
 
-  test('name their holder', async () => {
+  test('name their holder in the error', async () => {
     const schema = newSchema();
     await (await open({ schema })).claim('scope');
     await expect((await open({ schema })).claim('scope')).rejects.toMatchObject({
@@ -299,7 +299,7 @@ describe('leases', () => {
     expect(environment.backgroundTimers).toBe(0);
   });
 
-  test('LEASES-5: go to a claim that arrives during a release once the release is done', async () => {
+  test('LEASES-5: pass to a claim made during a release once the release is complete', async () => {
     const journal = await open({ schema: newSchema() });
     await journal.claim('scope');
     const last = journal.append(entry(1));
@@ -339,7 +339,7 @@ describe('forgetting', () => {
     await journal.claim('scope');
     const entries = Array.from({ length: 4500 }, (_, index) => entry(1, `unit ${index}`));
     await Promise.all(entries.map((one) => journal.append(one)));
-    // The last part fails, as if the process died.
+    // The last part fails, as if the process had died.
     await ask(`create function ${schema}.refuse() returns trigger language plpgsql as
       $$ begin if old.unit = 'unit 7' then raise 'refused'; end if; return old; end $$`);
     await ask(`create trigger refuse before delete on ${schema}.entries
@@ -349,7 +349,7 @@ describe('forgetting', () => {
     await ask(`drop trigger refuse on ${schema}.entries`);
     await journal.forget('scope');
     expect(await journal.read()).toEqual([]);
-    // The scope is still claimed by this journal.
+    // This journal still claims the scope.
     await journal.append(entry(1));
   });
 
@@ -364,7 +364,7 @@ describe('forgetting', () => {
 describe('long events', () => {
   const long = { ...entry(2), event: { type: 'said', long: 'a long text '.repeat(1000) } as never };
 
-  test('STORED-ENTRY-2: become packed, and may be repeated', async () => {
+  test('STORED-ENTRY-2: get packed, and may be repeated', async () => {
     const schema = newSchema();
     const journal = await open({ schema });
     await journal.claim('scope');
@@ -380,7 +380,7 @@ describe('long events', () => {
     ]);
   });
 
-  test('STORED-ENTRY-1: cause an error that names them when changed', async () => {
+  test('STORED-ENTRY-1: cause an error that names them when they have been changed', async () => {
     const schema = newSchema();
     const journal = await open({ schema });
     await journal.claim('scope');
@@ -394,7 +394,7 @@ describe('long events', () => {
 });
 
 describe('trimming', () => {
-  test('writes pending entries first, and counts them', async () => {
+  test('waits for pending entries, and takes them into account', async () => {
     const journal = await open({ schema: newSchema() });
     await journal.claim('scope');
     const appended = [1, 2, 3].map((seq) => journal.append(entry(seq)));
@@ -419,9 +419,9 @@ describe('trimming', () => {
     expect(await journal.read()).toEqual([entry(1), entry(2), entry(3)]);
   });
 
-  test('READING-1: a concurrent read returns the scope before or after it', async () => {
+  test('READING-1: lets a concurrent read return the scope as it was before or after the trim', async () => {
     const schema = newSchema();
-    // A page reads only its rows.
+    // A page reads only its own rows.
     const options = '-c enable_seqscan=off -c enable_bitmapscan=off -c enable_sort=off';
     const named = { ...connection, application_name: schema, options };
     const journal = await open({ schema, connection: named });
@@ -503,7 +503,7 @@ describe('wake times', () => {
       at: 1_700_000_000_000 + ((index * 7919) % 1000),
     }));
 
-  test('reach another process in order, ten thousand of them page by page', async () => {
+  test('reach another process in order, even ten thousand of them, page by page', async () => {
     const schema = newSchema();
     const [one, other] = await Promise.all([open({ schema }), open({ schema })]);
     const times = timesOf(10_000);
@@ -527,7 +527,7 @@ describe('wake times', () => {
     expect(written).toHaveLength(1);
   });
 
-  test('POSTGRES-JOURNAL-WAKE-TIMES-1, POSTGRES-JOURNAL-WAKE-TIMES-2: wait for a running write, after which the latest one is stored', async () => {
+  test('POSTGRES-JOURNAL-WAKE-TIMES-1, POSTGRES-JOURNAL-WAKE-TIMES-2: keep the latest after a running write', async () => {
     const schema = newSchema();
     const { wakeTimes } = await open({
       schema,
@@ -565,7 +565,7 @@ describe('wake times', () => {
     expect(await journals[1]?.wakeTimes.earliest({ limit: 301 })).toEqual(times.toSorted(inOrder));
   });
 
-  test('reject on a lost connection, and the next write is stored', async () => {
+  test('reject on a lost connection, but store the next write', async () => {
     const schema = newSchema();
     const { wakeTimes } = await open({
       schema,
@@ -621,7 +621,7 @@ describe('wake times', () => {
 });
 
 describe('opening', () => {
-  test('POSTGRES-JOURNAL-DATABASE-2: creates the tables once from several simultaneous processes', async () => {
+  test('POSTGRES-JOURNAL-DATABASE-2: creates the tables once, even from several processes at the same time', async () => {
     const schema = newSchema();
     const journals = await Promise.all(Array.from({ length: 5 }, () => open({ schema })));
     await journals[0]?.claim('scope');
@@ -629,7 +629,7 @@ describe('opening', () => {
     expect(await journals[4]?.read()).toEqual([entry(1)]);
   });
 
-  test('upgrades tables from before long events were packed, in only one of several processes', async () => {
+  test('upgrades tables from before long events were packed, and does so in only one process', async () => {
     const schema = newSchema();
     const long = { ...entry(2), event: { type: 'said', long: 'x'.repeat(10_000) } as never };
     const first = await open({ schema });
@@ -676,7 +676,7 @@ describe('opening', () => {
     });
   });
 
-  test('POSTGRES-JOURNAL-DATABASE-1: keeps writing to claimed scopes after another process upgraded the tables, but claims no more', async () => {
+  test("POSTGRES-JOURNAL-DATABASE-1: keeps writing, but stops claiming after another process's upgrade", async () => {
     const schema = newSchema();
     const journal = await open({ schema });
     await journal.claim('ours');
@@ -708,7 +708,7 @@ describe('opening', () => {
     });
   });
 
-  test('needs no permission to create tables that exist', async () => {
+  test('requires no permission to create tables that already exist', async () => {
     const schema = newSchema();
     await (await open({ schema })).close();
     await ask(`create role ${schema} login`);
@@ -755,7 +755,7 @@ describe('opening', () => {
     [{ connection: 'localhost/chats' }, 'expected postgres://'],
     [{ connection: 'host=localhost dbname=chats' }, 'expected postgres://'],
     [{ environment: undefined }, 'environment'],
-  ])('refuses %j by name', async (wrong, name) => {
+  ])('refuses %j, and names the invalid option', async (wrong, name) => {
     const options = { connection, environment: nodeEnvironment(), ...wrong };
     await expect(postgresJournal(options as never)).rejects.toThrow(name);
   });
@@ -773,7 +773,7 @@ describe('opening', () => {
   });
 });
 
-test('refuses every call after it was closed', async () => {
+test('refuses every call once it has been closed', async () => {
   const journal = await open({ schema: newSchema() });
   await Promise.all([journal.close(), journal.close()]);
   const closed = { code: 'JOURNAL_CLOSED', retryable: false };
@@ -784,7 +784,7 @@ test('refuses every call after it was closed', async () => {
   await expect(journal.wakeTimes.earliest({ limit: 1 })).rejects.toMatchObject(closed);
 });
 
-test('leaves no stored word in any table after a scope is deleted', async () => {
+test('leaves no user text in any table after a scope is deleted', async () => {
   const schema = newSchema();
   const journal = await open({ schema });
   const word = 'Xylophonmusik';

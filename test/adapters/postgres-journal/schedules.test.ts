@@ -1,4 +1,4 @@
-// SESSION-POOL-3, SESSION-POOL-6 on a real server: of two pools, one wakes a session at the time of its schedule.
+// SESSION-POOL-3, SESSION-POOL-6 on a real server: one of two pools wakes a session at its scheduled time.
 
 import { expect, test } from 'vitest';
 import type { Environment } from '../../../src/index.ts';
@@ -8,7 +8,7 @@ import { sleepersOn } from './sleepers.ts';
 
 const HOUR = 3_600_000;
 
-test('tells the words of a sleeping session once, from one of two pools', async () => {
+test('delivers the scheduled text of a sleeping session once, from one of two pools', async () => {
   const schema = newSchema();
   const node = nodeEnvironment();
   let ahead = 0;

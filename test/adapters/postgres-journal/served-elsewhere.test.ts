@@ -1,5 +1,5 @@
-// Two processes serve the sessions of one database: a client finds the process that has its session, and the other one
-// after its end.
+// Two processes serve the sessions in one database. A client finds the process that owns its session, and the other
+// process after the first one has ended.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -8,7 +8,7 @@ import { expect, inject, onTestFinished, test } from 'vitest';
 import { testClient } from '../../serve/support/served.ts';
 import { newSchema } from './support.ts';
 
-/** Short, so that no test waits long; the tests do not assert its duration. */
+/** Short, so that no test waits long. No test asserts this duration. */
 const LEASE_MS = 400;
 const program = fileURLToPath(new URL('node.ts', import.meta.url));
 
@@ -30,14 +30,14 @@ test('P9: redirects a client to the process of its session, and to another proce
   await ann.it.send('use book_ride');
   const { requestId } = await ann.question();
 
-  // The second process does not have the session, but knows which process does.
+  // The second process does not own the session, but knows which process does.
   const bob = testClient({ url: two.url, token: 'bob' });
   await bob.reconnected();
   expect((await bob.question()).requestId).toBe(requestId);
 
   one.child.kill('SIGKILL');
   await once(one.child, 'close');
-  // The lease of the dead process has to end first.
+  // The dead process's lease has to expire first.
   await bob.status(({ state }) => state !== 'open');
   await bob.reconnected();
   expect((await bob.question()).requestId).toBe(requestId);

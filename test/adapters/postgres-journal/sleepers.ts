@@ -1,7 +1,7 @@
-// A pool of sessions on PostgreSQL, for each of several processes.
+// A pool of sessions on PostgreSQL, which several processes run.
 //
-// As a process: `node sleepers.ts <host> <schema> <lease in ms>` hibernates the session `asleep`, which waits for its
-// user for an hour, uses the session `awake` forever, and prints `ready`.
+// As a process: `node sleepers.ts <host> <schema> <lease in ms>` hibernates the session `asleep`, which waits an hour
+// for its user, uses the session `awake` forever, and prints `ready`.
 
 import { createRuntime, type Environment } from '../../../src/index.ts';
 import { createSessionPool } from '../../../src/entries/journal.ts';

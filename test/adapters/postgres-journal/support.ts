@@ -1,4 +1,4 @@
-// A journal in a separate schema, and operations on its server for several tests.
+// A journal in its own schema, and operations on its server that several tests use.
 
 import { randomUUID } from 'node:crypto';
 import { Client } from 'pg';
@@ -15,7 +15,6 @@ import { connectionTo } from '../../support/postgres/global-setup.ts';
 
 export const connection = connectionTo(inject('postgresHost'));
 
-/** Returns a new schema name. */
 export function newSchema(): string {
   return `test_${randomUUID().replaceAll('-', '')}`;
 }
@@ -46,7 +45,7 @@ export async function ask<Found extends object>(text: string, values: unknown[] 
   }
 }
 
-/** Ends the living nodes and their leases. A node stays alive if its process renews it. */
+/** Ends the live nodes and their leases. A node stays alive if its process renews it. */
 export async function expireLeases(schema: string): Promise<void> {
   await ask(`update ${schema}.nodes set expires_at = clock_timestamp() - interval '1 second'`);
 }

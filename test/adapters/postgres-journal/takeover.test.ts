@@ -8,7 +8,7 @@ import type { JournalEntry } from '../../../src/entries/journal.ts';
 import type { PostgresJournal } from '../../../src/adapters/postgres-journal/index.ts';
 import { entry, newSchema, open } from './support.ts';
 
-/** Short, so that no test waits long; the tests do not assert its duration. */
+/** Short, so that no test waits long. No test asserts this duration. */
 const LEASE_MS = 400;
 
 const writer = fileURLToPath(new URL('writer.ts', import.meta.url));
@@ -21,7 +21,7 @@ function start(schema: string) {
   return {
     child,
     ended,
-    /** Returns its next line; undefined when it has ended. */
+    /** Returns its next line, or undefined when it has exited. */
     async next(): Promise<string | undefined> {
       const { done, value } = await lines.next();
       return done === true ? undefined : value;
@@ -43,7 +43,7 @@ async function takeOver(journal: PostgresJournal): Promise<void> {
 const seqs = (entries: readonly JournalEntry[]): number[] => entries.map(({ seq }) => seq);
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, index) => index + 1);
 
-test('P9: takes over from a killed process, and loses no stored entry', async () => {
+test('P9: takes over from a killed process without losing a stored entry', async () => {
   const schema = newSchema();
   const journal = await open({ schema, leaseMs: LEASE_MS });
   let kept = 0;
@@ -59,14 +59,14 @@ test('P9: takes over from a killed process, and loses no stored entry', async ()
     await process.ended;
     await takeOver(journal);
     const entries = await journal.read({ scope: 'scope' });
-    // The entry that was being written may exist without its answer.
+    // The entry that was being written may exist although its answer never came.
     expect(entries.length - kept).toBeOneOf([0, 1]);
     expect(seqs(entries)).toEqual(upTo(entries.length));
     await journal.append(entry(entries.length + 1));
   }
 });
 
-test('APPEND-QUEUE-3: fences a stopped process, which writes nothing more when it resumes', async () => {
+test('APPEND-QUEUE-3: fences off a stopped process, which writes nothing more when it resumes', async () => {
   const schema = newSchema();
   const journal = await open({ schema, leaseMs: LEASE_MS });
   const process = start(schema);
@@ -80,7 +80,7 @@ test('APPEND-QUEUE-3: fences a stopped process, which writes nothing more when i
   for (let line = await process.next(); line !== undefined; line = await process.next())
     last = line;
   await process.ended;
-  // The process ends with the error that its unit would get: FENCED, not to be retried.
+  // The process exits with the error that its unit would get: FENCED, which must not be retried.
   expect(last).toBe('FENCED false');
   await journal.append(entry(found.length + 2));
   const after = await journal.read({ scope: 'scope' });

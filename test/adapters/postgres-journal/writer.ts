@@ -1,5 +1,5 @@
-// A process that claims a scope and appends to it until it is killed or refused. Prints each written entry at once,
-// and the reason for its end: `node writer.ts <host> <schema> <lease in ms>`.
+// A process that claims a scope and appends to it until it is killed or refused. Prints each entry as soon as it is
+// written, and the reason why the process ends: `node writer.ts <host> <schema> <lease in ms>`.
 
 import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
 import { postgresJournal } from '../../../src/adapters/postgres-journal/index.ts';

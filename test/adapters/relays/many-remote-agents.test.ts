@@ -1,5 +1,5 @@
-// Forty subagents at once on agents behind A2A and MCP: after their end, the handles and the memory of this process are
-// the same as before, and the servers have nothing open.
+// Forty subagents run at once on agents behind A2A and MCP. When they have ended, the handles and the memory of this
+// process are the same as before, and the servers have nothing open.
 
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -25,7 +25,7 @@ const allTimers = (): number =>
 interface Served {
   readonly relay: Relay;
   readonly running: () => number;
-  /** The timers of the server, which is also in this process. */
+  /** The timers of the server, which also runs in this process. */
   readonly timers: () => number;
 }
 
@@ -43,7 +43,7 @@ const mcp = (protocol: '2025-11-25' | '2026-07-28') => async (): Promise<Served>
   const server = await actingServer({ protocol });
   onTestFinished(() => server.close());
   const relay = mcpRelay({ url: server.url, tool: 'work', protocol, pollMs: 50 });
-  // The store of the SDK keeps each task for its time to live.
+  // The SDK's store keeps each task for its time to live.
   const timers = (): number => (protocol === '2025-11-25' ? server.told.length : 0);
   return { relay, running: () => server.running(), timers };
 };
@@ -57,7 +57,7 @@ test.each([
   const timers = (): number => allTimers() - timersOfServer();
   const runtime = createRuntime({ environment: nodeEnvironment() });
   const task = actsPrompt({ question: 'When?' }, { say: 'Done.' });
-  /** Runs this many; all have asked before the first one is answered. */
+  /** Runs this many subagents. All of them have asked before the first one is answered. */
   const round = async (count: number) => {
     const all = Promise.withResolvers<void>();
     let asked = 0;
@@ -78,7 +78,7 @@ test.each([
     );
     return outcomes;
   };
-  /** Waits: connections and timers end in the following turns of the event loop. */
+  /** Connections and timers end in the following turns of the event loop, so this waits for them. */
   const settled = async (isSo: () => boolean): Promise<void> => {
     for (let turn = 0; turn < 100_000 && !isSo(); turn += 1)
       await new Promise((resolve) => setImmediate(resolve));

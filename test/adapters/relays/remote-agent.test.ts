@@ -1,4 +1,4 @@
-// The buffered part of a remote agent's answer until it can be read (REMOTE-AGENT-2).
+// The part of a remote agent's answer that is buffered until it can be parsed (REMOTE-AGENT-2).
 
 import { describe, expect, test } from 'vitest';
 import { originFetch } from '../../../src/adapters/relays/remote-agent.ts';
@@ -6,7 +6,7 @@ import { originFetch } from '../../../src/adapters/relays/remote-agent.ts';
 const MEGABYTE = 1024 * 1024;
 const STREAM = 'text/event-stream; charset=utf-8';
 
-/** Fetches an answer that repeats this piece. Returns its size. */
+/** Fetches a response that repeats this piece. Returns its size. */
 async function fetched(type: string, piece: string, times: number): Promise<number> {
   const bytes = new TextEncoder().encode(piece);
   let left = times;

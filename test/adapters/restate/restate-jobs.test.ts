@@ -68,7 +68,7 @@ const made = (handler: JobHandler, more: Partial<RestateJobServiceOptions> = {})
     ...more,
   }) as Service;
 
-/** Invocations by idempotency key, and their ends. A worker that dies leaves only recorded state. */
+/** Invocations by idempotency key, and how they ended. A worker that dies leaves only recorded state. */
 async function openRestate(handler: JobHandler) {
   const services = (): Readonly<Record<string, Service>> => ({
     offstage_jobs: made(handler),
@@ -177,7 +177,7 @@ describe('conformance', () => {
 
 describe('attempts that Restate has not recorded', () => {
   /**
-   * The end of the connection in the nth step of an attempt: the step was executed, and is recorded or not.
+   * The connection ends in the nth step of an attempt. The step was executed, and may or may not have been recorded.
    */
   interface Cut {
     readonly at: number;
@@ -187,7 +187,7 @@ describe('attempts that Restate has not recorded', () => {
   const THE_JOB = 1;
   const asked = { key: 'ses/sub:1', name: 'charge', once: true, body: '{}' };
 
-  /** Creates one invocation: returns its attempts, which have the earlier records. */
+  /** Creates one invocation, and returns its attempts, each of which has the earlier records. */
   function invocation(id: string, job: Job = asked) {
     const steps: unknown[] = [];
     return (worker: Service, cut?: Cut): Promise<unknown> => {
@@ -271,7 +271,7 @@ describe('attempts that Restate has not recorded', () => {
     expect(await next).toEqual({ done: 'time 1' });
   });
 
-  test('drop old results for which no attempt arrives', async () => {
+  test('drop old results that no attempt has requested', async () => {
     let times = 0;
     const handler: JobHandler = {
       do: async () => ({ done: String((times += 1)).repeat(20_000_000) }),
@@ -303,19 +303,19 @@ describe('an ingress with faults', () => {
   });
 
   test.each(['{}', '{"done":7}', '{"lost":false}', '[]', 'null'])(
-    'causes JOB_UNREADABLE for the result %s',
+    'reports JOB_UNREADABLE for the result %s',
     async (end) => {
       await expect(asked([200, end])).rejects.toMatchObject({ code: 'JOB_UNREADABLE' });
     },
   );
 
-  test('treats an invocation that an operator killed as a cancelled job', async () => {
+  test('treats an invocation that an operator has killed as a cancelled job', async () => {
     expect(await asked([409, '{"message":"killed"}'])).toMatchObject({
       failed: { code: 'CANCELLED', retryable: false },
     });
   });
 
-  test('causes JOBS_UNREACHABLE if nothing listens', async () => {
+  test('reports JOBS_UNREACHABLE if nothing is listening', async () => {
     const jobs = restateJobs({ ingress: 'http://127.0.0.1:9' });
     await expect(jobs.run(job, { signal })).rejects.toMatchObject({
       code: 'JOBS_UNREACHABLE',
@@ -343,11 +343,11 @@ test.each([
   [{ ingress: 'http://127.0.0.1', service: 'a b' }, /service/],
   [{ ingress: 'http://127.0.0.1', maxBytes: 0 }, /maxBytes/],
   [{ ingress: 'http://127.0.0.1', secret: 1 }, /secret/],
-])('refuses invalid options by name: %j', (options, name) => {
+])('refuses invalid options, and names them in the error: %j', (options, name) => {
   expect(() => restateJobs(options as never)).toThrow(name);
 });
 
-test('refuses a service without an SDK or handler by name', () => {
+test('refuses a service without an SDK or a handler, and names what is missing', () => {
   const handler = { do: () => Promise.resolve({ done: '' }) };
   expect(() => restateJobService({ handler } as never)).toThrow(/restate/);
   expect(() => restateJobService({ restate } as never)).toThrow(/handler/);

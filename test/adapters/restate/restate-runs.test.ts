@@ -1,5 +1,5 @@
 // restateRuns and restateRunWorkflow without a server: an in-memory ingress calls the workflow as Restate does. The
-// tests on a real server, with everything killed, are in test/engines.
+// tests on a real server, in which everything is killed, are in test/engines.
 
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -42,7 +42,7 @@ const copied = (value: unknown): unknown => JSON.parse(JSON.stringify(value ?? n
 /** Calls a handler of the workflow with this key. */
 type Call = (key: string, handler: 'run' | 'cancel', input: unknown) => Promise<unknown>;
 
-/** Creates one workflow's state, as its handlers reach it. */
+/** Creates the state of one workflow, as its handlers access it. */
 function contextOf(call: Call = () => Promise.reject(new Error('there is no other workflow'))) {
   const state = new Map<string, unknown>();
   const promises = new Map<
@@ -152,7 +152,7 @@ describe.each(['steps', 'jobs'] as const)('conformance, with `%s`', (by) => {
 });
 
 describe("a program's request for the next view", () => {
-  /** Restate's ingress, which gives `outcome` to attached requests, and no view. */
+  /** Restate's ingress, which returns `outcome` to attached requests, and has no view. */
   function waiting(outcome: Promise<object>) {
     const asked = Promise.withResolvers<AbortSignal | null | undefined>();
     const fetching = vi.spyOn(globalThis, 'fetch').mockImplementation(async (url, init) => {
@@ -167,7 +167,7 @@ describe("a program's request for the next view", () => {
     return { engine: restateRuns({ ingress: 'http://127.0.0.1:1' }), asked: asked.promise };
   }
 
-  test('returns by itself when the run ends', async () => {
+  test('returns on its own when the run ends', async () => {
     const last = { turn: 1, waiting: [], outcome: { status: 'completed' } };
     const outcome = Promise.withResolvers<object>();
     const { engine, asked } = waiting(outcome.promise);
@@ -197,7 +197,7 @@ describe('the workflow', () => {
   const over = { at: 1, journal: [], waiting: [], wakeAt: null, outcome: { status: 'completed' } };
   const order = { id: 'r', config: 'a', task: { description: '', toolName: 'a', args: {} } };
 
-  test('cancels the run when an operator of Restate cancels it', async () => {
+  test('cancels the run when an operator cancels it in Restate', async () => {
     let reason: unknown;
     const handler: RunHandler = {
       step: noStep,
@@ -235,7 +235,7 @@ describe('the workflow', () => {
     expect(turns).toBe(1);
   });
 
-  /** Plays Restate's records, and runs the rest. */
+  /** Replays Restate's records and runs the rest. */
   const recordedThen = (ends: readonly unknown[]) => {
     const ctx = contextOf();
     let at = 0;
@@ -250,7 +250,7 @@ describe('the workflow', () => {
   const rest = { at: 1, journal: [], waiting: [], wakeAt: null, outcome: null };
   const charge = { key: 'r/sub:1:call', name: 'tool charge', once: true };
 
-  test('RESTATE-RUNS-3: runs a step that must not be repeated once, in the process of the previous turn', async () => {
+  test('RESTATE-RUNS-3: runs a non-repeatable step only once, in the process of the previous turn', async () => {
     const news: unknown[] = [];
     const handler = (mark: string): RunHandler => ({
       step: () => Promise.reject(new Error('the turn does it')),
@@ -263,7 +263,7 @@ describe('the workflow', () => {
     await handlers.run(contextOf(), order);
     expect(news).toEqual([{ type: 'begun' }, { type: 'next', step: charge }]);
     const lost = { type: 'ended', ends: [{ key: charge.key, end: { lost: true } }] };
-    // The same process again, after its permission was used; then another process.
+    // The same process again, after its permission was used, and then another process.
     for (const again of [
       handlers,
       restateRunWorkflow({ restate: sdk, handler: handler('m2') }).handlers,
@@ -272,7 +272,7 @@ describe('the workflow', () => {
       await again.run(recordedThen([{ ...rest, steps: [charge], mark: 'm1' }]), order);
       expect(news).toEqual([lost]);
     }
-    // A process whose attempt at the turn was not recorded, because another one was.
+    // A process whose attempt at the turn was not recorded, because another process's attempt was.
     news.length = 0;
     const { handlers: third } = restateRunWorkflow({ restate: sdk, handler: handler('m3') });
     const never = new Promise<never>(() => {});
@@ -286,7 +286,7 @@ describe('the workflow', () => {
     expect(news).toEqual([{ type: 'begun' }, lost]);
   });
 
-  test('RESTATE-RUNS-3: counts a step that must not be repeated as lost in another process, and runs the other steps there', async () => {
+  test('RESTATE-RUNS-3: counts a non-repeatable step as lost in another process, and runs the other steps', async () => {
     const done: string[] = [];
     const news: unknown[] = [];
     const steps = [
@@ -314,8 +314,8 @@ describe('the workflow', () => {
   });
 
   /**
-   * Plays a run whose first letter an earlier process opened: Restate replays it before it runs the steps without an
-   * end.
+   * Plays a run whose first letter an earlier process has opened. Restate replays that letter before it runs the steps
+   * that have not ended.
    */
   async function newsAfter(letter: object): Promise<readonly unknown[]> {
     const news: unknown[] = [];

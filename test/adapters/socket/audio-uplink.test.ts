@@ -40,7 +40,7 @@ describe('AUDIO-UPLINK-1, AUDIO-UPLINK-2: a bounded uplink', () => {
     uplink.open();
     expect(marks()).toEqual([3, 4, 5]);
     expect(uplink.dropped).toEqual({ frames: 2, durationMs: 200 });
-    // Congestion before the connection exists at the start of a call is not reported.
+    // Congestion before the connection exists is not reported at the start of a call.
     expect(congestions()).toBe(0);
   });
 
@@ -69,14 +69,14 @@ describe('AUDIO-UPLINK-1, AUDIO-UPLINK-2: a bounded uplink', () => {
 });
 
 describe('AUDIO-UPLINK-3: times of the session', () => {
-  test("match the server's times if nothing was dropped", () => {
+  test("match the server's times if nothing has been dropped", () => {
     const { uplink } = start();
     uplink.push(userAudio());
     uplink.open();
     expect(uplink.toSessionMs(40)).toBe(40);
   });
 
-  test('include frames that were dropped before the first sound', () => {
+  test('account for frames that were dropped before the first sound', () => {
     const { uplink } = start();
     for (let n = 0; n < 5; n += 1) uplink.push(userAudio());
     uplink.open();
@@ -84,7 +84,7 @@ describe('AUDIO-UPLINK-3: times of the session', () => {
     expect(uplink.toSessionMs(40)).toBe(240);
   });
 
-  test('include a gap in the middle for later audio', () => {
+  test('account for a gap in the middle from that point on', () => {
     const { uplink, setBufferedBytes } = start();
     uplink.open();
     uplink.push(userAudio());
@@ -92,13 +92,13 @@ describe('AUDIO-UPLINK-3: times of the session', () => {
     for (let n = 0; n < 5; n += 1) uplink.push(userAudio());
     setBufferedBytes(0);
     uplink.pump();
-    // The server got 100 ms, then a gap of 200 ms that it does not know, then 300 ms.
+    // The server received 100 ms, then came a gap of 200 ms that it does not know of, and then 300 ms.
     expect(uplink.toSessionMs(99)).toBe(99);
     expect(uplink.toSessionMs(100)).toBe(300);
     expect(uplink.toSessionMs(150)).toBe(350);
   });
 
-  test('include the sum of many gaps', () => {
+  test('account for the sum of many gaps', () => {
     const { uplink, setBufferedBytes } = start(100);
     uplink.open();
     for (let n = 0; n < 200; n += 1) {

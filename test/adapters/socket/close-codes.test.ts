@@ -94,7 +94,7 @@ describe('redact', () => {
     expect(redacted).toContain('[redacted]');
   });
 
-  test('leaves ordinary words unchanged', () => {
+  test('leaves ordinary text unchanged', () => {
     const text = 'ask-me about risk-free tasks on localhost';
     expect(redact(text, 'local')).toBe(text);
   });

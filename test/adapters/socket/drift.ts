@@ -1,4 +1,4 @@
-// Compares the fields that the adapter reads from a wire with the official package.
+// Compares the fields that the adapter reads from a wire with those in the official package.
 
 type KeyOf<Union> = Union extends unknown ? keyof Union : never;
 type ValueOf<Union, Key> = Union extends unknown
@@ -7,7 +7,7 @@ type ValueOf<Union, Key> = Union extends unknown
     : never
   : never;
 /**
- * `never` if each field that the adapter reads is in the official type, with a type that the adapter's schema
+ * `never` if every field that the adapter reads exists in the official type and has a type that the adapter's schema
  * accepts; otherwise the names of the fields that differ.
  */
 export type Drift<Read, Official> = {

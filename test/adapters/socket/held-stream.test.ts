@@ -14,7 +14,7 @@ function recorder() {
   };
 }
 
-test('buffers events until a subscriber arrives, then passes new ones on', () => {
+test('buffers events until a subscriber arrives, then passes on new events', () => {
   const held = createHeldStream<{ n: number }>();
   held.next({ n: 1 });
   held.next({ n: 2 });
@@ -25,7 +25,7 @@ test('buffers events until a subscriber arrives, then passes new ones on', () =>
   expect(seen).toEqual([{ n: 1 }, { n: 2 }, { n: 3 }, 'complete']);
 });
 
-test('gives all events to a subscriber that arrives after the end', () => {
+test('passes all events to a subscriber that arrives after the end', () => {
   const held = createHeldStream<{ n: number }>();
   held.next({ n: 1 });
   held.complete();
@@ -34,7 +34,7 @@ test('gives all events to a subscriber that arrives after the end', () => {
   expect(seen).toEqual([{ n: 1 }, 'complete']);
 });
 
-test('refuses a second subscriber, and the first continues', () => {
+test('refuses a second subscriber without affecting the first', () => {
   const held = createHeldStream<{ n: number }>();
   const first = recorder();
   const second = recorder();
@@ -45,7 +45,7 @@ test('refuses a second subscriber, and the first continues', () => {
   expect(first.seen).toEqual([{ n: 1 }]);
 });
 
-test('emits events that a handler causes after the buffered ones', () => {
+test('emits events caused by a handler after the buffered ones', () => {
   const held = createHeldStream<{ n: number }>();
   held.next({ n: 1 });
   held.next({ n: 2 });

@@ -1,5 +1,5 @@
-// A keep-alive whose event loop the test turns: first timers, then the socket's input, then the tasks that waited for
-// it.
+// A keep-alive on an event loop that the test drives: first timers, then the socket's input, then the tasks that waited
+// for it.
 
 import { describe, expect, it } from 'vitest';
 import { createKeepAlive } from '../../../src/adapters/socket/keep-alive.ts';
@@ -34,13 +34,13 @@ function begun() {
 }
 
 describe('createKeepAlive', () => {
-  it('reports a lost peer once if nothing arrived between two pings', () => {
+  it('reports a lost peer only once if nothing has arrived between two pings', () => {
     const { seen, turn } = begun();
     for (let each = 0; each < 5; each += 1) turn();
     expect(seen).toEqual(['ping', 'silence']);
   });
 
-  it('counts an answer that a blocked event loop reads after its timers', () => {
+  it('counts an answer that a blocked event loop reads only after its timers', () => {
     const { keepAlive, seen, turn } = begun();
     turn();
     turn(() => keepAlive.heard());

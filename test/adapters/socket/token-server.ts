@@ -1,10 +1,10 @@
-// A server for token requests, with a fixed answer.
+// A server that answers token requests with a fixed response.
 
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
 
-/** Starts the server; it closes with the test. `host`: such as `127.0.0.1:40000`. */
+/** Starts the server, which closes when the test ends. `host`: for example, `127.0.0.1:40000`. */
 export async function tokenServer(status: number, answer: string) {
   const requests: { readonly request: IncomingMessage; readonly body: string }[] = [];
   const server = createServer((request, response) => {

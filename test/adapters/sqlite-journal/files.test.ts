@@ -1,5 +1,5 @@
-// SQLITE-JOURNAL-DATABASE-4, SQLITE-JOURNAL-DATABASE-5: the permissions of the file, and a file that is shorter than
-// its header says. Every problem with a path or a file is an Offstage error that names it.
+// SQLITE-JOURNAL-DATABASE-4, SQLITE-JOURNAL-DATABASE-5: the file's permissions, and a file that is shorter than its
+// header says. Every problem with a path or a file is reported as an Offstage error that names it.
 
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -96,7 +96,7 @@ describe('SQLITE-JOURNAL-DATABASE-4: modes', () => {
   });
 
   test.each(['folder', 'pipe', 'link to a pipe', 'socket'])(
-    'stay unchanged for a %s, which is refused by name',
+    'stay unchanged for a %s, which is refused with an error that names it',
     async (kind) => {
       const path = at('odd');
       if (kind === 'folder') mkdirSync(path);
@@ -121,7 +121,7 @@ describe('SQLITE-JOURNAL-DATABASE-4: modes', () => {
   );
 
   test.each(['-wal', '-shm', '-journal'])(
-    'stay unchanged for the target of a link at the path of its %s, which is refused',
+    'stay unchanged for the target of a link in place of its %s, which is refused',
     async (end) => {
       await written('journal', 1);
       writeFileSync(at('victim'), '');
@@ -170,7 +170,7 @@ test('SQLITE-JOURNAL-DATABASE-5: a truncated file is read completely or reported
   expect(all).toHaveLength(60);
 });
 
-/** The parts that only the log contains: entries at the end of the file, or a page at its beginning. */
+/** The parts that only the log contains: entries at the end of the file, or a page at its start. */
 const inTheLog: Readonly<Record<string, (journal: SqliteJournal) => readonly unknown[]>> = {
   entries: (journal) => [61, 62, 63].map((seq) => journal.append(entry(seq))),
   'a wake time': (journal) => [journal.wakeTimes.set('ses', 5)],
@@ -250,11 +250,11 @@ describe('an invalid path or file', () => {
     }
   });
 
-  test('causes CANNOT_OPEN for a missing file that is opened read-only', () => {
+  test('reports CANNOT_OPEN for a missing file that is opened read-only', () => {
     expect(() => open('nowhere', true)).toThrow(expect.objectContaining({ code: 'CANNOT_OPEN' }));
   });
 
-  test('causes an OffstageError for arguments of another type', async () => {
+  test('throws an OffstageError for arguments of another type', async () => {
     const journal = open('journal');
     const calls: readonly (() => unknown)[] = [
       () => journal.read({ scope: 5 as never }),
@@ -279,7 +279,7 @@ describe('an invalid path or file', () => {
     journal.close();
   });
 
-  test('causes NOT_A_JOURNAL for foreign tables in a file marked as a journal, and closes the file', () => {
+  test('reports NOT_A_JOURNAL for foreign tables in a file marked as a journal, and closes the file', () => {
     const database = new DatabaseSync(at('foreign'));
     database.exec('create table entries (name text)');
     database.exec('pragma application_id = 1330005587');
@@ -291,13 +291,13 @@ describe('an invalid path or file', () => {
     for (let number = 0; number < 20; number += 1)
       expect(() => open('foreign')).toThrow(expect.objectContaining({ code: 'NOT_A_JOURNAL' }));
     expect(descriptors()).toBeLessThan(before + 5);
-    // No connection has the file any more.
+    // No connection has the file open any more.
     const again = new DatabaseSync(at('foreign'));
     again.exec('begin exclusive');
     again.close();
   });
 
-  test('causes JOURNAL_CORRUPT for a packed event that would exceed memory', async () => {
+  test('reports JOURNAL_CORRUPT for a packed event that would exceed memory', async () => {
     await written('bomb', 1);
     const database = new DatabaseSync(at('bomb'));
     const zeros = Buffer.alloc(300 * 1024 * 1024);

@@ -1,4 +1,4 @@
-// A busy voice session on a journal in a file is killed fifty times by SIGKILL.
+// A busy voice session on a journal in a file is killed fifty times with SIGKILL.
 
 import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
 import { sqliteJournal } from '../../../src/adapters/sqlite-journal/index.ts';

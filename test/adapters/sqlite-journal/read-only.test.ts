@@ -59,7 +59,7 @@ async function write(...entries: readonly JournalEntry[]): Promise<void> {
   journal.close();
 }
 
-/** Returns all files of the folder, byte by byte. */
+/** Returns the content of all files in the folder. */
 const files = () =>
   Object.fromEntries(
     readdirSync(folder).map((name) => [name, readFileSync(join(folder, name), 'hex')]),
@@ -68,7 +68,7 @@ const files = () =>
 const code = (expected: string): unknown => expect.objectContaining({ code: expected });
 
 describe('READ-ONLY-1: a journal that was closed', () => {
-  test('returns its entries without writing to it or beside it', async () => {
+  test('returns its entries without writing to it or creating files next to it', async () => {
     await write(entry(1), entry(2), entry(1, 'other'));
     const before = files();
     const journal = open();
@@ -83,7 +83,7 @@ describe('READ-ONLY-1: a journal that was closed', () => {
     expect(() => journal.read()).toThrow(code('JOURNAL_CLOSED'));
   });
 
-  test('refuses every write as READ_ONLY', async () => {
+  test('refuses every write with READ_ONLY', async () => {
     await write(entry(1));
     const before = files();
     const journal = open();
@@ -109,7 +109,7 @@ describe('READ-ONLY-1: a journal that was closed', () => {
     expect(files()).toEqual(before);
   });
 
-  test('opens for several readers at once', async () => {
+  test('supports several readers at once', async () => {
     await write(entry(1));
     const [one, other] = [open(), open()];
     expect(one.read()).toEqual(other.read());
@@ -124,7 +124,7 @@ describe('READ-ONLY-1: a journal that was closed', () => {
 });
 
 describe('a journal that was not closed', () => {
-  /** Leaves the files as a killed process does. */
+  /** Leaves the files as a killed process would. */
   async function leave(): Promise<void> {
     const from = join(folder, 'living');
     mkdirSync(from);
@@ -144,11 +144,11 @@ describe('a journal that was not closed', () => {
     journal.close();
     expect(readFileSync(path).equals(file)).toBe(true);
     expect(readFileSync(`${path}-wal`).equals(log)).toBe(true);
-    // A process that continues with the journal finds the same.
+    // A process that continues with the journal finds the same entries.
     expect(open(false).read()).toEqual([entry(1), entry(2), entry(3)]);
   });
 
-  test('refuses a reader while a process writes it, and that process continues', async () => {
+  test('refuses a reader while a process is writing to it, without affecting that process', async () => {
     const writer = open(false);
     await writer.append(entry(1));
     expect(() => open()).toThrow(code('JOURNAL_IN_USE'));
@@ -156,7 +156,7 @@ describe('a journal that was not closed', () => {
     expect(writer.read()).toHaveLength(2);
   });
 
-  test('READ-ONLY-2: refuses reads once a process starts writing it', async () => {
+  test('READ-ONLY-2: refuses reads once a process has started to write to it', async () => {
     await write(entry(1));
     const journal = open();
     expect(journal.read()).toHaveLength(1);
@@ -177,7 +177,7 @@ describe('a file that cannot be opened read-only', () => {
   const corpus = (name: string): string =>
     fileURLToPath(new URL(`../../corpus/${name}`, import.meta.url));
 
-  test.each([1, 2])('keeps its layout %d, and the error names the remedy', (layout) => {
+  test.each([1, 2])('keeps its layout %d, and names the remedy in the error', (layout) => {
     copyFileSync(corpus(`sqlite-layout-${layout}.journal`), path);
     const before = files();
     expect(() => open()).toThrow(
@@ -193,7 +193,7 @@ describe('a file that cannot be opened read-only', () => {
     expect(open().read().length).toBeGreaterThan(0);
   });
 
-  test('causes an error for a newer layout, another database, a text and an empty file', async () => {
+  test('throws an error for a newer layout, another database, a text file and an empty file', async () => {
     await write(entry(1));
     const file = new DatabaseSync(path);
     file.exec('pragma user_version = 99');
@@ -216,7 +216,7 @@ describe('a file that cannot be opened read-only', () => {
     );
   });
 
-  test('causes JOURNAL_CORRUPT when its end is missing', async () => {
+  test('reports JOURNAL_CORRUPT when its end is missing', async () => {
     await write(...Array.from({ length: 200 }, (_, index) => entry(index + 1)));
     truncateSync(path, 8192);
     expect(() => open().read()).toThrow(code('JOURNAL_CORRUPT'));
@@ -226,7 +226,10 @@ describe('a file that cannot be opened read-only', () => {
 describe('a folder that cannot be written', () => {
   const reader = fileURLToPath(new URL('reader.ts', import.meta.url));
 
-  /** Returns the output of a process that may only read: the superuser may write everywhere. */
+  /**
+   * Returns the output of a process that may only read. The superuser may write everywhere, so the process runs as
+   * another user.
+   */
   function readElsewhere(): string {
     chmodSync(path, 0o444);
     chmodSync(folder, 0o555);
@@ -237,13 +240,13 @@ describe('a folder that cannot be written', () => {
     return stdout + stderr;
   }
 
-  test('READ-ONLY-1: allows reading a file that was closed', async () => {
+  test('READ-ONLY-1: allows reading a file that was closed properly', async () => {
     await write(entry(1), entry(2));
     expect(readElsewhere()).toBe('2 entries\n');
     expect(readdirSync(folder)).toHaveLength(1);
   });
 
-  test('causes an error for a file that was not closed, with the remedy', async () => {
+  test('throws an error that names the remedy for a file that was not closed properly', async () => {
     const writer = open(false);
     await writer.append(entry(1));
     const [file, log] = [readFileSync(path), readFileSync(`${path}-wal`)];

@@ -1,4 +1,4 @@
-// A process that opens a journal read-only, and prints its number of entries: `node reader.ts <file>`.
+// A process that opens a journal read-only and prints the number of its entries: `node reader.ts <file>`.
 
 import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
 import { sqliteJournal } from '../../../src/adapters/sqlite-journal/index.ts';

@@ -1,4 +1,4 @@
-// SESSION-POOL-3 on disk: a later process wakes a session at the time of its schedule.
+// SESSION-POOL-3 on disk: a later process wakes a session at its scheduled time.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,7 +12,7 @@ import { textTalk } from '../../support/text-talk.ts';
 
 const HOUR = 3_600_000;
 
-test('tells the words in a later process, once', async () => {
+test('delivers the scheduled text exactly once, in a later process', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'schedules-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const environment = simulatedEnvironment();

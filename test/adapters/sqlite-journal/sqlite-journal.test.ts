@@ -71,7 +71,7 @@ test('SQLITE-JOURNAL-DATABASE-7: reads a file up to a flipped bit, or refuses it
   const whole = readFileSync(path);
   const hidden: number[] = [];
   const codes = new Set<unknown>();
-  // These pages contain a part of the index: a flipped bit of it hides entries from a search.
+  // These pages contain part of the index. A flipped bit in it hides entries from a search.
   for (let at = 101; at < whole.length; at += 101) {
     const damaged = Buffer.from(whole);
     damaged[at] = (damaged[at] ?? 0) ^ 4;
@@ -82,7 +82,7 @@ test('SQLITE-JOURNAL-DATABASE-7: reads a file up to a flipped bit, or refuses it
       const entries = read.read({ scope: 'ses' });
       for (const [name, last] of Object.entries(units)) {
         const seqs = entries.filter(({ unit }) => unit === name).map(({ seq }) => seq);
-        // A missing beginning looks like a trimmed one; the fold of the scope refuses it.
+        // A journal whose beginning is missing looks like a trimmed one; the fold of the scope refuses it.
         const from = seqs[0] ?? 1;
         if (seqs.length !== last - from + 1 || seqs.at(-1) !== last) hidden.push(at);
       }
@@ -95,7 +95,7 @@ test('SQLITE-JOURNAL-DATABASE-7: reads a file up to a flipped bit, or refuses it
   expect(codes).toContain('JOURNAL_CORRUPT');
 });
 
-test('APPEND-BATCH-1: resolves the appends of an event loop turn with one commit', async () => {
+test('APPEND-BATCH-1: resolves all appends of an event loop turn with one commit', async () => {
   const environment = simulatedEnvironment();
   const journal = open(environment);
   const kept: number[] = [];
@@ -126,7 +126,7 @@ describe('two writers of one unit', () => {
     expect(journal.read()).toEqual([entry(1)]);
   });
 
-  test('APPEND-BATCH-2: cause a conflict for a used number, and other entries are stored', async () => {
+  test('APPEND-BATCH-2: cause a conflict for a used number, without affecting other entries', async () => {
     const journal = open();
     await journal.append(entry(1));
     const [conflict, other] = await Promise.allSettled([
@@ -139,7 +139,7 @@ describe('two writers of one unit', () => {
   });
 });
 
-test('refuses an event that is not JSON, by its type', async () => {
+test('refuses an event that is not JSON, and names its type', async () => {
   const journal = open();
   const event: Record<string, unknown> & { type: string } = { type: 'user.said' };
   event['self'] = event;
@@ -172,7 +172,7 @@ describe('scopes', () => {
     expect(open().read()).toEqual([of('one', 1), of('three', 1)]);
   });
 
-  test('reuses space that is not released at once', async () => {
+  test('reuses space that is not released immediately', async () => {
     const text = 'x'.repeat(3000);
     const sizes: number[] = [];
     for (const scope of ['first', 'second', 'third', 'fourth']) {
@@ -210,7 +210,7 @@ describe('scopes', () => {
     file.close();
   });
 
-  test('reads and writes a file from before long events were packed', async () => {
+  test('reads and writes a file created before long events were packed', async () => {
     path = join(folder, 'old.journal');
     copyFileSync(corpus('sqlite-layout-2.journal'), path);
     const before = JSON.parse(
@@ -218,7 +218,7 @@ describe('scopes', () => {
     ) as JournalEntry[];
     const journal = open();
     expect(journal.read()).toEqual(before);
-    // The same entry is equal, packed or not.
+    // An entry is the same whether or not it is packed.
     for (const one of before) await journal.append(one);
     const long = entry(1, 'ses', 'a long text '.repeat(1000));
     await journal.append(long);
@@ -249,7 +249,7 @@ describe('scopes', () => {
 describe('long events', () => {
   const long = entry(2, 'ses', JSON.stringify({ state: 'waiting', 'äöü 🚕': null }).repeat(1000));
 
-  test('STORED-ENTRY-2: become packed, and may be repeated', async () => {
+  test('STORED-ENTRY-2: get packed, and may be repeated', async () => {
     const journal = open();
     for (const one of [entry(1), long, entry(3), long]) await journal.append(one);
     expect(journal.read()).toEqual([entry(1), long, entry(3)]);
@@ -304,7 +304,7 @@ describe('trimming', () => {
     expect(open().read()).toEqual([{ ...entry(1), scope: 'other' }, ...entries.slice(-2)]);
   });
 
-  test('writes pending entries first, and counts them', async () => {
+  test('waits for pending entries, and takes them into account', async () => {
     const journal = open(simulatedEnvironment());
     const appended = [1, 2, 3].map((seq) => journal.append(entry(seq)));
     await journal.trim(entry(2));
@@ -312,7 +312,7 @@ describe('trimming', () => {
     expect(journal.read()).toEqual([entry(2), entry(3)]);
   });
 
-  test('yields to other work, and resumes after a close where it stopped', async () => {
+  test('yields to other work, and resumes where it stopped after the file was closed', async () => {
     const environment = simulatedEnvironment();
     const journal = open(environment);
     const entries = Array.from({ length: 950 }, (_, index) => entry(index + 1));
@@ -332,7 +332,7 @@ describe('trimming', () => {
     expect(again.read()).toEqual(entries.slice(939));
   });
 
-  test('deletes every entry of a slice or none', async () => {
+  test('deletes either every entry of a slice or none', async () => {
     const journal = open();
     for (const seq of [1, 2, 3]) await journal.append(entry(seq));
     journal.close();
@@ -349,7 +349,7 @@ describe('trimming', () => {
     expect(open().read()).toHaveLength(4);
   });
 
-  test('rejects after the journal was closed', async () => {
+  test('rejects once the journal has been closed', async () => {
     const journal = open();
     journal.close();
     await expect(journal.trim(entry(1))).rejects.toMatchObject({ code: 'JOURNAL_CLOSED' });
@@ -357,7 +357,7 @@ describe('trimming', () => {
 });
 
 describe('wake times', () => {
-  test('reach the next process in order, ten thousand of them page by page', async () => {
+  test('reach the next process in order, even ten thousand of them, page by page', async () => {
     const journal = open();
     const times = Array.from({ length: 10_000 }, (_, index) => ({
       scope: `ses_${index}`,
@@ -393,7 +393,7 @@ describe('wake times', () => {
     expect(kept).toEqual(['a', 'b']);
   });
 
-  test('share one transaction with appends of the same turn', async () => {
+  test('share one transaction with the appends of the same turn', async () => {
     open().close();
     const file = new DatabaseSync(path);
     file.exec(
@@ -420,7 +420,7 @@ describe('wake times', () => {
     await Promise.all(set);
   });
 
-  test('use their index in a query', () => {
+  test('use their index in queries', () => {
     open().close();
     const file = new DatabaseSync(path);
     const plan = file.prepare(`explain query plan ${EARLIEST}`).all(1, '', 9);
@@ -456,7 +456,7 @@ describe('wake times', () => {
     expect(await open().wakeTimes.earliest({ limit: 9 })).toEqual([{ scope: 'ses_1', at: 5 }]);
   });
 
-  test('reject after the journal was closed', async () => {
+  test('reject once the journal has been closed', async () => {
     const journal = open(simulatedEnvironment());
     const set = journal.wakeTimes.set('ses', 1);
     journal.close();
@@ -473,7 +473,7 @@ describe('options', () => {
     [{ path: '' }, 'path'],
     [{ synchronous: 'off' }, 'synchronous'],
     [{ environment: undefined }, 'environment'],
-  ])('refuses %j by name', (wrong, name) => {
+  ])('refuses %j, and names the invalid option', (wrong, name) => {
     const options = { path, environment: nodeEnvironment(), ...wrong };
     expect(() => sqliteJournal(options as never)).toThrow(name);
   });
@@ -488,7 +488,7 @@ describe('a file that cannot be used', () => {
     journal.close();
   };
 
-  test('SQLITE-JOURNAL-DATABASE-2: a foreign database is refused unchanged', () => {
+  test('SQLITE-JOURNAL-DATABASE-2: a foreign database is refused and left unchanged', () => {
     path = join(folder, 'other.db');
     const other = new DatabaseSync(path);
     other.exec('create table mine (x)');
@@ -519,7 +519,7 @@ describe('a file that cannot be used', () => {
     );
   });
 
-  test('causes CANNOT_OPEN for a folder', () => {
+  test('reports CANNOT_OPEN for a folder', () => {
     path = folder;
     expect(() => open()).toThrow(expect.objectContaining({ code: 'CANNOT_OPEN' }));
   });
@@ -538,13 +538,13 @@ describe('a file that cannot be used', () => {
     );
   });
 
-  test('causes JOURNAL_CORRUPT when half of the file is missing', async () => {
+  test('reports JOURNAL_CORRUPT when half of the file is missing', async () => {
     await write(200);
     truncateSync(path, Math.floor(statSync(path).size / 2));
     expect(() => open().read()).toThrow(expect.objectContaining({ code: 'JOURNAL_CORRUPT' }));
   });
 
-  test('causes an error, or returns all entries, when a page is overwritten with noise', async () => {
+  test('throws an error or returns all entries when a page is overwritten with noise', async () => {
     await write(60);
     const whole = readFileSync(path);
     const pageBytes = 4096;
@@ -555,7 +555,7 @@ describe('a file that cannot be used', () => {
       writeFileSync(path, damaged);
       const journal = open();
       try {
-        // If the page only contains the index, reading does not need it.
+        // If the page contains only the index, reading does not need it.
         expect(journal.read()).toEqual(Array.from({ length: 60 }, (_, index) => entry(index + 1)));
       } catch (error) {
         expect(error).toMatchObject({ code: 'JOURNAL_CORRUPT' });
@@ -567,9 +567,9 @@ describe('a file that cannot be used', () => {
   });
 });
 
-test('SQLITE-JOURNAL-DATABASE-3: a log cut at any point yields the entries committed before', async () => {
+test('SQLITE-JOURNAL-DATABASE-3: a truncated log yields all entries committed before the cut', async () => {
   const journal = open();
-  // Each append is a separate transaction.
+  // Each append is its own transaction.
   for (let seq = 1; seq <= 8; seq += 1) await journal.append(entry(seq));
   const log = readFileSync(`${path}-wal`);
   const torn = join(folder, 'torn.journal');
@@ -602,7 +602,7 @@ describe('other processes', () => {
   const ended = (child: ChildProcess): Promise<void> =>
     new Promise((resolve) => child.once('close', () => resolve()));
 
-  test('P9: leave their acknowledged entries after SIGKILL, and at most one more', async () => {
+  test('P9: leave their acknowledged entries after SIGKILL, plus at most one more', async () => {
     let kept = 0;
     for (const killAfter of [1, 7, 20]) {
       const { child, lines } = start('unit');
@@ -617,13 +617,13 @@ describe('other processes', () => {
       const journal = open();
       const entries = journal.read({ unit: 'unit' });
       expect(entries.map(({ seq }) => seq)).toEqual(entries.map((_, index) => index + 1));
-      // The entry that was being written may exist without its answer.
+      // The entry that was being written may exist although its answer never came.
       expect(entries.length - kept).toBeOneOf([0, 1]);
       journal.close();
     }
   });
 
-  test('SQLITE-JOURNAL-DATABASE-1: get JOURNAL_IN_USE while the first process continues', async () => {
+  test('SQLITE-JOURNAL-DATABASE-1: get JOURNAL_IN_USE while the first process keeps working', async () => {
     const journal = open();
     await journal.append(entry(1));
     const { child, lines } = start('unit');
@@ -635,7 +635,7 @@ describe('other processes', () => {
     expect(journal.read()).toHaveLength(2);
   });
 
-  test('receive a full-disk error, and keep earlier entries', async () => {
+  test('get an error when the disk is full, and keep earlier entries', async () => {
     const { lines } = start('unit', '200');
     let kept = 0;
     let last = '';

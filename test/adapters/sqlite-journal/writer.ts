@@ -1,5 +1,5 @@
-// A process that appends to a journal until it is killed or fails. Prints each written entry at once:
-// `node writer.ts <path> <unit>`.
+// A process that appends to a journal until it is killed or fails. Prints each entry as soon as it is written: `node
+// writer.ts <path> <unit>`.
 
 import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
 import { sqliteJournal } from '../../../src/adapters/sqlite-journal/index.ts';

@@ -1,4 +1,4 @@
-// The configuration of the lead model in the tests of the wires.
+// The lead model's configuration in the tests of the wires.
 
 import type { TransportConfiguration } from '../../../src/voice/connection/transport.ts';
 

@@ -23,7 +23,7 @@ interface ActivityOptions {
   readonly retry: { readonly maximumAttempts?: number };
 }
 
-/** Workflows by id, and their results; an activity whose worker dies fails, or is retried. */
+/** Workflows by id, and their results. An activity whose worker dies fails or is retried. */
 function openTemporal(handler: JobHandler) {
   interface Attempt {
     readonly controller: AbortController;
@@ -52,7 +52,7 @@ function openTemporal(handler: JobHandler) {
       cancellationSignal: controller.signal,
       info: { heartbeatTimeoutMs: 1000 },
       heartbeat() {},
-      // Only short sleeps end.
+      // Only short sleeps complete.
       sleep: (ms) => (ms < 100 ? moment() : new Promise(() => {})),
     };
     const over = (): boolean => running.delete(own);
@@ -141,7 +141,7 @@ describe('a server with faults', () => {
     throw error;
   };
 
-  test('causes a retryable JobError when the server refuses the connection', async () => {
+  test('reports a retryable JobError when the server refuses the connection', async () => {
     const refused = named('ServiceError', 'failed', new Error('ECONNREFUSED'));
     const expected = {
       name: 'JobError',
@@ -158,7 +158,7 @@ describe('a server with faults', () => {
     expect(await run(throws(failed))).toMatchObject({ failed: { code: 'CANCELLED' } });
   });
 
-  test('fails a job for good when its workflow failed', async () => {
+  test('fails a job permanently when its workflow has failed', async () => {
     const failed = named('WorkflowFailedError', 'failed', named('ApplicationFailure', 'a bug'));
     expect(await run(throws(failed))).toMatchObject({
       failed: { code: 'JOBS_REFUSED', retryable: false, message: expect.stringContaining('a bug') },
@@ -166,7 +166,7 @@ describe('a server with faults', () => {
   });
 
   test.each([null, {}, { done: 7 }, [], 'done', { lost: false }])(
-    'causes JOB_UNREADABLE for the result %j',
+    'reports JOB_UNREADABLE for the result %j',
     async (result) => {
       await expect(run(() => result)).rejects.toMatchObject({ code: 'JOB_UNREADABLE' });
     },
@@ -183,7 +183,7 @@ test.each([
   expect(() => temporalJobs(options as never)).toThrow(name);
 });
 
-test('refuses activities without the package or handler by name', () => {
+test('refuses activities without the package or a handler, and names what is missing', () => {
   const handler = { do: () => Promise.resolve({ done: '' }) };
   expect(() => temporalJobActivities({ handler } as never)).toThrow(/activity/);
   expect(() => temporalJobActivities({ activity: { Context: {} } } as never)).toThrow(/handler/);

@@ -33,7 +33,7 @@ const copied = (value: unknown): unknown => JSON.parse(JSON.stringify(value ?? n
 interface Execution {
   readonly updates: Map<string, (arg: unknown) => unknown>;
   memo: Readonly<Record<string, unknown>>;
-  /** Cancels the workflow, as an operator does. */
+  /** Cancels the workflow, as an operator would. */
   stop(): void;
   isOver: boolean;
   renewals: number;
@@ -65,7 +65,7 @@ function openTemporal(handler: RunHandler, { renewsAfter = Infinity, isFull = fa
     let controller = new AbortController();
     let turns = 0;
     let scope: ((cancel: () => void) => void) | null = null;
-    /** The current scopes, which the end of the workflow stops. */
+    /** The current scopes, which are stopped when the workflow ends. */
     const underWay = new Set<AbortController>();
     const within = <T>(work: () => Promise<T>): Promise<T> => {
       const mine = new AbortController();
@@ -115,7 +115,7 @@ function openTemporal(handler: RunHandler, { renewsAfter = Infinity, isFull = fa
         expect(type).toBe('offstageRun');
         const { workflowId, args, parentClosePolicy } = options as Record<string, unknown>;
         begin(workflowId as string, copied(args) as unknown[]);
-        // The child's execution may be restarted.
+        // The child's execution may have been restarted.
         const child = (): Execution => executions.get(workflowId as string)!;
         scope?.(() => child().stop());
         if (parentClosePolicy === 'REQUEST_CANCEL') closing.push(child);
@@ -134,7 +134,7 @@ function openTemporal(handler: RunHandler, { renewsAfter = Infinity, isFull = fa
           controller = this.#controller;
           const done = work();
           scope = null;
-          // Work that begins outside is not cancelled.
+          // Work that starts outside the scope is not cancelled.
           controller = new AbortController();
           return done;
         }
@@ -243,7 +243,7 @@ describe('TEMPORAL-WORKFLOW-4: the history of a workflow that always has a runni
         isScoutDone = true;
         ({ renewals = 0 } = executions.values().next().value ?? {});
       }
-      // The steps of the two have different lengths: one always continues.
+      // The steps of the two have different lengths, so one of them always continues.
       for (let moments = isScout ? 7 : 31; moments > 0; moments -= 1) await turnOfTheLoop();
     });
     const steps = jobWorker({ environment, configs, model });

@@ -1,4 +1,4 @@
-// Short texts: for any text, this version and earlier ones read what was written.
+// Short texts: for any text, this version and earlier ones can read what was written.
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -21,7 +21,7 @@ const entry: JournalEntry = {
 };
 
 describe('zipped', () => {
-  test('ZIPPED-TEXT-2: restores any text, and never lengthens one', () => {
+  test('ZIPPED-TEXT-2: restores any text, and never makes one longer', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 2_000 }), (given) => {
         const text = given.toWellFormed();
@@ -42,7 +42,7 @@ describe('zipped', () => {
     expect(unzippedEntries(written)).toEqual([entry]);
   });
 
-  test('halves the size of entries, and restores packed ones unchanged', () => {
+  test('halves the size of entries, and restores packed entries unchanged', () => {
     const short = zippedEntries([entry]);
     expect(JSON.stringify(short).length * 2).toBeLessThan(JSON.stringify([entry]).length);
     expect(unzippedEntries(short)).toEqual([entry]);
@@ -51,7 +51,7 @@ describe('zipped', () => {
     expect(unzippedEntries([])).toEqual([]);
   });
 
-  test('refuses an altered text as unreadable', () => {
+  test('refuses a modified text as unreadable', () => {
     expect(() => unzipped('z1:!!!!')).toThrow(expect.objectContaining({ code: 'JOB_UNREADABLE' }));
   });
 });

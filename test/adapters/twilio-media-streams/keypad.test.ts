@@ -29,13 +29,13 @@ function keypadFor(...questions: Partial<AskedQuestion>[]) {
 }
 
 describe('a keypad during a question with options', () => {
-  test('selects at once by a key, in the order of the options', () => {
+  test('selects an option as soon as its key is pressed, with keys in the order of the options', () => {
     const { press, done } = keypadFor({});
     press('2');
     expect(done).toEqual(['req_1 option_2']);
   });
 
-  test('selects for a question that is being presented, or for the first of several', () => {
+  test('answers the question that is being presented, even if others come before it', () => {
     const { press, done } = keypadFor(
       { state: 'answered' },
       { state: 'presenting' },
@@ -45,7 +45,7 @@ describe('a keypad during a question with options', () => {
     expect(done).toEqual(['req_2 option_1']);
   });
 
-  test('passes on a key without an option as typed text', () => {
+  test('passes on a key that matches no option as typed text', () => {
     const { press, done } = keypadFor({});
     press('7');
     press('0');
@@ -53,7 +53,7 @@ describe('a keypad during a question with options', () => {
     expect(done).toEqual(['7', '0', '*']);
   });
 
-  test('waits for a second key, or #, if there are more options than keys', async () => {
+  test('waits for a second key or # if there are more options than keys', async () => {
     const { press, done, environment } = keypadFor({ options: optionsOf(12) });
     press('1');
     expect(done).toEqual([]);
@@ -65,7 +65,7 @@ describe('a keypad during a question with options', () => {
 });
 
 describe('a keypad without options', () => {
-  test('KEYPAD-2: joins keys into one text, complete after a pause or at #', async () => {
+  test('KEYPAD-2: joins keys into one text, which is complete after a pause or at #', async () => {
     const { press, done, environment } = keypadFor({ options: [] });
     press('47');
     await environment.advance(1999);
@@ -78,7 +78,7 @@ describe('a keypad without options', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('KEYPAD-1: accepts no key as consent', () => {
+  test('KEYPAD-1: does not accept a key as approval', () => {
     const { press, done } = keypadFor({ kind: 'approval' });
     press('1#');
     expect(done).toEqual(['1']);

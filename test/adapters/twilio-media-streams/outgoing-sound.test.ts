@@ -6,7 +6,7 @@ import {
 } from '../../../src/adapters/twilio-media-streams/twilio-call.ts';
 import { decodeMuLaw } from '../../../src/voice/audio/mu-law.ts';
 
-/** A phone that plays as far as the test decides, and keeps the marks until then. */
+/** A phone that plays as far as the test decides, and holds the marks until then. */
 function onPhone({ maxAheadMs = 1000, maxQueuedMs = 300_000 } = {}) {
   const sent: OutgoingMessage[] = [];
   const reports: { itemId: string; playedMs: number }[] = [];
@@ -49,7 +49,7 @@ function onPhone({ maxAheadMs = 1000, maxQueuedMs = 300_000 } = {}) {
 const total = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0);
 
 describe('OUTGOING-SOUND-1: reports', () => {
-  test('cover the audio that marks confirm, for each item from its start', () => {
+  test('cover the audio confirmed by marks, separately for each item', () => {
     const phone = onPhone();
     phone.speak('a', 250);
     phone.speak('b', 100);
@@ -82,7 +82,7 @@ describe('OUTGOING-SOUND-1: reports', () => {
     expect(phone.reports).toEqual([{ itemId: 'a', playedMs: 100 }]);
   });
 
-  test('omit audio without an item, although it is played', () => {
+  test('omit audio without an item, although that audio is played', () => {
     const phone = onPhone();
     phone.speak(undefined, 100);
     phone.giveBack(1);
@@ -92,7 +92,7 @@ describe('OUTGOING-SOUND-1: reports', () => {
 });
 
 describe('OUTGOING-SOUND-2: a clear', () => {
-  test('ignores marks that arrive after it', () => {
+  test('ignores marks that arrive afterwards', () => {
     const phone = onPhone();
     phone.speak('a', 500);
     phone.giveBack(2);
@@ -121,7 +121,7 @@ describe('OUTGOING-SOUND-2: a clear', () => {
     expect(phone.sound.clear()).toEqual({ itemId: 'b', playedMs: 0 });
   });
 
-  test('reports nothing if everything was played, but is still sent to Twilio', () => {
+  test('reports nothing if everything has been played, but still sends the clear to Twilio', () => {
     const phone = onPhone();
     phone.speak('a', 100);
     phone.giveBack(1);
@@ -140,7 +140,7 @@ describe('OUTGOING-SOUND-2: a clear', () => {
 });
 
 describe('OUTGOING-SOUND-3: pacing by marks', () => {
-  test('limits the audio that Twilio holds', () => {
+  test('limits the audio buffered by Twilio', () => {
     const phone = onPhone({ maxAheadMs: 300 });
     phone.speak('a', 1000);
     expect(total(phone.sentMs())).toBe(300);
@@ -150,7 +150,7 @@ describe('OUTGOING-SOUND-3: pacing by marks', () => {
     expect(total(phone.sentMs())).toBe(1000);
   });
 
-  test('combines buffered frames into chunks of 100 ms, and sends others at once', () => {
+  test('combines buffered frames into chunks of 100 ms, and sends other frames immediately', () => {
     const phone = onPhone({ maxAheadMs: 20 });
     for (let count = 0; count < 11; count += 1) phone.speak('a', 20);
     expect(phone.sentMs()).toEqual([20]);
@@ -164,7 +164,7 @@ describe('OUTGOING-SOUND-3: pacing by marks', () => {
 });
 
 describe('OUTGOING-SOUND-4: outgoing audio', () => {
-  test('contains the spoken words in order, at 8 kHz', () => {
+  test('contains the spoken audio in order, at 8 kHz', () => {
     const phone = onPhone();
     phone.speak('a', 60, 5000, 24_000);
     phone.speak('b', 60, -5000, 24_000);
@@ -172,15 +172,15 @@ describe('OUTGOING-SOUND-4: outgoing audio', () => {
     const samples = phone.sent.flatMap((it) =>
       it.event === 'media' ? [...decodeMuLaw(Buffer.from(it.media.payload, 'base64'))] : [],
     );
-    // Without the end of the last audio, which the filter still holds.
+    // The end of the last audio is missing, because the filter still holds it.
     expect(samples.length).toBeGreaterThan(8 * 170);
-    // A code there stands for 256 values.
+    // At that level, one code stands for 256 values.
     expect(Math.abs((samples[8 * 30] as number) - 5000)).toBeLessThan(200);
     expect(Math.abs((samples[8 * 90] as number) + 5000)).toBeLessThan(200);
     expect(Math.abs(samples[8 * 150] as number)).toBeLessThan(20);
   });
 
-  test('loses its end, rather than its middle, when it does not fit, and reports the loss once', () => {
+  test('loses its end rather than its middle when it does not fit, and reports the loss once', () => {
     const phone = onPhone({ maxAheadMs: 100, maxQueuedMs: 300 });
     phone.speak('a', 1000);
     phone.speak('a', 100);
@@ -196,7 +196,7 @@ describe('OUTGOING-SOUND-4: outgoing audio', () => {
   });
 });
 
-test('OUTGOING-SOUND-1, OUTGOING-SOUND-2, OUTGOING-SOUND-3: never reports more than was played', () => {
+test('OUTGOING-SOUND-1, OUTGOING-SOUND-2, OUTGOING-SOUND-3: never reports more than has been played', () => {
   const action = fc.oneof(
     fc.record({ do: fc.constant('speak'), item: fc.nat(3), ms: fc.integer({ min: 1, max: 400 }) }),
     fc.record({ do: fc.constant('mark'), item: fc.nat(3), ms: fc.constant(0) }),

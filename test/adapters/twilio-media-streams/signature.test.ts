@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { isTwilioRequest, streamTwiml } from '../../../src/adapters/twilio-media-streams/index.ts';
 import { ConfigurationError } from '../../../src/values/errors.ts';
 
-/** The example of Twilio's documentation, "Validating Signatures from Twilio". */
+/** The example in Twilio's documentation, "Validating Signatures from Twilio". */
 const documented = {
   signature: 'RSOYDt4T1cUTdK1PDd93/VVr8B8=',
   url: 'https://mycompany.com/myapp.php?foo=1&bar=2',
@@ -59,14 +59,14 @@ describe('a request', () => {
     );
   });
 
-  // The values that an app builds from `wss://${host}${request.url}` and a parsed body.
+  // What an app may build from `wss://${host}${request.url}` and a parsed body.
   test.each([
     ['an address that is none', { url: 'wss://example.com:8443http://[/' }],
     ['an asterisk', { url: 'wss://example.com:8443*' }],
     ['an object as a field', { params: { a: { b: '1' } } }],
     ['null as a field', { params: { a: null } }],
     ['two signatures', { signature: ['a', 'b'] }],
-  ])('fails without an exception with %s', (_what, changed) => {
+  ])('fails without throwing for %s', (_what, changed) => {
     expect(isTwilioRequest('key', { ...documented, ...changed } as never)).toBe(false);
   });
 });

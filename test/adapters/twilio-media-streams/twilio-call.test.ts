@@ -55,7 +55,7 @@ function ring(options: Partial<TwilioCallOptions> = {}) {
     onError: (error) => errors.push(error as Error),
     ...options,
   });
-  // Tests that do not read it must not fail because of it.
+  // A test that does not use this promise must not fail because of it.
   accepted.catch(() => {});
   return { environment, twilio, errors, accepted };
 }
@@ -82,7 +82,7 @@ const frame = (ms: number, itemId = 'item_1'): AudioFrame => ({
 });
 
 describe('the start of a call', () => {
-  test('accepts a session whose first attempt failed', async () => {
+  test('accepts a session that could not be attached at first', async () => {
     const { call, session, twilio, environment } = await inCall();
     const attach = vi.spyOn(session, 'attach').mockImplementationOnce(() => {
       throw new CapacityError('MAILBOX_FULL', '10,000 events wait');
@@ -95,7 +95,7 @@ describe('the start of a call', () => {
     expect(twilio.heard.length).toBeGreaterThan(0);
   });
 
-  test('has ids and parameters from Twilio', async () => {
+  test('provides ids and parameters from Twilio', async () => {
     const { call } = await inCall();
     expect(call).toMatchObject({
       callSid: 'CA1',
@@ -128,7 +128,7 @@ describe('the start of a call', () => {
     expect(twilio.closedWith).toEqual({ code: 1008, reason: 'refused' });
   });
 
-  test('fails on binary data, and on an oversized message', async () => {
+  test('fails for binary data and for an oversized message', async () => {
     for (const [text, isBinary] of [
       ['{}', true],
       [`"${'x'.repeat(70_000)}"`, false],
@@ -139,7 +139,7 @@ describe('the start of a call', () => {
     }
   });
 
-  test('fails when the start message is late, or when the socket closes', async () => {
+  test('fails when the start message is late or the socket closes', async () => {
     const late = ring({ startTimeoutMs: 500 });
     late.twilio.tellRaw(JSON.stringify({ event: 'connected' }));
     await late.environment.advance(500);
@@ -163,7 +163,7 @@ describe('the start of a call', () => {
 });
 
 describe('TWILIO-CALL-3: the caller’s audio', () => {
-  test('reaches the session, even if it was said before the session connected', async () => {
+  test('reaches the session, even if it was spoken before the session connected', async () => {
     const { twilio, session, connect } = await inCall();
     twilio.say(8);
     twilio.say(16);
@@ -178,7 +178,7 @@ describe('TWILIO-CALL-3: the caller’s audio', () => {
     ]);
   });
 
-  test('keeps its newest part until a session connects', async () => {
+  test('keeps only the most recent part until a session connects', async () => {
     const { twilio, session, connect } = await inCall({ keptAudioMs: 40 });
     for (const value of [100, 204, 308]) twilio.say(value);
     connect();
@@ -194,7 +194,7 @@ describe('TWILIO-CALL-3: the caller’s audio', () => {
 });
 
 describe('the session’s audio', () => {
-  test('reaches the caller, and its playout is reported', async () => {
+  test('reaches the caller, and reports its playout', async () => {
     const { environment, twilio, session, connect } = await inCall();
     connect();
     session.audioOut.next(frame(300));
@@ -210,7 +210,7 @@ describe('the session’s audio', () => {
     expect(twilio.of('media').every(({ streamSid }) => streamSid === 'MZ1')).toBe(true);
   });
 
-  test('stops at once at a clear, and the unplayed rest is not reported as heard', async () => {
+  test('stops immediately when cleared, and does not count the unplayed rest as heard', async () => {
     const { environment, twilio, session, connect } = await inCall();
     connect();
     session.audioOut.next(frame(2000));
@@ -220,11 +220,11 @@ describe('the session’s audio', () => {
     await environment.advance(2000);
     expect(twilio.heardMs).toBe(450);
     expect(session.reports.at(-1)).toEqual({ itemId: 'item_1', playedMs: 400 });
-    // The marks that came back with the clear gave no further report.
+    // The marks that came back with the clear caused no further report.
     expect(session.reports).toHaveLength(5);
   });
 
-  test('loses its end when the queue is full, with an error', async () => {
+  test('loses its end when the queue is full, and reports an error', async () => {
     const { session, connect, errors } = await inCall({ maxQueuedMs: 1000 });
     connect();
     session.audioOut.next(frame(5000));
@@ -266,7 +266,7 @@ describe('TWILIO-CALL-1: the end of a call', () => {
     expect(session.attached).toBe(0);
     expect(twilio.closedWith?.code ?? null).toBe(code);
     expect(environment.pendingTimers).toBe(0);
-    // Audio is passed on in neither direction.
+    // Audio is not passed on in either direction.
     const before = twilio.sent.length;
     session.audioOut.next(frame(100));
     session.events.next({ type: 'playout.clear' });
@@ -286,14 +286,14 @@ describe('TWILIO-CALL-1: the end of a call', () => {
     expect(ends).toEqual(['lost']);
   });
 
-  test('keeps a session that connects later unattached', async () => {
+  test('does not attach a session that connects later', async () => {
     const { twilio, session, connect } = await inCall();
     twilio.stop();
     connect();
     expect(session.attached).toBe(0);
   });
 
-  test('refuses a second session for a call', async () => {
+  test('refuses a second session for the same call', async () => {
     const { connect, call } = await inCall();
     connect();
     expect(() => call.connect(new Listener())).toThrow(ConfigurationError);
@@ -303,7 +303,7 @@ describe('TWILIO-CALL-1: the end of a call', () => {
 type Ringing = Awaited<ReturnType<typeof inCall>>;
 
 describe('TWILIO-CALL-2: unexpected messages', () => {
-  test('cause one error each, and no effect', async () => {
+  test('cause one error each, but have no effect', async () => {
     const { twilio, session, connect, errors } = await inCall();
     connect();
     const mark = { mark: { name: 'played:1' } };
@@ -366,7 +366,7 @@ describe('TWILIO-CALL-4: a socket of another package', () => {
   );
 
   test.each(['throws', 'rejects'] as const)(
-    'causes reported errors when its `send` %s',
+    'causes only reported errors when its `send` %s',
     async (way) => {
       const { connect, session, twilio, environment, errors, ends } = await inCall();
       twilio.send = ways[way];

@@ -1,4 +1,4 @@
-// Real requests to a real port of this machine; only the clock is simulated.
+// Sends real requests to a real port on this machine; only the clock is simulated.
 
 import { createServer, request as httpRequest, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -25,7 +25,7 @@ describe('a signed request', { tags: ['B76'] }, () => {
     ]);
   });
 
-  test('WEBHOOK-SOURCE-3: gets an answer only once its event is accepted', async () => {
+  test('WEBHOOK-SOURCE-3: gets a response only once its event has been accepted', async () => {
     await start();
     let accept: (receipt: EventReceipt) => void = () => {};
     hook.receipt = new Promise((resolve) => (accept = resolve));
@@ -71,7 +71,7 @@ describe('a signed request', { tags: ['B76'] }, () => {
     [{ reason: 'invalid' }, 422, undefined],
     [{ reason: 'too_large' }, 422, undefined],
   ] as const)(
-    "has a status that matches the service's receipt: %o",
+    "gets the status that matches the service's receipt: %o",
     async (said, status, retryAfter) => {
       await start();
       hook.receipt = { accepted: false, message: 'a secret of ours', ...said };
@@ -121,7 +121,7 @@ describe('a signed request', { tags: ['B76'] }, () => {
 });
 
 describe('WEBHOOK-SOURCE-1: the signature', () => {
-  test('leads to 401 with a wrong secret, for another body, or when missing, with the same response', async () => {
+  test('causes the same 401 response when the secret or the body is wrong or the signature is missing', async () => {
     await start();
     const at = hook.seconds();
     const good = standardHeaders('{}', { id: 'a', at, secret: SECRET });
@@ -143,7 +143,7 @@ describe('WEBHOOK-SOURCE-1: the signature', () => {
     expect(new Set(hook.refusals.map(({ reason }) => reason)).size).toBe(2);
   });
 
-  test('passes with any of several secrets, among any of several signatures', async () => {
+  test('passes with any of several secrets, and with any of several signatures', async () => {
     await start({ secret: ['the new secret, long enough', SECRET] });
     expect((await hook.sendSigned({}, { id: 'a' })).status).toBe(202);
     const at = hook.seconds();
@@ -160,7 +160,7 @@ describe('WEBHOOK-SOURCE-1: the signature', () => {
     expect((await hook.send({ body: '{}', headers })).status).toBe(202);
   });
 
-  test('follows Stripe', async () => {
+  test("supports Stripe's scheme", async () => {
     await start({ signature: 'stripe' });
     const at = hook.seconds();
     const v1 = hmac(`${at}.{}`, SECRET, 'hex');
@@ -172,18 +172,18 @@ describe('WEBHOOK-SOURCE-1: the signature', () => {
     expect(await send_(`v1=${v1}`)).toMatchObject(unauthorized);
   });
 
-  test('follows GitHub', async () => {
+  test("supports GitHub's scheme", async () => {
     await start({ signature: 'github' });
     const send_ = (header: string) =>
       hook.send({ body: '{}', headers: { 'x-hub-signature-256': header } });
     expect(await send_(hmac('{}', SECRET, 'hex'))).toMatchObject(unauthorized);
     const signature = `sha256=${hmac('{}', SECRET, 'hex')}`;
     expect((await send_(signature)).status).toBe(202);
-    // Without a time and a signed delivery id, equal bytes are the same message.
+    // Without a time and a signed delivery id, equal bytes count as the same message.
     expect(await send_(signature)).toMatchObject({ status: 200, body: { duplicate: true } });
   });
 
-  test('follows the configured headers', async () => {
+  test('supports the configured headers', async () => {
     await start({
       signature: {
         header: 'X-Shop-Signature',
@@ -207,7 +207,7 @@ describe('WEBHOOK-SOURCE-1: the signature', () => {
 });
 
 describe('WEBHOOK-SOURCE-2: a message, which is accepted once', () => {
-  test('fails with 401 when its time is too old or in the future', async () => {
+  test('fails with 401 when its timestamp is too old or in the future', async () => {
     await start({ toleranceMs: 60_000 });
     const now = hook.seconds();
     expect(await hook.sendSigned({}, { at: now - 61 })).toMatchObject(unauthorized);
@@ -223,20 +223,20 @@ describe('WEBHOOK-SOURCE-2: a message, which is accepted once', () => {
     expect((await hook.sendSigned({}, { at: now })).status).toBe(202);
   });
 
-  test('counts as a duplicate when it is repeated, with the status 200', async () => {
+  test('counts as a duplicate when it is repeated, and gets the status 200', async () => {
     await start();
     await hook.sendSigned({ n: 1 });
     expect(await hook.sendSigned({ n: 1 })).toMatchObject({
       status: 200,
       body: { accepted: true, duplicate: true },
     });
-    // A sender that retries signs again, with the same id.
+    // A sender that retries signs again under the same id.
     await hook.environment.advance(10_000);
     expect(await hook.sendSigned({ n: 1 })).toMatchObject({ body: { duplicate: true } });
     expect(hook.emitted).toHaveLength(1);
   });
 
-  test('counts as a duplicate for as long as its time is accepted', async () => {
+  test('counts as a duplicate for as long as its timestamp is accepted', async () => {
     await start({ toleranceMs: 60_000 });
     const at = hook.seconds() + 60;
     expect((await hook.sendSigned({}, { at })).status).toBe(202);
@@ -247,7 +247,7 @@ describe('WEBHOOK-SOURCE-2: a message, which is accepted once', () => {
     expect(hook.emitted).toHaveLength(1);
   });
 
-  test('causes one event when it arrives twice at the same time', async () => {
+  test('causes only one event when it arrives twice at the same time', async () => {
     await start();
     const replies = await Promise.all([hook.sendSigned({}), hook.sendSigned({})]);
     expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([200, 202]));
@@ -278,14 +278,14 @@ describe('WEBHOOK-SOURCE-2: a message, which is accepted once', () => {
     expect((await hook.sendSigned({})).status).toBe(202);
   });
 
-  test('needs a memory large enough for all requests within the tolerance', () => {
+  test('requires enough memory for all requests within the tolerance', () => {
     const options = { path: PATH, secret: SECRET };
     expect(() => webhookSource({ ...options, rate: { burst: 1, perSecond: 100 } })).toThrow(
       'expected `maxRemembered` to be at least 60001',
     );
   });
 
-  test('stays among the newest remembered messages if the signature has no time', async () => {
+  test('stays among the latest remembered messages if the signature has no timestamp', async () => {
     await start({ signature: 'github', maxRemembered: 2 });
     const sendBody = (body: string) =>
       hook.send({
@@ -326,7 +326,7 @@ describe('the shape of a request', () => {
     expect(hook.emitted).toEqual([]);
   });
 
-  test('allows any JSON value, and answers 400 to signed text that is not JSON', async () => {
+  test('allows any JSON value, and responds with 400 to signed text that is not JSON', async () => {
     await start();
     const at = hook.seconds();
     const headers = {
@@ -342,20 +342,20 @@ describe('the shape of a request', () => {
 });
 
 describe('WEBHOOK-SOURCE-4: the limits of a source', () => {
-  test('refuse excess signed requests with 429, and do not count unsigned ones', async () => {
+  test('refuse excess signed requests with 429, without counting unsigned requests', async () => {
     await start({ rate: { burst: 2, perSecond: 1 } });
     for (let n = 0; n < 5; n++) await hook.send({ body: '{}' });
     const statusOf = async (id: string) => (await hook.sendSigned({}, { id })).status;
     expect([await statusOf('a'), await statusOf('b'), await statusOf('c')]).toEqual([
       202, 202, 429,
     ]);
-    // A replay gets no event either.
+    // A replay does not produce an event either.
     expect(await statusOf('a')).toBe(200);
     await hook.environment.advance(1_000);
     expect(await statusOf('c')).toBe(202);
   });
 
-  /** Sends the head of a request and a part of its body, and waits for the answer. */
+  /** Sends the head of a request and part of its body, and waits for the response. */
   const dribble = () => {
     const headers = {
       'content-type': 'application/json',
@@ -370,12 +370,12 @@ describe('WEBHOOK-SOURCE-4: the limits of a source', () => {
     request.write('{');
     return { answered, request };
   };
-  /** Waits until the server has begun to read them. */
+  /** Waits until the server has started to read them. */
   const read = async (timers: number): Promise<void> => {
     while (hook.environment.pendingTimers < timers) await hook.environment.settle();
   };
 
-  test('end a body that does not arrive with 408', async () => {
+  test('respond with 408 to a body that does not arrive', async () => {
     await start({ bodyTimeoutMs: 5_000 });
     const { answered, request } = dribble();
     await read(1);
@@ -384,7 +384,7 @@ describe('WEBHOOK-SOURCE-4: the limits of a source', () => {
     request.destroy();
   });
 
-  test('drop the slowest body for the next one, and answer its sender with 503', async () => {
+  test('drop the slowest body for the next one, and respond to its sender with 503', async () => {
     await start({ maxConcurrent: 1 });
     const { answered, request } = dribble();
     await read(1);
@@ -402,7 +402,7 @@ describe('WEBHOOK-SOURCE-4: the limits of a source', () => {
     for (const { request } of slow) request.destroy();
   });
 
-  test('refuse too many signed messages at once with 503, until one is accepted', async () => {
+  test('refuse too many signed messages at once with 503, until one has been accepted', async () => {
     await start({ maxConcurrent: 1 });
     let accept: (receipt: EventReceipt) => void = () => {};
     hook.receipt = new Promise((resolve) => (accept = resolve));
@@ -415,7 +415,7 @@ describe('WEBHOOK-SOURCE-4: the limits of a source', () => {
     expect((await hook.sendSigned({}, { id: 'b' })).status).toBe(202);
   });
 
-  test('WEBHOOK-SOURCE-5: answer pending requests at the stop, and free the port', async () => {
+  test('WEBHOOK-SOURCE-5: respond to pending requests when stopped, and free the port', async () => {
     await start();
     const { answered } = dribble();
     await read(1);
@@ -429,19 +429,19 @@ describe('WEBHOOK-SOURCE-4: the limits of a source', () => {
 });
 
 describe('the listener', () => {
-  test('accepts only connections of this machine by default', async () => {
+  test('accepts only connections from this machine by default', async () => {
     await start();
     expect(hook.source.url).toMatch(new RegExp(`^http://127\\.0\\.0\\.1:\\d+${PATH}$`));
   });
 
-  test('fails to start on a port in use', { tags: ['B77'] }, async () => {
+  test('fails to start on a port that is in use', { tags: ['B77'] }, async () => {
     await start();
     const port = Number(new URL(hook.source.url ?? '').port);
     const second = webhookSource({ path: PATH, secret: SECRET, listen: { port } });
     await expect(hook.begin(second)).rejects.toThrow('EADDRINUSE');
   });
 
-  test('starts again after a stop, and remembers messages', async () => {
+  test('starts again after a stop, and still remembers messages', async () => {
     await start();
     await hook.sendSigned({});
     await hook.stop();
@@ -449,7 +449,7 @@ describe('the listener', () => {
     expect(await hook.sendSigned({})).toMatchObject({ body: { duplicate: true } });
   });
 
-  test('serves one service, and a second one does not end it', async () => {
+  test('serves only one service, and keeps serving it when a second one tries to start', async () => {
     await start();
     const other = new AbortController();
     await expect(hook.begin(hook.source, other)).rejects.toThrow('got one for two');
@@ -481,7 +481,7 @@ describe('the listener', () => {
       headers: standardHeaders('{}', { id: 'a', at: hook.seconds(), secret: SECRET }),
     });
 
-    test('answers through its handler, and with 503 once it is stopped', async () => {
+    test('responds through its handler, and with 503 once it has been stopped', async () => {
       const url = await serve(() => Promise.resolve());
       expect(hook.source.url).toBeNull();
       expect((await send(url, signed())).status).toBe(202);
@@ -513,7 +513,7 @@ describe('the listener', () => {
   });
 });
 
-test('treats an undefined option as absent', () => {
+test('treats an undefined option as missing', () => {
   const none = { name: undefined, signature: undefined, maxBytes: undefined, rate: undefined };
   expect(webhookSource({ path: PATH, secret: SECRET, ...none }).name).toBe('webhook');
 });

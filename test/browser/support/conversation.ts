@@ -1,17 +1,17 @@
-// A conversation without a server: session, subagent and journal all live in the page or the worker, and a scripted
-// model replaces the models.
+// A conversation without a server: the session, the subagent and the journal all live in the page or the worker, and a
+// scripted model replaces the models.
 
 import { z } from 'zod';
 import { defineSubagent, defineTool, TextSession } from '../../../src/index.ts';
 import { scriptedModel } from '../../../src/testing/doubles/scripted-model.ts';
 
 export interface Conversation {
-  /** The words of the lead agent, in order. */
+  /** What the lead agent said, in order. */
   readonly said: readonly string[];
   readonly asked: readonly string[];
-  /** The final states of the subagent's work. */
+  /** The final states of the subagent's tasks. */
   readonly ended: readonly string[];
-  /** The Node.js globals that exist where the conversation was held. */
+  /** The Node.js globals that existed where the conversation took place. */
   readonly nodeGlobals: readonly string[];
 }
 
@@ -71,7 +71,7 @@ export async function converse(): Promise<Conversation> {
   });
   await session.start();
   await session.sendText('Book me a ride, please.');
-  // Only the wait for the user is left.
+  // Nothing is left but to wait for the user.
   await session.idle();
   for (const requestId of open) await session.answer(requestId, { optionId: 'premium' });
   await session.idle();

@@ -13,7 +13,7 @@ import { ECHO_DB, roomSound, voiceOf } from '../../dialogues/room.ts';
 import type { DialogueStage, Sound } from '../../dialogues/record.ts';
 
 const LISTENED_EVERY_MS = 50;
-/** A shorter silence is part of the speech. */
+/** A shorter silence counts as part of the speech. */
 const PAUSE_MS = 250;
 export interface BrowserStages {
   /** Opens the demo's page in a new stage for this dialogue. */
@@ -22,16 +22,16 @@ export interface BrowserStages {
 }
 
 export interface BrowserStageOptions {
-  /** A voice of Flite; the lead agent speaks with another one. @defaultValue 'rms' */
+  /** A Flite voice; the lead agent speaks with another one. @defaultValue 'rms' */
   readonly voice?: string;
   /** The folder for the recordings of failed dialogues. @defaultValue nothing is recorded */
   readonly recordings?: string;
 }
 
-/** Needs the built-in voice, and `CHROMIUM_PATH`. */
+/** Needs the built-in voice and `CHROMIUM_PATH`. */
 export async function browserStages(options: BrowserStageOptions = {}): Promise<BrowserStages> {
   const { voice = 'rms', recordings } = options;
-  // At this pace the work is still running when its acknowledgement ends.
+  // At this pace, the work is still running when its acknowledgement ends.
   const theatre = await buildTheatre(1);
   const open = async ({ name, background: room }: Dialogue): Promise<DialogueStage> => {
     const stage = await theatre.open();
@@ -80,7 +80,7 @@ export async function browserStages(options: BrowserStageOptions = {}): Promise<
       async says(text) {
         const speech = await voiceOf(text, voice);
         await playInto(page, toWav(speech));
-        // The page decodes the audio before it plays it, and only the end is known: the start is computed from it.
+        // The page decodes the audio before it plays it. Only the end is known, and the start is computed from it.
         const startedAt = Date.now() - frameDurationMs({ samples: speech, sampleRateHz: 24_000 });
         const { fromMs, toMs } = voiceIn(speech);
         return { beganAt: startedAt + fromMs, endedAt: startedAt + toMs };

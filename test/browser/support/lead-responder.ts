@@ -1,5 +1,5 @@
-// The scripted voice model of a fake server: it repeats the news that it gets, calls the tool for a ride, tells a
-// joke, and remembers its calls. It works on every wire, although each wire sends news in another form.
+// The scripted voice model of a fake server: it repeats the news that it receives, calls the tool for a ride, tells a
+// joke, and remembers its calls. It works on every wire, although each wire sends news in a different form.
 
 import { readNotes } from '../../../src/testing/index.ts';
 import type {
@@ -12,10 +12,10 @@ export const JOKE = 'Why did the actor get lost? Nobody had given it an address.
 
 /** The message of a running tool. */
 const working = /"message\\?":\s*\\?"([^"\\]*)/;
-/** A typed message on a wire without a role for it. */
+/** A typed message on a wire that has no role for it. */
 const typed = /^The user writes: "(.*)"$/s;
 
-/** OpenAI Live separates replies by pauses of 800 ms: the model must wait at least that long. */
+/** OpenAI Live separates replies by pauses of 800 ms, so the model must wait at least that long. */
 const LIVE_PAUSE_MS = 1000;
 
 export function createLeadResponder(): VoiceResponder {
@@ -58,13 +58,13 @@ function replyTo(words: string): string {
   return /\bthank/i.test(words) ? 'You are welcome.' : 'I see.';
 }
 
-/** The news to repeat: a wire sends it with the request or shortly before. */
+/** The news to repeat, which a wire sends with the request or shortly before it. */
 function toldOf(
   cause: VoiceCause,
   instructions: string | null,
   items: readonly FakeItem[],
 ): string {
-  // Spoken words are answered first.
+  // What the user said aloud is answered first.
   if (cause.type === 'utterance') return instructions ?? '';
   const spoke = items.findLastIndex((item) => item.kind === 'message' && item.role === 'assistant');
   return [instructions ?? '', textOf(cause), ...items.slice(spoke + 1).map(textIn)].join('\n');
@@ -84,7 +84,7 @@ function written(output: unknown): string {
   return typeof output === 'string' ? output : JSON.stringify(output);
 }
 
-/** The last words that the user said or typed. */
+/** The last thing that the user said or typed. */
 function lastWords(items: readonly FakeItem[]): string {
   for (const item of items.toReversed()) {
     if (item.kind !== 'message') continue;

@@ -1,16 +1,16 @@
-// A simulated microphone, and a recorder at the loudspeaker. The test installs both before the page's scripts run; it
-// replaces only what the browser gives the page.
+// A simulated microphone, and a recorder at the loudspeaker. The test installs both before the page's scripts run, and
+// replaces only what the browser provides to the page.
 
 import type { Page } from 'playwright-core';
 import { speak, toWav } from '../../support/speech/speak.ts';
 
 declare global {
   interface Window {
-    /** Plays a WAV file into the microphone; resolves after its last sample. */
+    /** Plays a WAV file into the microphone, and resolves after its last sample. */
     __speak(wavBase64: string, isLoop?: boolean): Promise<void>;
-    /** Everything said and heard so far, as base64 of a WebM file. */
+    /** Everything that has been said and heard so far, as the base64 text of a WebM file. */
     __recording(): Promise<string>;
-    /** The times at which the loudspeaker was audible; a stage of the dialogues records them. */
+    /** The times at which the loudspeaker was audible, which a stage of the dialogues records. */
     __sounds(): { from: number; to: number }[];
     /** The loudest sample that left the speaker in about the last 80 ms. */
     __loudness(): number;
@@ -19,7 +19,7 @@ declare global {
 
 /**
  * Replaces the page's `getUserMedia` with a simulated microphone. The microphone is in the audio context in which the
- * page listens: two contexts have separate clocks, and audio between them may stutter on a busy machine.
+ * page listens. Two contexts have separate clocks, and audio between them may stutter on a busy machine.
  */
 export async function plugInMicrophone(page: Page): Promise<void> {
   await page.addInitScript(() => {
@@ -31,7 +31,7 @@ export async function plugInMicrophone(page: Page): Promise<void> {
     AudioContext.prototype.createMediaStreamSource = function (of) {
       if (of !== stream) return createSource.call(this, of);
       microphone = new GainNode(this);
-      // A node without a source produces no sound at all; a microphone produces silence.
+      // A node without a source produces no audio at all, whereas a microphone produces silence.
       const silence = new ConstantSourceNode(this, { offset: 0 });
       silence.connect(microphone);
       silence.start();
@@ -99,7 +99,7 @@ export async function echoInto(page: Page, levelDb: number): Promise<void> {
   );
 }
 
-/** Measures what the page plays, next to the loudspeaker. */
+/** Measures what the page sends to the loudspeaker. */
 export async function listenToSpeaker(page: Page): Promise<void> {
   await page.addInitScript(() => {
     const ears: AnalyserNode[] = [];
@@ -124,7 +124,7 @@ export async function listenToSpeaker(page: Page): Promise<void> {
   });
 }
 
-/** Plays a WAV file into the microphone; resolves at its end, or at once for a loop. */
+/** Plays a WAV file into the microphone, and resolves at its end, or at once if it loops. */
 export async function playInto(
   page: Page,
   wav: Buffer,
@@ -136,7 +136,7 @@ export async function playInto(
   ] as const);
 }
 
-/** Records the microphone and the loudspeaker into one file. */
+/** Records the microphone and the loudspeaker in one file. */
 export async function recordRoom(page: Page): Promise<void> {
   await page.addInitScript(() => {
     const parts: Blob[] = [];
@@ -181,10 +181,10 @@ export async function recordRoom(page: Page): Promise<void> {
   });
 }
 
-/** A voice other than the lead agent's: the voice that the recogniser understands best. */
+/** A voice other than the lead agent's, and the one that the recogniser understands best. */
 const USER_VOICE = 'rms';
 
-/** Says the text in real time; resolves at its end. */
+/** Speaks the text in real time, and resolves at its end. */
 export async function sayInto(page: Page, text: string): Promise<void> {
   await playInto(page, toWav(await speak(text, { voice: USER_VOICE })));
 }

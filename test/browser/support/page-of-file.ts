@@ -1,4 +1,4 @@
-// The browser, and the bundled script of all pages of a test file.
+// The browser, and the bundled script for all pages of a test file.
 
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll } from 'vitest';
@@ -7,7 +7,7 @@ import { bundle } from '../../support/bundle.ts';
 import { servedPage, type ServedPage } from './served-page.ts';
 import { launch } from './stage.ts';
 
-/** @param path The path of the script. Returns the function that serves pages with it. */
+/** @param path The path of the script. Returns the function that serves pages with that script. */
 export function pageOfFile(
   path: string,
 ): (session: TextSession, users?: Readonly<Record<string, string>>) => Promise<ServedPage> {

@@ -71,7 +71,7 @@ export function mount(): void {
   createRoot(document.getElementById('root')).render(h(StrictMode, null, h(Page, { client })));
 }
 
-/** Mounts the transcript alone, with these items. */
+/** Mounts only the transcript, with these items. */
 export function mountTranscript(items: readonly (readonly [string, boolean])[]): void {
   const lines = items.map(([text, interrupted], index) => ({
     id: String(index),

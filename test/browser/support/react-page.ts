@@ -18,7 +18,7 @@ import {
 
 declare const document: { getElementById(id: string): never };
 
-/** The number of renders of each hook, and the client of the page. */
+/** The number of renders of each hook, and the page's client. */
 export const seen: {
   client: SessionClient | null;
   questions: number;

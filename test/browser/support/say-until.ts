@@ -1,8 +1,9 @@
-// Speaks as a person does: after mishearing, the speaker waits for the answer and says it again. A real recogniser
-// hears the words and sometimes makes errors.
+// Speaks as a person does: if the speaker is misheard, they wait for the answer and say it again. A real recogniser
+// listens and sometimes makes errors.
 //
-// Owns: the words said to the session, and the number of attempts. Does not: forgive faults of the session: every
-// utterance must be transcribed, and correctly transcribed words must take effect. Both fail at the first attempt.
+// Owns: the text said to the session, and the number of attempts. Does not: forgive faults of the session. Every
+// utterance must be transcribed, and a correctly transcribed one must take effect; otherwise the test fails at the
+// first attempt.
 
 import type { SessionState, TranscriptItem } from '../../../src/index.ts';
 import type { SessionWatch } from './session-watch.ts';
@@ -10,15 +11,18 @@ import type { Tab } from './tab.ts';
 
 interface Saying {
   readonly text: string;
-  /** The words that the recogniser must get to understand the utterance. Case and punctuation do not matter. */
+  /**
+   * The words that the recogniser must get right for the utterance to be understood. Case and punctuation do not
+   * matter.
+   */
   readonly matters: readonly string[];
 }
 
 const MAX_TRIES = 4;
 
 /**
- * Says the text, and again if it was misheard; resolves with the first value that `find` finds in the session. The
- * text may depend on what the session has understood so far.
+ * Says the text, says it again if it was misheard, and resolves with the first value that `find` finds in the session.
+ * The text may depend on what the session has understood so far.
  */
 export async function sayUntil<T>(
   { watch }: { readonly watch: SessionWatch },
@@ -39,7 +43,7 @@ export async function sayUntil<T>(
       const words = plain(wordsOf(lines));
       if (lines.length === 0) return null;
       if (matters.every((each) => words.includes(plain(each)))) return 'understood';
-      // The session may have understood the words despite the error.
+      // The session may have understood the text despite the error.
       if (find(state)) return 'understood';
       return isAnswered(state, lines) && 'misheard';
     });
@@ -70,7 +74,7 @@ function wordsOf(lines: readonly TranscriptItem[]): string {
   return lines.map(({ text }) => text).join(' ');
 }
 
-/** Words between spaces, so that `includes` matches whole words only. */
+/** The words between spaces, so that `includes` matches whole words only. */
 function plain(text: string): string {
   const words = text.toLowerCase().match(/[a-z0-9]+/g) ?? [];
   return ` ${words.join(' ')} `;

@@ -9,7 +9,7 @@ import type { TextSession } from '../../../src/index.ts';
 import { serve } from '../../../src/serve/index.ts';
 
 export interface ServedPage {
-  /** Errors of the pages. */
+  /** Errors on the pages. */
   readonly problems: string[];
   readonly tabs: readonly Page[];
   readonly upgrades: number;
@@ -17,7 +17,7 @@ export interface ServedPage {
   open(): Promise<Page>;
   /** Cuts all connections. */
   cut(): void;
-  /** Stops the server, and starts another one on the same port. */
+  /** Stops the server and starts another one on the same port. */
   restart(): Promise<void>;
 }
 
@@ -25,7 +25,7 @@ const html = `<!doctype html><html lang="en"><meta name="viewport" content="widt
 <title>A session</title><meta name="color-scheme" content="light dark"><div id="root"></div>
 <script>globalThis.process = { env: { NODE_ENV: 'development' } };</script><script src="/page.js"></script>`;
 
-/** @param users the user of each token. */
+/** @param users the user that each token belongs to. */
 export async function servedPage(
   browser: Browser,
   code: string,

@@ -1,9 +1,9 @@
-// Waits for events in a session: tests never sleep, each waits for a fact.
+// Waits for events in a session. Tests never sleep; each waits for a fact.
 
 import type { SessionEvent, SessionState } from '../../../src/index.ts';
 import type { VoiceSession } from '../../../src/voice-session.ts';
 
-/** Far longer than the slowest machine needs: only a failing test waits this long. */
+/** Far longer than the slowest machine needs, so only a failing test waits this long. */
 const PATIENCE_MS = 45_000;
 
 type Of<T extends SessionEvent['type']> = Extract<SessionEvent, { type: T }>;
@@ -52,7 +52,7 @@ export class SessionWatch {
     });
   }
 
-  /** Waits until no one speaks, no work is running, and no delivery waits. */
+  /** Waits until no one is speaking, no work is running, and no delivery is waiting. */
   async untilQuiet(): Promise<void> {
     await this.until(
       'all is said',

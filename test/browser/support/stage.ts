@@ -18,7 +18,7 @@ import { createLeadResponder } from './lead-responder.ts';
 import { SessionWatch } from './session-watch.ts';
 import { Tab, type TabOptions } from './tab.ts';
 
-/** Chromium as users have it, but without network requests of the browser itself. */
+/** Chromium as users have it, but without the browser's own network requests. */
 const flags = [
   '--no-sandbox',
   '--disable-gpu',
@@ -35,14 +35,14 @@ const flags = [
   '--disable-backgrounding-occluded-windows',
 ];
 
-/** The parts that the tests of one file share: a browser, and models that are loaded once. */
+/** The parts that the tests in one file share: a browser, and models that are loaded once. */
 export interface Theatre<S extends Stage = Stage> {
   /** Starts a new demo. */
   open(): Promise<S>;
   close(): Promise<void>;
 }
 
-/** The demo with real speech on this machine. @param pace Multiplies the duration of the subagents' work. */
+/** The demo with real speech on this machine. @param pace Multiplies the duration of the subagents' tasks. */
 export async function buildTheatre(pace = 0.25): Promise<Theatre> {
   const engine: SpeechEngine = createBuiltInEngine();
   const [browser] = await Promise.all([launch(), engine.start()]);
@@ -80,7 +80,7 @@ export async function buildRemoteTheatre(wire: VoiceWire): Promise<Theatre<Remot
   };
 }
 
-/** Starts the demo, by default on any free port and with work that is four times as fast. */
+/** Starts the demo, by default on any free port and with tasks that run four times as fast. */
 function start(options: DemoOptions): Promise<Demo> {
   return startDemo({ port: 0, pace: 0.25, ...options });
 }
@@ -149,7 +149,7 @@ export class RemoteStage extends Stage {
   }
 }
 
-/** Returns what went wrong in the page or the session although the test passed. */
+/** Returns what went wrong in the page or the session even though the test passed. */
 export function troubles({ watch }: Stage, ...tabs: readonly Tab[]): readonly string[] {
   return [
     ...tabs.flatMap(({ problems }) => problems),

@@ -1,4 +1,4 @@
-// The demo's page in one tab: the actions of a person on it, and the messages over its WebSocket.
+// The demo's page in one tab: what a person does on it, and the messages over its WebSocket.
 
 import type { Locator, Page } from 'playwright-core';
 import type { ClientFrame, ServerFrame } from '../../../src/client/protocol.ts';
@@ -9,7 +9,7 @@ export interface TabOptions {
   readonly url?: string;
   /** `ours`: the test speaks into the microphone. `refused`: the user denies access to it. @defaultValue 'ours' */
   readonly microphone?: 'ours' | 'refused';
-  /** The level at which the microphone picks up the loudspeaker, in decibels, without echo cancellation. */
+  /** How loud the loudspeaker is in the microphone, in decibels, without echo cancellation. */
   readonly echoDb?: number;
   /** `window.__recording` returns everything said and heard. */
   readonly isRecorded?: boolean;
@@ -23,7 +23,7 @@ type Received<T extends ServerFrame['type']> = Extract<ServerFrame, { type: T }>
 
 export class Tab {
   readonly page: Page;
-  /** Errors that the page did not expect, and warnings of the browser. */
+  /** Errors that the page did not expect, and warnings from the browser. */
   readonly problems: string[] = [];
   readonly #sent: ClientFrame[] = [];
   readonly #received: ServerFrame[] = [];
@@ -63,7 +63,6 @@ export class Tab {
     return tab;
   }
 
-  /** Messages that the page has sent. */
   sent<T extends ClientFrame['type']>(type: T): Sent<T>[] {
     return this.#sent.filter((message): message is Sent<T> => message.type === type);
   }
@@ -72,19 +71,19 @@ export class Tab {
     return this.#received.filter((message): message is Received<T> => message.type === type);
   }
 
-  /** The number of received packets of the lead agent's voice. */
+  /** The number of packets received with the lead agent's voice. */
   get audioPackets(): number {
     return this.#audioPackets;
   }
 
-  /** The played milliseconds of an item, report by report. */
+  /** How much of an item was played, in milliseconds, report by report. */
   playedMs(itemId: string): number[] {
     return this.sent('playout')
       .filter((report) => report.itemId === itemId)
       .map(({ playedMs }) => playedMs);
   }
 
-  /** The names under which an item was played: its id, and one name for each time that it resumed. */
+  /** The names under which an item was played: its id, and another name for each time that it resumed. */
   namesOf(itemId: string): readonly string[] {
     const names = this.sent('playout').map((report) => report.itemId);
     return [...new Set([itemId, ...names.filter((name) => name.startsWith(`${itemId}~`))])];
@@ -94,7 +93,7 @@ export class Tab {
     return this.page.getByRole('button', { name });
   }
 
-  /** The line below the name: the connection of the page to the lead agent. */
+  /** The line below the name, which shows the page's connection to the lead agent. */
   get status(): Locator {
     return this.page.getByRole('status').first();
   }
@@ -104,7 +103,7 @@ export class Tab {
     await this.page.getByText('Connected', { exact: true }).waitFor();
   }
 
-  /** Resumes the voice after a reload: a fresh page may need a click before it can play audio. */
+  /** Resumes the voice after a reload, because a fresh page may need a click before it can play audio. */
   async goOnTalking(): Promise<void> {
     const button = this.button('Go on talking');
     const field = this.page.getByLabel('Type to the lead agent');
@@ -122,28 +121,28 @@ export class Tab {
     await this.page.keyboard.press('Enter');
   }
 
-  /** The card of the question that contains this text. */
+  /** The question card that contains this text. */
   question(text: string): Locator {
     return this.page.getByRole('article').filter({ hasText: text });
   }
 
-  /** A line of the conversation, once it is complete. */
+  /** A line of the conversation once it is complete. */
   caption(text: string | RegExp): Locator {
     return this.page.locator('[data-part=line][aria-busy=false]').filter({ hasText: text });
   }
 
-  /** Waits until the speaker is audible, or is silent. */
+  /** Waits until the speaker is audible or silent. */
   async untilSpeaker(state: 'sounds' | 'is silent'): Promise<void> {
     await this.page.waitForFunction(
       (sounds) => (sounds ? window.__loudness() > 0.01 : window.__loudness() === 0),
       state === 'sounds',
-      // A background tab paints no frames on which to wait.
+      // A background tab paints no frames to wait for.
       { polling: 50 },
     );
   }
 }
 
-/** Returns the elements that reach beyond the right edge of the page. */
+/** Returns the elements that extend beyond the right edge of the page. */
 export function overflowing(tab: Tab): Promise<string[]> {
   return tab.page.evaluate(() => {
     const { scrollWidth, clientWidth } = document.documentElement;

@@ -1,5 +1,4 @@
-// The set-up of a test file of the demo: creates the parts that its tests share, and ends them after the
-// tests.
+// The setup for a test file of the demo: creates the parts that its tests share, and closes them after the tests.
 
 import { afterAll, beforeAll, onTestFinished } from 'vitest';
 import { buildTheatre, type Stage, type Theatre } from './stage.ts';

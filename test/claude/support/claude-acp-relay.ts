@@ -1,5 +1,5 @@
-// A relay to the real Claude Code behind the Agent Client Protocol, in a separate folder, that speaks to a local
-// endpoint only.
+// A relay to the real Claude Code behind the Agent Client Protocol. It runs in its own folder and talks only to a local
+// endpoint.
 
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ const CLAUDE_ACP = fileURLToPath(
 );
 const SERVER = fileURLToPath(new URL('stage-server.mjs', import.meta.url));
 
-/** The tools of the stage that run without a permission. */
+/** The stage's tools that run without a permission. */
 const UNASKED = ['run', 'fail', 'hang', 'die'].map((name) => `mcp__stage__${name}`);
 
 /** `folder`: for its home, its work and its marks. `log`: the file in which its tools record their actions. */

@@ -1,4 +1,4 @@
-// A stage with the real Claude Code, in a separate folder, that speaks to a local endpoint only.
+// A stage with the real Claude Code, which runs in its own folder and talks only to a local endpoint.
 
 import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -37,7 +37,7 @@ export function stageRelay(
   });
 }
 
-/** Gives the tools the names that the acts of the suite use; Claude's tools cannot have such names. */
+/** Gives the tools the names that the suite's acts use; Claude's own tools cannot have such names. */
 export function titledAsActs(relay: Relay): Relay {
   return {
     ...relay,

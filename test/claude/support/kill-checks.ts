@@ -6,7 +6,7 @@ import { sweep } from '../../../src/adapters/agent-process/agent-process.ts';
 import { count, linesOf, processesIn, type Played } from '../../support/relay-kills.ts';
 import type { MessagesEndpoint } from './messages-endpoint.ts';
 
-/** Checks the end of a program that asked for two permissions and a question, after any number of kills. */
+/** Checks the outcome of a program that asked for two permissions and a question, after any number of kills. */
 export function expectHeld(
   { folder, told, outcome }: Played,
   { results }: MessagesEndpoint,
@@ -14,7 +14,7 @@ export function expectHeld(
 ): void {
   expect(outcome).toMatchObject({
     status: 'completed',
-    // At the end Claude has performed every act, and the user has answered every question.
+    // By the end, Claude has performed every act, and the user has answered every question.
     text: expect.stringMatching(/^denied\. Done\.$/) as string,
   });
   // Only the user gives permissions, and each permission is used once.
@@ -25,7 +25,7 @@ export function expectHeld(
   const answers = results.filter((result) => result.startsWith('answer: '));
   expect(new Set(answers)).toEqual(new Set(['answer: about Which one?. ']));
   expect(results.filter((result) => result.startsWith('unexpected'))).toEqual([]);
-  // No process is left running.
+  // No process is still running.
   sweep(marks);
   expect(processesIn(marks)).toEqual([]);
 }

@@ -1,4 +1,4 @@
-// A program with a subagent on Claude Code behind ACP that its test kills: `node killed-acp-program.ts <folder> <url>`.
+// A program with a subagent on Claude Code behind ACP. The test kills it: `node killed-acp-program.ts <folder> <url>`.
 
 import { join } from 'node:path';
 import { liveOn } from '../../support/relay-life.ts';

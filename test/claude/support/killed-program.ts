@@ -1,4 +1,4 @@
-// A program with a subagent on Claude Code that its test kills: `node killed-program.ts <folder> <url>`.
+// A program with a subagent on Claude Code. The test kills it: `node killed-program.ts <folder> <url>`.
 
 import { join } from 'node:path';
 import { liveOn } from '../../support/relay-life.ts';

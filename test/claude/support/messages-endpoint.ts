@@ -1,5 +1,5 @@
-// `POST /v1/messages` of Anthropic's API on 127.0.0.1, without a model: it performs the acts of the last prompt, with
-// one answer for the acts between two tools.
+// `POST /v1/messages` of Anthropic's API on 127.0.0.1, without a model: it performs the acts in the last prompt, and
+// the acts between two tools form one answer.
 
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
@@ -12,7 +12,7 @@ export interface MessagesEndpoint {
   readonly prompts: ReadonlySet<string>;
   /** The results of its tools and questions, in order. */
   readonly results: readonly string[];
-  /** Called for each request of the model's API, before the answer. @defaultValue does nothing */
+  /** Called for each request to the model's API, before the response. @defaultValue does nothing */
   onRequest: () => void;
   close(): void;
 }
@@ -159,7 +159,7 @@ function next(
     .slice(at + 1)
     .filter(({ role, content }) => role === 'assistant' && hasTool(content)).length;
   const before = stretches[done - 1]?.at(-1);
-  // Reminders of the program may follow the result, in separate messages.
+  // Reminders from the program may follow the result in separate messages.
   const results = messages
     .slice(messages.findLastIndex(({ role }) => role === 'assistant') + 1)
     .flatMap(({ content }) => blocksOf(content).filter(({ type }) => type === 'tool_result'));
@@ -211,10 +211,10 @@ function questionOf({ question, options = [] }: Extract<RelayAct, { readonly que
 }
 
 function outcomeOf(act: RelayAct, result: Block | undefined): string {
-  // Without a result the program asks for suggestions of the user's next message.
+  // A request without a result comes from the program, which asks for suggestions for the user's next message.
   if (!result) return '';
   const said = typeof result.content === 'string' ? result.content : JSON.stringify(result.content);
-  // Claude closed the call because its input was closed: the program that used it was killed.
+  // Claude closed the call because its input was closed: the program that used it had been killed.
   if (said.includes("doesn't want to take this action right now")) return 'cut off. ';
   if ('permission' in act) {
     if (said.includes('done')) return 'permitted. ';

@@ -1,4 +1,4 @@
-// The types of sdk.js for installs without the SDK.
+// The types of sdk.js for installations without the SDK.
 
 import type { ClaudeQuery } from '../../../src/adapters/claude/index.ts';
 

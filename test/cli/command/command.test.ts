@@ -29,7 +29,7 @@ test('passes the remaining arguments to the named command', async () => {
   expect(await call('greet', 'Ada')).toEqual([0, 'hello Ada', '']);
 });
 
-it('prints characters that would move the cursor as codes, even in JSON', async () => {
+it('prints cursor-moving characters as codes, even in JSON output', async () => {
   expect(await call('greet', '\u001b[2J', '"\u009b"', 'two\nlines')).toEqual([
     0,
     'hello \\u001b[2J "\\u009b" two\nlines',
@@ -67,7 +67,7 @@ test('the program itself', async () => {
   expect(stdout).not.toContain('0123456789');
 });
 
-test('prints results on standard output, and problems on standard error', async () => {
+test('prints results on standard output and problems on standard error', async () => {
   const file = new URL('../../../src/cli/offstage.ts', import.meta.url).pathname;
   const run = promisify(execFile);
   const manifest = new URL('../../../package.json', import.meta.url);

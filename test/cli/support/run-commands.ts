@@ -1,5 +1,5 @@
-// A program that another user runs: it runs the commands on each journal that its arguments name, and prints a line of
-// JSON for each: the command, the journal, the exit status, and the errors.
+// A program that another user runs. It runs the commands on each journal that its arguments name, and prints one line
+// of JSON each: the command, the journal, the exit status, and the errors.
 
 import { replay } from '../../../src/cli/replay/replay.ts';
 import { sessions } from '../../../src/cli/sessions/sessions.ts';

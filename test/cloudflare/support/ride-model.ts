@@ -1,5 +1,6 @@
-// A server with an OpenAI-compatible model that books rides: the lead agent calls `book_ride`, and the subagent asks a
-// question and then repeats the answer. A reminder comes after two seconds. The server counts its calls, and can make the rider's calls wait.
+// A server with an OpenAI-compatible model that books rides. The lead agent calls `book_ride`, and the subagent asks a
+// question and then repeats the answer. A reminder comes after two seconds. The server counts its calls and can make
+// the rider's calls wait.
 
 import { once } from 'node:events';
 import { createServer } from 'node:http';

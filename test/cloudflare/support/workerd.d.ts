@@ -1,4 +1,4 @@
-/** Bundles a Worker of `../worker`. */
+/** Bundles a Worker from `../worker`. */
 export function bundle(worker: string, outfile: string): Promise<void>;
 /** Runs a bundle in workerd, with its objects in this folder. */
 export function start(

@@ -1,4 +1,4 @@
-// A relay to the real Codex, in a separate folder, that speaks to a local endpoint only.
+// A relay to the real Codex, which runs in its own folder and talks only to a local endpoint.
 
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// A program with a subagent on Codex; its test kills the program, or Codex: `node killed-program.ts <folder> <url>`.
+// A program with a subagent on Codex. The test kills the program or Codex: `node killed-program.ts <folder> <url>`.
 
 import { liveOn } from '../../support/relay-life.ts';
 import { codexRelay } from './codex-relay.ts';

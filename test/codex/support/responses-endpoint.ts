@@ -1,5 +1,6 @@
-// `POST /v1/responses` of OpenAI's API on 127.0.0.1, without a model: it performs the acts of the last prompt, with
-// one answer for the acts between two tools. A permission is a command that writes into a file outside the sandbox.
+// `POST /v1/responses` of OpenAI's API on 127.0.0.1, without a model: it performs the acts in the last prompt, and the
+// acts between two tools form one answer. A permission is represented by a command that writes to a file outside the
+// sandbox.
 
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -12,7 +13,7 @@ export interface ResponsesEndpoint {
   readonly prompts: ReadonlySet<string>;
   /** The received requests, such as `POST /v1/responses`. */
   readonly requests: ReadonlySet<string>;
-  /** Called for each request of the model's API, before the answer. @defaultValue does nothing */
+  /** Called for each request to the model's API, before the response. @defaultValue does nothing */
   onRequest: () => void;
   close(): void;
 }

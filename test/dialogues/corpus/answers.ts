@@ -125,7 +125,7 @@ export const answers: readonly Dialogue[] = [
       ofRide('Economy.'),
       { says: 'Sorry, I meant premium.', when: { afterMs: 600 }, matters: ['premium'] },
     ],
-    // The change may be in time or too late; the person hears which.
+    // The change may come in time or too late, and the person hears which.
     work: [{ work: 'ride', state: 'completed', result: /ride to the airport is booked/ }],
     said: [/Premium ride to the airport is booked|already|too late/],
   },

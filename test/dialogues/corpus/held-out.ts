@@ -1,4 +1,4 @@
-// Dialogues of the same kinds with other words, written without reading the rules: they show whether the fixes for
+// Dialogues of the same kinds in different words, written without reading the rules. They show whether the fixes for
 // the other dialogues generalise.
 
 import type { Dialogue } from '../dialogue.ts';

@@ -1,4 +1,4 @@
-// What people say while the lead agent speaks.
+// What people say while the lead agent is speaking.
 
 import type { Dialogue } from '../dialogue.ts';
 import {

@@ -1,5 +1,5 @@
-// Rooms with background audio: the same conversations with noise, with the echo of the lead agent's voice,
-// and with a television. Only the stages with real speech (browser and room) have the room's audio.
+// Rooms with background audio: the same conversations with noise, with the echo of the lead agent's voice, and with a
+// television. Only the stages with real speech (browser and room) have background audio.
 
 import type { Dialogue } from '../dialogue.ts';
 import {
@@ -47,7 +47,7 @@ export const rooms: readonly Dialogue[] = [
     name: 'a ride beside a television',
     kind: 'room',
     background: 'television',
-    // `calm` never comes before the session knows the user's voice.
+    // `calm` never occurs before the session knows the user's voice.
     lines: [{ ...airport, when: { afterMs: 8000 } }, economy],
     work: [economyRide],
   },

@@ -1,4 +1,4 @@
-// What people say about work that runs: how is it going, stop it, add to it, change it, don't begin yet.
+// What people say about running work: how is it going, stop it, add to it, change it, don't start yet.
 
 import type { Dialogue, Line } from '../dialogue.ts';
 import {
@@ -246,7 +246,7 @@ export const steering: readonly Dialogue[] = [
       { says: 'Yes.', when: 'calm', matters: ['yes'] },
     ],
     work: [refunded(640)],
-    // The consent is for the call that was heard last.
+    // The approval is for the call that was heard last.
     said: [/^May I refund 640/, /May I refund 200/, /May I refund 640/],
   },
   {

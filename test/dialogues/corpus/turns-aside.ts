@@ -1,4 +1,4 @@
-// Other matters that people raise during an open question or running work: they end it, postpone it, or turn to
+// Other things that people bring up while a question is open or work is running: they end it, postpone it, or turn to
 // something else.
 
 import type { Dialogue } from '../dialogue.ts';

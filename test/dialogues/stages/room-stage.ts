@@ -1,6 +1,6 @@
-// The demo's session on the local voice, in simulated time: synthetic voices are mixed with the room and with the echo
+// The demo's session on the local voice, in simulated time. Synthetic voices are mixed with the room and with the echo
 // of the played audio, and the built-in models detect and transcribe them. Time stops while a model computes, and then
-// advances as on a quiet machine: a loaded machine hears the same.
+// advances as on a quiet machine, so a loaded machine hears the same.
 //
 //   person, room ─▶ microphone ─▶ session ─▶ local voice: detector, transcriber, lead model, voice
 //        ▲                           │
@@ -33,7 +33,7 @@ const REPORTED_EVERY_MS = 100;
 /** Quieter audio counts as silence, and a shorter silence counts as part of the speech. */
 const HEARD_LEVEL = 0.01 * 32_767;
 const PAUSE_MS = 250;
-/** The transcription times of a quiet machine with two cores. */
+/** How long transcription takes on a quiet machine with two cores. */
 const TRANSCRIBED_AFTER_MS = 60;
 const TRANSCRIBED_SHARE = 0.06;
 const SPOKEN_AFTER_MS = 30;
@@ -44,9 +44,9 @@ export interface RoomStages {
 }
 
 export interface RoomStagesOptions {
-  /** A voice of Flite; the lead agent speaks with another one. @defaultValue 'rms' */
+  /** A Flite voice; the lead agent speaks with another one. @defaultValue 'rms' */
   readonly voice?: string;
-  /** The silence before each utterance in milliseconds, which changes slightly what the models hear. @defaultValue 0 */
+  /** The silence before each utterance, in milliseconds; it slightly changes what the models hear. @defaultValue 0 */
   readonly delayMs?: number;
 }
 
@@ -195,7 +195,7 @@ async function roomStage(
   };
 }
 
-/** Wraps the engine: its work takes no real time, but some simulated time. */
+/** Wraps the engine, so that its work takes simulated time instead of real time. */
 function timedEngine(engine: SpeechEngine, environment: SimulatedEnvironment) {
   let busy = 0;
   let finished = (): void => undefined;
@@ -265,7 +265,7 @@ function localServer(engine: SpeechEngine, environment: SimulatedEnvironment): W
   };
 }
 
-/** Plays audio in the order of its arrival, and reports what it has played. */
+/** Plays audio in the order in which it arrives, and reports what it has played. */
 class Loudspeaker {
   readonly #report: (report: PlayoutReport) => void;
   #queue: { readonly itemId: string | undefined; samples: Int16Array }[] = [];
@@ -282,7 +282,7 @@ class Loudspeaker {
     this.#queue.push({ itemId, samples });
   }
 
-  /** Returns the audio of the next tick. */
+  /** Returns the audio for the next tick. */
   play(): Int16Array {
     const played = new Int16Array(TICK_SAMPLES);
     for (let at = 0; at < TICK_SAMPLES;) {

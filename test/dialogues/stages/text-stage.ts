@@ -1,4 +1,4 @@
-// The demo's agents in a text session, in simulated time: the person types the lines.
+// The demo's agents in a text session, in simulated time; the person types the lines.
 
 import { TextSession, type TextSessionOptions } from '../../../src/index.ts';
 import type { VoiceSession } from '../../../src/voice-session.ts';
@@ -6,7 +6,7 @@ import { simulatedEnvironment, type SimulatedEnvironment } from '../../../src/te
 import type { DialogueStage } from '../record.ts';
 import { demoParts } from './demo-parts.ts';
 
-/** Creates the options of a session; the function may read `session` once that has started. */
+/** Creates the options for a session; the function may read `session` once the session has started. */
 export type StageParts = (
   environment: SimulatedEnvironment,
   session: () => TextSession | VoiceSession,

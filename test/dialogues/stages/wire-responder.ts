@@ -1,5 +1,5 @@
-// The demo's rules as the voice model of a fake voice server: the model's memory becomes the prompt that a text model
-// would get, and the reply of the rules is spoken and called. The same code serves every wire.
+// The demo's rules as the voice model of a fake voice server. The model's memory becomes the prompt that a text model
+// would get, and the reply that the rules return is spoken and its calls are made. The same code serves every wire.
 
 import type { LanguageModelV4Message, LanguageModelV4Prompt } from '@ai-sdk/provider';
 import { readConversation } from '../../../examples/voice-demo/rules/conversation.ts';
@@ -12,9 +12,9 @@ import type {
   VoiceTurn,
 } from '../../../src/testing/voice-server/index.ts';
 
-/** A typed message on a wire without a role for it. */
+/** A typed message on a wire that has no role for it. */
 const typed = /^The user writes: ("(?:.*)")$/s;
-/** The tools that the lead model delegates to on a wire that declares none. */
+/** The tools to which the lead model delegates on a wire that declares none. */
 const demoTools = ['book_ride', 'book_table', 'generate_report', 'refund_order', 'check_order'];
 const THINKING_MS = 150;
 /** OpenAI Live separates replies by pauses. */
@@ -23,7 +23,7 @@ const LIVE_PAUSE_MS = 1000;
 export interface ResponderOptions {
   /** @defaultValue the demo's rules */
   readonly reply?: typeof leadReply;
-  /** The app's tools that the lead model delegates to. @defaultValue the demo's */
+  /** The app's tools to which the lead model delegates. @defaultValue the demo's */
   readonly tools?: readonly string[];
 }
 
@@ -61,12 +61,12 @@ export function wireResponder({
   };
 }
 
-/** A wire without instructions per response sends them as a message: returns it without its mark. */
+/** A wire without instructions per response sends them as a message. Returns that message without its mark. */
 function told(cause: VoiceCause): string {
   return cause.type === 'message' ? cause.text.replace(/^\[note \S+\] /, '') : '';
 }
 
-/** Returns the words of the turn if the wire has not yet added them to the memory. */
+/** Returns the user's message in this turn if the wire has not added it to the memory yet. */
 function missing(cause: VoiceCause, items: readonly FakeItem[]): readonly LanguageModelV4Message[] {
   if (cause.type !== 'utterance' || cause.text === '') return [];
   const last = items.findLast((item) => item.kind === 'message' && item.role === 'user');
@@ -74,7 +74,10 @@ function missing(cause: VoiceCause, items: readonly FakeItem[]): readonly Langua
   return [{ role: 'user', content: [{ type: 'text', text: cause.text }] }];
 }
 
-/** A delegation's result arrives while the model speaks, but the next reply is about it: moves it to the end. */
+/**
+ * A delegation's result arrives while the model is speaking, but the next reply is about it, so this moves the result
+ * to the end.
+ */
 function inOrder(cause: VoiceCause, items: readonly FakeItem[]): readonly FakeItem[] {
   const index = items.findLastIndex(
     (item) => cause.type === 'result' && item.kind === 'message' && item.text === cause.output,
@@ -82,7 +85,10 @@ function inOrder(cause: VoiceCause, items: readonly FakeItem[]): readonly FakeIt
   return index < 0 ? items : [...items.toSpliced(index, 1), ...items.slice(index, index + 1)];
 }
 
-/** The tool names of delegation results by their texts: OpenAI Live remembers the results without names. */
+/**
+ * The names of the tools by the text of their delegation results, because OpenAI Live remembers the results without
+ * names.
+ */
 function delegationsOf({ cause, model }: VoiceTurn): ReadonlyMap<string, string> {
   const causes = [...model.replies.map((reply) => reply.cause), cause];
   return new Map(

@@ -1,5 +1,5 @@
-// The demo's session on a vendor's wire, in simulated time: the server is a fake, and every utterance is transcribed
-// exactly. The recogniser causes none of the faults here.
+// The demo's session on a vendor's wire, in simulated time. The server is a fake, and every utterance is transcribed
+// exactly. So the recogniser causes none of the faults here.
 
 import { geminiLive } from '../../../src/adapters/gemini-live/index.ts';
 import { openaiLive } from '../../../src/adapters/openai-live/index.ts';
@@ -22,7 +22,7 @@ import { wireResponder } from './wire-responder.ts';
 
 const MS_PER_CHARACTER = 60;
 const LEAST_SPEECH_MS = 500;
-/** The time for which a server hears a voice before it reports one. */
+/** How long a server hears a voice before it reports the voice. */
 const NOTICED_AFTER_MS = 200;
 
 const transports: Readonly<Record<VoiceWire, (webSocket: WebSocketFactory) => Transport>> = {

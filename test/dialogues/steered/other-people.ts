@@ -1,5 +1,5 @@
-// Dialogues about running work by a person who has not seen the code: the lines of the user are theirs, and so is what
-// must and must not happen.
+// Dialogues about running work by a person who has not seen the code: they wrote the user's lines, and what must and
+// must not happen.
 
 import { settle, status, stop, tell, type Call, type Steered } from './steered.ts';
 
@@ -553,7 +553,7 @@ export const otherPeople: readonly Steered[] = [
       ['mail', { to: 'the tax adviser' }],
     ],
     lines: [
-      // It is read more cautiously than the person meant it: the question comes again.
+      // The answer is understood more cautiously than the person meant it, so the question is asked again.
       {
         says: "Go ahead, and don't ask me again for these.",
         when: { asked: 'groceries' },

@@ -1,11 +1,11 @@
-// Dialogues about running work: names that sound alike, two wishes in one sentence, changes that are taken back.
+// Dialogues about running work: names that sound alike, two requests in one sentence, and changes that are taken back.
 
 import { settle, status, stop, tell, type Steered } from './steered.ts';
 
 const report = (about: string) => ['report', { about }] as const;
 const mailTo = (to: string) => ['mail', { to, about: 'the meeting' }] as const;
 
-/** A task that books with the user's consent. */
+/** A task that books after the user has approved. */
 const booking = (input: object) => ({ takesS: 4, acts: () => input });
 const thursday = { day: 'Thursday', seats: 'two' };
 const friday = { ...thursday, day: 'Friday' };

@@ -1,7 +1,8 @@
-// A dialogue about running work as data, with what a lead model makes of each line: the session does the rest. Plays it
-// in text and on the fake servers of the wires, and returns what came of it.
+// A dialogue about running work as data, with the calls that a lead model makes for each line; the session does the
+// rest. It is played in text and on the fake servers of the wires, and the outcome is returned.
 //
-// The script of a lead model may use only what a model reads: the user's words, its own calls, and the runtime's texts.
+// The script of a lead model may use only what a model reads: the user's messages, its own calls, and the runtime's
+// texts.
 
 import { tool } from 'ai';
 import { z } from 'zod';
@@ -32,22 +33,22 @@ export interface Line {
     | { readonly afterMs: number };
   /** The model's calls; `hasBegun`: it has called a tool before. @defaultValue none */
   readonly calls?: readonly Call[] | ((hasBegun: boolean) => readonly Call[]);
-  /** The model's further calls after answers that contain these words. */
+  /** The model's further calls after answers that contain this text. */
   readonly next?: readonly [answer: string, ...calls: Call[]];
   /** The model's words. */
   readonly reply?: string;
-  /** The status of the last answer of the runtime's tools; `told`: the words were read, or will be. */
+  /** The status of the last answer of the runtime's tools; `told`: the task has read the message, or will. */
   readonly comes?: string;
 }
 
 export interface Tool {
-  /** @defaultValue it goes on to the end of the dialogue */
+  /** @defaultValue it runs until the end of the dialogue */
   readonly takesS?: number;
-  /** The arguments of the call that the user must allow, from the task and what it was told. */
+  /** The arguments of the call that the user must approve, computed from the task and the messages that it received. */
   readonly acts?: (
     task: Readonly<Record<string, unknown>>,
     told: readonly string[],
-    /** The user's words with which they refused the calls before. */
+    /** What the user said when refusing the earlier calls. */
     refused: readonly string[],
   ) => object;
   /** A tool of the lead agent itself, with its result. */
@@ -57,12 +58,12 @@ export interface Tool {
 export interface Steered {
   readonly name: string;
   readonly tools: Readonly<Record<string, Tool>>;
-  /** The calls for the first words of the user. */
+  /** The calls for the user's first message. */
   readonly begins?: readonly Call[];
   readonly lines: readonly Line[];
-  /** The tasks in the order of their beginning: the tool, what became of it, and the words that it read. */
+  /** The tasks in the order of their start: the tool, how the task ended, and the messages that it read. */
   readonly tasks: readonly (readonly [tool: string, state: string, ...told: string[]])[];
-  /** What was done with the user's consent. @defaultValue nothing */
+  /** What was done with the user's approval. @defaultValue nothing */
   readonly done?: readonly object[];
   readonly said?: readonly RegExp[];
   readonly unsaid?: readonly RegExp[];
@@ -255,7 +256,7 @@ async function comes(stage: DialogueStage, when: Line['when']): Promise<void> {
   await quiet(stage);
 }
 
-/** What came of a dialogue, in the form of what was expected. */
+/** The outcome of a dialogue, in the same form as the expectation. */
 export interface Came {
   readonly tasks: Steered['tasks'];
   readonly done: readonly object[];
@@ -301,7 +302,7 @@ export async function playSteered(where: 'text' | VoiceWire, dialogue: Steered):
     statuses.push(statusIn(last()?.output));
   }
   await quiet(stage);
-  // The longest tool of the lead agent, and the telling of its result.
+  // Long enough for the lead agent's longest tool and the delivery of its result.
   const isLong = Object.values(dialogue.tools).some(({ finds }) => finds !== undefined);
   await stage.pass(isLong ? 30_000 : 6000);
   await quiet(stage);
@@ -342,7 +343,7 @@ function statusIn(output: unknown): string {
   return given === undefined && Array.isArray(tasks) ? 'tasks' : String(given);
 }
 
-/** What should have come, in the same form. */
+/** The expected outcome, in the same form. */
 export function wantedOf({ tasks, done = [], lines }: Steered): Came {
   const statuses = lines.flatMap(({ comes: status }) => (status === undefined ? [] : [status]));
   return { tasks, done, statuses, missing: [], errors: [] };

@@ -1,5 +1,5 @@
-// Lets workers in other processes run handlers of this process: each job is an HTTP request, and the response is the
-// job's end. A killed worker or a cancelled job closes the request.
+// Lets workers in other processes run handlers in this process. Each job is an HTTP request, and the response is the
+// end of the job. A killed worker or a cancelled job closes the request.
 
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -8,7 +8,7 @@ import type { Job, JobHandler } from '../../../src/entries/jobs.ts';
 
 export interface Bridge {
   readonly url: string;
-  /** The current handler; null: every job waits. */
+  /** The current handler; if null, every job waits. */
   handler: JobHandler | null;
   close(): Promise<void>;
 }

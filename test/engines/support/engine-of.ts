@@ -1,4 +1,4 @@
-// The engine of a program's process, given as a text such as `restate http://127.0.0.1:8080`.
+// The engine in a program's process, given as a text such as `restate http://127.0.0.1:8080`.
 
 import { restateJobs } from '../../../src/adapters/restate/index.ts';
 import { temporalJobs } from '../../../src/adapters/temporal/index.ts';

@@ -1,4 +1,4 @@
-// Example 21 on a live server prints the same as in memory.
+// On a live server, example 21 prints the same as in memory.
 
 import { execFile } from 'node:child_process';
 import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
@@ -12,7 +12,7 @@ const run = promisify(execFile);
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 const PROGRAM = '21-on-any-engine.ts';
 
-/** Creates a folder in which the program finds the packages of engines, and `offstage` from `src`. */
+/** Creates a folder in which the program finds the packages of the engines, and `offstage` from `src`. */
 async function project(): Promise<string> {
   const folder = await mkdtemp(here('../.example-'));
   const offstage = join(folder, 'node_modules', 'offstage');
@@ -42,7 +42,7 @@ export function exampleOnAnEngine(
     });
     afterAll(() => engine?.close());
 
-    test.each(['jobs', 'runs'])('prints with %s the same as in memory', async (what) => {
+    test.each(['jobs', 'runs'])('prints the same output with %s as in memory', async (what) => {
       const folder = await project();
       onTestFinished(() => rm(folder, { recursive: true, force: true }));
       const place = `${name}-${what}`;

@@ -1,5 +1,5 @@
-// The Temporal example of "Sub-Agent Execution" (Helix Agents) as a runnable program: sub-agents are child workflows
-// that continue when their parent closes; results are in the order of the calls, and a failure is `{ error }`.
+// The Temporal example from "Sub-Agent Execution" (Helix Agents) as a runnable program: sub-agents are child workflows
+// that continue when their parent closes, the results come in the order of the calls, and a failure is `{ error }`.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
@@ -25,7 +25,7 @@ export function helixOnAnEngine<Live extends LiveEngine>(
     });
     afterAll(() => engine?.close());
 
-    /** Counts the started model calls, and can make them wait. */
+    /** Counts the model calls that have started, and can make them wait. */
     const world = () => {
       const live = engine as Live;
       const calls = new CountedCalls();
@@ -47,43 +47,40 @@ export function helixOnAnEngine<Live extends LiveEngine>(
       while (!isSo()) await moment();
     };
 
-    test(
-      'returns results in the order of the calls, and a failure as { error }',
-      { tags: ['H7'] },
-      async () => {
-        const { live, calls, start } = world();
-        const release = calls.hold('summarizer-one');
-        const run = start('helix-1');
-        await until(() => calls.told.includes('summarizer-two') && calls.told.includes('analyzer'));
-        release();
-        const { status, text } = await run.result;
-        expect(status).toBe('completed');
-        // The parent's model repeats what it has read.
-        expect(JSON.parse(text)).toEqual([
-          { summary: 'about one', keyPoints: ['one'] },
-          { summary: 'about two', keyPoints: ['two'] },
-          expect.objectContaining({ error: expect.stringContaining('Max steps exceeded') }),
-        ]);
-        // Each sub-agent is a separate run and begins once.
-        expect(calls.told.toSorted()).toEqual([
-          'analyzer',
-          'parent',
-          'parent',
-          'summarizer-one',
-          'summarizer-two',
-        ]);
-        if (policiesOf)
-          expect(await policiesOf(live)('helix-1')).toEqual(['ABANDON', 'ABANDON', 'ABANDON']);
-      },
-    );
+    test('returns results in call order and a failure as { error }', { tags: ['H7'] }, async () => {
+      const { live, calls, start } = world();
+      const release = calls.hold('summarizer-one');
+      const run = start('helix-1');
+      await until(() => calls.told.includes('summarizer-two') && calls.told.includes('analyzer'));
+      release();
+      const { status, text } = await run.result;
+      expect(status).toBe('completed');
+      // The parent's model repeats what it has read.
+      expect(JSON.parse(text)).toEqual([
+        { summary: 'about one', keyPoints: ['one'] },
+        { summary: 'about two', keyPoints: ['two'] },
+        expect.objectContaining({ error: expect.stringContaining('Max steps exceeded') }),
+      ]);
+      // Each sub-agent is a separate run and starts once.
+      expect(calls.told.toSorted()).toEqual([
+        'analyzer',
+        'parent',
+        'parent',
+        'summarizer-one',
+        'summarizer-two',
+      ]);
+      if (policiesOf)
+        expect(await policiesOf(live)('helix-1')).toEqual(['ABANDON', 'ABANDON', 'ABANDON']);
+    });
 
     test(
-      'continues an abandoned sub-agent when its parent is closed, and finds it by its id',
+      'continues a sub-agent whose parent is closed, and finds the sub-agent by its id',
       { tags: ['H7'] },
       async () => {
         const { live, calls, start } = world();
         const begun = ['summarizer-one', 'summarizer-two', 'analyzer'];
-        // None ends while the parent closes: Temporal's test server hangs when a cancel meets the end of an activity.
+        // None of them ends while the parent is closing, because Temporal's test server hangs when a cancellation
+        // coincides with the end of an activity.
         const releases = begun.map((name) => calls.hold(name));
         const run = start('helix-2');
         await until(() => begun.every((name) => calls.told.includes(name)));

@@ -1,5 +1,5 @@
-// The agents of "Sub-Agent Execution" (Helix Agents): a parent whose model calls two summarizers and an analyzer in one
-// response. Each is a subagent made with `createSubAgentTool`, and continues when its parent closes.
+// The agents from "Sub-Agent Execution" (Helix Agents): a parent whose model calls two summarizers and an analyzer in
+// one response. Each is a subagent made with `createSubAgentTool` that continues when its parent closes.
 
 import { z } from 'zod';
 import { type SubagentConfig, createSubAgentTool } from '../../../src/index.ts';

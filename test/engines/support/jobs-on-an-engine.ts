@@ -1,4 +1,4 @@
-// The tests of jobs that every engine passes, with SIGKILL of every process.
+// The tests on jobs that every engine passes, with SIGKILL for every process.
 
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { JobEnd } from '../../../src/entries/jobs.ts';
@@ -54,7 +54,7 @@ export function jobsOnAnEngine(
             return { done: `${key} time ${begun.get(key)}` };
           },
         };
-        /** A killed caller gets no end; the next request uses a new client. */
+        /** A caller that is killed never receives the end; the next request uses a new client. */
         let callers = new AbortController();
         const ask = async (key: string, once: boolean): Promise<JobEnd> => {
           for (;;) {
@@ -127,7 +127,7 @@ export function jobsOnAnEngine(
         calls.count(what),
       );
 
-    test('makes a model call and a charge once when killed during them, and gets their results', async () => {
+    test('makes a model call and a charge once when killed during each of them, and receives both results', async () => {
       const { world, program } = await setUp();
       const release = world.calls.hold('model-1');
       let life = program.start();
@@ -147,7 +147,7 @@ export function jobsOnAnEngine(
       expect(totals(world)).toEqual([1, 1, 1, 1, 1, 1]);
     });
 
-    test('repeats a look-up, but not a charge, when its worker is killed during them', async () => {
+    test('repeats a look-up but not a charge when its worker is killed during them', async () => {
       const { world, engine, program } = await setUp();
       const release = world.calls.hold('look_up');
       const life = program.start();
@@ -166,7 +166,7 @@ export function jobsOnAnEngine(
       expect(totals(world)).toEqual([1, 2, 1, 1, 1, 1]);
     });
 
-    test('charges once when program, worker and server are killed during the charge', async () => {
+    test('charges once when the program, the worker and the server are killed during the charge', async () => {
       const { world, engine, program } = await setUp();
       world.calls.hold('charge');
       const life = program.start();

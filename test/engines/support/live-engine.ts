@@ -1,4 +1,4 @@
-// An engine with its workers, in processes that a test can kill.
+// An engine and its workers, in processes that a test can kill.
 
 import { spawn } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -15,16 +15,18 @@ import type { Bridge } from './bridge.ts';
 import { moment } from './processes.ts';
 
 /**
- * The work of the workers: the jobs of the bridge, the steps of the rides, the agents of the suite of runs, or those of
- * the Helix document; null: the server has no workers.
+ * What the workers run: the jobs of the bridge, the steps of the rides, the agents of the run suite, or those of the
+ * Helix document; null if the server has no workers.
  */
 export type WorkersDo = 'bridge' | 'rides' | 'runs' | 'helix' | null;
 
-/** The abilities of a server of the tests. */
+/** What a test server can do. */
 export interface LiveAbilities {
   /** The server keeps its state when it is killed. @defaultValue true */
   readonly engineDies?: boolean;
-  /** The server shares tasks among workers (Temporal's test server stays with one that refuses). @defaultValue true */
+  /**
+   * The server shares tasks among workers (Temporal's test server stays with a worker that refuses). @defaultValue true
+   */
   readonly sharesWork?: boolean;
   /** The server lists and deletes workflows. @defaultValue true */
   readonly deletes?: boolean;
@@ -33,33 +35,33 @@ export interface LiveAbilities {
 export interface EngineOptions {
   /** Jobs and runs are packed with PACKING. @defaultValue false */
   readonly packed?: boolean;
-  /** The path of another worker's program. @defaultValue the worker of the tests */
+  /** The path of another program that runs as the worker. @defaultValue the tests' own worker */
   readonly worker?: string;
 }
 
 export interface LiveEngine {
-  /** The name that `engineOf` reads. */
+  /** The name that `engineOf` parses. */
   readonly name: string;
   /** The URLs of the server, in the variables that example 21 reads. */
   readonly env: Readonly<Record<string, string>>;
   readonly bridge: Bridge;
-  /** The folder with all data of the server; null: the data is in memory. */
+  /** The folder with all of the server's data; null if the data is in memory. */
   readonly directory: string | null;
   jobs(): Jobs;
-  /** Returns the engine with a time limit of one second for a job and for its offer. */
+  /** Returns the engine with a limit of one second for a job and for its offer. */
   hasty(): Jobs;
   runs(): RunEngine;
-  /** Returns everything that the server still returns about jobs and runs, as one text. */
+  /** Returns everything that the server still reports about jobs and runs, as one text. */
   kept(): Promise<string>;
-  /** Kills the workers; resolves when their replacements are up. */
+  /** Kills the workers, and resolves when their replacements are up. */
   killWorkers(): Promise<void>;
-  /** Replaces all workers by workers of these versions; resolves when those are up. */
+  /** Replaces all workers with workers of these versions, and resolves when those are up. */
   deploy(versions: readonly AgentsVersion[]): Promise<void>;
   killEngine(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Gives each case separate keys, because an engine keeps the results of all jobs. */
+/** Gives each case its own keys, because an engine keeps the results of all jobs. */
 function withPrefix(jobs: Jobs, prefix: string): Jobs {
   return {
     ...jobs,
@@ -103,7 +105,7 @@ export function onLiveEngine(name: string, engine: () => LiveEngine): JobsConfor
   };
 }
 
-/** Counts the calls of the rides, and can make them wait. */
+/** Counts the calls that the rides make, and can make them wait. */
 export async function openWorld() {
   const calls = new CountedCalls();
   const server = createServer((request, response) => {

@@ -1,4 +1,4 @@
-// The packing of the tests, the same in every process.
+// The packing that the tests use, the same in every process.
 
 import { packedEngine, type Jobs, type RunEngine } from '../../../src/entries/jobs.ts';
 import { testCodec } from '../../support/job-packing.ts';

@@ -1,4 +1,4 @@
-// Words of the user on an engine: which stores contain them, and that none does after the deletion.
+// What the user said to an engine: which stores contain it, and that none does after the deletion.
 
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ import { unzipped } from '../../../src/adapters/temporal/zipped-text.ts';
 import type { EngineOptions, LiveEngine, WorkersDo } from './live-engine.ts';
 import { moment } from './processes.ts';
 
-/** In the task, in the user's answer, and in a message. */
+/** The words are in the task, in the user's answer, and in a message. */
 const WORDS = ['heliotrope-17-kestrel', 'marzipan-41-osprey', 'quicksilver-63-heron'] as const;
 
 /** Plays one run with a subagent on the engine, and one in this process whose steps are jobs. */
@@ -43,7 +43,7 @@ async function playBoth(live: LiveEngine) {
   for (const { send } of runs) void send(WORDS[2]);
   for (const { result } of runs) expect(await result).toMatchObject({ status: 'completed' });
   return {
-    /** Repeats the deletion until the engine has found everything: its lists may lag behind. */
+    /** Repeats the deletion until the engine has found everything, because its lists may lag behind. */
     async forget(isGone: () => Promise<boolean>) {
       const all = async (): Promise<boolean> => {
         try {
@@ -62,7 +62,9 @@ async function playBoth(live: LiveEngine) {
 
 const ZSTD = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
 
-/** Returns the bytes of all files, with the decompressed Zstandard frames among them: RocksDB compresses its log. */
+/**
+ * Returns the bytes of all files, with the Zstandard frames in them decompressed, because RocksDB compresses its log.
+ */
 async function bytesOf(directory: string): Promise<string> {
   const names = await readdir(directory, { recursive: true, withFileTypes: true });
   const texts: string[] = [];
@@ -118,11 +120,11 @@ export function privacyOnAnEngine(
       return live;
     };
 
-    test("JOBS-6, RUN-ENGINE-6: appears in the engine's stores, and after deletion in none that can be read", async () => {
+    test("JOBS-6, RUN-ENGINE-6: appears in the engine's stores but is no longer readable after deletion", async () => {
       const live = await setUp({});
       const { forget } = await playBoth(live);
       const before = read(await live.kept());
-      // The files contain the words in plain text: the test below would find an unencrypted word.
+      // The files contain the words in plain text, so the test below would find an unencrypted word.
       const raw = live.directory === null ? null : await bytesOf(live.directory);
       if (raw !== null) for (const word of WORDS) expect(raw.includes(word)).toBe(true);
       for (const word of WORDS) expect(before).toContain(word);
@@ -131,7 +133,7 @@ export function privacyOnAnEngine(
       for (const word of WORDS) expect(after).not.toContain(word);
     });
 
-    test('PACKING-1, PACKED-ENGINE-1: never appears in a table or byte of the engine when encrypted', async () => {
+    test("PACKING-1, PACKED-ENGINE-1: never appears in the engine's tables or files when encrypted", async () => {
       const live = await setUp({ packed: true });
       const { forget } = await playBoth(live);
       const looks = async (): Promise<readonly string[]> => [

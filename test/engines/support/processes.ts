@@ -16,7 +16,7 @@ import type { AddressInfo } from 'node:net';
 export interface Living {
   /** Sends SIGKILL. Resolves when the process is gone. */
   kill(): Promise<void>;
-  /** Restarts the process; resolves when it is up. */
+  /** Restarts the process, and resolves when it is up. */
   start(): Promise<void>;
 }
 
@@ -25,7 +25,7 @@ interface Life {
   readonly args: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
-  /** Resolves to true once the process serves; polled. */
+  /** Polls, and resolves to true once the process serves requests. */
   readonly isUp: (output: string) => Promise<boolean>;
 }
 
@@ -59,7 +59,7 @@ export function living({ command, args, env = {}, cwd, isUp }: Life): Living {
           output = `${output}${String(data)}`.slice(-4_000);
         });
       child = started;
-      // The process may be killed while it starts.
+      // The process may be killed while it is starting.
       while (child === started && !(await isUp(output))) {
         if (started.exitCode !== null) throw new Error(`${command} ended: ${output}`);
         await moment();
@@ -68,7 +68,7 @@ export function living({ command, args, env = {}, cwd, isUp }: Life): Living {
   };
 }
 
-/** Processes of several versions, one of each version, that a deploy replaces. */
+/** Processes of several versions, one of each, which a deploy replaces. */
 export function livingVersions<Version extends string>(
   lifeOf: (version: Version, at: number, isDeploy: boolean) => Living,
   first: Version,
@@ -85,7 +85,7 @@ export function livingVersions<Version extends string>(
     kill,
     async deploy(versions: readonly Version[]): Promise<void> {
       await kill();
-      // The first version alone is the initial state, and not a deploy.
+      // The first version alone is the initial state and not a deploy.
       const isDeploy = versions.length > 1 || versions[0] !== first;
       lives = versions.map((version, at) => lifeOf(version, at, isDeploy));
       await start();
@@ -161,7 +161,7 @@ export function listens(port: number): Promise<boolean> {
   });
 }
 
-/** Returns whether a URL answers, with any status. */
+/** Returns whether a URL responds, with any status. */
 export async function answers(url: string): Promise<boolean> {
   try {
     await (await fetch(url)).text();

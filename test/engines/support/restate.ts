@@ -23,7 +23,7 @@ const here = (path: string): string => fileURLToPath(new URL(path, import.meta.u
 const platform = `${process.platform}-${process.arch}`;
 const server = here(`../node_modules/@restatedev/restate-server-${platform}/bin/restate-server`);
 
-/** Starts the server, and registers a worker. */
+/** Starts the server and registers a worker. */
 export async function openRestate(
   handler: WorkersDo,
   world?: string,
@@ -83,7 +83,7 @@ bind-port = ${admin}
         ...(isDeploy ? { OFFERS: 'long' } : {}),
         ...(packed ? { PACKED: '1' } : {}),
       },
-      // `fetch` cannot speak HTTP/2 without TLS: an open port shows that the worker is up.
+      // `fetch` does not support HTTP/2 without TLS, so an open port shows that the worker is up.
       isUp: () => listens(own),
     });
   }, 'later');

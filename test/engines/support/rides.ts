@@ -35,7 +35,7 @@ export const rides = (world: string) =>
     },
   });
 
-/** The model needs no memory: the answers in its prompt show which step is next. */
+/** The model needs no memory, because the answers in its prompt show which step is next. */
 export const ridesModel = (world: string) =>
   scriptedModel({
     otherwise: async ({ prompt, results }) => {

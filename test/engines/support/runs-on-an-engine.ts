@@ -1,4 +1,4 @@
-// The tests of runs that every engine passes, with SIGKILL of every process.
+// The tests on runs that every engine passes, with SIGKILL for every process.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
@@ -158,7 +158,7 @@ export function runsOnAnEngine(
             text: expect.stringMatching(/^Done: [^,]+, heard left after \d\.$/u),
             charge: expect.stringMatching(/^charge (ok|in_flight)$/u),
           });
-          // The permission to begin the charge may have died with its process.
+          // The permission to start the charge may have died with its process.
           const { charge } = outcomes.get(trip) as { readonly charge: string };
           const times = begun.get(`${trip}/charge`) ?? 0;
           expect([trip, charge === 'charge ok' ? times === 1 : times <= 1]).toEqual([trip, true]);

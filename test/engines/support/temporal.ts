@@ -38,7 +38,7 @@ export function missingServer(): string | null {
   }
 }
 
-/** The program `temporal`: its server keeps its data when it is killed, and lists and deletes workflows. */
+/** The `temporal` program. Its server keeps its data when it is killed, and lists and deletes workflows. */
 const development = process.env['TEMPORAL_DEV_SERVER'];
 
 export const temporalAbilities: LiveAbilities = {

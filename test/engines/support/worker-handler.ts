@@ -1,4 +1,4 @@
-// The handlers of a worker's process: the bridge, the steps of the rides, or those of the suite of runs.
+// The handlers in a worker's process: the bridge, the steps of the rides, or those of the run suite.
 
 import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
 import {
@@ -13,7 +13,7 @@ import { runsConformanceAgents } from '../../suites/runs/index.ts';
 import { helixModel, parent } from './helix.ts';
 import { rides, ridesModel } from './rides.ts';
 
-/** `long` exceeds the time of a deploy; for workers of two versions. */
+/** `long` exceeds the duration of a deploy, for workers of two versions. */
 const OFFER_MS = { short: 2_000, long: 120_000 };
 
 type Env = Readonly<Record<string, string | undefined>>;

@@ -11,7 +11,7 @@ const options: DemoOptions = { port: 0, transport: new FakeTransport() };
 
 beforeEach(() => forgetKeys());
 
-test('prints a link to the page, and starts the conversation when a listener is ready', async () => {
+test('prints a link to the page and starts the conversation when a listener is ready', async () => {
   const demo = await startDemo(options);
   onTestFinished(() => demo.close());
   const { origin, hash } = new URL(demo.url);
@@ -25,7 +25,7 @@ test('prints a link to the page, and starts the conversation when a listener is 
   await expect.poll(connection).toBe('active');
 });
 
-test('close() ends the pages before the session, and may be repeated', async () => {
+test('close() disconnects the pages before it closes the session, and can be called twice', async () => {
   const demo = await startDemo(options);
   const client = connect({ url: `${new URL(demo.url).origin}/offstage`, token: demo.token });
   onTestFinished(() => client.close());
@@ -37,12 +37,12 @@ test('close() ends the pages before the session, and may be repeated', async () 
   expect(demo.session.store.getSnapshot().context.connection).toBe('closed');
 });
 
-test('releases its resources if the start fails', async () => {
+test('releases its resources if it fails to start', async () => {
   // An invalid port.
   await expect(startDemo({ ...options, port: 70_000 })).rejects.toThrow(/port/i);
 });
 
-test('keeps link and conversation in a folder, to which a second demo writes nothing', async () => {
+test('keeps its link and conversation in a folder that a second demo does not write to', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'offstage-demo-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const first = await startDemo({ ...options, folder });

@@ -1,5 +1,5 @@
-// The demo's server with a real session: the modules of its page, and the page's other requests.
-// `offstage/serve` serves files, link, port and session, and its tests cover unauthorised visitors.
+// The demo's server with a real session: the modules of its page, and the page's other requests. `offstage/serve`
+// serves the files, the link, the port and the session; its own tests cover unauthorised visitors.
 
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createWorld } from '../../../examples/voice-demo/agents/world.ts';
@@ -39,7 +39,7 @@ afterEach(async () => {
   await talk.close();
 });
 
-/** @param body If given, the request is a POST. */
+/** @param body If present, the request is a POST. */
 function call(path: string, body?: unknown): Promise<Response> {
   return fetch(`http://127.0.0.1:${server.port}${path}`, {
     headers: { authorization: `Bearer ${server.token}` },
@@ -50,7 +50,7 @@ function call(path: string, body?: unknown): Promise<Response> {
   });
 }
 
-test('serves every module that the page imports, as JavaScript', async () => {
+test('serves every module that the page imports as JavaScript', async () => {
   const html = await (await call('/')).text();
   const { imports } = JSON.parse(/importmap">(.*?)<\/script>/.exec(html)?.[1] ?? '{}') as {
     imports: Record<string, string>;
@@ -76,7 +76,7 @@ test('shows the names of its model and its voice', async () => {
   expect(await (await call('/about')).json()).toEqual({ ...about, canCrash: false });
 });
 
-test('announces a changed order, immediately if it is urgent', async () => {
+test('announces a changed order, immediately if the change is urgent', async () => {
   await talk.start();
   const urgent = await call('/order', { orderId: '1042', status: 'on its way', urgent: true });
   expect(await urgent.json()).toMatchObject({ orderId: '1042', item: 'an oak desk' });

@@ -1,4 +1,4 @@
-// A world whose time stands still until a test advances it.
+// An environment whose time stands still until a test advances it.
 
 import { vi } from 'vitest';
 import type { Failure } from '../../../src/machines/index.ts';
@@ -65,7 +65,7 @@ export function hastyEnvironment(startMs?: number): Environment {
 
 const told = { subagentId: null, notes: [], unverified: [], isUnfinished: false };
 
-/** The note of a result, in the runtime's wording. */
+/** The note on a result, in the runtime's wording. */
 export function completedNote(toolName: string, text: string): Note {
   return resultWords.notice.one({ ...told, toolName, text, error: null });
 }
@@ -74,14 +74,16 @@ export function failedNote(toolName: string, error: Failure): Note {
   return resultWords.notice.one({ ...told, toolName, text: '', error });
 }
 
-/** The notes of one conversation, as a wire with system messages receives them. */
+/**
+ * Returns a function that writes the notes of one conversation in the form that a wire with system messages receives.
+ */
 export function noteWriter(): (note: Note) => readonly NoteMessage[] {
   const marks = new NoteMarks('a secret', 'system');
   let count = 0;
   return (note) => marks.messages(note, `note_${(count += 1)}`);
 }
 
-/** Removes this machine's keys until the test ends, so that the demo uses its rules. */
+/** Removes this machine's keys and model settings until the test ends, so that the demo uses its rules. */
 export function forgetKeys(wanted: Readonly<Record<string, string | undefined>> = {}): void {
   vi.unstubAllEnvs();
   for (const name of Object.keys(process.env))

@@ -1,6 +1,6 @@
-// Every state of a batch of up to three calls: its possible events and its properties (BATCH-1 to BATCH-7).
+// Explores every state of a batch of up to three calls and checks its properties (BATCH-1 to BATCH-7).
 //
-// Time: only the two timers depend on it, and they begin at 0; the key omits `dueAt`.
+// Time: it matters only to the two timers, which start at 0. The key omits `dueAt`.
 
 import {
   batchMachine,
@@ -18,16 +18,16 @@ type S = BatchSnapshot;
 const ids = ['a', 'b', 'c'] as const;
 const batchInput = { batchId: 'x', ceilingMs: 3, graceMs: 2 } as const;
 
-/** What became of a call, as an observer of the effects sees it. */
+/** The fate of a call, as an observer of the effects sees it. */
 type Fate = 'none' | 'works' | 'ended' | 'passed' | 'seen' | 'left';
 
 interface Ghost {
   readonly fates: Readonly<Record<string, Fate>>;
   /** The joint item is in the outbox. */
   readonly isOut: boolean;
-  /** The results were told together once, and never again. */
+  /** The results have been delivered together once, and never again. */
   readonly wasOut: boolean;
-  /** The reserved places of the outbox for the results of this batch. */
+  /** The places in the outbox that are reserved for the results of this batch. */
   readonly places: number;
   /** The first failure. */
   readonly wrong: string | null;
@@ -56,7 +56,7 @@ function batchEvents({ context: { dueAt } }: S): readonly BatchEvent[] {
 }
 
 const holds = (s: S): boolean => s.matches({ gathering: 'holding' });
-/** Returns the calls whose result is neither told nor seen. */
+/** Returns the calls whose result has been neither delivered nor seen. */
 const pending = ({ fates }: Ghost): readonly string[] => ids.filter((id) => fates[id] === 'ended');
 const late = ({ context: { working, asking } }: S): readonly string[] =>
   working.filter((id) => !asking.includes(id));
@@ -67,7 +67,7 @@ const seenIn = (effects: Effects): readonly string[] =>
     (params) => (params as { deliveryIds: readonly string[] }).deliveryIds,
   );
 
-/** Follows the calls by the effects of the batch. */
+/** Tracks the calls by the effects of the batch. */
 function follow(ghost: Ghost, event: { readonly type: string }, effects: Effects): Ghost {
   const { callId = '' } = event as { callId?: string };
   const fates = { ...ghost.fates };
@@ -94,7 +94,7 @@ function follow(ghost: Ghost, event: { readonly type: string }, effects: Effects
     if (reserved) places -= 1;
   }
   for (const id of seenIn(effects)) move(id, 'ended', 'seen');
-  // An item that enters the outbox fills a place, and frees it when it leaves.
+  // An item fills a place when it enters the outbox and frees the place when it leaves.
   if (event.type === 'batch.told' || retracts > 0) {
     isOut = false;
     places -= 1;
@@ -104,7 +104,7 @@ function follow(ghost: Ghost, event: { readonly type: string }, effects: Effects
   return { fates, isOut, wasOut: ghost.wasOut || tells > 0, places, wrong };
 }
 
-/** Explores a batch, or a faulty one instead. */
+/** Explores the batch machine or a faulty version of it. */
 export function checkBatch(
   machine: Machine = batchMachine,
   atCeiling: AtCeiling = 'deliver',

@@ -1,4 +1,4 @@
-// Planted faults of a batch, each with the property that must catch it.
+// Faults planted in a batch, each with the property that must catch it.
 
 import { batchMachine } from '../../../src/machines/index.ts';
 import { candidates, forget, mutate, provide, stateOf, without, type Fault } from './mutate.ts';
@@ -7,13 +7,13 @@ interface Settles {
   actions: unknown;
 }
 
-/** A call that ends late is not told. */
+/** A call that ends late is not reported. */
 export const lateForgotten = mutate(batchMachine, (chart) => {
   const settles = chart.on['batch.settled'] as Settles;
   settles.actions = without(settles.actions, 'pass');
 });
 
-/** A joint telling keeps all but one of its places. */
+/** A joint delivery keeps all but one of its places. */
 export const placesKept = mutate(batchMachine, (chart) => {
   const told = stateOf(chart, 'telling').on['batch.told'] as Settles;
   told.actions = without(told.actions, 'free');

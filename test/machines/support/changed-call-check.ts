@@ -1,5 +1,5 @@
-// Every state of an approval whose call the user changes in words, or which is to last (QUESTION-13). Time stands still, but for the moments at
-// which the question was heard in full (1) and followed by other speech (2).
+// Explores every state of an approval whose call the user changes in words or makes lasting (QUESTION-13). Time stands
+// still, except for the moments at which the question has been heard in full (1) and followed by other speech (2).
 
 import {
   questionMachine,
@@ -14,18 +14,18 @@ type Machine = typeof questionMachine;
 type ReadBack = Extract<QuestionEvent, { type: 'question.readBack' }>;
 type Answer = Extract<QuestionEvent, { type: 'question.answer' }>;
 
-/** The call that was put last, and the yes that ended the question. */
+/** The call that was put to the user last, and the yes that ended the question. */
 interface Ghost {
-  /** The number of the changed call that is read back; 0: the call as asked. */
+  /** The number of the changed call that is read back, or 0 for the call as asked. */
   readonly change: number;
-  /** The user heard that call in full since it became the one that is put. */
+  /** The user has heard that call in full since it was put. */
   readonly isHeard: boolean;
   readonly isShown: boolean;
   readonly accepted: Answer | null;
 }
 
 const at = 0;
-/** The call as asked, a changed call, and an approval that lasts. */
+/** The call as asked, a changed call, and a lasting approval. */
 const changes = [0, 1, 2];
 
 /** A yes to each of these. */
@@ -69,7 +69,7 @@ const events: readonly QuestionEvent[] = [
   named,
 ];
 
-/** Explores an approval whose call is changed in words, or a faulty one in its place. */
+/** Explores an approval whose call is changed in words, or a faulty version of it. */
 export function checkChangedCall(
   machine: Machine = questionMachine,
   onViolation: OnViolation = 'collect',

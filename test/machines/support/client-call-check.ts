@@ -1,6 +1,6 @@
-// Every state of a call that a client carries out: its possible events and its properties (CLIENT-CALL-1 to CLIENT-CALL-4).
+// Explores every state of a call that a client carries out and checks its properties (CLIENT-CALL-1 to CLIENT-CALL-4).
 //
-// Time: the call begins at 0. The deadlines of the states differ, and nothing else depends on time.
+// Time: the call starts at 0. The deadlines of the states differ, and nothing else depends on time.
 
 import {
   clientCallMachine,
@@ -32,7 +32,7 @@ function clientCallEvents({ context: { dueAt } }: S): readonly ClientCallEvent[]
   ];
 }
 
-/** The clients that were given the call. */
+/** The clients that received the call. */
 interface Ghost {
   readonly had: readonly string[];
 }
@@ -42,7 +42,7 @@ const holderOf = ({ value, context }: S): string | null =>
 
 export type ClientCallTerms = Pick<ClientCallInput, 'absent' | 'idempotent'>;
 
-/** Explores a call of a client, or a faulty one in its place. */
+/** Explores the machine of a client's call or a faulty version of it. */
 export function checkClientCall(
   terms: ClientCallTerms,
   machine: Machine = clientCallMachine,

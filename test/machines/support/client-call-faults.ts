@@ -1,4 +1,4 @@
-// Planted faults of a call that a client carries out, each with the property that must catch it.
+// Faults planted in a call that a client carries out, each with the property that must catch it.
 
 import { clientCallMachine } from '../../../src/machines/index.ts';
 import { candidates, forget, mutate, stateOf, type Fault } from './mutate.ts';

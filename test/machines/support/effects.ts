@@ -25,7 +25,7 @@ interface ActivityInput {
   readonly final: boolean;
 }
 
-/** The inputs of the activities of this name that were started, in order. */
+/** Returns the inputs of the started activities with this name, in order. */
 export function started(effects: readonly Effect[], name: string): readonly ActivityInput[] {
   return effects
     .filter(({ type }) => type === 'startActivity')
@@ -34,7 +34,7 @@ export function started(effects: readonly Effect[], name: string): readonly Acti
     .map(({ input }) => input as ActivityInput);
 }
 
-/** The activities that run in a snapshot, by id. */
+/** Returns the activities that are running in a snapshot, by id. */
 export function running(snapshot: object): readonly string[] {
   const { machine } = snapshot as AnyMachineSnapshot;
   return activitiesOf(machine, snapshot as never)
@@ -42,7 +42,7 @@ export function running(snapshot: object): readonly string[] {
     .toSorted();
 }
 
-/** Tells whether the two values are equal as data. */
+/** Returns whether the two values are equal as data. */
 export function same(one: unknown, other: unknown): boolean {
   return JSON.stringify(one) === JSON.stringify(other);
 }

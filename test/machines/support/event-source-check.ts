@@ -1,7 +1,7 @@
-// Every state of an event source: its possible events and its properties (EVENT-SOURCE-1 to EVENT-SOURCE-5).
+// Explores every state of an event source and checks its properties (EVENT-SOURCE-1 to EVENT-SOURCE-5).
 //
-// Time: each attempt begins at 0 and fails at 0 (too soon) or at 10 (it was stable). The key counts failures up to 4,
-// at which the pause has its maximum, and omits times.
+// Time: each attempt starts at 0 and fails at 0 (too early) or at 10 (after it was stable). The key counts failures up
+// to 4, where the pause reaches its maximum, and omits times.
 
 import {
   eventSourceMachine,
@@ -17,7 +17,7 @@ const sourceInput = { baseDelayMs: 2, maxDelayMs: 8, stableMs: 10, stopTimeoutMs
 type Machine = typeof eventSourceMachine;
 type S = EventSourceSnapshot;
 
-/** How often the latest attempt was begun and released. Older ones were checked before. */
+/** The number of times that the latest attempt was started and released. Earlier attempts have already been checked. */
 interface Ghost {
   readonly attempt: number;
   readonly begun: number;
@@ -46,7 +46,7 @@ function sourceEvents({ context }: S): readonly EventSourceEvent[] {
   ];
 }
 
-/** Explores a source, or a faulty one instead. */
+/** Explores the event source machine or a faulty version of it. */
 export function checkEventSource(
   machine: Machine = eventSourceMachine,
   onViolation: OnViolation = 'collect',

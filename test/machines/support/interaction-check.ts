@@ -1,7 +1,7 @@
-// Every state of the arbiter with three questions (INTERACTION-1 to INTERACTION-4).
+// Explores every state of the arbiter with three questions and checks its properties (INTERACTION-1 to INTERACTION-4).
 //
-// The epoch only grows, and only its equality matters: the key distinguishes none, one and more, and releases
-// arrive with the current epoch, with the previous one, and with none.
+// The epoch only grows, and only its equality matters. So the key distinguishes no epoch, the first one and later ones,
+// and releases arrive with the current epoch, the previous one, or none.
 
 import {
   interactionMachine,
@@ -18,12 +18,13 @@ type S = InteractionSnapshot;
 
 const members = ['a', 'b', 'c'] as const;
 
-/** The questions that were granted the floor and have not released it. */
+/** The questions that received the floor and have not released it. */
 type Holders = readonly string[];
 
 function interactionEvents({ context: { epoch, queue } }: S): readonly InteractionEvent[] {
   const epochs = [...new Set([epoch, epoch - 1, 0])].filter((one) => one >= 0);
-  // One request more than may wait, so that the check notices a queue that is too long, and still ends.
+  // One more request than may wait, so that the check notices if the queue is too long, and so that the check still
+  // ends.
   const asks = queue.length < members.length;
   return members.flatMap((id): InteractionEvent[] => [
     ...(asks ? [{ type: 'interaction.request', id } as const] : []),
@@ -33,7 +34,7 @@ function interactionEvents({ context: { epoch, queue } }: S): readonly Interacti
 }
 
 /**
- * Tells whether this event frees the floor. A release with epoch 0 comes from a question that left before its grant
+ * Returns whether this event frees the floor. A release with epoch 0 comes from a question that left before its grant
  * arrived.
  */
 function frees({ context }: S, event: { readonly type: string }): boolean {
@@ -45,7 +46,7 @@ function frees({ context }: S, event: { readonly type: string }): boolean {
   );
 }
 
-/** Explores the arbiter, or a faulty one instead. */
+/** Explores the arbiter or a faulty version of it. */
 export function checkInteraction(
   machine: Machine = interactionMachine,
   onViolation: OnViolation = 'collect',

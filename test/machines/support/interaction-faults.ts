@@ -1,4 +1,4 @@
-// Planted faults of the arbiter, each with the property that must catch it.
+// Faults planted in the arbiter, each with the property that must catch it.
 
 import { assign } from 'xstate';
 import { interactionMachine } from '../../../src/machines/index.ts';

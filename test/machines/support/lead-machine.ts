@@ -1,15 +1,15 @@
-// Stand-ins for the surroundings of a session's machines: a lead agent with its voice model and the client's
-// loudspeaker, and the mailbox through which its reports reach the session.
+// Stand-ins for what surrounds a session's machines: a lead agent with its voice model and the client's loudspeaker,
+// and the mailbox through which its reports reach the session.
 
 import { assign, setup } from 'xstate';
 
 export interface LeadContext {
-  /** The item that it says, and the attempt. */
+  /** The item that the lead agent is speaking, and the attempt. */
   readonly deliveryId: string;
   readonly generation: number;
 }
 
-/** The item of a reply without a request. */
+/** The item of a reply that was not requested. */
 export const REPLY = 'reply';
 
 type LeadEvent =
@@ -18,7 +18,7 @@ type LeadEvent =
   | { readonly type: 'stop' }
   | { readonly type: 'begin' | 'finish' | 'fail' | 'lose' | 'return' };
 
-/** A report: one event for the outbox about the attempt, and some for the session. */
+/** A report that consists of one event for the outbox about the attempt and some events for the session. */
 export interface LeadReport {
   readonly outbox?: string;
   readonly session: readonly string[];
@@ -27,7 +27,7 @@ export interface LeadReport {
 const report = (session: readonly string[], outbox?: string) =>
   ({ type: 'report', params: { session, outbox } }) as const;
 
-/** Says one item at a time, to the end or not, and reports it. */
+/** Speaks one item at a time, completely or in part, and reports it. */
 export const leadMachine = setup({
   types: { context: {} as LeadContext, events: {} as LeadEvent },
   actions: {
@@ -56,7 +56,7 @@ export const leadMachine = setup({
         fail: { target: 'silent', actions: report(['response.ended'], 'delivery.failed') },
         stop: { target: 'silent', actions: report(['response.ended'], 'delivery.interrupted') },
         lose: { target: 'lost', actions: report(['transport.lost'], 'delivery.interrupted') },
-        // An item that is offered meanwhile is said instead.
+        // An item that is offered in the meantime is spoken instead.
         offer: { actions: 'keep' },
       },
     },
@@ -77,7 +77,7 @@ export const leadMachine = setup({
         offer: { target: 'asked', actions: 'keep' },
       },
     },
-    // An offer gets no answer now, which the outbox itself must notice.
+    // The offer gets no response, and the outbox has to notice this without help.
     lost: { on: { return: 'silent' } },
   },
 });
@@ -88,7 +88,7 @@ export type Letter = readonly {
   readonly event: { readonly type: string; readonly [detail: string]: unknown };
 }[];
 
-/** Delivers letters later: first come, first served. */
+/** Delivers messages later, in the order in which they were sent. */
 export const mailboxMachine = setup({
   types: {
     context: {} as { readonly letters: readonly Letter[] },

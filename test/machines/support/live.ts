@@ -1,7 +1,7 @@
-// The harness that repeats checked paths on real actors, with real deadlines.
+// The harness that replays checked paths on real actors with real deadlines.
 //
-// Times in a check are relative (see the key of each), so the harness replays the length of each interval: an
-// event arrives as long after the previous one as in the check, a deadline when it is due.
+// Times in a check are relative (see the key of each check), so the harness replays the length of each interval. An
+// event arrives as long after the previous one as in the check, and a deadline fires when it is due.
 
 import type { AnyStateMachine, EventObject } from 'xstate';
 import type {
@@ -17,9 +17,9 @@ type TimedEvent = EventObject & { readonly at?: number; readonly [detail: string
 type Translate = (event: TimedEvent, live: never, now: number) => TimedEvent;
 
 export interface LiveOptions {
-  /** Translates the fields of an event that are relative to the times of the check, with the live snapshot. */
+  /** Converts the fields of an event that are relative to the times of the check, using the live snapshot. */
   readonly translate?: Translate;
-  /** Events whose `at` is also relative: they arrive at once, as translated. */
+  /** Events whose `at` is also relative. They arrive at once with the converted time. */
   readonly relative?: readonly string[];
 }
 
@@ -70,7 +70,7 @@ class LiveRun implements ReplayRun {
     this.#stage.stop();
   }
 
-  /** Lets time pass until this deadline is due; no other deadline may be due sooner. */
+  /** Lets time pass until this deadline is due. No other deadline may be due earlier. */
   async #letFire(type: string): Promise<void | 'impossible'> {
     const { armed, now } = this.#stage;
     const due = [...armed].find(({ event }) => event === type);
@@ -79,7 +79,7 @@ class LiveRun implements ReplayRun {
     const { fired } = this.#stage;
     await this.#stage.wait(due.dueAt - now);
     if (armed.has(due)) throw new Error(`${type} was due and did not fire`);
-    // The deadline armed another one that was due at once: no observer sees the state between them.
+    // The deadline armed another one that was due at once, so no observer sees the state between them.
     return this.#stage.fired > fired + 1 ? 'impossible' : undefined;
   }
 

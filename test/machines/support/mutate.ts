@@ -1,4 +1,4 @@
-// Plants faults: returns the same machine with one change.
+// Plants a fault by returning the same machine with one change.
 
 import { createMachine, type AnyStateMachine } from 'xstate';
 
@@ -7,11 +7,11 @@ export interface Fault<M extends AnyStateMachine> {
   readonly fault: string;
   readonly machine: M;
   readonly property: string;
-  /** The scope of the check, if it has several. */
+  /** The scope of the check, if the check has more than one. */
   readonly scope?: string;
 }
 
-/** A loose view of a machine's configuration, for changes in place. */
+/** A loosely typed view of a machine's configuration that can be changed in place. */
 interface Chart {
   states: Record<string, Chart>;
   on: Record<string, unknown>;
@@ -23,7 +23,7 @@ interface Chart {
   [other: string]: unknown;
 }
 
-/** Returns the machine with a change to a copy of its chart; its implementations stay the same. */
+/** Returns the machine with a change in a copy of its chart. The implementations stay the same. */
 export function mutate<M extends AnyStateMachine>(machine: M, change: (chart: Chart) => void): M {
   const chart = copy(machine.config) as Chart;
   change(chart);
@@ -53,19 +53,19 @@ export function stateOf(chart: Chart, ...path: readonly string[]): Chart {
   return node;
 }
 
-/** Returns the transitions of an event or an `always` that has several. */
+/** Returns the transitions of an event or `always` that has several. */
 export function candidates(transitions: unknown): object[] {
   if (!Array.isArray(transitions)) throw new Error('Expected several transitions');
   return transitions as object[];
 }
 
-/** Removes an event from a state, which must have it. */
+/** Removes an event from a state. Throws if the state does not have the event. */
 export function forget({ on }: Chart, type: string): void {
   if (!(type in on)) throw new Error(`Nothing takes ${type} there`);
   delete on[type];
 }
 
-/** Returns the actions without the one with this name, which must exist. */
+/** Returns the actions without the action of this name. Throws if there is none. */
 export function without(actions: unknown, name: string): unknown[] {
   const all = actions as readonly (string | { readonly type: string })[];
   const rest = all.filter((action) => (typeof action === 'string' ? action : action.type) !== name);
@@ -73,7 +73,7 @@ export function without(actions: unknown, name: string): unknown[] {
   return rest;
 }
 
-/** Copies objects and lists; functions are shared. */
+/** Copies objects and lists, and shares functions. */
 function copy(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(copy);
   if (typeof value !== 'object' || value === null) return value;

@@ -1,9 +1,9 @@
-// Every state of the outbox with three items at a time: its possible events and its properties (OUTBOX-1 to OUTBOX-11).
+// Explores every state of the outbox with three items at a time and checks its properties (OUTBOX-1 to OUTBOX-11).
 //
-// The generation only grows, and only its equality matters: the key omits it, and reports concern the current attempt
-// or the previous one. Time counts from `quietSince`: an event occurs at that time or (with the gate open and no item
-// to say) when the pause is over. So the key omits `quietSince`, `dueAt`, `interruptedAt` and `begunIn`, which affects
-// nothing. A notice expires at once or never.
+// The generation only grows, and only its equality matters. So the key omits it, and reports concern the current
+// attempt or the previous one. Time is counted from `quietSince`. An event occurs at that time or, if the gate is open
+// and there is no item to speak, when the pause is over. So the key omits `quietSince`, `dueAt`, `interruptedAt` and
+// `begunIn`, which affect nothing. A notice expires at once or never.
 
 import {
   outboxMachine,
@@ -22,14 +22,17 @@ type S = OutboxSnapshot;
 interface Ghost {
   /** The item of the last `offer`. */
   readonly offered: string | null;
-  /** The current item was told to stop for an urgent one. */
+  /** The current item had to stop for an urgent one. */
   readonly interrupted: boolean;
 }
 
 const ranks = ['urgent', 'high', 'normal'];
 const rankOf = ({ priority }: OutboxItem): number => ranks.indexOf(priority);
 const isTold = ({ toldIn }: { readonly toldIn?: number }): boolean => toldIn !== undefined;
-/** Returns the key of the attempt that told an item (the last, the one before, or an older one) and its rank. */
+/**
+ * Returns the key of the attempt that delivered an item (the last one, the one before, or an older one), followed by
+ * the item's rank.
+ */
 const toldKey = ({ context }: S, { toldIn }: { readonly toldIn?: number }) => {
   if (toldIn === undefined) return null;
   const older = context.pending.filter((one) => (one.toldIn ?? Infinity) < toldIn).length;
@@ -44,7 +47,7 @@ const itemsOf = ({ context: { pending, current } }: S) => [
 const isSpeaking = (snapshot: S): boolean => snapshot.matches({ slot: 'speaking' });
 const gateIsOpen = (snapshot: S): boolean => snapshot.matches({ gate: 'open' });
 const isKept = ({ kind }: OutboxItem): boolean => kind === 'result' || kind === 'question';
-/** Tells whether the lead agent has read an item, and may still tell it, after this event. */
+/** Returns whether, after this event, the lead agent has read an item and may still report it. */
 const isReadAfter = (
   { deliveryId, read = false }: { readonly deliveryId: string; readonly read?: boolean },
   event: { readonly type: string; readonly deliveryId?: string },
@@ -60,7 +63,7 @@ const urgentWaits = (snapshot: S): boolean =>
   nextOf(snapshot)?.priority === 'urgent' &&
   snapshot.context.current?.priority !== 'urgent';
 
-/** The timers: the event of each, its due time if it is armed at `at`, and the state that owns it. */
+/** The timers: each has its event, its due time if it is armed at `at`, and the state that owns it. */
 const clocks = [
   {
     event: 'deadline.quiet',
@@ -79,7 +82,7 @@ const clocks = [
   },
 ] as const;
 
-/** Tells whether the running attempt is over. */
+/** Returns whether the running attempt is over. */
 const isOver = (before: S, after: S): boolean =>
   isSpeaking(before) &&
   (!isSpeaking(after) || after.context.generation !== before.context.generation);
@@ -102,7 +105,7 @@ function departures(event: { readonly type: string }, effects: Parameters<typeof
   ];
 }
 
-/** Explores the outbox, or a faulty one instead. */
+/** Explores the outbox machine or a faulty version of it. */
 export function checkOutbox(
   machine: Machine = outboxMachine,
   scope = 'two results and a question',
@@ -257,7 +260,7 @@ export function checkOutbox(
         const known = itemsOf(before).map(({ deliveryId }) => deliveryId);
         if (event.type === 'outbox.add')
           known.push((event as { item: OutboxItem }).item.deliveryId);
-        // The pause behind a question ends when the question leaves.
+        // The pause after a question ends when the question leaves.
         if (typeof before.context.asked === 'string') known.push(before.context.asked);
         return new Set(left).size === left.length && left.every((id) => known.includes(id));
       },
@@ -316,7 +319,7 @@ export function checkOutbox(
         const [offer] = paramsOf(effects, 'offer');
         const got = idsOf(after.context.pending);
         if (offer === undefined) return same(got, expected);
-        // The first item that does not rest was selected to be said.
+        // The first item that is not resting was selected to be spoken.
         const resting = idsOf(
           pending.filter(
             (one) =>

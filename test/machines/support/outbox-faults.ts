@@ -1,4 +1,4 @@
-// Planted faults of the outbox, each with the property that must catch it.
+// Faults planted in the outbox, each with the property that must catch it.
 
 import { assign } from 'xstate';
 import { outboxMachine, type OutboxItem } from '../../../src/machines/index.ts';
@@ -15,7 +15,7 @@ export const gateIgnored = provide(outboxMachine, 'guards', { gateIsOpen: () => 
 
 export const staleReportCounts = provide(outboxMachine, 'guards', { isAttempt: () => true });
 
-/** The client leaves while an urgent item is offered, and the outbox offers it again at once. */
+/** The client leaves while an urgent item is being offered, and the outbox offers the item again at once. */
 export const offersWithoutClient = mutate(outboxMachine, (chart) =>
   forget(stateOf(chart, 'gate', 'open'), 'client.detached'),
 );

@@ -29,7 +29,7 @@ const item = (deliveryId: string, kind: OutboxItem['kind'], more: Partial<Outbox
 /** The result that the lead agent reads. */
 const READ = 'read';
 
-/** The items in each of the explorations. */
+/** The items in each exploration. */
 export const outboxScopes: Readonly<Record<string, readonly OutboxItem[]>> = {
   'two results and a question': [
     item('r1', 'result'),
@@ -67,7 +67,7 @@ export const outboxScopes: Readonly<Record<string, readonly OutboxItem[]>> = {
   ],
 };
 
-/** Returns the end of the pause, which is longer behind a question that the user may still answer. */
+/** Returns when the pause ends. The pause is longer after a question that the user may still answer. */
 export const pauseEnds = ({ context: { quietSince, asked } }: OutboxSnapshot): number =>
   quietSince + (typeof asked === 'string' ? 3 : 1);
 
@@ -113,7 +113,7 @@ function eventsAt(
   }
   for (const each of items) {
     const { deliveryId } = each;
-    // Admission has reserved the place of each result.
+    // A place for each result was reserved on admission.
     if (!each.reserved || reserved > 0) events.push({ type: 'outbox.add', at, item: each });
     events.push({ type: 'delivery.shown', at, deliveryId });
     events.push({ type: 'delivery.dismissed', at, deliveryId });

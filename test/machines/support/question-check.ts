@@ -1,8 +1,8 @@
-// Every state of a question: its possible events and its properties (QUESTION-1 to QUESTION-12).
+// Explores every state of a question and checks its properties (QUESTION-1 to QUESTION-12).
 //
-// Time: each presentation begins at 0, and so does each interval in `open`; the key omits times and keeps the rest of
-// the user's time (3, 2, 1 or 0). An utterance began before the question played (-1), when it did (0), when it was
-// heard in full (1), or when something else was said (2).
+// Time: each presentation and each interval in `open` starts at 0. The key omits times and includes the rest of the
+// user's time (3, 2, 1 or 0). An utterance started before the question was played (-1), when it was played (0), when it
+// had been heard in full (1), or when something else had been spoken (2).
 
 import {
   questionMachine,
@@ -26,35 +26,35 @@ type Ended = Extract<QuestionEvent, { type: 'reading.ended' }>;
 interface Ghost {
   readonly shown: boolean;
   readonly played: boolean;
-  /** The time at which it was heard in full; -1: unknown; null: it was not. */
+  /** The time at which the question was heard in full: -1 if unknown, null if it was not. */
   readonly heardAt: number | null;
-  /** Something else was said since then, or its read-back is due. */
+  /** Something else has been spoken since then, or the read-back of the question is due. */
   readonly followedAt: number | null;
   /** The question is read back after the lead agent's reply. */
   readonly awaitsReply: boolean;
-  /** The timeout has started: a question that is only a card is no longer said. */
+  /** The timeout has started. A question that is only a card is no longer spoken. */
   readonly begun: boolean;
-  /** The question was shown or played, in this presentation or an earlier one, which is enough for a button. */
+  /** The question was shown or played in this presentation or an earlier one. That is enough for a button. */
   readonly put: boolean;
   readonly accepted: Omit<Answer, 'at'> | null;
-  /** All presentations so far, and whether words have settled it. */
+  /** All presentations so far, and whether an utterance has settled the question. */
   readonly ever: {
     readonly shown: boolean;
     readonly played: boolean;
     readonly heardAt: number | null;
   };
   readonly isSettled: boolean;
-  /** The words that a model reads now. */
+  /** The utterance that a model is interpreting. */
   readonly read: Omit<Begun, 'at' | 'type'> | null;
-  /** A yes that only a model read is read back, or was. */
+  /** A yes that only a model recognised is or was read back. */
   readonly affirmed: boolean;
-  /** The reading that answered the question. */
+  /** The interpretation that answered the question. */
   readonly answeredBy: Readonly<
     Record<'isThis' | 'isInTime' | 'isConsent' | 'affirmed' | 'counts', boolean>
   > | null;
 }
 
-/** The events with which the user asks to hear it again. */
+/** The events with which the user asks to hear the question again. */
 const RENEWS: ReadonlySet<string> = new Set([
   'question.repeat',
   'question.readBack',
@@ -80,7 +80,7 @@ export const FOLLOWED_AT = 2;
 const isOpen = (snapshot: S): boolean => snapshot.matches('open');
 const isHeld = (snapshot: S): boolean => snapshot.matches('held');
 const isReading = (snapshot: S): boolean => snapshot.matches('reading');
-/** Whether the question is put again with the time that is left, or as a new presentation. */
+/** Whether the question is put again with the remaining time or as a new presentation. */
 const isAway = (snapshot: S): boolean => isHeld(snapshot) || isReading(snapshot);
 const isHeldAnew = (before: S, { type }: { readonly type: string }, after: S): boolean =>
   isHeld(after) && (type === 'question.hold' || !isHeld(before));
@@ -139,7 +139,7 @@ function wordsCount(
   );
 }
 
-/** The words that a model reads, as a question for the tables' rules. */
+/** The utterance that a model interprets, as a question for the tables' rules. */
 function readCounts(ghost: Ghost): boolean {
   if (!ghost.read) return false;
   const { channel, startedAt } = ghost.read;
@@ -170,7 +170,7 @@ function readingEvents(snapshot: S, at: number): QuestionEvent[] {
   const utteranceId = words?.utteranceId ?? '';
   for (const gives of ['consent', 'answer', 'again', 'nothing'] as const) {
     const ended = { type: 'reading.ended', gives } as const;
-    // Besides the reading in time: one of earlier words, and one that is too late.
+    // In addition to the interpretation in time: one of an earlier utterance, and one that comes too late.
     events.push(
       { ...ended, utteranceId, at },
       { ...ended, utteranceId: 'earlier', at },
@@ -210,7 +210,7 @@ function questionEvents(snapshot: S): readonly QuestionEvent[] {
     { type: 'deadline.answer', at: dueAt + 1, dueAt: dueAt + 1 },
     ...[...answers, ...settlements].map((answer) => ({ ...answer, at })),
   ];
-  // A late deadline changes nothing; it can come only while the question is held.
+  // A late deadline changes nothing. It can occur only while the question is held.
   if (isHeld(snapshot)) events.push({ type: 'deadline.reminder', at: remindAt, dueAt: remindAt });
   if (isOpen(snapshot) && remainingMs > 0) {
     events.push({ type: 'client.detached', at: at + 1 });
@@ -219,7 +219,7 @@ function questionEvents(snapshot: S): readonly QuestionEvent[] {
   return events;
 }
 
-/** The events, except for those of a model's reading, in the scope that has them. */
+/** The events that the scope `model` has in addition to those of a model's interpretation. */
 const BESIDE_READINGS: ReadonlySet<string> = new Set([
   'question.granted',
   'question.shown',
@@ -239,20 +239,23 @@ const isBesideReadings = (event: QuestionEvent): boolean =>
   BESIDE_READINGS.has(event.type) ||
   (event.type === 'question.answer' && event.channel === 'button');
 
-/** The properties of readings, which need their events. */
+/** The properties of interpretations, which require their events. */
 const READINGS = /QUESTION-1[12]|that only a model read|^reading ends/;
 
-/** Omits the properties whose events the scope does not have. */
+/** Omits the properties whose events do not occur in the scope. */
 function inScope<Properties extends object>(scope: Scope, all: Properties): Properties {
   return Object.fromEntries(
     Object.entries(all).filter(([name]) => READINGS.test(name) === (scope === 'model')),
   ) as Properties;
 }
 
-/** `tables`: everything except readings of a model; `model`: only those, with the events that matter to them. */
+/**
+ * `tables`: everything except a model's interpretations. `model`: only those interpretations and the events that affect
+ * them.
+ */
 export type Scope = 'tables' | 'model';
 
-/** Explores a question, or a faulty one instead. */
+/** Explores the question machine or a faulty version of it. */
 export function checkQuestion(
   machine: Machine = questionMachine,
   onViolation: OnViolation = 'collect',
@@ -346,7 +349,7 @@ export function checkQuestion(
             followedAt: ghost.followedAt ?? FOLLOWED_AT,
             awaitsReply: false,
           };
-        // The same presentation is said again; any other presentation is a new one.
+        // The same presentation is spoken again. Any other presentation is a new one.
         if (event.type === 'question.nudge') return ghost;
         if (event.type === 'question.repeat' && after.matches(before.value)) return ghost;
         if (isAway(before) && isOpen(after)) return ghost;
@@ -360,7 +363,7 @@ export function checkQuestion(
               put: true,
               ever: { ...ghost.ever, shown: true },
               ...(!isOpen(before) && isOpen(after) && { followedAt: null, awaitsReply: false }),
-              // The card is the last thing that was shown; something else was heard last.
+              // The card was shown last, but something else was heard last.
               ...(!isOpen(before) &&
                 isOpen(after) &&
                 ghost.followedAt !== null && { played: false, heardAt: null }),
@@ -544,7 +547,7 @@ export function checkQuestion(
           const { requestId, epoch } = before.context;
           return (
             same(paramsOf(effects, 'release'), ends ? [{ requestId, epoch }] : []) &&
-            // While the question is held it is not said.
+            // The question is not spoken while it is held.
             same(
               paramsOf(effects, 'retract'),
               ends || isHeldAnew(before, event, after) ? [{ requestId }] : [],

@@ -1,4 +1,4 @@
-// Planted faults of a question, each with the property that must catch it.
+// Faults planted in a question, each with the property that must catch it.
 
 import { assign } from 'xstate';
 import {
@@ -17,7 +17,7 @@ type Settlement = Extract<QuestionEvent, { type: 'question.settle' }>;
 
 const ends = ['answered', 'expired', 'withdrawn', 'superseded'] as const;
 
-/** The question never does this at its end. */
+/** The question never does this when it ends. */
 function never(action: 'release' | 'retract' | 'reply'): Machine {
   return mutate(questionMachine, (chart) => {
     for (const end of ends) {
@@ -31,7 +31,7 @@ export const neverReleased = never('release');
 export const neverRetracted = never('retract');
 export const neverReplied = never('reply');
 
-/** Words also count after something else was said. */
+/** An utterance also counts after something else was spoken. */
 export const followedCounts: Machine = provide(questionMachine, 'guards', {
   mayAnswerOpen: (
     { context: { playingSince, heard, heardAt = -Infinity } }: Args,
@@ -44,7 +44,7 @@ export const followedCounts: Machine = provide(questionMachine, 'guards', {
       (decisive || (heard && heardAt <= utteranceStartedAt))),
 });
 
-/** The guard with another rule for what answers the question. */
+/** The guard with a different rule for the utterances that answer the question. */
 const ifRead =
   (answers: (context: QuestionSnapshot['context'], ended: Ended) => boolean) =>
   ({ context }: Args, { event, does }: { event: Ended; does: string }) =>
@@ -225,7 +225,7 @@ export const questionFaults: readonly Fault<Machine>[] = [
   },
 ];
 
-/** Faults in the treatment of a call that the user changes in words. */
+/** Faults in how a call that the user changes in words is handled. */
 export const changedCallFaults: readonly Fault<typeof questionMachine>[] = [
   {
     fault: 'a yes to the call as asked runs the changed call',
@@ -275,7 +275,7 @@ export const changedCallFaults: readonly Fault<typeof questionMachine>[] = [
   },
 ];
 
-/** Faults with readings of a model. */
+/** Faults that involve a model's interpretations. */
 export const readingFaults: readonly Fault<Machine>[] = [
   {
     fault: 'a late yes counts',

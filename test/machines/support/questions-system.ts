@@ -1,9 +1,9 @@
-// Subagents that ask, their questions, and the arbiter, with the messages of `wire` within a session. No two machines
-// share a transaction, so the properties hold for every distribution over processes.
+// Subagents that ask, their questions, and the arbiter, connected by the messages of `wire` within a session. No two
+// machines share a transaction, so the properties hold however the machines are distributed over processes.
 //
-// Time stands still (`at: 0`): a deadline may fire whenever it is armed. The keys leave out times and the
-// reasons of ends. The model of a subagent asks, within the limit, or finishes. The user's client comes and goes, and
-// policy may take the floor away.
+// Time stands still (`at: 0`), and a deadline may fire whenever it is armed. The keys omit times and the reasons for an
+// end. A subagent's model asks (up to the limit) or finishes. The user's client comes and goes, and a policy may take
+// the floor away.
 
 import type { AnyStateMachine } from 'xstate';
 import {
@@ -30,27 +30,27 @@ import { paramsOf } from './effects.ts';
 import { mutate } from './mutate.ts';
 
 export interface QuestionsOptions {
-  /** How often each subagent may ask, by its id. */
+  /** How often each subagent may ask, by subagent id. */
   readonly subagents: Readonly<Record<string, number>>;
   readonly maxInFlight?: number;
   /** Messages between a subagent and its question may arrive twice. */
   readonly duplicates?: boolean;
   /** Messages may interrupt the subagents. */
   readonly interrupted?: boolean;
-  /** Machines to check instead of the real ones. */
+  /** Machines to check in place of the real ones. */
   readonly subagent?: typeof subagentMachine;
   readonly question?: typeof questionMachine;
   readonly interaction?: typeof interactionMachine;
 }
 
-/** The questions that asked for the floor and neither had it nor left, in the order of asking. */
+/** The questions that have requested the floor and have neither received it nor left, in the order of the requests. */
 type Asking = readonly string[];
 type Situation = World<Machines, Asking>;
 type Params = { readonly requestId: string; readonly id: string; readonly end: QuestionEnd };
 
 const at = 0;
 
-/** A question that does not exist before it is asked: asking is its first event. */
+/** A question that does not exist until it is asked, which is its first event. */
 function unasked(machine: AnyStateMachine): AnyStateMachine {
   return mutate(machine, (chart) => {
     chart.initial = 'unasked';
@@ -78,7 +78,7 @@ export function checkQuestions(options: QuestionsOptions) {
       key: (snapshot) => {
         const { value, context } = snapshot as SubagentSnapshot;
         const { step, calls, asked, missed, unread } = context;
-        // After its end it accepts no event, however it ended.
+        // The question accepts no event after it has ended, however it ended.
         return snapshot.status === 'done' ? [] : [value, step, calls, asked, missed, unread.length];
       },
     };

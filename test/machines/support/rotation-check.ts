@@ -1,7 +1,7 @@
-// Every state of a rotation: its possible events and its properties (ROTATION-1 to ROTATION-4).
+// Explores every state of a rotation and checks its properties (ROTATION-1 to ROTATION-4).
 //
-// Time: a connection is opened at 0 and due at 10; after 20 the replacement waits no longer. Events occur at 5
-// (early), 10 (due) or 20 (late). The key counts failures up to 3.
+// Time: a connection is opened at 0 and due at 10. After 20, the replacement stops waiting. Events occur at 5 (early),
+// 10 (due) or 20 (late). The key counts failures up to 3.
 
 import {
   rotationMachine,
@@ -20,7 +20,10 @@ const LAST = 20;
 type Machine = typeof rotationMachine;
 type S = RotationSnapshot;
 
-/** Prepared candidates that are not in use, dropped or lost; whether there is a connection; whether a transfer runs. */
+/**
+ * The prepared candidates that have not been used, dropped or lost; whether there is a connection; and whether a
+ * transfer is running.
+ */
 interface Ghost {
   readonly candidates: number;
   readonly hasConnection: boolean;
@@ -76,7 +79,7 @@ function rotationEvents(snapshot: S): readonly RotationEvent[] {
 const count = (effects: Parameters<typeof paramsOf>[0], type: string): number =>
   paramsOf(effects, type as never).length;
 
-/** Explores a rotation, or a faulty one instead. */
+/** Explores the rotation machine or a faulty version of it. */
 export function checkRotation(
   machine: Machine = rotationMachine,
   onViolation: OnViolation = 'collect',

@@ -1,4 +1,4 @@
-// Planted faults of a rotation, each with the property that must catch it.
+// Faults planted in a rotation, each with the property that must catch it.
 
 import { rotationMachine } from '../../../src/machines/rotation-machine.ts';
 import { mutate, provide, stateOf, type Fault } from './mutate.ts';

@@ -1,6 +1,6 @@
-// Every state of a schedule: its possible events and its properties (SCHEDULE-1 to SCHEDULE-3).
+// Explores every state of a schedule and checks its properties (SCHEDULE-1 to SCHEDULE-3).
 //
-// Time: the times are 1 to 4. The event of a due time names the next one, or none.
+// Time: due times are 1 to 4. The event for a due time names the next due time or none.
 
 import {
   scheduleMachine,
@@ -22,7 +22,7 @@ function scheduleEvents({ context: { dueAt } }: S): readonly ScheduleEvent[] {
     ...nexts.flatMap((next): ScheduleEvent[] => [
       { type: 'deadline.schedule', at: dueAt, dueAt, next },
     ]),
-    // A time of an earlier setting, and a next time that does not follow.
+    // A due time from an earlier setting, and a next time that is not later.
     { type: 'deadline.schedule', at: dueAt, dueAt: dueAt - 1, next: dueAt },
     { type: 'deadline.schedule', at: dueAt, dueAt, next: dueAt },
     { type: 'schedule.started', at: dueAt, dueAt },
@@ -37,13 +37,13 @@ function scheduleEvents({ context: { dueAt } }: S): readonly ScheduleEvent[] {
   ];
 }
 
-/** The times that were due since the last setting, and whether the schedule was cancelled. */
+/** The due times since the last setting, and whether the schedule was cancelled. */
 interface Ghost {
   readonly due: readonly number[];
   readonly isCancelled: boolean;
 }
 
-/** Explores a schedule, or a faulty one in its place. */
+/** Explores the schedule machine or a faulty version of it. */
 export function checkSchedule(
   isTask: boolean,
   machine: Machine = scheduleMachine,

@@ -1,4 +1,4 @@
-// Planted faults of a schedule, each with the property that must catch it.
+// Faults planted in a schedule, each with the property that must catch it.
 
 import { assign } from 'xstate';
 import { scheduleMachine } from '../../../src/machines/index.ts';

@@ -1,7 +1,7 @@
-// Every state of a service: its possible events and its properties (SERVICE-MACHINE-1 to SERVICE-MACHINE-6).
+// Explores every state of a service and checks its properties (SERVICE-MACHINE-1 to SERVICE-MACHINE-6).
 //
-// Two events may wait in addition to the current one, and an invocation is tried twice. Normal events are n1 to
-// n3, urgent ones u1 to u3; the id of an ended event may occur again, as a new event.
+// Two events may wait behind the current one, and an invocation is attempted twice. Normal events are n1 to n3, and
+// urgent events are u1 to u3. The id of an ended event may occur again as a new event.
 
 import {
   serviceMachine,
@@ -37,7 +37,7 @@ function serviceEvents(snapshot: S): readonly ServiceMachineEvent[] {
     { type: 'deadline.retry', at: 0, dueAt: snapshot.context.retryAt },
     { type: 'deadline.retry', at: 0, dueAt: snapshot.context.retryAt + 1 },
   ];
-  // The first two free ids represent all; a known id arrives again.
+  // The first two free ids stand for all free ids. A known id arrives again.
   for (const ids of [normal, urgent]) {
     const free = ids.filter((id) => !known.includes(id)).slice(0, 1);
     for (const eventId of [...free, ...ids.filter((id) => known.includes(id))])
@@ -51,7 +51,7 @@ function serviceEvents(snapshot: S): readonly ServiceMachineEvent[] {
   return events;
 }
 
-/** Explores a service, or a faulty one instead. */
+/** Explores the service machine or a faulty version of it. */
 export function checkService(
   machine: Machine = serviceMachine,
   onViolation: OnViolation = 'collect',
@@ -77,7 +77,7 @@ export function checkService(
           outcome === 'taken' &&
           !outstanding(before).includes(arrived.eventId);
         const all = isNew ? [...ghost, arrived.eventId] : ghost;
-        // An event that ends twice, or never arrived, stays in the list in a form that a property notices.
+        // An event that ends twice, or that never arrived, stays in the list in a form that violates a property.
         const unknown = over.filter((id, n) => !all.includes(id) || over.indexOf(id) !== n);
         return [...all.filter((id) => !over.includes(id)), ...unknown.map((id) => `? ${id}`)];
       },

@@ -1,4 +1,4 @@
-// Planted faults of a service or its sources, each with the property that must catch it.
+// Faults planted in a service or its sources, each with the property that must catch it.
 
 import {
   eventSourceMachine,
@@ -12,7 +12,7 @@ type Service = typeof serviceMachine;
 type Source = typeof eventSourceMachine;
 type Refused = Extract<ServiceMachineEvent, { type: 'invocation.refused' }>;
 
-/** Its stop does not stop the sources. */
+/** Stopping the service does not stop the sources. */
 export const sourcesLeftRunning: Service = mutate(serviceMachine, (chart) => {
   const { on } = stateOf(chart, 'working');
   const stop = on['service.stop'] as { actions: unknown };

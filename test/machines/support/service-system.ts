@@ -1,4 +1,4 @@
-// A service with two sources, wired as at run time: a message of the service reaches each of them in the same step.
+// A service with two sources, wired as at run time: a message from the service reaches both sources in the same step.
 
 import { eventSourceMachine, serviceMachine, sourceMessages } from '../../../src/machines/index.ts';
 import { checkSystem } from '../../../src/testing/check/index.ts';
@@ -15,7 +15,7 @@ const names = ['source:a', 'source:b'] as const;
 
 const sourceInput = { baseDelayMs: 2, maxDelayMs: 2, stableMs: 10, stopTimeoutMs: 5 };
 
-/** Counts the attempts of both sources that were begun and not yet released. */
+/** Counts the attempts of both sources that have started and not yet been released. */
 export function checkServiceSystem(
   faulty: Partial<Machines> = {},
   onViolation: OnViolation = 'collect',

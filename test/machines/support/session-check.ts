@@ -1,7 +1,7 @@
-// Every state of a session: its possible events and its properties (SESSION-1 to SESSION-11).
+// Explores every state of a session and checks its properties (SESSION-1 to SESSION-11).
 //
-// Time: each of the six timers starts at 0, and only its `dueAt` distinguishes it from a stale one, so the key omits
-// times. Two failed reconnects in a row are allowed.
+// Time: each of the six timers starts at 0, and only its `dueAt` distinguishes it from a stale timer, so the key omits
+// times. Two consecutive reconnects may fail.
 
 import {
   floorOf,
@@ -31,14 +31,14 @@ type Machine = typeof sessionMachine;
 type S = SessionSnapshot;
 type Connection = S['value']['connection'];
 
-/** Different from every other delay, so that no delay is mistaken for another. */
+/** Differs from every other delay, so that no delay is mistaken for another. */
 const retryInMs = 2;
 const error = { code: 'TRANSPORT_LOST', message: 'The line is dead', retryable: true } as const;
 const refused = { code: 'REFUSED', message: 'It would not have it', retryable: false } as const;
 
 /**
- * Losses since the last connection; whether the last one was hopeless; whether the session was ever connected; ends;
- * transfers that have begun and not ended.
+ * The losses since the last connection, whether the last loss was hopeless, whether the session has ever been
+ * connected, the number of ends, and the transfers that have started and not ended.
  */
 interface Ghost {
   readonly losses: number;
@@ -48,7 +48,7 @@ interface Ghost {
   readonly transfers: number;
 }
 
-/** The timers: the id of the deadline, the state that owns it, its event and its due time. */
+/** The timers: each has the id of the deadline, the state that owns it, its event, and its due time. */
 const clocks = [
   {
     id: 'connect',
@@ -144,7 +144,7 @@ const another: ReadonlySet<string> = new Set([
 ]);
 const linked: ReadonlySet<Connection> = new Set(['connecting', 'active', 'transferring']);
 
-/** Explores a session, or a faulty one instead. */
+/** Explores the session machine or a faulty version of it. */
 export function checkSession(
   machine: Machine = sessionMachine,
   onViolation: OnViolation = 'collect',
@@ -173,16 +173,16 @@ export function checkSession(
           hopeless = lost && event['retryInMs'] === null;
         }
         if (connectionOf(after) === 'active') losses = 0;
-        // Another process counts from zero, and has no running transfer.
+        // Another process starts counting at zero and has no running transfer.
         const isNew = BEGINS.has(event.type) && connectionOf(after) === 'created';
-        // A resting session that slept continues to rest.
+        // A session that was resting when it hibernated is still resting.
         const isRested = event.type === 'session.woken' && isResting(before);
         if (isNew && !isRested) [losses, hopeless] = [0, false];
         const hasBegun =
           ghost.hasBegun ||
           connectionOf(after) === 'active' ||
           (isNew && connectionOf(before) !== 'created');
-        // Two ends are as wrong as more.
+        // More than two ends are no worse than two.
         const ended = Math.min(2, ghost.ended + paramsOf(effects, 'ended').length);
         const transfers =
           (isNew ? 0 : ghost.transfers) +
@@ -402,7 +402,7 @@ export function checkSession(
         const delay = {
           connect: input.connectTimeoutMs,
           transfer: input.transferTimeoutMs,
-          // A session that has waited for a connection without success reconnects at once, unless it rests.
+          // A session that has waited for a connection without success reconnects at once, unless it is resting.
           reconnect:
             event.type !== 'deadline.connect'
               ? retryInMs

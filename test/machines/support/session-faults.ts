@@ -1,4 +1,4 @@
-// Planted faults of a session, each with the property that must catch it.
+// Faults planted in a session, each with the property that must catch it.
 
 import { sessionMachine } from '../../../src/machines/index.ts';
 import { forget, mutate, provide, stateOf, type Fault } from './mutate.ts';

@@ -1,7 +1,7 @@
-// Every state of a silence: its possible events and its properties (SILENCE-1 to SILENCE-3).
+// Explores every state of a silence and checks its properties (SILENCE-1 to SILENCE-3).
 //
-// Time: a nudge is due after 2, the user is away after 3. Each silence begins at 0, and ends at once, after 1, or at
-// a deadline. The key keeps the rest of the timers.
+// Time: a nudge is due after 2, and the user counts as away after 3. Each silence starts at 0 and ends at once, after
+// 1, or at a deadline. The key includes the remaining time of the timers.
 
 import {
   silenceMachine,
@@ -19,10 +19,10 @@ const NUDGE_MS = 2;
 const AWAY_MS = 3;
 const input = { nudgeAfterMs: NUDGE_MS, awayAfterMs: AWAY_MS } as const;
 
-/** The length of the silence, without the time of a tool, and the reports so far. */
+/** The length of the silence without the time that a tool takes, and the reports so far. */
 interface Ghost {
   readonly stillMs: number;
-  /** The timers that were started and not stopped. */
+  /** The timers that have been started and not stopped. */
   readonly clocks: readonly string[];
   readonly nudges: number;
   readonly isAway: boolean;
@@ -37,7 +37,7 @@ function eventsOf(snapshot: S): readonly SilenceEvent[] {
   const armed = running(snapshot);
   const nudgeAt = armed.includes('nudge') ? (nudgeLeftMs ?? 0) : null;
   const awayAt = armed.includes('away') ? (awayLeftMs ?? 0) : null;
-  // An event occurs at the latest at the next deadline.
+  // An event occurs no later than the next deadline.
   const last = isStill(snapshot) ? Math.min(nudgeAt ?? 1, awayAt ?? 1, 1) : 0;
   const all: readonly SilenceEvent[] = [
     ...[...new Set([0, last])].flatMap((at) =>
@@ -53,7 +53,7 @@ function eventsOf(snapshot: S): readonly SilenceEvent[] {
   return all;
 }
 
-/** Explores a silence, or a faulty one instead. */
+/** Explores the silence machine or a faulty version of it. */
 export function checkSilence(
   machine: Machine = silenceMachine,
   onViolation: OnViolation = 'collect',

@@ -1,4 +1,4 @@
-// Planted faults of a silence, each with the property that must catch it.
+// Faults planted in a silence, each with the property that must catch it.
 
 import { assign } from 'xstate';
 import { silenceMachine } from '../../../src/machines/silence-machine.ts';

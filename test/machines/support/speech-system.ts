@@ -1,11 +1,11 @@
-// The path of a delivery from its call or question to the user's ear: outbox, session, two calls with results,
-// one question, and a lead agent that says the offered item. The messages within the session are those of `wire`,
+// The path of a delivery from its call or question to the user's ear: the outbox, the session, two calls with results,
+// one question, and a lead agent that speaks the offered item. The messages within the session are those of `wire`,
 // `shared` and `gateMessage`.
 //
-// There may be a batch between the calls and the outbox.
+// A batch may stand between the calls and the outbox.
 //
-// Each of these happens at most once: the user interrupts, the client leaves, the connection is lost, an urgent item
-// arrives, a response fails, a deadline passes while the lead agent speaks, the lead agent says something
+// Each of these events happens at most once: the user interrupts, the client leaves, the connection is lost, an urgent
+// item arrives, a response fails, a deadline passes while the lead agent is speaking, or the lead agent speaks
 // unprompted.
 
 import { initialTransition, transition, type AnyEventObject, type AnyStateMachine } from 'xstate';
@@ -63,25 +63,25 @@ import {
 
 export interface SpeechOptions {
   /**
-   * `unit`: the machines of the session share each transaction, as in the runtime, and the lead agent reports through
-   * a mailbox. `spread`: no two machines share a transaction.
+   * `unit`: the machines of the session share each transaction, as they do in the runtime, and the lead agent reports
+   * through a mailbox. `spread`: no two machines share a transaction.
    */
   readonly together: 'unit' | 'spread';
   /** The number of results. @defaultValue 2 */
   readonly results?: 1 | 2;
-  /** There is also a question. @defaultValue true */
+  /** Also includes a question. @defaultValue true */
   readonly asks?: boolean;
   /** The results belong to one batch. @defaultValue false */
   readonly consolidates?: boolean;
   /**
-   * The length of a pause before an item is said. 1: any; 0: the pause is over whenever an item arrives.
+   * The length of the pause before an item is spoken. 1: any length; 0: the pause is over whenever an item arrives.
    * @defaultValue 1
    */
   readonly quietMs?: 0 | 1;
   readonly maxInFlight?: number;
   /** The possible mishaps. @defaultValue all of them */
   readonly mishaps?: readonly Mishap[];
-  /** Machines to check instead of the real ones. */
+  /** Machines to check in place of the real ones. */
   readonly outbox?: typeof outboxMachine;
   readonly session?: typeof sessionMachine;
   readonly question?: typeof questionMachine;
@@ -99,7 +99,7 @@ interface Params {
 
 const lost = { error: { code: 'LOST', message: 'Lost', retryable: true }, retryInMs: 1 };
 
-/** Returns the session with a region that reports each event that it handles. */
+/** Returns the session with an additional region that reports each event that the session handles. */
 function watched(machine: AnyStateMachine): AnyStateMachine {
   return mutate(machine, (chart) => {
     chart.states['watch'] = {
@@ -237,7 +237,7 @@ export function checkSpeech(options: SpeechOptions) {
     external: (world, id) => {
       const may = (mishap: Mishap): boolean =>
         possible.includes(mishap) && !world.ghost.happened.includes(mishap);
-      // A report may be overtaken, but not by an event that takes longer.
+      // A report may be overtaken, but not by an event that takes longer to occur.
       const letters = lettersOf(world).length;
       if (id !== 'mailbox' && letters > (id === 'lead' ? 0 : 1)) return [];
       switch (id) {
@@ -248,7 +248,7 @@ export function checkSpeech(options: SpeechOptions) {
         case 'question:q':
           return asks
             ? questionEvents(questionOf(world), outboxOf(world)).filter(
-                // Words are handled after the reports that arrived before them.
+                // An utterance is handled after the reports that arrived before it.
                 ({ type }) => type !== 'question.answer' || letters === 0,
               )
             : [];
@@ -258,7 +258,7 @@ export function checkSpeech(options: SpeechOptions) {
           return leadEvents(may);
         case `batch:${batchId}`:
           return batchEvents(batchIn(world), outboxOf(world));
-        // The two results are alike: the first one that arrives counts as the first.
+        // The two results are interchangeable, so the one that arrives first counts as the first.
         case 'call:r2':
           return callOf(world, 'r1').matches('delegated') ? [] : [{ type: 'subagent.ended', at }];
         default:
@@ -354,7 +354,7 @@ export function checkSpeech(options: SpeechOptions) {
         !isUnit ||
         actor !== 'lead' ||
         event.type !== 'offer' ||
-        // The turn puts an offer behind a requested reply (TURN-1).
+        // The turn puts off an offer until a requested reply is over (TURN-1).
         leadOf(before).context.deliveryId === REPLY ||
         ['silent', 'lost'].includes(leadOf(before).value),
       'OUTBOX-2: what ends as heard was said to the end, in this attempt': (

@@ -1,7 +1,7 @@
-// A situation of `speech-system.ts`: its contents, its possible events, and its key.
+// A situation in `speech-system.ts`, with its contents, its possible events, and its key.
 //
-// Time stands still (`at: 0`): a deadline may fire whenever it is armed. The key omits times, and keeps of
-// the generation only whether a report concerns the current attempt.
+// Time stands still (`at: 0`), and a deadline may fire whenever it is armed. The key omits times. Instead of the
+// generation, it only records whether a report concerns the current attempt.
 
 import type {
   BatchSnapshot,
@@ -18,7 +18,7 @@ import type { LeadContext, Letter } from './lead-machine.ts';
 export const at = 0;
 /** The id of the question. */
 export const q = 'q';
-/** The ids of the batch and its joint item. */
+/** The ids in the batch and the id of its joint item. */
 export const batchId = 'b';
 
 export const mishaps = [
@@ -34,14 +34,14 @@ export type Mishap = (typeof mishaps)[number];
 
 /** The history variables. */
 export interface Ghost {
-  /** The last message to the outbox about the gate. */
+  /** The last message about the gate that was sent to the outbox. */
   readonly told: Gate;
   readonly happened: readonly Mishap[];
-  /** The first result was interrupted while it was said. */
+  /** The first result was interrupted while it was being spoken. */
   readonly interrupted: boolean;
-  /** The items that were heard, seen or dismissed. */
+  /** The items that have been heard, seen or dismissed. */
   readonly over: readonly string[];
-  /** The item that the lead agent began last, if a question is asked. */
+  /** The item that the lead agent started to speak last, if a question is asked. */
   readonly last: 'question' | 'other' | null;
 }
 
@@ -69,7 +69,7 @@ export const isInOutbox = (world: Situation, id: string): boolean =>
   itemsIn(world).some(({ deliveryId }) => deliveryId === id);
 export const batchIn = ({ actors }: Situation) =>
   actors[`batch:${batchId}`] as BatchSnapshot | undefined;
-/** Tells whether the item waits to be said: in the outbox, or in its batch. */
+/** Returns whether the item is waiting to be spoken, in the outbox or in its batch. */
 export const isIn = (world: Situation, id: string): boolean =>
   isInOutbox(world, id) || batchIn(world)?.context.parts.includes(id) === true;
 export const isOnItsWay = (world: Situation, to: string, type: string, id?: string): boolean =>
@@ -85,7 +85,7 @@ export const leadOf = ({ actors }: Situation) =>
 export const lettersOf = ({ actors }: Situation) =>
   (actors['mailbox'] as unknown as { context: { letters: readonly Letter[] } }).context.letters;
 
-/** Tells whether the lead agent works on the current attempt. */
+/** Returns whether the lead agent is working on the current attempt. */
 export const isSaying = (world: Situation): boolean =>
   ['asked', 'speaking'].includes(leadOf(world).value) &&
   leadOf(world).context.generation === outboxOf(world).context.generation;
@@ -148,7 +148,7 @@ export function outboxEvents(
   return [
     ...['deadline.quiet', ...late].map((type) => ({ type, at: dueAt, dueAt })),
     ...(may('urgent') ? [{ type: 'outbox.add', at, item: urgent }] : []),
-    // An item that could not be said is a card, which the user sees or dismisses.
+    // An item that could not be spoken is a card, which the user sees or dismisses.
     ...pending
       .filter(({ resting, deliveryId }) => resting && deliveryId !== q && deliveryId !== batchId)
       .map(({ deliveryId }) => ({
@@ -159,7 +159,9 @@ export function outboxEvents(
   ];
 }
 
-/** Returns the events of its timeout, and of cards of its parts that wait or could not be said. */
+/**
+ * Returns the events of the batch's timeout, and of the cards of those parts that are waiting or could not be spoken.
+ */
 export function batchEvents(batch: BatchSnapshot | undefined, { context }: OutboxSnapshot) {
   const { dueAt = 0, parts = [] } = batch?.context ?? {};
   const isCard = context.pending.some(
@@ -197,14 +199,14 @@ export function questionEvents(
 
 const texts = new WeakMap<object, string>();
 
-/** Returns the text of a value that does not change; computes it once. */
+/** Returns the text of a value that does not change. The text is computed once. */
 function textOf(it: object, make: () => unknown): string {
   let text = texts.get(it);
   if (text === undefined) texts.set(it, (text = JSON.stringify(make())));
   return text;
 }
 
-/** Returns the whole situation as text, so that comparisons are cheap. */
+/** Returns the whole situation as text, which makes comparisons cheap. */
 export function keyOf(world: Situation, results: readonly string[]): string {
   const session = sessionOf(world);
   const outbox = outboxOf(world);

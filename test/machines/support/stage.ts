@@ -1,5 +1,5 @@
-// A machine as an app runs it: a live actor whose effects are recorded, whose deadlines are armed on a simulated
-// clock, and whose other activities run until they are stopped.
+// Runs a machine as an app would, in a live actor. The effects are recorded, the deadlines are armed on a simulated
+// clock, and the other activities run until they are stopped.
 
 import {
   createActor,
@@ -13,17 +13,17 @@ import { simulatedEnvironment } from '../../../src/testing/index.ts';
 
 type Unstamped<E> = E extends unknown ? Omit<E, 'at'> : never;
 
-/** A request of the machine: an effect with its params, or an activity with its input. */
+/** A request from the machine: an effect with its params, or an activity with its input. */
 type Told = readonly [name: string, params: unknown];
 
-/** An actor's actions and activities share only the system, so the stage is found through it. */
+/** An actor's actions and activities share only the system, so the stage is found through the system. */
 const stages = new WeakMap<object, Stage<AnyStateMachine>>();
 const provided = new WeakMap<AnyStateMachine, AnyStateMachine>();
 
 export class Stage<M extends AnyStateMachine> {
   readonly actor: Actor<M>;
   readonly environment = simulatedEnvironment({ startAt: 0 });
-  /** The deadlines that have not fired. */
+  /** The deadlines that have not fired yet. */
   readonly armed = new Set<DeadlineInput>();
   /** The number of deadlines that have fired. */
   fired = 0;
@@ -46,7 +46,7 @@ export class Stage<M extends AnyStateMachine> {
     return this;
   }
 
-  /** Stops the actor; no deadline fires any more. */
+  /** Stops the actor. No deadline fires after that. */
   stop(): void {
     this.actor.stop();
     for (const id of this.#disarms.keys()) this.end({ id });
@@ -66,7 +66,7 @@ export class Stage<M extends AnyStateMachine> {
     this.#told.push([name, params]);
   }
 
-  /** Arms a deadline; any other activity runs until it is stopped. */
+  /** Arms a deadline. Any other activity runs until it is stopped. */
   begin({ name, id, input }: Activity): void {
     if (name !== 'deadline') {
       this.tell(name, input);
@@ -92,7 +92,7 @@ export class Stage<M extends AnyStateMachine> {
   }
 }
 
-/** Returns the machine with its effects and activities sent to the stage of its actor; creates it once. */
+/** Returns the machine with its effects and activities sent to the stage of its actor. The machine is created once. */
 function staged(machine: AnyStateMachine): AnyStateMachine {
   const known = provided.get(machine);
   if (known !== undefined) return known;

@@ -16,7 +16,7 @@ const { maxSteps, maxInputRetries } = subagentInput;
 
 /** The history variables. */
 interface Ghost {
-  /** Calls that the user consented to. */
+  /** Calls that the user approved. */
   readonly consented: readonly string[];
   /** Approved calls that ran. */
   readonly ran: readonly string[];
@@ -44,7 +44,7 @@ const completes = ({ kind }: StepCall): boolean => kind === 'completion';
 const leavesAtOnce = (type: string, after: S): boolean =>
   type === 'slot.granted' && (after.matches('completed') || isAsleep(after));
 
-/** Explores a subagent, or a faulty one instead. */
+/** Explores the subagent machine or a faulty version of it. */
 export function checkSubagent(
   scope: SubagentScope,
   machine: Machine = subagentMachine,

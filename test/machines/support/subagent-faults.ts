@@ -1,4 +1,4 @@
-// Planted faults of a subagent, each with the property that must catch it.
+// Faults planted in a subagent, each with the property that must catch it.
 
 import { assign } from 'xstate';
 import {
@@ -14,7 +14,7 @@ type Machine = typeof subagentMachine;
 type Unread = { readonly messageId: string };
 type Call = StepCall & { readonly settled: boolean };
 
-/** Its cancellation during a question does not withdraw the question. */
+/** Cancelling the subagent during a question does not withdraw the question. */
 export const neverWithdrawn = mutate(subagentMachine, (chart) => {
   const cancel = stateOf(chart, 'waiting_for_input').on['subagent.cancel'] as { actions: unknown };
   cancel.actions = without(cancel.actions, 'withdraw');

@@ -1,4 +1,4 @@
-// The properties of messages to a subagent and of its budget (SUBAGENT-MACHINE-10 to SUBAGENT-MACHINE-12).
+// The properties of a subagent's messages and budget (SUBAGENT-MACHINE-10 to SUBAGENT-MACHINE-12).
 
 import type { StepCall, subagentMachine, SubagentSnapshot } from '../../../src/machines/index.ts';
 import type { MachineCheck } from '../../../src/testing/check/index.ts';
@@ -13,7 +13,7 @@ const { maxSteps } = subagentInput;
 const completes = ({ kind }: StepCall): boolean => kind === 'completion';
 const idsOf = ({ context }: S): readonly string[] =>
   context.unread.map(({ messageId }) => messageId);
-/** Tells whether the model would have ended at this event, as far as it knows. */
+/** Returns whether the model would have finished at this event, as far as the model knows. */
 function wouldEnd(before: S, event: Event): boolean {
   if (event.type === 'model.responded') {
     const { calls, again } = event;
@@ -99,7 +99,7 @@ export const inboxSteps: NonNullable<Properties['steps']> = {
     if (before.matches('running') && breaksOff)
       return started(effects, 'modelStep').some((begun) => begun.messageIds.includes(messageId));
     if (breaksOff && after.context.calls.length > 0) return false;
-    // A subagent that only waits for a slot has no work to stop, and begins none.
+    // A subagent that is only waiting for a slot has no work to stop and starts none.
     const wakes = before.matches('sleeping') && mode !== 'queue';
     const staysPut = !(breaksOff || wakes) || before.matches('spawning') || before.matches('ready');
     return staysPut

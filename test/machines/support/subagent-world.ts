@@ -1,8 +1,8 @@
-// The possible events of a subagent in each state, in scopes: all kinds of calls; messages; the budget; sleep. Each scope
-// has the events that matter to its subject, and few others.
+// The possible events of a subagent in each state, in scopes: all kinds of calls; messages; the budget; sleep. Each
+// scope has the events that matter to its subject and few others.
 //
-// Time: only differences matter to the machine, so each interval in `running` begins at 0 or at `wait`, and the
-// key omits `dueAt`. The key keeps the rest of the run's time (3, 2 or 1).
+// Time: only differences matter to the machine, so each interval in `running` starts at 0 or at `wait`, and the key
+// omits `dueAt`. The key includes the remaining time of the run (3, 2 or 1).
 
 import {
   requestIdOf,
@@ -22,7 +22,7 @@ export const subagentInput = {
   maxInputRetries: 2,
 } as const;
 
-/** The time that a subagent waits for a slot, or that the user thinks. */
+/** How long a subagent waits for a slot, or how long the user takes to think. */
 export const wait = 5;
 const failure = { code: 'BROKEN', message: 'It broke', retryable: false } as const;
 
@@ -40,13 +40,13 @@ const s2: StepCall = { callId: 's2', kind: 'sleep', until: 20 };
 const p2: StepCall = { callId: 'p2', kind: 'approval', delegates: true };
 
 interface Scope {
-  /** The possible calls of the model in one step. */
+  /** The calls that the model may make in one step. */
   readonly callSets: readonly (readonly StepCall[])[];
   readonly messages: readonly MessageMode[];
-  /** The most unread messages. */
+  /** The largest number of unread messages. */
   readonly maxUnread: number;
   readonly budget: boolean;
-  /** Time passes while the subagent runs and waits. */
+  /** Time passes while the subagent runs and while it waits. */
   readonly time: boolean;
 }
 
@@ -98,7 +98,7 @@ export type SubagentScope = keyof typeof subagentScopes;
 
 const callIds = ['t1', 't2', 'd1', 'd2', 'q1', 'p1', 'p2'];
 
-/** Returns the time in the check. */
+/** Returns the current time in the check. */
 function nowOf(snapshot: S): number {
   const { dueAt, remainingMs } = snapshot.context;
   return snapshot.matches('running') ? dueAt - remainingMs : 0;
@@ -181,7 +181,7 @@ function modelEvents({ context }: S, at: number, { callSets, time }: Scope): Sub
   ];
   for (const calls of callSets) {
     events.push({ type: 'model.responded', at, step, calls });
-    // The interval ends with this answer, which alone determines its length.
+    // The interval ends with this response, which alone determines its length.
     const leaves = calls.every(({ kind }) => kind !== 'tool');
     if (time && leaves && remainingMs > 1)
       events.push({ type: 'model.responded', at: at + 1, step, calls });
@@ -189,7 +189,7 @@ function modelEvents({ context }: S, at: number, { callSets, time }: Scope): Sub
   return events;
 }
 
-/** Returns events that arrive later, and events about ended parts. */
+/** Returns events that arrive late, and events about parts that have ended. */
 function lateEvents({ context }: S, at: number): SubagentEvent[] {
   const { step, dueAt, asked } = context;
   const over = requestIdOf('a', asked - 1);
@@ -222,7 +222,10 @@ function lateEvents({ context }: S, at: number): SubagentEvent[] {
   ];
 }
 
-/** Returns messages. The id of a read message may be used again, because read ids are not remembered. */
+/**
+ * Returns messages. A message id may be reused once the message has been read, because the ids of read messages are not
+ * remembered.
+ */
 function messageEvents({ context }: S, at: number, scope: Scope): SubagentEvent[] {
   const { unread } = context;
   if (unread.length >= scope.maxUnread) return [];
@@ -237,7 +240,7 @@ function sleepEvents(at: number): SubagentEvent[] {
 
 function budgetEvents({ context: { step, raised } }: S, at: number): SubagentEvent[] {
   return [
-    // One raise is enough, and two would never end.
+    // One increase is enough. With two, the exploration would never end.
     ...(raised ? [] : [{ type: 'budget.raised', at, limits: { tokens: 10 } } as const]),
     { type: 'budget.exhausted', at, graceful: true, message: 'Too many tokens' },
     { type: 'budget.exhausted', at, graceful: true, message: 'Too many steps' },

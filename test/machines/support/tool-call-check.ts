@@ -1,6 +1,6 @@
-// Every state of a tool call: its possible events and its properties (TOOL-CALL-1 to TOOL-CALL-6).
+// Explores every state of a tool call and checks its properties (TOOL-CALL-1 to TOOL-CALL-6).
 //
-// Time: a tool runs once, from 0; words of the user come at 0 or 1, and wait for 1.
+// Time: a tool runs once, starting at 0. The user's words arrive at 0 or 1 and wait for 1.
 
 import {
   toolCallMachine,
@@ -20,7 +20,7 @@ type S = ToolCallSnapshot;
 
 /** Counts. */
 interface Ghost {
-  /** Answers to the model; a result without an earlier announcement is one. */
+  /** Answers to the model. A result without an earlier announcement counts as an answer. */
   readonly answers: number;
   readonly delegated: number;
   readonly delivered: number;
@@ -28,7 +28,7 @@ interface Ghost {
   readonly places: number;
 }
 
-/** The state as a text. */
+/** Returns the state as text. */
 const nameOf = ({ value }: S): string =>
   typeof value === 'string' ? value : `executing ${value.executing}`;
 
@@ -74,7 +74,7 @@ function toolCallEvents({ context: { dueAt, detachAt = 0 } }: S): readonly ToolC
   ];
 }
 
-/** The model's answer when the call leaves its state by this event. */
+/** The answer that the model receives when the call leaves its state on this event. */
 const answerTo: Readonly<Record<string, string>> = {
   'call.invalid': 'invalid',
   'call.executed': 'result',
@@ -85,7 +85,7 @@ const answerTo: Readonly<Record<string, string>> = {
   'call.cancel': 'cancelled',
 };
 
-/** Explores a tool call, or a faulty one instead. */
+/** Explores the tool call machine or a faulty version of it. */
 export function checkToolCall(
   machine: Machine = toolCallMachine,
   onViolation: OnViolation = 'collect',
@@ -100,10 +100,10 @@ export function checkToolCall(
       next(ghost, { effects }, before, after) {
         const isPlaced =
           before.matches({ executing: 'reserving' }) && after.matches({ executing: 'detached' });
-        // The outbox gets an item in its place, or the place is free.
+        // Either the outbox gets an item in its place, or the place is free.
         const left = ['deliver', 'known', 'cancelSubagent'] as const;
         const freed = left.flatMap((name) => [...paramsOf(effects, name)]).length;
-        // A known result is delivered by the knowledge, even for a model that waits for the answer.
+        // A known result counts as delivered because it is known, even for a model that is waiting for the answer.
         const delivered = [...paramsOf(effects, 'deliver'), ...paramsOf(effects, 'known')];
         const unannounced = delivered.filter(({ acknowledged }) => !acknowledged);
         return {

@@ -1,4 +1,4 @@
-// Planted faults of a tool call, each with the property that must catch it.
+// Faults planted in a tool call, each with the property that must catch it.
 
 import { toolCallMachine } from '../../../src/machines/index.ts';
 import { candidates, forget, mutate, provide, stateOf, type Fault } from './mutate.ts';

@@ -1,9 +1,9 @@
-// Every state of a turn: its possible events and its properties (TURN-1 to TURN-8).
+// Explores every state of a turn and checks its properties (TURN-1 to TURN-8).
 //
-// Time stands still: a deadline may fire whenever it runs. There are two scopes: `everything` may happen; or no other
-// part `helps`: the wire reports no end of an utterance, no words are ever known, a tool never settles, a model that
-// answers without a request stays silent, and no reply has a word. Even then everything due is finally said, or
-// reported as abandoned.
+// Time stands still, and a deadline may fire whenever it is armed. There are two scopes: `everything` may happen, or no
+// other part `helps`: the wire never reports the end of an utterance, the user's words never become known, a tool never
+// settles, a model that answers without a request stays silent, and no reply has a word. Even then, everything that is
+// due is finally spoken or reported as abandoned.
 
 import {
   isInDoubt,
@@ -31,7 +31,7 @@ const times = {
   falseInterruptionMs: 1,
 };
 
-/** The leads that use the chart. */
+/** The lead agents that use the chart. */
 export const turnsOf = {
   'a text model': {
     ...times,
@@ -52,7 +52,7 @@ export const turnsOf = {
   'a voice model that answers by itself': {
     ...times,
     keepsOffers: false,
-    // Enough for a first, another and a last request.
+    // Enough for a first request, another one, and a last one.
     maxAsked: 2,
     whileToolWorks: 'keeps_floor',
     answersWords: true,
@@ -69,7 +69,7 @@ interface Ghost {
   readonly isPaused: boolean;
   readonly isWatched: boolean;
   readonly deadlines: readonly TurnDeadline[];
-  /** The session's knowledge of the model. */
+  /** The session's knowledge about the model. */
   readonly session: 'idle' | 'generating' | 'waiting';
 }
 
@@ -79,7 +79,7 @@ function userEvents(snapshot: S, scope: Scope): readonly TurnFact[] {
   const { newest, unknown, answersWords } = snapshot.context;
   if (isText(snapshot)) return [];
   const speaking = snapshot.matches({ user: 'speaking' });
-  // The doubt depends on no other region, so one kind of voice model suffices for it.
+  // The doubt does not depend on any other region, so one kind of voice model is enough to check it.
   const isDoubted = !answersWords;
   const next = newest === 'u1' && isDoubted ? 'u2' : 'u1';
   return [
@@ -192,7 +192,7 @@ function sessionEvents(snapshot: S): readonly TurnFact[] {
     { type: 'urgent.over' },
     { type: 'reply.toWords', typed: false },
     { type: 'reply.toWords', typed: true },
-    // For a model that answers unprompted, typed words make no difference.
+    // Typed words make no difference to a model that answers unprompted.
     ...(snapshot.context.answersWords ? [] : ([{ type: 'reply.wanted' }] as const)),
     { type: 'reply.failed' },
     // The models that wait for a request show the effect of a reply that was cut off.
@@ -223,7 +223,7 @@ function factsOf(snapshot: S, scope: Scope): readonly TurnFact[] {
 const count = (effects: Parameters<typeof paramsOf>[0], type: string): number =>
   paramsOf(effects, type as never).length;
 
-/** Explores a turn, or a faulty one instead. */
+/** Explores the turn machine or a faulty version of it. */
 export function checkTurn(
   lead: Lead,
   scope: Scope,
@@ -244,7 +244,7 @@ export function checkTurn(
         key !== null,
         id,
         says,
-        // Only the end of a request for a reply reads this.
+        // Only the end of a request for a reply uses this value.
         isCancelled && value.reply === 'asked',
       ]),
       context.calls,
@@ -253,7 +253,7 @@ export function checkTurn(
       context.hasAnswered && context.answersWords,
       context.isOwed,
       context.before,
-      // Without an owed reply it counts only for a failed request.
+      // If no reply is owed, it matters only to a failed request.
       context.answersWords || value.reply !== 'none' ? context.asked : 0,
     ],
     events: (snapshot) =>
@@ -271,7 +271,7 @@ export function checkTurn(
       !isInDoubt(snapshot) &&
       !modelIsBusy(snapshot) &&
       snapshot.matches({ offer: 'none' }) &&
-      // If a tool never settles, the reply is owed, but the floor is not kept for it.
+      // If a tool never settles, the reply is owed, but the floor is not reserved for it.
       (snapshot.matches({ reply: 'none' }) || snapshot.context.calls.length > 0) &&
       (snapshot.matches({ floor: 'free' }) ||
         snapshot.matches({ floor: 'yielded' }) ||

@@ -1,4 +1,4 @@
-// Planted faults of a turn, each with the property that must catch it.
+// Faults planted in a turn, each with the property that must catch it.
 
 import { assign } from 'xstate';
 import { turnMachine } from '../../../src/machines/index.ts';

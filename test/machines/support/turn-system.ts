@@ -1,13 +1,14 @@
-// A turn between the session and the outbox: the user speaks or writes, leaves and returns; a result is due, and an
-// urgent item may come; the model calls a tool, fails, or is interrupted. There are stand-ins for the model with the
-// loudspeaker, and for the microphone with its client.
+// A turn between the session and the outbox. The user speaks or types, leaves and returns; a result is due, and an
+// urgent item may arrive; the model calls a tool, fails, or is interrupted. Stand-ins replace the model with the
+// loudspeaker, and the microphone with its client.
 //
-// All user words are answered (P10): by the first word of a reply, or by a report of the turn (`settled`,
+// Everything that the user says is answered (P10), by the first word of a reply or by a report of the turn (`settled`,
 // `unanswered`), unless the user leaves.
 //
-// In the scope `nobody helps` no words of the microphone are ever known, no reply ever has a word, and the tool never
-// settles. The turn still waits for two tools, until they settle or their timeout ends them (tool call): the tool of
-// a model that cannot speak during an open call, and the tool of a telling, which continues with the result.
+// In the scope `nobody helps`, the words from the microphone never become known, no reply ever has a word, and the tool
+// never settles. The turn still waits for two tools, until they settle or their timeout ends them (tool call): the tool
+// of a model that cannot speak during an open call, and the tool that is called during a delivery, which continues with
+// the result.
 
 import { assign, initialTransition, setup, transition, type AnyEventObject } from 'xstate';
 import {
@@ -44,9 +45,9 @@ const key = 'offer';
 interface Ghost {
   readonly told: Gate;
   readonly utterances: number;
-  /** The place of the user's words is not decided yet. */
+  /** The place of the user's words has not been decided yet. */
   readonly isOpen: boolean;
-  /** The user waits for the lead agent's answer. */
+  /** The user is waiting for the lead agent's answer. */
   readonly isOwed: boolean;
   readonly happened: readonly string[];
   readonly heard: readonly string[];
@@ -55,14 +56,14 @@ interface Ghost {
 type Situation = World<Machines, Ghost>;
 
 interface VoiceContext {
-  /** The generation of the offer that the model says; 0: a reply. */
+  /** The generation of the offer that the model is speaking, or 0 for a reply. */
   readonly generation: number;
 }
 
-/** Reports an action of the model by name; the router chooses the receiver. */
+/** Reports an action of the model by name. The router chooses the receiver. */
 const says = (what: string) => ({ type: 'did', params: { what } }) as const;
 
-/** The model with the loudspeaker that plays it. */
+/** The model, and the loudspeaker that plays the model's audio. */
 const voiceMachine = setup({
   types: {
     context: {} as VoiceContext,
@@ -124,7 +125,7 @@ const microphoneMachine = setup({
   },
 });
 
-/** The session with a region that reports each event that it takes. */
+/** The session with an additional region that reports each event that the session receives. */
 const watchedSession = mutate(sessionMachine, (chart) => {
   chart.states['watch'] = {
     on: {
@@ -187,7 +188,7 @@ export function checkTurns({
     types.map((type) => ({ to: 'session', event: { type } }));
   const utteranceId = 'u';
 
-  /** Returns the lead's reports of the stand-ins' actions. */
+  /** Returns the lead agent's reports on the actions of the stand-ins. */
   const reports = (what: string, world: Situation): readonly Delivery[] => {
     const { generation } = voiceOf(world).context;
     const isOffer = generation > 0;
@@ -518,7 +519,7 @@ export function checkTurns({
         pending.every(({ resting }) => resting) &&
         voiceOf(world).value === 'silent' &&
         !userHasFloor(turnIn(world)) &&
-        // P10; the answer is still owed if a tool never settles.
+        // P10. The answer is still owed if a tool never settles.
         !world.ghost.isOpen &&
         (!world.ghost.isOwed || turnIn(world).context.calls.length > 0)
       );

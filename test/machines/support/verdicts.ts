@@ -1,4 +1,4 @@
-// A report is created once; each test asks it about one invariant.
+// Each report is created once, and each test checks one invariant in it.
 
 import { expect } from 'vitest';
 import { ViolationError, type CheckReport } from '../../../src/testing/check/index.ts';
@@ -11,7 +11,7 @@ const always = [
   'an end can always be reached',
 ] as const;
 
-/** The handling of a violation: a test of a fault needs the first, other tests all. */
+/** How a violation is handled: the test of a fault needs the first violation, and the other tests need all. */
 export type OnViolation = 'throw' | 'collect';
 
 type AnyReport = Pick<CheckReport, 'checked' | 'violations'>;
@@ -22,8 +22,8 @@ function propertiesOf({ checked: { system } }: AnyReport): readonly string[] {
 }
 
 /**
- * Expects that the report has properties of this name, or with the prefix `name:`, and that none is violated. Shows a
- * violation with its trace.
+ * Expects that the report has properties with this name or with the prefix `name:`, and that none of them is violated.
+ * Shows a violation with its trace.
  */
 export function holds(report: AnyReport, name: string): void {
   const isNamed = (property: string): boolean =>
@@ -39,7 +39,7 @@ export function holdsThroughout(report: AnyReport): void {
   expect(report.violations.map(String)).toEqual([]);
 }
 
-/** Prints one line: how much was explored. */
+/** Prints one line that shows how much was explored. */
 export function announce(report: { toString(): string }): void {
   console.info(report.toString().split('\n', 1)[0]);
 }

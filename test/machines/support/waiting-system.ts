@@ -1,6 +1,6 @@
-// The machines of a session and its subagents together, with a check that `whyWaiting` is true in each reached state:
-// each part has a cause; the named event can happen; it changes the wait; and making the named causes true, one after
-// the other, leads to the end.
+// Checks the machines of a session and its subagents together. In each reached state, `whyWaiting` must be true: each
+// part has a cause, the named event can happen and changes the wait, and the wait ends if the named causes are made
+// true one after the other.
 //
 // Time stands still (`at: 0`), except for deadlines, each of which may fire whenever it is armed. The keys omit
 // times and the numbers of attempts and grants.
@@ -57,7 +57,7 @@ import { mutate } from './mutate.ts';
 
 const at = 0;
 
-/** The parts of the session that change; all others stay idle. */
+/** The parts of the session that change. All others stay idle. */
 export type Party =
   | 'user'
   | 'client'
@@ -70,40 +70,40 @@ export type Party =
 
 export interface WaitingOptions {
   readonly parties: readonly Party[];
-  /** The calls of each subagent's first step, by its id. */
+  /** The calls of each subagent's first step, by subagent id. */
   readonly subagents?: Readonly<Record<string, readonly StepCall['kind'][]>>;
-  /** The place of a subagent's work, by its id. @defaultValue here, by a model */
+  /** Where each subagent works, by subagent id. @defaultValue here, with a model */
   readonly places?: Readonly<Record<string, 'engine' | 'relay'>>;
-  /** The child that the delegation of a subagent waits for, by the id of the parent. */
+  /** The child that a subagent's delegation waits for, by the id of the parent. */
   readonly children?: Readonly<Record<string, string>>;
-  /** The identities that may answer a question, by its request id. @defaultValue everyone */
+  /** The identities that may answer a question, by request id. @defaultValue everyone */
   readonly roles?: Readonly<Record<string, readonly string[]>>;
-  /** The subagents work for a program: there is no session. */
+  /** The subagents work for a program, and there is no session. */
   readonly program?: boolean;
-  /** The lead agent's calls: inline, or of these subagents. */
+  /** The lead agent's calls: each is inline or runs in the named subagent. */
   readonly calls?: Readonly<Record<string, 'inline' | { readonly subagent: string }>>;
-  /** The services, each with one source `s`, and the subagent that handles its events. */
+  /** The services, each with one source `s`, and the subagent that handles the service's events. */
   readonly services?: Readonly<Record<string, { readonly subagent: string }>>;
-  /** A model call may fail, and be repeated. */
+  /** A model call may fail and be retried. */
   readonly repeats?: boolean;
-  /** The results of the calls are told together; the treatment of late calls. */
+  /** The results of the calls are delivered together. The value says what happens to late calls. */
   readonly batch?: 'deliver' | 'cancel';
-  /** The number of subagents that may run at once; undefined: no limit. */
+  /** The number of subagents that may run at once, or undefined for no limit. */
   readonly runSlots?: number;
   readonly results?: number;
-  /** The last result is a card that is not said. */
+  /** The last result is a card that is not spoken. */
   readonly silent?: boolean;
   /** The user may ask for time. */
   readonly holds?: boolean;
-  /** A model reads the user's words to a question. */
+  /** A model interprets the user's answer to a question. */
   readonly reads?: boolean;
   /** Open questions are withdrawn after some time without a client. */
   readonly givesUp?: boolean;
   /** The session may take the floor away from a question. */
   readonly revokes?: boolean;
-  /** Attempts to say something fail. @defaultValue true */
+  /** Attempts to speak an item fail. @defaultValue true */
   readonly fails?: boolean;
-  /** An item that is told in full is not acknowledged at once. */
+  /** An item that has been spoken in full is not acknowledged at once. */
   readonly tells?: boolean;
   readonly why?: typeof whyWaiting;
 }
@@ -113,9 +113,9 @@ type Situation = World<Machines, readonly string[]>;
 export interface WaitingReport {
   readonly worlds: number;
   readonly causes: ReadonlySet<WaitCause>;
-  /** The reached states of the charts, such as `question.open`. */
+  /** The states of the charts that were reached, such as `question.open`. */
   readonly reached: ReadonlySet<string>;
-  /** The first state in which each property fails, with the wait. */
+  /** The first state in which each property fails, with the wait in that state. */
   readonly violations: Readonly<Record<string, string>>;
 }
 
@@ -132,7 +132,7 @@ const CHARTS: Readonly<Record<string, AnyStateMachine>> = {
   source: eventSourceMachine,
 };
 
-/** Returns the charts' states without child states, except final ones. */
+/** Returns the states of the charts that have no child states, except final ones. */
 export function allStates(): readonly string[] {
   const leaves = (node: AnyStateNode): readonly string[] => {
     const below = Object.values(node.states);
@@ -149,7 +149,7 @@ function* statesIn(name: string, value: unknown): Generator<string> {
   else for (const [key, within] of Object.entries(value)) yield* statesIn(`${name}.${key}`, within);
 }
 
-/** Represents work elsewhere, which reports to the machines. */
+/** Represents work elsewhere that reports to the machines. */
 const elsewhere = createMachine({
   on: { '*': { actions: { type: 'report', params: ({ event }) => ({ event }) } } },
 });
@@ -215,11 +215,11 @@ export function checkWaiting(options: WaitingOptions): WaitingReport {
   };
   const ends = new Map<string, boolean>();
 
-  /** Returns the world after the event that the root of the wait names; null if it cannot happen. */
+  /** Returns the world after the event that the root of the wait names, or null if that event cannot happen. */
   const after = (index: number, wait: Wait): number | null => {
     const root = rootOf(wait);
     const state = states[index];
-    // Waits for people also apply while no process has the session, because people wake it.
+    // A wait for a person is valid even while no process has the session, because people wake the session.
     const isWoken = state?.isAsleep === true && root.of !== 'session' && BY_PEOPLE.has(root.cause);
     for (const known of REMEDIES[root.cause]) {
       const remedy = isWoken ? ['host.woken', ...known] : known;
@@ -270,13 +270,13 @@ export function checkWaiting(options: WaitingOptions): WaitingReport {
     for (const name of given.keys())
       if (!expected.includes(name)) violated('nobody else waits', index, name);
     for (const [name, wait] of given) {
-      // No party exists that could act.
+      // There is no party that could act.
       if (rootOf(wait).cause === 'user' && options.parties.length === 0) continue;
       const then = after(index, wait);
       if (then === null) violated('what is named can happen', index, show(wait));
       else {
         const next = waits[then]?.get(name);
-        // A source that runs waits for the next event.
+        // A running source is waiting for the next event.
         const isRunning = wait.of === 'source' && wait.cause === 'event';
         if (next && !isRunning && signatureOf(next) === signatureOf(wait))
           violated('what is named changes the wait', index, show(wait));
@@ -288,7 +288,7 @@ export function checkWaiting(options: WaitingOptions): WaitingReport {
   return { worlds: graph.worlds.length, causes, reached, violations };
 }
 
-/** The events that make a cause true, as sequences; the first possible one counts. */
+/** The events that make a cause true, as sequences. The first sequence that is possible counts. */
 const REMEDIES: Readonly<Record<WaitCause, readonly (readonly string[])[]>> = {
   wake: [['host.woken']],
   start: [['session.start'], ['service.start']],
@@ -344,7 +344,7 @@ const BY_PEOPLE: ReadonlySet<WaitCause> = new Set([
   'reminder',
 ]);
 
-/** Tells whether this wait names the event. */
+/** Returns whether this wait names the event. */
 function isFor(wait: Wait, actor: string, event: AnyEventObject, options: WaitingOptions): boolean {
   const { of, id, on, by, cause } = wait;
   const { type } = event;
@@ -480,14 +480,14 @@ function stateOf({ actors }: Situation, options: WaitingOptions): WaitingState {
   };
 }
 
-/** Returns the first delegation of a subagent's step. */
+/** Returns the first delegation in a subagent's step. */
 const delegationOf = ({ subagents = {} }: WaitingOptions, id: string): string =>
   `c${subagents[id]?.indexOf('delegation')}`;
 
-/** The events that come from the parties that do a subagent's work. */
+/** The events from the parties that do a subagent's work. */
 const ELSEWHERE: ReadonlySet<string> = new Set(['model.responded', 'tool.settled']);
 
-/** Tells whether the session may hibernate. */
+/** Returns whether the session may hibernate. */
 function isIdle({ actors }: Situation, ids: readonly string[]): boolean {
   const { connection, client, user, model, playout } = (actors['session'] as SessionSnapshot).value;
   const { current, pending } = (actors['outbox'] as OutboxSnapshot).context;
@@ -506,7 +506,7 @@ function isIdle({ actors }: Situation, ids: readonly string[]): boolean {
   );
 }
 
-/** Counts the subagents that hold a slot. */
+/** Counts the subagents that have a slot. */
 const heldIn = ({ actors }: Situation, ids: readonly string[]): number =>
   ids.filter((id) => {
     const { status, value } = actors[id] as SubagentSnapshot;

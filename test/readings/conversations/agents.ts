@@ -1,4 +1,4 @@
-// What an agent knows about other agents, and what it must not do for them.
+// How much an agent knows about other agents, and what it must not do for them.
 
 import { z } from 'zod';
 import { defineTool } from '../../../src/index.ts';

@@ -1,4 +1,4 @@
-// The common parts of the conversations: the lead agent's instructions, and short forms for tools.
+// The shared parts of the conversations: the lead agent's instructions and short forms for tools.
 
 import { tool } from 'ai';
 import { z } from 'zod';
@@ -7,7 +7,7 @@ import { defineTool, type ToolDefinition } from '../../../src/index.ts';
 export const ASSISTANT =
   'You are a friendly personal assistant. You talk with your user. Be brief: one or two sentences.';
 
-/** A tool of the lead agent that a subagent executes. */
+/** A lead agent's tool that a subagent executes. */
 export function background(
   name: string,
   description: string,
@@ -23,7 +23,7 @@ export function background(
   });
 }
 
-/** A tool of a subagent with text arguments. */
+/** A subagent's tool with text arguments. */
 export function work(
   description: string,
   names: readonly string[],

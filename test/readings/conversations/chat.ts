@@ -1,11 +1,11 @@
-// A chat of 25 turns: small talk, work in the background, a question, an approval, a failure, a correction.
+// A chat of 25 turns with small talk, background work, a question, an approval, a failure, and a correction.
 
 import { z } from 'zod';
 import { defineTool } from '../../../src/index.ts';
 import type { Conversation, Crew } from '../play.ts';
 import { ASSISTANT, background, work } from './assistant.ts';
 
-/** The user's words, and how many milliseconds the user then waits. */
+/** The user's utterances, and how many milliseconds the user waits after each one. */
 export const LINES: readonly (readonly [text: string, waitsMs: number])[] = [
   ['Good morning!', 4000],
   ['What day of the week was the first of January 2000?', 5000],

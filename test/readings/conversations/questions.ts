@@ -1,4 +1,4 @@
-// Questions and approvals of subagents.
+// Subagents' questions and approvals.
 
 import type { Conversation, Crew } from '../play.ts';
 import { ASSISTANT, background, work } from './assistant.ts';

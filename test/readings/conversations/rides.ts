@@ -1,4 +1,4 @@
-// A ride with options, in text and on each wire: the user chooses in free words.
+// Booking a ride with options, in text and on each wire. The user chooses in free words.
 
 import type { VoiceWire } from '../../../src/testing/voice-server/index.ts';
 import type { Conversation, Crew, Person } from '../play.ts';

@@ -1,4 +1,4 @@
-// Words while something is under way: a request in two pieces, and a slow tool of the lead agent.
+// Utterances while something is under way: a request in two pieces, and a slow tool of the lead agent.
 
 import { z } from 'zod';
 import { defineTool, type ToolDefinition } from '../../../src/index.ts';
@@ -21,7 +21,7 @@ function looking({ takes, did }: Crew, detach?: ToolDefinition['detach']) {
   return { agents: [{ name: 'lead', instructions: ASSISTANT, tools: [trains] }] };
 }
 
-/** A lead agent with a subagent that writes mails. */
+/** A lead agent whose subagent writes emails. */
 function mailing({ model, takes, did }: Crew) {
   return {
     agents: [

@@ -1,4 +1,4 @@
-// Work in the background: several tasks, failures, limits, and subagents that the app implements itself.
+// Background work: several tasks, failures, limits, and subagents that the app implements itself.
 
 import { leadTools } from '../../../src/entries/subagents.ts';
 import { createChildSubagentToolset, createParentSubagentToolset } from '../../../src/index.ts';
@@ -12,7 +12,7 @@ const FINDINGS: Readonly<Record<string, string>> = {
   window: 'Triple glazing costs 9,500 euros for the whole house.',
 };
 
-/** The next entry owns each entry. */
+/** Each entry is owned by the entry after it. */
 const OWNERS = [
   'Mill Lane Books',
   'Paper and Pen',
@@ -192,7 +192,7 @@ export const tasks: readonly Conversation[] = [
   },
 ];
 
-/** The user stops one of two tasks, adds to the other one, and asks about it, in these words. */
+/** The user stops one of two tasks, adds to the other one and asks about it, in these words. */
 function steered(
   name: string,
   wire: Conversation['wire'],

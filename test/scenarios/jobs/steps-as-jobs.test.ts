@@ -1,4 +1,4 @@
-// Subagents whose model calls and tool calls are jobs: the session makes the decisions, and work that began before a
+// Subagents whose model calls and tool calls are jobs. The session makes the decisions, and work that started before a
 // crash is neither repeated nor lost.
 
 import { APICallError, tool } from 'ai';
@@ -29,10 +29,10 @@ import { calls, never, say } from '../../support/subagent-runs.ts';
 
 const INSTRUCTIONS = 'You book rides.';
 
-/** Creates a ride that is charged once, and a look-up that may be repeated. */
+/** Creates a ride that is charged once and a lookup that may be repeated. */
 function rides() {
   const done: string[] = [];
-  /** While the gate is closed, the started calls wait here. */
+  /** Started calls wait here while the gate is closed. */
   let opened = Promise.resolve();
   const gate = {
     close: (): (() => void) => {
@@ -82,7 +82,7 @@ const booking: Script = turns(
   ({ results }) => say(`Booked: ${JSON.stringify(results[0])}`),
 );
 
-/** Creates a worker and an in-memory engine, with a record of their actions. */
+/** Creates a worker and an in-memory engine, and records what they do. */
 function engine(script: ScriptLike, subagent: SubagentConfig, packing?: JobPacking) {
   const environment = simulatedEnvironment();
   const prompts: string[] = [];
@@ -139,7 +139,7 @@ describe('a run on an engine', () => {
     expect(keys[0]).toBe(`${id}:1:1#1`);
   });
 
-  test('asks for approval in the session, and creates no job for a denied call', async () => {
+  test('asks for approval in the session and creates no job for a denied call', async () => {
     const { tools, done } = rides();
     const own = { ...tools, charge: { ...tools.charge, needsApproval: true } };
     const script = turns(calls(['charge', { dollars: 7 }]), say('Not booked'));
@@ -158,7 +158,7 @@ describe('a run on an engine', () => {
     expect(jobs.begun.filter(({ name }) => name.startsWith('tool'))).toEqual([]);
   });
 
-  test('creates jobs for only one tool if configured', async () => {
+  test('creates jobs for only one tool if configured to', async () => {
     const { tools } = rides();
     const own = { ...tools, charge: { ...tools.charge, runs: 'jobs' } };
     const { jobs, environment } = engine(booking, config({ tools: own, runs: 'here' }));
@@ -171,7 +171,7 @@ describe('a run on an engine', () => {
     expect(jobs.begun.map(({ name }) => name)).toEqual(['tool charge of rides']);
   });
 
-  test('keeps only one tool in the session if configured', async () => {
+  test('runs one tool in the session if configured to', async () => {
     const { tools } = rides();
     const own = { ...tools, look_up: { ...tools.look_up, runs: 'here' } };
     const { jobs, environment } = engine(booking, config({ tools: own }));
@@ -193,7 +193,7 @@ describe('a run on an engine', () => {
     expect(done.length).toBe(2);
   });
 
-  test('retries a failed call as another job, which the budget counts', async () => {
+  test('retries a failed call as another job that counts towards the budget', async () => {
     let failures = 2;
     const script: Script = () => {
       failures -= 1;
@@ -297,7 +297,7 @@ describe('a worker', () => {
     expect(seen).toEqual([['look_up']]);
   });
 
-  test('refuses a body that no session wrote', async () => {
+  test('refuses a body that was not written by a session', async () => {
     const handler = jobWorker({ environment: simulatedEnvironment(), configs: {} });
     for (const body of ['', 'no JSON', '{}', '{"kind":"model","config":7}', '[]', 'null'])
       expect(
@@ -351,7 +351,7 @@ describe('a worker', () => {
     expect(got).toEqual([7]);
   });
 
-  test("passes a tool its caller without the session's service", async () => {
+  test("passes a tool its caller but not the session's service", async () => {
     const seen: unknown[] = [];
     const look = tool({
       inputSchema: z.object({}),
@@ -378,7 +378,7 @@ describe('a worker', () => {
     });
   });
 
-  test('throws a named error without a model or with two configurations of one name', async () => {
+  test('throws a named error if it has no model, or two configurations with the same name', async () => {
     const handler = jobWorker({ environment: simulatedEnvironment(), configs: { a: config() } });
     const messages = [{ role: 'user', content: 'Go' }];
     const step = { kind: 'model', config: 'rides', tools: [], instructions: '', messages };
@@ -446,7 +446,7 @@ describe('a run after a crash', () => {
   };
   const settle = (of: ReturnType<typeof world>) => of.environment.advance(120_000);
 
-  test('charges once if it died during the charge, and gets the result', async () => {
+  test('charges once if it died during the charge, and receives the result', async () => {
     const { begin, of, gate, done, doubts } = setUp(booking);
     const open = gate.close();
     const first = begin();
@@ -467,7 +467,7 @@ describe('a run after a crash', () => {
     expect(doubts).toEqual([]);
   });
 
-  test('repeats no model or tool call when killed around every entry', async () => {
+  test('repeats no model or tool call if killed before or after any entry', async () => {
     const whole = setUp(booking);
     const { result } = whole.begin();
     await settle(whole.of);
@@ -484,13 +484,13 @@ describe('a run after a crash', () => {
         const { status } = await second.result;
         const where = `${when} entry ${entry}`;
         expect([where, status]).toEqual([where, 'completed']);
-        // If its first entry is not stored, the subagent is a different one.
+        // If its first entry was not stored, the subagent is a different one.
         const most = prompts.length;
         expect([where, most <= 3, done.length, doubts]).toEqual([where, true, 2, []]);
       }
   });
 
-  test('reports a charge in doubt once when its worker dies during it, to the app and the model', async () => {
+  test('reports a charge in doubt once to the app and the model when its worker dies during the charge', async () => {
     const { begin, of, gate, done, jobs, doubts } = setUp(booking);
     const open = gate.close();
     const { result } = begin();
@@ -512,7 +512,7 @@ describe('a run after a crash', () => {
     expect(doubts).toEqual(['charge']);
   });
 
-  test('repeats a look-up under the same key when its worker dies during it', async () => {
+  test('repeats a look-up under the same key when its worker dies during the look-up', async () => {
     const { begin, of, gate, done, jobs } = setUp(booking);
     const open = gate.close();
     const { result } = begin();
@@ -527,8 +527,8 @@ describe('a run after a crash', () => {
     expect(new Set(looked.map(({ key }) => key)).size).toBe(1);
   });
 
-  test('leaves a call in doubt that a process without an engine started', async () => {
-    // A process without an engine began the call, whose outcome is unknown.
+  test('leaves a call in doubt that was started by a process without an engine', async () => {
+    // A process without an engine started the call, whose outcome is unknown.
     const own = rides();
     const subagent = config({ tools: own.tools });
     const before = engine(booking, subagent);
@@ -629,7 +629,7 @@ describe('a run after a crash', () => {
     expect(cancelled[0]).toMatch(/:1:call_look$/);
   });
 
-  test('notifies the engine of each subagent that ends', async () => {
+  test('notifies the engine when a subagent ends', async () => {
     const { begin, of, jobs } = setUp(booking);
     const ended: string[] = [];
     Object.assign(jobs, { ended: (prefix: string) => void ended.push(prefix) });
@@ -640,7 +640,7 @@ describe('a run after a crash', () => {
     expect(jobs.begun.every(({ key }) => key.startsWith(ended[0] as string))).toBe(true);
   });
 
-  test("leaves no plain word in the engine's storage if bodies are encrypted and claimed", async () => {
+  test("leaves no plain text in the engine's storage if bodies are encrypted and claimed", async () => {
     const claims = memoryClaims();
     const packing = { codec: testCodec('a key'), claims, claimAboveBytes: 500 };
     const script = turns(calls(['charge', { dollars: 7 }]), say(`PLANTED ${'x'.repeat(2_000)}`));
@@ -664,7 +664,7 @@ describe('a run after a crash', () => {
     expect(claims.texts.size).toBe(0);
   });
 
-  test('fails with a reason if keys differ, or if only one side packs', async () => {
+  test('fails with a reason if the keys differ or only one side packs its bodies', async () => {
     const packings: [JobPacking | undefined, JobPacking | undefined][] = [
       [{ codec: testCodec('one') }, { codec: testCodec('other') }],
       [{ codec: testCodec('one') }, undefined],
@@ -688,7 +688,7 @@ describe('a run after a crash', () => {
     }
   });
 
-  test('removes secrets before the engine sees them', async () => {
+  test('removes secrets before they reach the engine', async () => {
     const packing = { redact: { values: ['sesame-opens-it'] } };
     const it = engine(turns(say('done')), config(), packing);
     const runtime = createRuntime({ environment: it.environment, jobs: it.seen });
@@ -712,7 +712,7 @@ describe('a step that fails finally', () => {
       isRetryable: statusCode === 429,
       cause: new Error(SECRET),
     });
-  /** Runs to the end, with any state that the engine had stored. */
+  /** Runs to the end from any state that the engine had stored. */
   const failing = async (script: Script, subagent: SubagentConfig, packing?: JobPacking) => {
     const it = engine(script, subagent, packing);
     const stored: string[] = [];
@@ -780,7 +780,7 @@ describe('a step that fails finally', () => {
     });
   });
 
-  test('JOBS-7: repeats a hanging model call as another job, and fails with JOB_TIMEOUT', async () => {
+  test('JOBS-7: repeats a hanging model call as another job and fails with JOB_TIMEOUT', async () => {
     const { environment } = engine(() => never(), config());
     const keys: string[] = [];
     const worker = jobWorker({
@@ -802,7 +802,7 @@ describe('a step that fails finally', () => {
     expect(keys.map((key) => key.split('#')[1])).toEqual(['1', '2']);
   });
 
-  test('JOBS-7: marks a hanging tool call in doubt if it must not be repeated', async () => {
+  test('JOBS-7: marks a hanging tool call as in doubt if it must not be repeated', async () => {
     const { environment } = engine(booking, config());
     let begun = 0;
     const charge = tool({
@@ -887,7 +887,7 @@ describe('old and new workers at the same time', () => {
     expect(refusals.length).toBe(1);
   });
 
-  test('JOBS-8: run a tool once on the new worker when the old worker lacks it', async () => {
+  test('JOBS-8: run a tool once on the new worker if the old worker lacks it', async () => {
     const own = rides();
     const subagent = config({ tools: own.tools });
     const { charge: _, ...before } = own.tools;
@@ -898,7 +898,7 @@ describe('old and new workers at the same time', () => {
     const [old, current] = [of(before), of(own.tools)];
     let offers = 0;
     const jobs = simulatedJobs({
-      // Alternately, as a queue gives jobs to the workers of a deployment.
+      // The two workers alternate, as when a queue gives jobs to the workers of a deployment.
       handler: { do: (job, signal) => ((offers += 1) % 2 === 1 ? old : current).do(job, signal) },
       offers: 9,
     });
@@ -928,7 +928,7 @@ describe('old and new workers at the same time', () => {
     expect((await runSubagent(config(), 'Go', { runtime }).result).text).toBe('done');
   });
 
-  test('keep the keys of jobs across versions, so that a deploy finds earlier jobs', async () => {
+  test('keep the keys of jobs across versions, so that a deployment finds earlier jobs', async () => {
     const own = rides();
     const subagent = config({ tools: own.tools });
     const { jobs, environment } = engine(booking, subagent);

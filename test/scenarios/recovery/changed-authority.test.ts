@@ -1,5 +1,5 @@
-// Calls that waited while no process ran are executed only as the current code and configuration would
-// execute them (CALL-JUDGEMENT-1, CALL-JUDGEMENT-2): restart × kind of change.
+// Calls that were waiting while no process ran are executed only if the current code and configuration would execute
+// them (CALL-JUDGEMENT-1, CALL-JUDGEMENT-2): restart × kind of change.
 
 import { jsonSchema } from 'ai';
 import { describe, expect, it } from 'vitest';
@@ -12,7 +12,7 @@ import type { TalkOptions } from '../../support/text-talk.ts';
 type Tool = Readonly<Record<string, unknown>>;
 type Config = Partial<SubagentConfig>;
 
-/** Creates a subagent that pays 900 with consent, and reports the result. */
+/** Creates a subagent that pays 900 after an approval and reports the result. */
 function paying(ran: unknown[], tool: Tool | null, config: Config = {}): TalkOptions {
   const pay = {
     description: 'Pays',
@@ -47,7 +47,7 @@ interface Way {
   readonly end: (life: ReturnType<typeof textLife>) => Promise<void>;
 }
 
-/** How the process ends while the approval waits. */
+/** How the process ends while the approval is waiting. */
 const ways: Record<string, Way> = {
   'a crash': { end: async (life) => life.kill() },
   'a suspension': { end: suspended },
@@ -115,7 +115,7 @@ async function begun(of: World, options: TalkOptions) {
 }
 
 describe('an approval that waits across a restart', () => {
-  it.each(ends)('closes as withdrawn with its reason after %s, if %s', async (way, change) => {
+  it.each(ends)('closes as withdrawn after %s if %s, and gives the reason', async (way, change) => {
     const of = world(ways[way]?.options);
     const ran: unknown[] = [];
     const first = await begun(of, before(ran));
@@ -187,7 +187,7 @@ describe('an approval that waits across a restart', () => {
     expect(ran).toEqual([{ amount: 900, currency: 'USD' }]);
   });
 
-  it('does not run if it was answered but the code changed before the call ran', async () => {
+  it('does not run if the code changed after the answer and before the call', async () => {
     const of = world();
     const ran: unknown[] = [];
     const first = await begun(of, before(ran));
@@ -231,7 +231,7 @@ describe('a question that waits across a restart', () => {
     },
   });
 
-  it('closes as withdrawn if other users may now answer it', async () => {
+  it('closes as withdrawn if the users who may answer have changed', async () => {
     const of = world();
     const first = await begun(of, asking({}));
     await first.type('use ride');

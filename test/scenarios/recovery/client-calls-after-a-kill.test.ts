@@ -1,4 +1,4 @@
-// A call of a tool at a client, in a session whose process is killed after any of its entries (P6, P9).
+// A tool call at a client, in a session whose process is killed after any of its entries (P6, P9).
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -11,7 +11,7 @@ const RESULT = 'the gate is open';
 
 interface Way {
   readonly of: 'the lead agent' | 'a subagent';
-  /** Whether the page outlives the processes, or each process gets another page. */
+  /** Whether the page outlives the processes or each process gets a new page. */
   readonly page: 'stays' | 'is loaded again';
   readonly idempotent: boolean;
   readonly snapshots: boolean;
@@ -37,7 +37,7 @@ function optionsOf({ of, idempotent }: Way): TalkOptions {
   return { subagents: { gate: { script, config: { tools } } } };
 }
 
-/** A page, which carries out a call that it has claimed, and knows what it has carried out. */
+/** A page that carries out the calls that it has claimed, and remembers them. */
 class Page {
   readonly name: string;
   readonly done = new Set<string>();
@@ -58,7 +58,7 @@ class Page {
   }
 }
 
-/** Plays the conversation until a process has lived to its end. */
+/** Plays the conversation until a process survives to the end. */
 async function played(way: Way, kill?: (of: World) => void) {
   const of = world(way.snapshots ? { snapshots: { afterEntries: 1, trim: false } } : {});
   kill?.(of);
@@ -96,7 +96,7 @@ async function played(way: Way, kill?: (of: World) => void) {
   }
 }
 
-test('a client that left before a restart has its time again after it', async () => {
+test('gives a client that left before a restart its full time again after the restart', async () => {
   const of = world();
   const options = optionsOf({
     of: 'the lead agent',
@@ -128,12 +128,12 @@ describe.each(WAYS)(
   'a call of $of at a page that $page (idempotent: $idempotent, snapshots: $snapshots)',
   async (way) => {
     const { written, ...seen } = await played(way);
-    test('runs once when no process dies', () =>
+    test('runs once if no process dies', () =>
       expect(seen).toMatchObject({ runs: 1, open: [], result: true, doubt: false }));
 
     const kills = Array.from({ length: written }, (_, index) => index + 1);
     test.each(kills)(
-      'P6: gets lost by no kill, and runs twice by none: at entry %i',
+      'P6: returns a result or is in doubt after a kill at entry %i, and repeats only if idempotent',
       async (entry) => {
         const { runs, open, result, doubt } = await played(way, (of) => of.killAt(entry, 'after'));
         expect(open).toEqual([]);

@@ -1,4 +1,4 @@
-// Words over an approval that a model reads, in processes that are killed after each entry (P3, P9, P10).
+// A model interprets the user's words over an approval, in processes that are killed after each entry (P3, P9, P10).
 
 import { describe, expect, test } from 'vitest';
 import type { JournalEntry } from '../../../src/actors/ports/journal.ts';
@@ -20,7 +20,7 @@ const readingsIn = (entries: readonly JournalEntry[]): readonly string[] =>
     return [reading.answer?.approved === true ? 'consent' : reading.to];
   });
 
-/** Plays until the user has an answer: they say yes to each question that is put to them. */
+/** Plays until the user has an answer. The user says yes to each question. */
 async function played(snapshots: boolean, kill?: (of: World) => void) {
   const of = world(snapshots ? { snapshots: { afterEntries: 1, trim: false } } : {});
   kill?.(of);
@@ -82,22 +82,22 @@ async function played(snapshots: boolean, kill?: (of: World) => void) {
 describe.each([false, true])('a yes that a model reads (snapshots: %s)', async (snapshots) => {
   const { written, begins, ...whole } = await played(snapshots);
 
-  test('runs the action once when no process dies', () => {
+  test('runs the action once if no process dies', () => {
     expect(whole).toMatchObject({ sent: 1, open: 0, typed: 2, asked: 2 });
     expect(whole.readings).toEqual(['readBack', 'consent']);
   });
 
   const kills = Array.from({ length: written - begins }, (_, index) => begins + index + 1);
   test.each(kills)(
-    'runs it at most once, and after two readings in the journal, with a kill after entry %i',
+    'runs the action at most once, after two readings in the journal, if killed after entry %i',
     async (entry) => {
       const after = await played(snapshots, (of) => of.killAt(entry, 'after'));
       expect(after.lives).toBe(2);
       expect([after.open, after.sent <= 1]).toEqual([0, true]);
-      // The one consent follows a yes that was read back.
+      // The only approval follows a yes that was read back.
       expect(after.readings.filter((reading) => reading === 'consent').length).toBeLessThan(2);
       if (after.sent > 0) expect(after.readings.slice(-2)).toEqual(['readBack', 'consent']);
-      // Each utterance in the journal has one place, and is read at most once.
+      // Each utterance in the journal has one place and is interpreted at most once.
       expect(new Set(after.routed).size).toBe(after.routed.length);
       expect(after.asked).toBeLessThanOrEqual(after.said - 1);
     },

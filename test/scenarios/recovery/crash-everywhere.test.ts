@@ -1,5 +1,5 @@
-// One conversation whose process dies once at each of its entries: just before the entry is written, and just
-// after. It reaches the same end at every instant.
+// One conversation whose process dies once at each of its entries, just before or just after the entry is written. The
+// conversation ends in the same way wherever the process dies.
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -57,7 +57,7 @@ function story(done: Done): TalkOptions {
   };
 }
 
-/** Plays the user, who makes requests and answers questions, in as many processes as necessary. */
+/** Plays the user, who makes requests and answers questions, in as many processes as the story needs. */
 async function live(of: World, done: Done) {
   const said: string[] = [];
   const asked = new Set<string>();
@@ -99,7 +99,7 @@ describe('a process that dies at each entry', async () => {
     const of = world();
     const { talk, said } = await live(of, new Map());
     const entries = of.entries.length;
-    test('completes the story without a kill, and produces results', () => {
+    test('completes the story without a kill and produces results', () => {
       expect(said.join('\n')).toMatch(/Ride:.*done/s);
       expect(said.join('\n')).toContain('Report: all is well.');
       expect(entries).toBeGreaterThan(40);
@@ -129,7 +129,7 @@ describe('a process that dies at each entry', async () => {
     expect(asked.size).toBe(1);
     expect(said.filter((text) => text.includes('Report: all is well.'))).not.toEqual([]);
     expect(said.filter((text) => text.includes('Ride:'))).not.toEqual([]);
-    // P6: a call that may not be repeated ran once, or the user was told that its outcome is unknown.
+    // P6: a call that must not be repeated ran once, or the user was informed that its outcome is unknown.
     const book = [...done].filter(([key]) => key.endsWith(':r4'));
     expect(book.every(([, times]) => times === 1)).toBe(true);
     expect(book.length + doubtful.filter((name) => name === 'book').length).toBeGreaterThan(0);

@@ -1,4 +1,4 @@
-// The deliveries of a session after its process was killed (P4, P9).
+// A session's deliveries after its process was killed (P4, P9).
 
 import { describe, expect, test } from 'vitest';
 import { leadTools } from '../../../src/entries/subagents.ts';
@@ -47,7 +47,7 @@ const isReply = ({ event }: JournalEntry): boolean =>
   JSON.stringify(event).includes(RESULT);
 
 /**
- * Whether the process that wrote these entries last had said the result, and not yet recorded that it was told.
+ * Whether the process that wrote these entries last had spoken the result but not yet recorded the delivery.
  */
 function isUnsureIn(entries: readonly JournalEntry[]): boolean {
   const ends = entries.findLastIndex(({ event }) => event.type === 'session.recovered');
@@ -59,10 +59,10 @@ function isUnsureIn(entries: readonly JournalEntry[]): boolean {
   return before.some(isReply) && !before.some(isTold);
 }
 
-/** How often the lead agent fails to say what it has read, and when sessions write snapshots. */
+/** How often the lead agent fails to report what it has read, and when sessions write snapshots. */
 interface Way {
   readonly kind: Kind;
-  /** Whether the lead agent waits for the result, or looks it up while its delivery is pending. */
+  /** Whether the lead agent waits for the result or looks it up while its delivery is pending. */
   readonly reads: 'awaits' | 'looks up';
   readonly fails: number;
   readonly snapshots: boolean;
@@ -77,7 +77,7 @@ const WAYS: readonly Way[] = (Object.keys(BEGINS) as Kind[]).flatMap((kind) =>
 );
 const LOOK = 'how is it?';
 
-/** Plays the conversation until a process has lived to its end. */
+/** Plays the conversation until a process survives to the end. */
 async function played({ kind, reads, fails, snapshots }: Way, kill?: (of: World) => void) {
   const of = world(snapshots ? { snapshots: { afterEntries: 1, trim: false } } : {});
   kill?.(of);
@@ -97,7 +97,7 @@ async function played({ kind, reads, fails, snapshots }: Way, kill?: (of: World)
       asked += 1;
       const last = prompt.prompt.at(-1);
       const hasRead = last?.role === 'tool' && JSON.stringify(last).includes(RESULT);
-      // The model takes time: the result arrives while it thinks.
+      // The model takes time, and the result arrives while it is thinking.
       if (prompt.user === LOOK && last?.role !== 'tool')
         return new Promise<ScriptedStep>((resolve) =>
           of.environment.scheduler.schedule(
@@ -105,7 +105,7 @@ async function played({ kind, reads, fails, snapshots }: Way, kill?: (of: World)
             WORK_MS + 1000,
           ),
         );
-      // A failed call of the model is repeated once.
+      // A failed model call is retried once.
       if (!hasRead || failed >= 2 * fails) return leadScript(prompt);
       failed += 1;
       return say('');
@@ -116,7 +116,7 @@ async function played({ kind, reads, fails, snapshots }: Way, kill?: (of: World)
   for (let lives = 1; ; lives += 1) {
     const life = textLife(of, options);
     asked = 0;
-    // A subscriber: it hears each delivery that is pushed.
+    // A subscriber that hears each delivery that is pushed.
     const stop = life.session.parts.subscribe(() => {});
     void life.start().catch(() => {});
     await of.environment.settle();
@@ -141,7 +141,7 @@ async function played({ kind, reads, fails, snapshots }: Way, kill?: (of: World)
       pending: deliveries.filter(({ state }) => state === 'pending').length,
       lives,
       written,
-      /** Entries before the user asked for the result. */
+      /** The number of entries before the user asked for the result. */
       awaits: entries.findLastIndex(({ event }) => event.type === 'user.said'),
       asked,
     };
@@ -152,14 +152,14 @@ describe.each(WAYS)(
   '$kind whose result the lead agent $reads and fails to deliver $fails times (snapshots: $snapshots)',
   async (way) => {
     const { written, awaits, ...seen } = await played(way);
-    test('reaches the user when no process dies', () =>
+    test('reaches the user if no process dies', () =>
       expect(seen).toMatchObject(
         way.fails === 0
           ? { replies: 1, heard: 0, pending: 0 }
           : { replies: 0, heard: 1, pending: 0 },
       ));
 
-    test('causes no second delivery by a process that continues after the last entry', async () => {
+    test('remains delivered in a process that continues after the last entry', async () => {
       const after = await played(way, (of) => of.killAt(written, 'after'));
       expect(after).toMatchObject({ lives: 2, asked: 0 });
     });
@@ -168,14 +168,14 @@ describe.each(WAYS)(
     test.each(kills)('P4: reaches the user once after a kill at entry %i', async (entry) => {
       const seen = await played(way, (of) => of.killAt(entry, 'after'));
       expect({ ...seen, sum: seen.replies + seen.heard + seen.pending }).toMatchObject({
-        // Whether the user has read the last words of the killed process is unknown.
+        // It is unknown whether the user has read the last message of the killed process.
         sum: seen.isUnsure ? 2 : 1,
       });
     });
   },
 );
 
-/** Plays a call in which the user interrupts the reply that tells a result that the lead agent waited for. */
+/** Plays a call in which the lead agent waits for a result and the user interrupts the reply that reports it. */
 async function spokenOver(kill?: (of: World) => void) {
   const of = world();
   kill?.(of);
@@ -219,7 +219,7 @@ async function spokenOver(kill?: (of: World) => void) {
     };
     void life.start().catch(() => {});
     await of.environment.settle();
-    // No real wire gives items of two connections the same names.
+    // No real wire gives items on two connections the same names.
     if (life.isAlive()) life.model().items = items;
     for (let round = 0; round < 60 && life.isAlive(); round += 1) {
       if (life.asked() !== null) await reply();
@@ -234,7 +234,7 @@ async function spokenOver(kill?: (of: World) => void) {
     const { written, entries } = of;
     await life.close();
     const heard = entries.filter(({ event }) => event.type === 'delivery.heard').length;
-    /** Entries before the output of the tool that returned the result. */
+    /** The number of entries before the output of the tool that returned the result. */
     const returned = entries.findIndex(({ event }) => 'returned' in event);
     return { replies, heard, pending, written, returned };
   }
@@ -242,7 +242,7 @@ async function spokenOver(kill?: (of: World) => void) {
 
 describe('a result whose reply the user interrupts', async () => {
   const { written, returned, ...seen } = await spokenOver();
-  test('reaches the user as a delivery when no process dies', () =>
+  test('reaches the user as a delivery if no process dies', () =>
     expect(seen).toMatchObject({ replies: 0, heard: 1, pending: 0 }));
 
   const kills = Array.from({ length: written - returned + 1 }, (_, index) => returned + index);

@@ -22,7 +22,7 @@ const WAYS: readonly Way[] = [
   { kind: 'voice', idempotent: true, snapshots: false },
 ];
 
-/** Plays the conversation until a process has lived to its end. */
+/** Plays the conversation until a process survives to the end. */
 async function played({ kind, idempotent, snapshots }: Way, kill?: (of: World) => void) {
   const of = world(snapshots ? { snapshots: { afterEntries: 1, trim: false } } : {});
   kill?.(of);
@@ -58,7 +58,7 @@ async function played({ kind, idempotent, snapshots }: Way, kill?: (of: World) =
     const { deliveries } = talk.state();
     const { pendingToolCalls } = talk.session;
     const owes = talk.owes();
-    // A process that is killed while it closes never ends the close.
+    // A process that is killed while it closes never finishes closing.
     const { written } = of;
     await talk.close();
     const { entries } = of;
@@ -101,7 +101,7 @@ function voice(of: World, tool: ReturnType<typeof defineTool>) {
   return Object.assign(life, {
     says: (words: string) => void life.model().utterance(words),
     owes: () => life.model().openRequests.length > 0,
-    /** The lead agent does what it is asked to, and the user hears it. */
+    /** The lead agent does what it is asked to do, and the user hears it. */
     async listens() {
       for (let steps = 0; steps < 5 && life.isAlive(); steps += 1) {
         const [request] = life.model().openRequests;
@@ -125,7 +125,7 @@ function voice(of: World, tool: ReturnType<typeof defineTool>) {
 describe.each(WAYS)('by $kind, idempotent: $idempotent, snapshots: $snapshots', async (way) => {
   const { written, ...seen } = await played(way);
 
-  test('delivers the result once when no process dies', () =>
+  test('delivers the result once if no process dies', () =>
     expect(seen).toMatchObject({ detached: 1, heard: 1, told: 1, open: [], owes: false }));
 
   test.each(instantsOf(written))(
@@ -136,7 +136,7 @@ describe.each(WAYS)('by $kind, idempotent: $idempotent, snapshots: $snapshots', 
       );
       expect(open).toEqual([]);
       expect(owes).toBe(false);
-      // Nothing twice, unless the tool permits it.
+      // Nothing happens twice unless the tool allows it.
       expect(new Set(keys).size).toBeLessThanOrEqual(1);
       if (!way.idempotent) {
         expect(keys.length).toBeLessThanOrEqual(1);

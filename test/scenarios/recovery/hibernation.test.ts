@@ -26,7 +26,7 @@ async function woken(of: World, before: ReturnType<typeof textLife>, options: Ta
 }
 
 describe('a session that hibernates', () => {
-  test('RECOVERY-2: does not notify the app of an open question again', async () => {
+  test('RECOVERY-2: notifies the app only once of an open question', async () => {
     const of = world();
     const heard: string[] = [];
     const onQuestion = ({ requestId }: { requestId: string }) => void heard.push(requestId);
@@ -41,7 +41,7 @@ describe('a session that hibernates', () => {
     await after.close();
   });
 
-  test('returns the same result to repeated calls of hibernate()', async () => {
+  test('returns the same result for repeated calls to hibernate()', async () => {
     const before = textLife(world(), asking);
     await before.start();
     await before.type('use ride');
@@ -50,7 +50,7 @@ describe('a session that hibernates', () => {
     expect(await before.session.hibernate()).toBe(true);
   });
 
-  test('stays awake when input arrives during the hibernation', async () => {
+  test('remains awake if input arrives during hibernation', async () => {
     const of = world();
     const before = textLife(of, { lead: () => ({ text: 'Late.', delayMs: 5000 }) });
     await before.start();
@@ -64,7 +64,7 @@ describe('a session that hibernates', () => {
     await after.close();
   });
 
-  test('does not repeat the request after an empty reply at each wake', async () => {
+  test('does not repeat the request after an empty reply each time it wakes', async () => {
     const of = world();
     let asked = 0;
     const lead = () => {
@@ -75,12 +75,12 @@ describe('a session that hibernates', () => {
     await before.start();
     await before.type('hello');
     const { after, wasIdle } = await woken(of, before, { lead });
-    // The lead agent is asked again in its turn, not at the wake.
+    // The lead agent is asked again in its turn, not when the session wakes up.
     expect([asked, wasIdle]).toEqual([2, true]);
     await after.close();
   });
 
-  test('SUBAGENTS-REQUESTS-2: delivers a request to the parent once, and keeps its deadline', async () => {
+  test('SUBAGENTS-REQUESTS-2: delivers a request to the parent once and keeps its deadline', async () => {
     const of = world();
     const options: TalkOptions = {
       subagents: {
@@ -106,7 +106,7 @@ describe('a session that hibernates', () => {
     await after.close();
   });
 
-  test('UPKEEP-3: does not extract facts from earlier words again', async () => {
+  test('UPKEEP-3: does not extract facts from the same messages twice', async () => {
     const of = world();
     const read: string[] = [];
     const options: TalkOptions = {
@@ -152,7 +152,7 @@ describe('a session that hibernates', () => {
   });
 });
 
-test('SLOTS-3: resumes a working subagent in the same runtime after a suspend', async () => {
+test('SLOTS-3: resumes a running subagent in the same runtime after a suspend', async () => {
   const of = world();
   const { runtime } = of.begin();
   let times = 0;
@@ -179,7 +179,7 @@ test('SLOTS-3: resumes a working subagent in the same runtime after a suspend', 
   await after.close();
 });
 
-test('starts no second run of the same work after a crash', async () => {
+test('does not start the same work twice after a crash', async () => {
   const of = world();
   const options: TalkOptions = {
     subagents: {
@@ -201,7 +201,7 @@ test('starts no second run of the same work after a crash', async () => {
   await after.close();
 });
 
-test('keeps the working memory for the next process after a failed start', async () => {
+test('keeps the working memory for the next process if a start fails', async () => {
   const of = world();
   const forgotten: string[] = [];
   const workingMemory = Object.assign(newMemory({ environment: of.environment }), {

@@ -1,5 +1,5 @@
-// A session with nothing left to say dies, and another process resumes it: the lead agent says nothing, because no
-// words are addressed to it (P10). A user who wakes a hibernated chat does not hear the last result again.
+// A session with nothing left to say dies, and another process resumes it. The lead agent says nothing, because no
+// message is waiting for a reply (P10). A user who wakes a hibernated chat does not hear the last result again.
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -31,7 +31,7 @@ const ride = (pending: string | null): Pick<TalkOptions, 'subagents'> => ({
     },
   },
 });
-/** A lead agent that looks something up before it tells the result. */
+/** A lead agent that looks something up before it reports the result. */
 const looksFirst: Script = (prompt) => {
   const told = prompt.prompt.findIndex((one) => JSON.stringify(one).includes('Sales are up.'));
   if (told < 0) return leadScript(prompt);
@@ -84,7 +84,7 @@ const stories: readonly (readonly [name: string, TalkOptions, words: readonly st
   ],
 ];
 
-/** Plays a text session until it is idle: all results are told and seen. */
+/** Plays a text session until it is idle and all results have been delivered and seen. */
 async function toIdle(of: World, options: TalkOptions, words: readonly string[]) {
   const life = textLife(of, options);
   await life.start();

@@ -1,4 +1,4 @@
-// `runSubagent` with an id: a run that survives its process; and without an id: a run that leaves nothing behind.
+// `runSubagent` with an id, whose run survives its process, and without an id, whose run leaves nothing behind.
 
 import { describe, expect, test } from 'vitest';
 import { JournalError, type JournalEntry } from '../../../src/entries/journal.ts';
@@ -56,7 +56,7 @@ function run(of: World, seen: Seen, { id = 'order-17' } = {}) {
 
 const nothingSeen = (): Seen => ({ keys: new Set(), asked: 0, modelCalls: 0 });
 
-/** Returns the outcome; null: there is none yet. */
+/** Returns the outcome, or null if there is none yet. */
 async function outcome(of: World, result: Promise<Outcome>): Promise<Outcome | null> {
   let found: Outcome | null = null;
   void result.then((outcome_) => (found = outcome_));
@@ -77,7 +77,7 @@ describe('RUN-SUBAGENT-KR-1: a run with an id', () => {
     expect(first.run.id).toBe('order-17');
     expect(await outcome(of, first.run.result)).toMatchObject(booked);
     const { modelCalls } = seen;
-    // The same holds in this process and in later ones.
+    // The same is true in this process and in later ones.
     expect(await outcome(of, first.begin().result)).toMatchObject(booked);
     for (let process = 2; process <= 3; process += 1) {
       const later = run(of, seen);
@@ -90,7 +90,7 @@ describe('RUN-SUBAGENT-KR-1: a run with an id', () => {
     expect(of.environment.pendingTimers).toBe(0);
   });
 
-  test('returns one run when it is started twice in one process', async () => {
+  test('returns the same run if it is started twice in one process', async () => {
     const of = world();
     const seen = nothingSeen();
     const { run: first, begin } = run(of, seen);
@@ -100,7 +100,7 @@ describe('RUN-SUBAGENT-KR-1: a run with an id', () => {
     expect(seen.asked).toBe(1);
   });
 
-  test('resumes from its last step when it is killed before or after any entry', async () => {
+  test('resumes from its last step if killed before or after any entry', async () => {
     const whole = world();
     await outcome(whole, run(whole, nothingSeen()).run.result);
     expect(whole.written).toBeGreaterThan(8);
@@ -115,7 +115,7 @@ describe('RUN-SUBAGENT-KR-1: a run with an id', () => {
       }
   });
 
-  test('stays cancelled when it is cancelled before its first step', async () => {
+  test('remains cancelled if it was cancelled before its first step', async () => {
     const of = world();
     const seen = nothingSeen();
     const first = run(of, seen);
@@ -153,7 +153,7 @@ describe('RUN-SUBAGENT-KR-1: a run with an id', () => {
     expect(await result).toMatchObject({ status: 'lost', error: { code: 'FENCED' } });
   });
 
-  test('RUN-SUBAGENT-2: ends as lost without a journal, and can be run again', async () => {
+  test('RUN-SUBAGENT-2: ends as lost if the journal is unreachable, and can be run again', async () => {
     const environment = simulatedEnvironment();
     const inner = memoryJournal({ keep: Infinity });
     let isThere = false;
@@ -175,7 +175,7 @@ describe('RUN-SUBAGENT-KR-1: a run with an id', () => {
     expect(await begin().result).toMatchObject({ status: 'completed', text: 'Done.' });
   });
 
-  test('RUN-SUBAGENT-2: ends as lost in this process when the journal refuses it permanently', async () => {
+  test('RUN-SUBAGENT-2: ends as lost in this process if the journal refuses it permanently', async () => {
     const environment = simulatedEnvironment();
     const inner = memoryJournal({ keep: Infinity });
     let isOurs = true;
@@ -204,7 +204,7 @@ describe('RUN-SUBAGENT-KR-1: a run with an id', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('throws at once for an impossible configuration or an id in use', async () => {
+  test('throws at once if the configuration is impossible or the id is in use', async () => {
     const runtime = createRuntime({ environment: simulatedEnvironment() });
     const bad = configOf('order', { maxSteps: 0 });
     expect(() => runSubagent(bad, 'Do it', { id: 'one', runtime })).toThrow(/maxSteps/);
@@ -216,7 +216,7 @@ describe('RUN-SUBAGENT-KR-1: a run with an id', () => {
   });
 });
 
-test('leaves no entry behind in a journal that can only delete by scope, if it has no id', async () => {
+test('leaves nothing in a journal that can only delete by scope if it has no id', async () => {
   const appended: JournalEntry[] = [];
   const journal: Journal = {
     append: (entry) => void appended.push(entry),

@@ -1,5 +1,5 @@
-// A subagent reads a message (`send_to_subagent`) once, at whatever entry the process is killed. The message may also
-// be the answer to a question of the subagent.
+// A subagent reads a message (`send_to_subagent`) exactly once, whichever entry the process is killed at. The message
+// may also be the answer to a question from the subagent.
 import { THE_LEAD, createSubagentService } from '../../../src/entries/subagents.ts';
 import { describe, expect, test } from 'vitest';
 import {
@@ -14,11 +14,11 @@ import { castOf, configOf } from '../../support/text-talk.ts';
 
 const WORDS = 'The user has a dog with them.';
 
-/** Counts how often a prompt contains the words. */
+/** Counts how often the text occurs in a prompt. */
 const readIn = ({ prompt }: ScriptedPrompt): number =>
   JSON.stringify(prompt).split(JSON.stringify(WORDS).slice(1, -1)).length - 1;
 
-/** Returns the id of the subagent that the boss has spawned, as its model reads it. */
+/** Returns the id of the subagent that the boss has spawned, as the boss's model reads it. */
 const helperOf = ({ prompt }: ScriptedPrompt): string =>
   /"subagentId":"(\w+)","status":"spawning"/.exec(JSON.stringify(prompt))?.[1] ?? 'nobody';
 
@@ -36,10 +36,10 @@ const spawning = calls([
 ]);
 const passingOn: Script = ({ results }) => say(`The helper says ${JSON.stringify(results.at(-1))}`);
 
-/** The boss spawns a helper, sends it a message while it works, and waits for it. */
+/** The boss spawns a helper, sends it a message while it is working, and waits for it. */
 const bossTelling: Script = turns(spawning, telling(false), waiting, passingOn);
 
-/** The boss waits until the helper asks, and answers. */
+/** The boss waits until the helper asks, and then answers. */
 const bossAnswering: Script = turns(spawning, waiting, telling(true), waiting, passingOn);
 
 const working: Script = turns(calls(['look', {}]), (prompt) =>
@@ -60,7 +60,7 @@ const stories: Readonly<Record<string, Story>> = {
   'an answer': { boss: bossAnswering, helper: askingParent },
 };
 
-/** Plays the story until it has the result, in as many processes as necessary. */
+/** Plays the story until it has the result, in as many processes as it needs. */
 async function live(of: World, { boss, helper }: Story) {
   const doubts: DoubtfulCall[] = [];
   const errors: unknown[] = [];
@@ -72,7 +72,7 @@ async function live(of: World, { boss, helper }: Story) {
       tools: {
         look: simpleTool(
           async () => {
-            // The helper works while the message arrives.
+            // The helper is working when the message arrives.
             await new Promise<void>((resolve) => scheduler.schedule(resolve, 1000));
             return { seen: 'a map' };
           },
@@ -115,7 +115,7 @@ async function live(of: World, { boss, helper }: Story) {
     const found = service.check(receipt.subagentId, THE_LEAD);
     await of.environment.settle();
     if (!process.isAlive) continue;
-    // The messages sent by a call, whose id names its step.
+    // The messages sent by a call whose id names its step.
     const sent = of.entries.filter(
       ({ event }) => 'messageId' in event && String(event.messageId).includes(':'),
     ).length;

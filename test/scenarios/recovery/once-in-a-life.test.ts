@@ -1,5 +1,5 @@
-// Actions and limits that occur once in a session's whole life, in any number of processes: the first agent enters,
-// and the time of the budget passes.
+// Actions and limits that occur once in a session's whole lifetime, in any number of processes: the first agent enters,
+// and the budget's time passes.
 import { THE_LEAD, createSubagentService } from '../../../src/entries/subagents.ts';
 import { type JournalEntry } from '../../../src/entries/journal.ts';
 import { describe, expect, test } from 'vitest';
@@ -37,7 +37,7 @@ describe('BUDGETS-11: the time budget, which runs only while a process runs', ()
   };
 
   test.each(cases)(
-    'continues after the session was %s, and resumed from %s',
+    'continues after the session was %s and resumed from %s',
     async (_how, _what, leave, on) => {
       const of = world(on);
       const ends: string[] = [];
@@ -53,7 +53,7 @@ describe('BUDGETS-11: the time budget, which runs only while a process runs', ()
       await life.type('use ride');
       for (let process = 1; process <= 2; process += 1) {
         await of.environment.advance(4_000);
-        // The actions of a process after its last entry are unknown.
+        // It is unknown what a process did after its last entry.
         life.session.notifyBackground('News');
         await of.environment.settle();
         await leave(life);
@@ -72,7 +72,7 @@ describe('BUDGETS-11: the time budget, which runs only while a process runs', ()
     ['killed', 'all entries', {}],
     ['suspended', 'the last snapshot', { snapshots: { afterEntries: 2, trim: true } }],
   ] as const)(
-    "continues after a program's service was %s, and resumed from %s",
+    "continues after a program's service was %s and resumed from %s",
     async (how, _what, on) => {
       const of = world(on);
       const begin = async () => {
@@ -124,7 +124,7 @@ describe('the first agent', () => {
     });
 
   test.each(cases)(
-    'calls onEnter once when %s before the first words, and resumed from %s',
+    'calls onEnter once if %s before the first message and resumed from %s',
     async (_h, _w, leave, on) => {
       const of = world(on);
       const entered: string[] = [];
@@ -170,7 +170,7 @@ describe('the first agent', () => {
     await life.close();
   });
 
-  test('calls onEnter again if the process died during onEnter', async () => {
+  test('calls onEnter again if the process dies during onEnter', async () => {
     const of = world();
     const entered: string[] = [];
     const first = textLife(of, { agent: { onEnter: () => (entered.push('first'), never()) } });
@@ -207,7 +207,7 @@ describe('an agent that takes over', () => {
   const greetings = (life: Life) => life.said().filter((text) => text.includes('invoice'));
 
   test.each(journals)(
-    'calls onEnter again if the process died during onEnter: %s',
+    'calls onEnter again if the process dies during onEnter: %s',
     async (_what, on) => {
       const of = world(on);
       const entered: string[] = [];
@@ -229,7 +229,7 @@ describe('an agent that takes over', () => {
     },
   );
 
-  test('keeps the session busy while an agent enters or leaves', async () => {
+  test('keeps the session busy while an agent is entering or leaving', async () => {
     const of = world();
     let entered = (): void => {};
     const life = await begin(of, [], () => new Promise<void>((resolve) => (entered = resolve)));
@@ -247,7 +247,7 @@ describe('an agent that takes over', () => {
   });
 
   test.each(cases)(
-    'calls onEnter once when %s afterwards, and resumed from %s',
+    'calls onEnter once if %s afterwards and resumed from %s',
     async (_how, _what, leave, on) => {
       const of = world(on);
       const entered: string[] = [];
@@ -288,7 +288,7 @@ describe('a greeting, wherever the process dies', () => {
       .filter(({ event }) => event.type === 'assistant.said' && 'text' in event)
       .filter(({ event }) => (event as unknown as { text: string }).text.includes(words)).length;
 
-  test('plays once for the first agent, and once for the agent that takes over', async () => {
+  test('plays once for the first agent and once for the agent that takes over', async () => {
     const whole = world();
     await takeOver(whole);
     const events = whole.entries.map(({ event }) => event.type);
@@ -310,7 +310,7 @@ describe('a greeting, wherever the process dies', () => {
       }
   });
 
-  test('stays delivered when an earlier version stored it as text', async () => {
+  test('remains delivered if an earlier version stored it as text', async () => {
     const before = world();
     const whole = world();
     await begin(whole);
@@ -336,7 +336,7 @@ describe('a greeting, wherever the process dies', () => {
         event.type === 'conversation.noted' && JSON.stringify(event).includes('invoice'),
     ).length;
 
-  test('reaches the first listener after a transfer without a listener, in the next process', async () => {
+  test('reaches the first listener in the next process after a transfer without a listener', async () => {
     const of = world();
     let life = voice(of);
     await life.start();

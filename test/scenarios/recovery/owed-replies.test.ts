@@ -1,5 +1,5 @@
-// The user speaks while the lead agent tells a result or replies to earlier words, and the process dies at each entry
-// in turn. The next process replies to the words that the model had not read, and to no others.
+// The user speaks while the lead agent is reporting a result or replying to an earlier utterance, and the process dies
+// at each entry in turn. The next process replies to the utterances that the model had not read, and to no others.
 
 import { describe, expect, test } from 'vitest';
 import type { SessionState } from '../../../src/index.ts';
@@ -12,7 +12,7 @@ const THINKS_MS = 1000;
 const WORD_MS = 100;
 const ORDER = 'The order was sent';
 
-/** An event, with its time in milliseconds. */
+/** An event and its time in milliseconds. */
 type Happening =
   | readonly [at: number, words: string]
   | readonly [at: number, order: 'ORDER', priority: 'normal' | 'urgent'];
@@ -20,7 +20,7 @@ type Happening =
 interface Story {
   readonly name: string;
   readonly happens: readonly Happening[];
-  /** The messages of the lead agent if no process dies. */
+  /** The lead agent's messages if no process dies. */
   readonly said: readonly string[];
 }
 
@@ -70,7 +70,7 @@ type StreamPart =
 const pause = (of: World, ms: number) =>
   new Promise<void>((resolve) => void of.environment.scheduler.schedule(resolve, ms));
 
-/** A lead agent that tells the last message in its prompt, or replies with the user's words that it has read. */
+/** A lead agent that reports the last message in its prompt, or replies with the user's words that it has read. */
 const leadOf =
   (of: World): Script =>
   async ({ prompt }) => {
@@ -82,7 +82,7 @@ const leadOf =
     return say(`I have read ${read.join(' and ')} .`);
   };
 
-/** A model that needs time for each word. */
+/** A model that takes time for each word. */
 const slowly =
   (of: World) =>
   (model: ScriptedLanguageModel): ScriptedLanguageModel => ({
@@ -104,7 +104,7 @@ const isThere = ({ transcript, deliveries }: SessionState, [, words]: Happening)
     ? deliveries.length > 0
     : transcript.some(({ role, text }) => role === 'user' && text === words);
 
-/** Plays a story in as many processes as necessary. The user repeats words that no process has stored. */
+/** Plays a story in as many processes as it needs. The user repeats an utterance that no process has stored. */
 async function live(of: World, { happens }: Story) {
   const { clock } = of.environment;
   const begun = clock.now();
@@ -138,7 +138,7 @@ describe.each(stories)('$name', async (story) => {
   const length = await (async () => {
     const of = world();
     const { life, said } = await live(of, story);
-    test('replies when no process dies', () => expect(said).toEqual(story.said));
+    test('replies if no process dies', () => expect(said).toEqual(story.said));
     const { written } = of;
     await life.close();
     return written;
@@ -151,13 +151,14 @@ describe.each(stories)('$name', async (story) => {
     of.killAt(entry, when);
     const { life, said, lives } = await live(of, story);
     expect(lives).toBe(2);
-    // P4, P10: everything is told, and the model that gave the last reply had read all words.
+    // P4, P10: everything has been delivered, and the model that gave the last reply had read every utterance.
     const shown = life.state().transcript.map(({ text }) => text);
     const lastReply = (texts: readonly string[]) =>
       texts.findLast((text) => text.startsWith('I have read'));
     expect(lastReply(shown)).toBe(lastReply(story.said));
     expect(said.includes('Told the order.')).toBe(story.said.includes('Told the order.'));
-    // Messages from before the death are not repeated, except one that died with its last words.
+    // Messages from before the process died are not repeated, except for a message whose last words were lost with the
+    // process.
     expect(said.length).toBeLessThanOrEqual(story.said.length + 1);
     expect(life.errors).toEqual([]);
     await life.close();

@@ -1,4 +1,4 @@
-// A program whose process dies while its subagents work, and that is restarted.
+// A program whose process dies while its subagents are working, and that is then restarted.
 
 import { describe, expect, test } from 'vitest';
 import { THE_LEAD, createSubagentService, runSubagent } from '../../../src/entries/subagents.ts';
@@ -16,7 +16,7 @@ import { calls, never, say, simpleTool } from '../../support/subagent-runs.ts';
 import { configOf } from '../../support/text-talk.ts';
 
 describe('a restarted service', () => {
-  test('P3: asks again under the original id, and returns the existing subagent for a repeated request', async () => {
+  test('P3: asks again under the original id and returns the existing subagent for a repeated request', async () => {
     const of = world();
     const before = life(of, askingOrder);
     expect(await before.service.recover()).toEqual({ resumed: [], ended: [], lost: [] });
@@ -40,7 +40,7 @@ describe('a restarted service', () => {
     await after.close();
   });
 
-  test('P1, P4: returns unread results in every process until they are read', async () => {
+  test('P1, P4: returns an unread result in every process until it has been read', async () => {
     const of = world();
     const work = { script: turns(say('Done.')) };
     const before = life(of, work);
@@ -69,7 +69,7 @@ describe('a restarted service', () => {
     await third.close();
   });
 
-  test('P6: reports a call in doubt that must not be repeated', async () => {
+  test('P6: reports a call that must not be repeated as in doubt', async () => {
     const of = world();
     const work = {
       script: turns(calls(['pay', {}, 'p1']), ({ results }) => say(JSON.stringify(results))),
@@ -90,7 +90,7 @@ describe('a restarted service', () => {
     await after.close();
   });
 
-  test('P1: ends a subagent whose configuration is missing as lost, with the reason', async () => {
+  test('P1: ends a subagent as lost, with the reason, if its configuration is missing', async () => {
     const of = world();
     const before = life(of, askingOrder);
     await before.service.recover();
@@ -125,7 +125,7 @@ describe('a restarted service', () => {
     await third.close();
   });
 
-  test('accepts no spawn before its recovery, and leaves everything to the next process when closed', async () => {
+  test('refuses to spawn before it has recovered, and leaves its work for the next process when closed', async () => {
     const of = world();
     const before = life(of, askingOrder);
     expect(before.wanted).toThrow(/before `recover`/);
@@ -229,23 +229,26 @@ describe.each([
   // The last entry records that the service was closed.
   const instants = Array.from({ length: of.written - 1 }, (__, index) => index + 1);
 
-  test('completes the story without a kill, and produces results', () => {
+  test('completes the story without a kill and produces results', () => {
     expect(first).toEqual(whole);
     expect(instants.length).toBeGreaterThan(15);
   });
 
-  test.each(instants)('equals the outcome without a kill after entry %i', async (entry) => {
-    const killed = world(on);
-    killed.killAt(entry, 'after');
-    expect(await live(killed)).toEqual(whole);
-  });
+  test.each(instants)(
+    'has the same outcome as without a kill when killed after entry %i',
+    async (entry) => {
+      const killed = world(on);
+      killed.killAt(entry, 'after');
+      expect(await live(killed)).toEqual(whole);
+    },
+  );
 });
 
 describe('work without an id', () => {
   const config = { name: 'worker', instructions: 'You work.' };
   const model = scriptedModel({ otherwise: () => ({ text: 'Done.' }) });
 
-  test('stays in memory if several processes share the journal', async () => {
+  test('remains in memory if several processes share the journal', async () => {
     const appended: unknown[] = [];
     const shared: Journal = {
       append: (entry) => void appended.push(entry),
@@ -259,7 +262,7 @@ describe('work without an id', () => {
     expect(appended).toEqual([]);
   });
 
-  test('ends as lost when its journal refuses it permanently', async () => {
+  test('ends as lost if its journal refuses it permanently', async () => {
     const refusing: Journal = {
       append() {
         throw new ProviderError('JOURNAL_CLOSED', 'it was closed', { retryable: false });

@@ -1,4 +1,4 @@
-// A program's service with a long life: it continues from its latest snapshot instead of its first entry, and can be
+// A program's long-lived service: it continues from its latest snapshot instead of its first entry, and can be
 // hibernated.
 import { THE_LEAD, createSubagentService } from '../../../src/entries/subagents.ts';
 import { type JournalEntry } from '../../../src/entries/journal.ts';
@@ -18,7 +18,7 @@ const nothing = { resumed: [], ended: [], lost: [] };
 const quick: Work = { script: turns(say('Done.')) };
 
 describe('snapshots of a service', () => {
-  test('SCOPE-SNAPSHOTS-4: appear every few entries, delete earlier entries, and do not grow', async () => {
+  test('SCOPE-SNAPSHOTS-4: appear every few entries, delete earlier entries and do not grow', async () => {
     const of = world({ snapshots: { afterEntries: 20, trim: true } });
     const program = programLife(of, quick, { constraints: { stateRetentionMs: 1000 } });
     await program.service.recover();
@@ -60,7 +60,7 @@ describe('snapshots of a service', () => {
     expect(JSON.stringify(steps)).toContain('cancelled');
   });
 
-  test('P1, P4: list an unread result as ended in each process until it is read', async () => {
+  test('P1, P4: list an unread result as ended in each process until it has been read', async () => {
     const of = world({ snapshots: { afterEntries: 1, trim: true } });
     const before = programLife(of, quick);
     await before.service.recover();
@@ -105,7 +105,7 @@ describe('snapshots of a service', () => {
     await last.close();
   });
 
-  test('fail the recovery when unreadable in a trimmed journal', async () => {
+  test('fail the recovery if they are unreadable and the journal was trimmed', async () => {
     const of = world({ snapshots: { afterEntries: 1, trim: true } });
     const before = programLife(of, askingOrder);
     await before.service.recover();
@@ -131,7 +131,7 @@ describe('snapshots of a service', () => {
 });
 
 describe('SNAPSHOT-FORMS-2: a service whose snapshot this version cannot read', () => {
-  /** Creates two waiting orders, with a snapshot of them in the form of another version. */
+  /** Creates two waiting orders and a snapshot of them in another version's format. */
   const kept = async (trim: boolean) => {
     const of = world({ snapshots: { afterEntries: 1000, trim } });
     const all: JournalEntry[] = [];
@@ -178,7 +178,7 @@ describe('SNAPSHOT-FORMS-2: a service whose snapshot this version cannot read', 
     }).recover();
   };
 
-  test('resumes from its entries if none was ever deleted', async () => {
+  test('resumes from its entries if none has been deleted', async () => {
     const entries = await kept(false);
     expect((await recovered(entries)).resumed).toHaveLength(2);
   });
@@ -196,7 +196,7 @@ describe('SNAPSHOT-FORMS-2: a service whose snapshot this version cannot read', 
 });
 
 describe('a suspended service', () => {
-  test('OWNED-SERVICE-2, P3: ends no subagent, interrupts waits, and resumes under the same ids', async () => {
+  test('OWNED-SERVICE-2, P3: ends no subagent, interrupts waits and resumes under the same ids', async () => {
     const of = world({ snapshots: { afterEntries: 1000, trim: true } });
     const signals: AbortSignal[] = [];
     const before = programLife(of, askingOrder, {
@@ -232,7 +232,7 @@ describe('a suspended service', () => {
     await after.close();
   });
 
-  test('leaves no timer that would keep a process alive', async () => {
+  test('leaves no timer that would keep the process alive', async () => {
     const of = world({ snapshots: { afterEntries: 1000, trim: true } });
     const work: Work = {
       ...askingOrder,
@@ -253,7 +253,7 @@ describe('a suspended service', () => {
     await service.close();
   });
 
-  test('changes nothing when it is suspended before its recovery', async () => {
+  test('changes nothing if it is suspended before it has recovered', async () => {
     const of = world();
     const before = programLife(of, askingOrder);
     await before.service.recover();
@@ -271,7 +271,7 @@ describe('a suspended service', () => {
   });
 });
 
-test('releases the claim of a lost service, and starts the next service with its id empty', async () => {
+test('releases its claim when it is lost and leaves its id to a new, empty service', async () => {
   const environment = simulatedEnvironment();
   const kept = memoryJournal({ keep: Infinity });
   const claims: string[] = [];
@@ -336,7 +336,7 @@ describe('OWNED-SERVICE-1: a failed recovery', () => {
       caller: THE_LEAD,
     });
     await environment.settle();
-    // A process that continues records it, so there is an entry to fold.
+    // A process that continues records that it does, so there is an entry to fold.
     await service(kept).recover();
     await environment.settle();
     return receipt.status === 'accepted' ? receipt.subagentId : '';
@@ -371,7 +371,7 @@ describe('OWNED-SERVICE-1: a failed recovery', () => {
             check();
             return entries;
           } catch {
-            // The form of another version.
+            // The format of another version.
             return entries.map((one) => ({ ...one, definitionVersion: 99 }));
           }
         },
@@ -392,7 +392,7 @@ describe('OWNED-SERVICE-1: a failed recovery', () => {
   });
 
   test.each(['close', 'suspend'] as const)(
-    "leaves the claim of the id's next owner alone after a %s during the recovery",
+    "does not release the claim of the id's next owner after a %s during the recovery",
     async (leave) => {
       let read = (): void => {};
       const all = fails((kept) => ({
@@ -407,7 +407,7 @@ describe('OWNED-SERVICE-1: a failed recovery', () => {
       let hasLeft = false;
       void left.then(() => (hasLeft = true));
       await environment.settle();
-      // The claim belongs to the process: the next service of the process would lose it with this one.
+      // The claim belongs to the process: losing it here would also lose it for the next service of the process.
       expect([hasLeft, released]).toEqual([false, []]);
       read();
       await environment.settle();
@@ -417,7 +417,7 @@ describe('OWNED-SERVICE-1: a failed recovery', () => {
     },
   );
 
-  test('claims nothing if it was closed before', async () => {
+  test('claims nothing if it was closed first', async () => {
     const claimed: string[] = [];
     const { failing } = fails(() => ({ claim: (scope) => void claimed.push(scope) }));
     await failing.close();

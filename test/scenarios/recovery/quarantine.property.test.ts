@@ -1,5 +1,6 @@
-// COMMIT-UNIT-10 on the frozen stories of test/corpus: the test changes one entry of each at random, as no version
-// wrote it. The session opens, reports the quarantined entry, continues and closes; its id can begin a new session.
+// COMMIT-UNIT-10 on the frozen stories in test/corpus: the test randomly changes one entry of each story to a form that
+// no version wrote. The session opens, reports the quarantined entry, continues and closes. Its id can then start a new
+// session.
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
@@ -21,7 +22,7 @@ const lifeOf = (of: World, frozen: FrozenStory) => {
     : voiceLife(of, story.options('later'));
 };
 
-/** The only entry is one snapshot, which cannot be read. */
+/** The only entry is a snapshot that cannot be read. */
 const NOTHING_LEFT = new Set(['JOURNAL_CUT', 'JOURNAL_VERSION']);
 
 const ends = (events: readonly SessionEvent[]) =>
@@ -63,7 +64,7 @@ async function recovered(
   const isReported = life.events.some(
     (event) => event.type === 'error.reported' && event.code === 'UNFOLDABLE_ENTRY',
   );
-  // A quarantined entry of a subagent that has ended is not recorded: no process resumes that subagent.
+  // A quarantined entry of a subagent that has ended is not recorded, because no process resumes that subagent.
   const isWritten = of.entries.some(({ event }) => event.type === 'entry.set_aside');
   must(!isWritten || isReported, 'what is quarantined to be reported');
   await life.close();
@@ -81,7 +82,7 @@ async function recovered(
 describe.each(stories.map((story, index) => ({ scope: frozenScope(story), story, index })))(
   '$scope',
   ({ story, index }) => {
-    test('recovers when any one entry is corrupted', async () => {
+    test('recovers if any single entry is corrupted', async () => {
       const results: string[] = [];
       for (let number = 0; number < MUTATIONS; number += 1)
         results.push(await recovered(story, number * 1000 + index));

@@ -1,6 +1,5 @@
-// COMMIT-UNIT-9, COMMIT-UNIT-10, QUARANTINE-1 to QUARANTINE-3: an entry that cannot be applied never ends a
-// session permanently. An earlier version wrote the journal of test/corpus; at that time no process could resume
-// it.
+// COMMIT-UNIT-9, COMMIT-UNIT-10, QUARANTINE-1 to QUARANTINE-3: an entry that cannot be applied never ends a session
+// permanently. An earlier version wrote the journal in test/corpus. At that time, no process could resume it.
 
 import { readFileSync } from 'node:fs';
 import {
@@ -39,7 +38,7 @@ type Kept = ReturnType<typeof journalOf>;
 
 let processes = 0;
 
-/** A process that resumes the session of the journal. */
+/** A process that resumes the journal's session. */
 function life(journal: Kept, options: Partial<RuntimeOptions> = {}) {
   processes += 1;
   const process = processes;
@@ -69,7 +68,7 @@ const reported = (events: readonly SessionEvent[]) =>
   events.flatMap((event) => (event.type === 'error.reported' ? [event] : []));
 
 describe('a journal of an earlier version with an answer that is not text', () => {
-  test('opens: the session quarantines the entry, reports it, and continues', async () => {
+  test('opens with the entry quarantined and reported', async () => {
     const journal = journalOf(written);
     const talk = life(journal);
     await talk.start();
@@ -111,7 +110,7 @@ describe('a journal of an earlier version with an answer that is not text', () =
     await third.close();
   });
 
-  test('delivers each result once, and withdraws its question (P1)', async () => {
+  test('delivers each result once and withdraws its question (P1)', async () => {
     const talk = life(journalOf(written));
     await talk.start();
     await talk.environment.advance(5000);
@@ -129,7 +128,7 @@ describe('a journal of an earlier version with an answer that is not text', () =
     journal.close();
   });
 
-  test('ends the session as lost with `onUnfoldable: "lose"`, and the next session with its id is new', async () => {
+  test('ends as lost with `onUnfoldable: "lose"`, after which its id starts a new session', async () => {
     const journal = journalOf(written);
     await expect(life(journal, { onUnfoldable: 'lose' }).session.start()).rejects.toMatchObject({
       code: 'SESSION_LOST',
@@ -173,28 +172,25 @@ test.each([
   [16, 'interaction'],
   [16, 'call:call_1'],
   [16, 'client:none'],
-])(
-  'quarantines entry %i with the address `%s`, which takes no event of its type',
-  async (at, to) => {
-    const entries = alive.map((entry) =>
-      entry.unit === 'ses' && entry.seq === at ? { ...entry, actor: to } : entry,
-    );
-    const talk = life(journalOf(entries));
-    await talk.start();
-    expect(reported(talk.events)).toMatchObject([
-      { code: 'UNFOLDABLE_ENTRY', entry: { unit: 'ses', seq: at } },
-    ]);
-    expect(talk.events.some(({ type }) => type === 'session.recovered')).toBe(true);
-  },
-);
+])('quarantines entry %i, whose address `%s` accepts no event of its type', async (at, to) => {
+  const entries = alive.map((entry) =>
+    entry.unit === 'ses' && entry.seq === at ? { ...entry, actor: to } : entry,
+  );
+  const talk = life(journalOf(entries));
+  await talk.start();
+  expect(reported(talk.events)).toMatchObject([
+    { code: 'UNFOLDABLE_ENTRY', entry: { unit: 'ses', seq: at } },
+  ]);
+  expect(talk.events.some(({ type }) => type === 'session.recovered')).toBe(true);
+});
 
-test('quarantines nothing in the journal as it was written', async () => {
+test('quarantines nothing in the unmodified journal', async () => {
   const talk = life(journalOf(alive));
   await talk.start();
   expect(reported(talk.events)).toEqual([]);
 });
 
-test('QUARANTINE-2: keeps an entry quarantined even in a version that could fold it', async () => {
+test('QUARANTINE-2: keeps an entry quarantined even in a version that could read it', async () => {
   const entries = written.map((entry) =>
     entry.event.type === 'answer.given'
       ? { ...entry, event: { ...entry.event, text: 'economy' } }

@@ -1,4 +1,4 @@
-// An id that is used again with another request, in the process of the first one and in later ones.
+// An id that is reused with a different request, in the same process and in later ones.
 
 import { describe, expect, it } from 'vitest';
 import { createRuntime, type Journal, type SubagentConfig } from '../../../src/index.ts';
@@ -23,7 +23,7 @@ const order = configOf('order', { interactive: true });
 const report = configOf('report', { interactive: true });
 const REUSED = { status: 'lost', error: { code: 'ID_REUSED', retryable: false } };
 
-/** Processes of one journal, one after the other. */
+/** Processes that use one journal, one after the other. */
 function place(wrap: (journal: Journal) => Journal = (journal) => journal) {
   const environment = simulatedEnvironment();
   let entries: string[] = [];
@@ -68,7 +68,7 @@ const others: readonly (readonly [string, readonly [SubagentConfig, object | str
 ];
 
 describe('RUN-SUBAGENT-KR-1: a run whose id is used again', () => {
-  it.each(others)('refuses %s in its process, and continues', async (_, other) => {
+  it.each(others)('refuses %s in the same process and continues', async (_, other) => {
     const { environment, runtime: start } = place();
     const runtime = start();
     const asked: Asked = { answers: [] };
@@ -83,7 +83,7 @@ describe('RUN-SUBAGENT-KR-1: a run whose id is used again', () => {
     expect(await first.result).toMatchObject({ status: 'completed' });
   });
 
-  it.each(others)('refuses %s in a later process, without losing work', async (_, other) => {
+  it.each(others)('refuses %s in a later process without losing work', async (_, other) => {
     const { environment, read, runtime } = place();
     void run(runtime(), [order, 'Order it']);
     await environment.settle();
@@ -99,12 +99,12 @@ describe('RUN-SUBAGENT-KR-1: a run whose id is used again', () => {
     asked.answers[0]?.('comfort');
     await environment.settle();
     expect(await again.result).toMatchObject({ status: 'completed', steps: 2 });
-    // The run has ended, and its id still belongs to it.
+    // The run has ended, but its id still belongs to it.
     expect(await run(runtime(), other as never).result).toMatchObject(REUSED);
     expect(await run(runtime(), [order, 'Order it']).result).toMatchObject({ steps: 2 });
   });
 
-  it('continues for its inputs in another key order, and for another user', async () => {
+  it('accepts the same inputs in another key order or from another user', async () => {
     const { environment, runtime: start } = place();
     const runtime = start();
     const task = (args: object) => ({ description: 'Order it', args: { ...args } });
@@ -143,7 +143,7 @@ describe('RUN-SUBAGENT-KR-1: a run whose id is used again', () => {
 });
 
 describe('REFUSAL-1: a service', () => {
-  it('refuses a used key with another request, in one process or in a later one', async () => {
+  it('refuses a used key with another request, both in the same process and in a later one', async () => {
     const { environment, runtime } = place();
     const serve = async (id: string) => {
       const service = createSubagentService({ runtime: runtime(), id, model, configs: { order } });

@@ -1,4 +1,4 @@
-// Schedules of a session whose process is killed before or after any of its entries (P4, P6, P9).
+// The schedules of a session whose process is killed before or after any of its entries (P4, P6, P9).
 
 import { describe, expect, test } from 'vitest';
 import { instantsOf, textLife, turns, world, type World } from '../../support/crashes.ts';
@@ -9,7 +9,7 @@ const TASK = { subagent: 'report', task: 'Write the report' };
 
 interface Way {
   readonly snapshots: boolean;
-  /** Whether the session is in memory when its times come. */
+  /** Whether the session is in memory when its due times come. */
   readonly isAwake: boolean;
 }
 
@@ -17,7 +17,7 @@ const WAYS: readonly Way[] = [false, true].flatMap((snapshots) =>
   [false, true].map((isAwake) => ({ snapshots, isAwake })),
 );
 
-/** Sets the schedules in each process, as an app does at its start, and lives until the last time has passed. */
+/** Sets the schedules in each process, as an app does when it starts, and runs until the last due time has passed. */
 async function played({ snapshots, isAwake }: Way, kill?: (of: World) => void) {
   const of = world(snapshots ? { snapshots: { afterEntries: 1, trim: true } } : {});
   kill?.(of);
@@ -75,9 +75,9 @@ async function played({ snapshots, isAwake }: Way, kill?: (of: World) => void) {
 
 describe.each(WAYS)('schedules (snapshots: $snapshots, awake: $isAwake)', async (way) => {
   const { written, lives: _, ...seen } = await played(way);
-  test('tells words and starts tasks once if no process dies', () => {
+  test('delivers reminders and starts tasks once if no process dies', () => {
     expect(seen).toMatchObject({ schedules: [['twice', true]] });
-    // Trimmed entries may have held the words.
+    // The utterance may have been in entries that have been trimmed.
     if (!way.snapshots) expect(seen).toMatchObject({ runs: 1, pizza: 1, report: 1 });
   });
 
@@ -86,7 +86,7 @@ describe.each(WAYS)('schedules (snapshots: $snapshots, awake: $isAwake)', async 
     async (when, entry) => {
       const { runs, schedules, pizza } = await played(way, (of) => of.killAt(entry, when));
       expect(schedules).toEqual([['twice', true]]);
-      // A model call that the kill interrupted is made again.
+      // A model call that was interrupted by the kill is repeated.
       expect([1, 2]).toContain(runs);
       if (!way.snapshots) expect(pizza).toBeGreaterThan(0);
     },

@@ -1,5 +1,5 @@
-// The findings of a service reach the user once, at whatever entry the process is killed; the next process does not
-// repeat findings that the user has heard.
+// A service's findings reach the user once, whichever entry the process is killed at. The next process does not repeat
+// findings that the user has heard.
 
 import { expect, test } from 'vitest';
 import { textLife, world, type World } from '../../support/crashes.ts';
@@ -18,7 +18,7 @@ async function begin(of: World) {
   return { monitor, life };
 }
 
-test('P4: does not repeat handled events in later processes', async () => {
+test('P4: does not handle events again in later processes', async () => {
   const of = world();
   const first = await begin(of);
   await first.monitor.happens(shipped);
@@ -37,7 +37,7 @@ test('P4: does not repeat handled events in later processes', async () => {
   }
 });
 
-test('P9: turns an accepted event into one notice, whenever the process is killed', async () => {
+test('P9: turns an accepted event into one notice whenever the process is killed', async () => {
   const play = async (of: World): Promise<number> => {
     const { monitor, life } = await begin(of);
     const from = of.entries.length;

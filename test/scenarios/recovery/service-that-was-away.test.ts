@@ -17,7 +17,7 @@ async function begin(of: World, services: readonly ServiceSubagentConfig[]) {
   return life;
 }
 
-/** Returns the numbers of the unit's entries, including trimmed ones, and the told messages. */
+/** Returns the numbers of the unit's entries, including trimmed ones, and the messages that were delivered. */
 async function play(of: World, { isClosed = false } = {}) {
   const seqs: number[] = [];
   let seen = 0;
@@ -40,7 +40,7 @@ async function play(of: World, { isClosed = false } = {}) {
     await closed;
   } else await life.session.suspend();
   look();
-  // Two processes whose code does not have the service.
+  // Two processes whose code does not contain the service.
   for (let process = 1; process <= 2; process += 1) {
     life = await begin(of, []);
     await life.type('hello');
@@ -62,20 +62,20 @@ describe.each([
   ['all entries', {}],
   ['the last snapshot', { snapshots: { afterEntries: 1000, trim: true } }],
 ] as const)('a service without its code, resumed from %s', (_, on) => {
-  test('keeps its events until its code returns, with continuous sequence numbers', async () => {
+  test('keeps its events, numbered without gaps, until its code is available again', async () => {
     const { seqs, without, told, life } = await play(world(on));
     expect(seqs.length).toBeGreaterThan(4);
     expect(seqs).toEqual(inOrder(seqs));
     expect(without.map(({ error }) => String(error)).join('\n')).toContain(
       '2 event(s) that the service "order_monitor" has not looked at',
     );
-    // At that time no code had the agent that handled the first event.
+    // At that time, no code contained the agent that handled the first event.
     expect(told.join('\n')).toContain('Order 2');
     expect(told.join('\n')).toContain('Order 3');
     await life.session.suspend();
   });
 
-  test('drops its events if the session was closed, with continuous sequence numbers', async () => {
+  test('drops its events, numbered without gaps, if the session was closed', async () => {
     const { seqs, without, told, life } = await play(world(on), { isClosed: true });
     expect(seqs).toEqual(inOrder(seqs));
     expect(without).toEqual([]);
@@ -85,7 +85,7 @@ describe.each([
   });
 });
 
-test('keeps the attempts of an event that a limit refused', async () => {
+test('keeps the number of attempts for an event that a limit refused', async () => {
   const of = world({ snapshots: { afterEntries: 1000, trim: true } });
   const config = { maxInvocations: 100 };
   const first = orderMonitor(config);
@@ -108,7 +108,7 @@ test('keeps the attempts of an event that a limit refused', async () => {
   await life.session.suspend();
 });
 
-test('SERVICE-MACHINE-1: drops waiting events with a report when the session closes', async () => {
+test('SERVICE-MACHINE-1: drops waiting events and reports them when the session closes', async () => {
   const of = world();
   const first = orderMonitor();
   const before = await begin(of, [first.service]);

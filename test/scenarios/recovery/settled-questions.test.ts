@@ -1,5 +1,5 @@
-// The lead model settles a question with its tool while the process dies at one of the entries, or the client
-// reconnects while the model reads the words: these words answer the question, once (SETTLE-3, QUESTION-9).
+// The lead model settles a question with its tool while the process dies at one of the entries or the client
+// reconnects. The words that the model is reading answer the question exactly once (SETTLE-3, QUESTION-9).
 
 import { describe, expect, test } from 'vitest';
 import type { Script } from '../../../src/testing/index.ts';
@@ -15,7 +15,7 @@ const options = [
   { id: 'premium', label: 'Premium', description: '$24' },
 ];
 
-/** Settles the question whenever it answers these words, even after an interruption. */
+/** Settles the question whenever it answers this text, even after an interruption. */
 const lead: Script = (prompt) => {
   const { prompt: messages, user } = prompt;
   const isCutOff = user.includes('You were cut off');
@@ -35,7 +35,7 @@ const subagents = {
   },
 };
 
-/** Makes the user say each text once, without a pause, in as many processes as necessary. */
+/** Makes the user say each text once, without a pause, in as many processes as the story needs. */
 async function live(of: World, all: readonly string[]) {
   for (let lives = 1; ; lives += 1) {
     const talk = textLife(of, { lead, subagents });
@@ -84,7 +84,7 @@ describe.each([
   const { length } = of.entries;
   const fate = fateOf(of, talk);
   await talk.close();
-  test('completes the story without a kill, and settles the question', () => {
+  test('completes the story without a kill and settles the question', () => {
     expect(fate).toEqual(settled);
     expect(of.entries.map(({ event }) => event.type)).toContain('question.settled');
   });

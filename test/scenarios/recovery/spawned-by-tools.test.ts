@@ -1,5 +1,5 @@
-// Subagents that a model spawned by a tool: no configuration has their name, so after a crash the tool creates each
-// again.
+// Subagents that a model spawned with a tool. No configuration has their name, so after a crash the tool creates each
+// of them again.
 
 import { describe, expect, test } from 'vitest';
 import { leadTools } from '../../../src/entries/subagents.ts';
@@ -95,7 +95,7 @@ describe('spawn_subagent', () => {
     await after.close();
   });
 
-  test('ends a subagent of an unknown kind as lost, and names the kind', async () => {
+  test('ends a subagent as lost if its kind is unknown, and names the kind', async () => {
     let adapters: object = { scout: worker };
     const after = await killedAndBegunAgain(
       world(),
@@ -136,7 +136,7 @@ describe('spawn_subagent', () => {
     await after.close();
   });
 
-  test("keeps the tools of a previous lead agent's subagents", async () => {
+  test('keeps the tools of subagents that a previous lead agent spawned', async () => {
     const look = once();
     const after = await killedAndBegunAgain(
       world(),
@@ -206,7 +206,7 @@ describe('P1, P6: a spawned subagent after a kill at each entry', async () => {
   const first = await live(of);
   const instants = of.entries.filter(({ event }) => event.type !== 'session.close');
 
-  test('completes the story without a kill, and produces results', () => {
+  test('completes the story without a kill and produces results', () => {
     expect(first).toEqual(whole);
     expect(instants.length).toBeGreaterThan(15);
   });
@@ -268,7 +268,7 @@ describe('companions', () => {
       },
     );
 
-  test('resume under their names, with their history', { tags: ['H18'] }, async () => {
+  test('resume under their names with their history', { tags: ['H18'] }, async () => {
     const of = world();
     const live = options(once());
     const after = await killedAndBegunAgain(
@@ -307,7 +307,7 @@ describe('companions', () => {
   });
 });
 
-test('marks each call of the toolset as repeatable, except a call that may start a new run', () => {
+test('marks every call of the toolset as repeatable except a call that may start a new run', () => {
   const tools = leadTools({
     ...createParentSubagentToolset(),
     ...companions([{ agent: { name: 'scout', ...worker } }]),

@@ -1,4 +1,4 @@
-// A call was running when its process ended; the next process stops the work before it has an instance.
+// A call was running when its process ended. The next process stops the work before the work has an instance.
 
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
@@ -8,7 +8,7 @@ import { calls, never, say } from '../../support/subagent-runs.ts';
 import { instructionsOf, type TalkOptions } from '../../support/text-talk.ts';
 
 /**
- * Creates a subagent that pays 900, and 5 when it reads a message. The next process waits until `makesInstance`
+ * Creates a subagent that pays 900, and pays 5 when it reads a message. The next process waits until `makesInstance`
  * resolves.
  */
 function paying(ran: unknown[], makesInstance?: Promise<void>): TalkOptions {
@@ -61,14 +61,14 @@ async function crashedWhilePaying(ran: unknown[], makesInstance: Promise<void>) 
 }
 
 describe('a call that was running when the process ended', () => {
-  it('becomes in doubt if its subagent is cancelled before its instance was created again', async () => {
+  it('becomes in doubt if its subagent is cancelled before its instance has been recreated', async () => {
     const { second, doubtful, id } = await crashedWhilePaying([], never());
     second.session.subagents.cancel(id);
     await second.environment.advance(1000);
     expect(doubtful).toEqual([{ dollars: 900 }]);
   });
 
-  it('becomes in doubt once if a message interrupts it, and the next call runs', async () => {
+  it('becomes in doubt once if a message interrupts it, and does not block the next call', async () => {
     const ran: unknown[] = [];
     const { promise, resolve } = Promise.withResolvers<void>();
     const { second, doubtful, id } = await crashedWhilePaying(ran, promise);

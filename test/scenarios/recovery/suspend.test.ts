@@ -1,4 +1,4 @@
-// A suspended session has left memory, but has not ended.
+// A suspended session has left memory but has not ended.
 
 import { describe, expect, test } from 'vitest';
 import { ProviderError, type Journal } from '../../../src/index.ts';
@@ -18,7 +18,7 @@ const asking: TalkOptions = {
 };
 
 describe('a suspended session', () => {
-  test('leaves no timer, cancels no subagent, and resumes when it is started again', async () => {
+  test('leaves no timer, cancels no subagent and resumes when started again', async () => {
     const of = world();
     const disposed: string[] = [];
     const ends: string[] = [];
@@ -52,7 +52,7 @@ describe('a suspended session', () => {
     await after.close();
   });
 
-  test('frees its id at once, in one process and in one runtime', async () => {
+  test('frees its id at once, even in the same process and runtime', async () => {
     const { runtime } = world().begin();
     const first = textTalk({ ...asking, runtime, sessionId: 'same' });
     await first.session.start();
@@ -80,7 +80,7 @@ describe('a suspended session', () => {
     await after.close();
   });
 
-  test('aborts a running tool, whose call is in doubt unless it may be repeated', async () => {
+  test('aborts a running tool and leaves its call in doubt unless the call may be repeated', async () => {
     const of = world();
     let aborted = 0;
     const working: TalkOptions = {
@@ -133,7 +133,7 @@ describe('a suspended session', () => {
 });
 
 describe('a session whose journal belongs to another process', () => {
-  test('ends in this process with a report, and cancels no work', async () => {
+  test('ends in this process with a report and cancels no work', async () => {
     const of = world();
     const { process } = of.begin();
     let isFenced = false;

@@ -1,4 +1,4 @@
-// A text session whose process dies, and that the next process resumes.
+// A text session whose process dies and which the next process resumes.
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -22,7 +22,7 @@ const asking: TalkOptions = {
   subagents: { ride: { script: booking, config: { interactive: true } } },
 };
 
-/** A tool that never answers in its first process. */
+/** A tool that never returns in its first process. */
 function hanging(more: object = {}) {
   const keys: string[] = [];
   return {
@@ -57,7 +57,7 @@ describe('a session after a crash', () => {
     expect(after.state().subagents[0]?.outcome).toEqual(failed?.outcome);
   });
 
-  test("repeats an approval question with its original text, even if the tool's text has changed", async () => {
+  test("repeats an approval question with its original text even if the tool's text has changed", async () => {
     const of = world();
     const paying = (approvalQuestion: string): TalkOptions => {
       const tools = {
@@ -82,7 +82,7 @@ describe('a session after a crash', () => {
   });
 
   test(
-    'resumes a subagent that waits for the user, with its question under the original id',
+    'resumes a subagent that is waiting for the user, with its question under the original id',
     { tags: ['H17'] },
     async () => {
       const of = world();
@@ -132,7 +132,7 @@ describe('a session after a crash', () => {
 
     const asked: string[] = [];
     const after = begin(of, asked);
-    // The client comes back in the very first turn.
+    // The client returns in the very first turn.
     after.session.attach();
     const states: string[] = [];
     after.session.events.subscribe((event) => {
@@ -170,7 +170,7 @@ describe('a session after a crash', () => {
     await after.close();
   });
 
-  test('P10: replies after an inline tool of the lead agent, with a kill at each entry', async () => {
+  test('P10: replies after an inline tool of the lead agent if killed at any entry', async () => {
     const open = defineTool({
       name: 'open_gate',
       description: 'Opens the gate',
@@ -239,7 +239,7 @@ describe('a session after a crash', () => {
     await after.close();
   });
 
-  test('P6: does not repeat a call that is not idempotent, and reports it in doubt to model and app', async () => {
+  test('P6: reports a call in doubt to model and app instead of repeating it, unless it is idempotent', async () => {
     const of = world();
     const { keys, tool } = hanging();
     const doubtful: DoubtfulCall[] = [];
@@ -302,7 +302,7 @@ describe('a session after a crash', () => {
     expect(once.said).toContain('NEEDS_RECONCILE');
   });
 
-  test('answers words once, unless they were already answered', async () => {
+  test('answers a message once unless it has already been answered', async () => {
     const of = world();
     const before = textLife(of, { lead: () => ({ text: 'Late.', delayMs: 5000 }) });
     await before.start();
@@ -343,7 +343,7 @@ describe('a session after a crash', () => {
     await after.close();
   });
 
-  test('ends a subagent whose configuration is missing as lost, with the reason', async () => {
+  test('ends a subagent as lost, with the reason, if its configuration is missing', async () => {
     const of = world();
     const before = textLife(of, asking);
     await before.start();
@@ -361,7 +361,7 @@ describe('a session after a crash', () => {
     await after.close();
   });
 
-  test('refuses to start if its agent is missing, and resumes once the agent is available', async () => {
+  test('refuses to start if its agent is missing and resumes once the agent is available', async () => {
     const of = world();
     const others = [{ name: 'other' }];
     const before = textLife(of, { others });
@@ -380,7 +380,7 @@ describe('a session after a crash', () => {
     await after.close();
   });
 
-  test('starts a new session under its id after a close', async () => {
+  test('starts a new session under the id of a closed one', async () => {
     const of = world();
     const before = textLife(of, asking);
     await before.start();
@@ -398,7 +398,7 @@ describe('a session after a crash', () => {
     await third.close();
   });
 
-  test('reports which subagents resumed, and how long the process was down', async () => {
+  test('reports which subagents resumed and how long the process was down', async () => {
     const of = world();
     const before = textLife(of, asking);
     await before.start();
@@ -474,7 +474,7 @@ describe('cost from before a crash', () => {
   });
 });
 
-test('SESSION-LIFE-6: finishes an interrupted close, and starts a new session with the id', async () => {
+test('SESSION-LIFE-6: finishes an interrupted close and starts a new session under the id', async () => {
   const of = world();
   const before = textLife(of, asking);
   await before.start();

@@ -1,4 +1,4 @@
-// The model spawns two subagents in one response, and the process dies at one of its entries.
+// The model spawns two subagents in one response, and the process dies at one of the entries.
 
 import { describe, expect, test } from 'vitest';
 import { leadTools } from '../../../src/entries/subagents.ts';
@@ -60,7 +60,7 @@ describe('a process that dies at each entry', async () => {
         ? [(event as unknown as { task: { description: string } }).task.description]
         : [],
     );
-  test('completes the story without a kill, and starts both subagents', () => {
+  test('completes the story without a kill and starts both subagents', () => {
     expect(tasks(of).toSorted()).toEqual(['first', 'second']);
   });
   await talk.close();
@@ -70,7 +70,7 @@ describe('a process that dies at each entry', async () => {
     of.killAt(entry, when);
     const { talk, lives } = await live(of);
     expect(lives).toBe(2);
-    // P6, P9: each was spawned once.
+    // P6, P9: each subagent was spawned once.
     expect(tasks(of).toSorted()).toEqual(['first', 'second']);
     expect(talk.errors).toEqual([]);
     await talk.close();

@@ -1,4 +1,5 @@
-// A voice session whose process dies: a result that the user did not hear is due again, a heard one is not.
+// A voice session whose process dies. A result that the user did not hear is due again, but one that the user heard is
+// not.
 
 import { describe, expect, test } from 'vitest';
 import { turns, voiceLife, world } from '../../support/crashes.ts';
@@ -20,7 +21,7 @@ const asking: VoiceTalkOptions = {
 };
 
 describe('a result', () => {
-  test('plays in the next process if it was not heard', async () => {
+  test('plays in the next process if it has not been heard', async () => {
     const of = world();
     const before = voiceLife(of, reporting);
     await before.start();
@@ -37,7 +38,7 @@ describe('a result', () => {
     await after.close();
   });
 
-  test('plays again from its beginning if it was partly heard', async () => {
+  test('plays again from the beginning if it has been heard in part', async () => {
     const of = world();
     const before = voiceLife(of, reporting);
     await before.start();
@@ -52,7 +53,7 @@ describe('a result', () => {
     await after.close();
   });
 
-  test('counts as delivered if it was heard', async () => {
+  test('counts as delivered if it has been heard', async () => {
     const of = world();
     const before = voiceLife(of, reporting);
     await before.start();
@@ -69,7 +70,7 @@ describe('a result', () => {
     await after.close();
   });
 
-  test('waits for the next caller, over another transport and an hour later', async () => {
+  test('waits for the next caller, even an hour later on another transport', async () => {
     const of = world();
     const before = voiceLife(of, reporting);
     await before.start();
@@ -90,7 +91,7 @@ describe('a result', () => {
 });
 
 describe('a question', () => {
-  test('returns under its original id, and accepts an answer', async () => {
+  test('returns under its original id and accepts an answer', async () => {
     const of = world();
     const before = voiceLife(of, asking);
     await before.start();
@@ -105,7 +106,7 @@ describe('a question', () => {
     const after = voiceLife(of, asking);
     await after.start();
     expect(after.question()).toMatchObject({ requestId: question?.requestId, state: 'presenting' });
-    // Words before the question is heard again are for the lead agent (P3).
+    // Utterances before the question is heard again are for the lead agent (P3).
     await after.pause();
     expect(after.asked()).toContain('Which class?');
     await after.speak('Which class?');
@@ -116,14 +117,14 @@ describe('a question', () => {
     await after.close();
   });
 
-  test('keeps an answer whose words were accepted just before the crash', async () => {
+  test('keeps an answer that was accepted just before the crash', async () => {
     const of = world();
     const before = voiceLife(of, asking);
     await before.start();
     await before.use('ride');
     await before.pause();
     await before.speak('Which class?');
-    // The process is killed right after it accepted the words: the subagent has not received them.
+    // The process is killed right after it accepted the answer, which the subagent has not received.
     of.killAt(of.entries.length + 3, 'after');
     await before.say('economy');
     expect(before.isAlive()).toBe(false);
@@ -137,7 +138,7 @@ describe('a question', () => {
 });
 
 describe('the lead agent', () => {
-  test('gives a pending reply once a client attaches', async () => {
+  test('delivers a pending reply once a client attaches', async () => {
     const of = world();
     const before = voiceLife(of);
     await before.start();
@@ -163,7 +164,7 @@ describe('the lead agent', () => {
   test.each([
     ['told a result meanwhile', 'report', 'All is well.'],
     ['replied to earlier words meanwhile', null, 'It is noon.'],
-  ] as const)('replies to words that were typed while it %s', async (_, tool, text) => {
+  ] as const)('replies to a message that was typed while it %s', async (_, tool, text) => {
     const of = world();
     const before = voiceLife(of, reporting);
     await before.start();
@@ -176,7 +177,7 @@ describe('the lead agent', () => {
     await of.environment.advance(100);
     await before.session.sendText('hello');
     await of.environment.advance(100);
-    // The speech began before the user typed, but its first word is only known now.
+    // The speech started before the user typed, but its first word is only known now.
     before.model().speak(text);
     await of.environment.settle();
     expect(before.state().transcript.map((item) => item.text)).toEqual(

@@ -17,7 +17,7 @@ import { simulatedEnvironment } from '../../../src/testing/index.ts';
 import { agentsOf, castOf, configsOf, type TalkOptions } from '../../support/text-talk.ts';
 import { rideConfig, rideScript } from '../../support/ride.ts';
 
-/** A text session that books rides; its subagent asks "Economy or Premium?". */
+/** A text session that books rides. Its subagent asks "Economy or Premium?". */
 export function rideSession(
   options: TalkOptions & { readonly sessionId?: string } = {},
 ): TextSession {
@@ -48,9 +48,9 @@ export interface Served {
   readonly http: Server;
   readonly url: string;
   readonly errors: { readonly error: unknown; readonly where: string }[];
-  /** Connects a client; its back-off waits for `client.environment.advance`. */
+  /** Connects a client whose back-off waits for `client.environment.advance`. */
   client(options?: Partial<ConnectOptions>): TestClient;
-  /** Stops the server, and starts another one on the same port. */
+  /** Stops the server and starts another one on the same port. */
   stop(): Promise<void>;
 }
 
@@ -60,9 +60,9 @@ export interface TestClient {
   state(): SessionState;
   /** Resolves when `isWanted` accepts the state. */
   until(isWanted: (state: SessionState) => boolean): Promise<SessionState>;
-  /** Shows the presented question, and resolves with it once it is open. */
+  /** Shows the question that was put to the user, and resolves with the question once it is open. */
   question(): Promise<QuestionView>;
-  /** Resolves when `isWanted` accepts the status of the connection. */
+  /** Resolves when `isWanted` accepts the connection status. */
   status(
     isWanted: (status: ReturnType<SessionClient['status']['get']>) => boolean,
   ): Promise<ReturnType<SessionClient['status']['get']>>;
@@ -128,7 +128,7 @@ export async function served(
   };
 }
 
-/** A client with a unique client id whose timers do not run by themselves. */
+/** A client with a unique client id whose timers do not run on their own. */
 export function testClient(options: ConnectOptions): TestClient {
   const environment = Object.assign(simulatedEnvironment(), { ids: nodeEnvironment().ids });
   const it = connect({ environment, ...options });

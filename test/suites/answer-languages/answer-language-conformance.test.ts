@@ -1,5 +1,5 @@
-// Each language whose answers are understood, built in or added by an app, passes the suite with a corpus of that
-// language.
+// Every language whose answers are understood, whether built in or added by an app, passes the suite with a corpus of
+// that language.
 
 import { afterAll, describe, expect, test } from 'vitest';
 import { addAnswerLanguage, answerLanguageFor } from '../../../src/entries/language.ts';
@@ -32,7 +32,7 @@ describe('planted faults of tables', () => {
     expect(await outcome('pt', it)).toContain('the language has tables');
   });
 
-  test('include undecided assent that is listed as a yes', async () => {
+  test('include indecisive assent that is listed as a yes', async () => {
     addAnswerLanguage({ ...italian, consent: { ...italian.consent, yes: ['sì', 'va bene'] } });
     expect(await outcome('it', it)).toContain('nothing else approves');
   });
@@ -52,11 +52,11 @@ describe('planted faults of tables', () => {
 });
 
 describe('tables of an app', () => {
-  test('apply to any tag of the language', () => {
+  test('apply to every tag of the language', () => {
     expect(answerLanguageFor('it-CH').consent.yes).toEqual(added.consent.yes);
   });
 
-  test('apply without accents', () => {
+  test('apply even if accents are missing', () => {
     const question = { kind: 'approval', options: [] } as const;
     expect(matchAnswer(question, 'si', { language: 'it' })).toEqual({ kind: 'approved' });
   });
@@ -81,7 +81,7 @@ describe('tables of an app', () => {
       { code: 'it', negations: ['non'], consent: { yes: ['perché non sì'] } },
       'consent.yes: expected no negation, got "perché non sì", which contains "non"',
     ],
-  ])('fail when they are invalid: %o', (tables, message) => {
+  ])('throw an error if they are invalid: %o', (tables, message) => {
     expect(() => addAnswerLanguage(tables as never)).toThrow(
       expect.objectContaining({
         code: 'INVALID_OPTION',

@@ -1,8 +1,9 @@
-// The conformance suite for the tables of a language: what people say in it, and how a session must understand
-// that.
+// The conformance suite for the tables of a language: what people say in the language, and how a session must interpret
+// it.
 //
-// Owns:     the cases, and the variants of a corpus (no hold approves, neither case nor punctuation matters).
-// Does not: hold a corpus. The author of a language writes one, with words that are not copied from its tables.
+// Owns:     the cases and the variants of a corpus (a request for time never approves, and neither case nor punctuation
+//           matters).
+// Does not: contain a corpus. The author of a language writes the corpus and does not copy its words from the tables.
 
 import { z } from 'zod';
 import { check, type ChecksOf } from '../../../src/values/checks.ts';
@@ -21,13 +22,13 @@ import type { ConformanceCase } from '../../../src/testing/conformance/transport
 export interface CorpusChoice {
   readonly question: string;
   readonly options: readonly QuestionOption[];
-  /** Utterances that choose, by the id of the option: its name, its position, a change of mind. */
+  /** Utterances that choose an option, by the option's id: its name, its position, a change of mind. */
   readonly chosen: Readonly<Record<string, readonly string[]>>;
-  /** Utterances that choose nothing: a refusal, a doubt, a comparison, another request. */
+  /** Utterances that choose no option: a refusal, a doubt, a comparison, another request. */
   readonly notChosen: readonly string[];
 }
 
-/** A question whether an action may run. */
+/** A question that asks whether an action may run. */
 export interface CorpusApproval {
   readonly question: string;
   /** The name of the tool. */
@@ -38,7 +39,7 @@ export interface CorpusApproval {
   readonly notApproved: readonly string[];
 }
 
-/** Utterances of one language with their meanings; each list has at least three. */
+/** Utterances of one language with their meanings. Each list has at least three utterances. */
 export interface AnswerCorpus {
   readonly choice: CorpusChoice;
   readonly approval: CorpusApproval;
@@ -47,17 +48,17 @@ export interface AnswerCorpus {
   /** Requests to hear the question again. */
   readonly repeats: readonly string[];
   /**
-   * Answers to an open question ("For when?"), and utterances during that question that mean something else.
+   * Answers to an open question ("For when?"), and utterances that mean something else while the question is open.
    */
   readonly words: { readonly answers: readonly string[]; readonly others: readonly string[] };
-  /** Words that stop the current delivery, and words that do not. */
+  /** Utterances that stop the current delivery, and utterances that do not. */
   readonly putOffs: { readonly stops: readonly string[]; readonly others: readonly string[] };
-  /** Unfinished sentences, and complete sentences. */
+  /** Unfinished sentences and complete sentences. */
   readonly endings: {
     readonly unfinished: readonly string[];
     readonly finished: readonly string[];
   };
-  /** Words of a listener that do not take the turn, and words that do. */
+  /** A listener's words that do not take the turn, and words that do. */
   readonly listening: {
     readonly backchannels: readonly string[];
     readonly others: readonly string[];
@@ -70,13 +71,13 @@ export interface AnswerCorpus {
 }
 
 /**
- * The cases that the tables of a language must pass, whether built in or added by `addAnswerLanguage`.
+ * The cases that the tables of a language must pass, whether they are built in or added with `addAnswerLanguage`.
  *
  * ```ts
  * addAnswerLanguage(italian);
  * for (const { name, run } of answerLanguageConformance('it', corpus)) test(name, run);
  * ```
- * @throws {ConfigurationError} `INVALID_OPTION` for an invalid or too small corpus.
+ * @throws {ConfigurationError} `INVALID_OPTION` if the corpus is invalid or too small.
  */
 export function answerLanguageConformance(
   tag: string,
@@ -238,7 +239,7 @@ export function answerLanguageConformance(
   }));
 }
 
-/** Returns the utterances that were misread, each with its reading. */
+/** Returns the utterances that were misinterpreted, each with its interpretation. */
 type Expectation = () => readonly (readonly [said: string, read: string])[];
 type Misread = ReturnType<Expectation>;
 
@@ -267,7 +268,7 @@ function unwanted(
   return said.map((one) => [one, reader(one)] as const).filter(([, found]) => isUnwanted(found));
 }
 
-/** Names a reading; a doubtful one is left to the lead model. */
+/** Names an interpretation. A doubtful one is left to the lead model. */
 function describe(match: Match): string {
   if ('doubt' in match) return `doubtful ${match.kind}`;
   return match.kind === 'option' ? `option ${match.optionId}` : match.kind;

@@ -1,4 +1,4 @@
-// Utterances during a question in each language, with their meanings; written without looking at the tables.
+// Utterances during a question in each language, with their meanings. They were written without looking at the tables.
 
 import type { AnswerCorpus } from './answer-language-conformance.ts';
 

@@ -1,4 +1,4 @@
-// One case of the suite of homes: its users, who are clients of `offstage/client`, and the counted calls of its agents.
+// One case in the suite of homes: its users, who are clients of `offstage/client`, and the counted calls of its agents.
 
 import { connect, type SessionClient } from '../../../src/client/index.ts';
 import type { QuestionView, SessionState } from '../../../src/actors/contracts/session-views.ts';
@@ -6,11 +6,11 @@ import { ConformanceError } from '../../../src/testing/conformance/conformance-e
 import { CountingBench } from '../counting-bench.ts';
 import type { Tell } from '../runs/travel-agent.ts';
 
-/** An ability of a home that a case needs. */
+/** An ability of a home that a case requires. */
 export type HomeFault =
-  /** Two nodes, that is, processes that share the sessions. */
+  /** Two nodes, which are processes that share the sessions. */
   | 'nodes'
-  /** The process of a node is paused and later resumes without noticing. */
+  /** A node's process is paused and later resumes without noticing. */
   | 'stops'
   /** A node drains before a deploy. */
   | 'drains'
@@ -18,39 +18,38 @@ export type HomeFault =
   | 'evicts';
 
 /**
- * A home with the agents of `homeConformanceAgents`. The token of a user is the user's name; `session` names the
- * session.
+ * A home with the agents of `homeConformanceAgents`. A user's token is the user's name. `session` names the session.
  */
 export interface HomeStage {
-  /** The address of the server at node 0 or 1; it stays the same after a restart. */
+  /** The address of the server at node 0 or 1, which stays the same after a restart. */
   url(node: number): string;
-  /** Kills a node, without a signal. Resolves when it is gone. */
+  /** Kills a node without a signal. Resolves when the node is gone. */
   kill(node: number): Promise<void>;
   /** Resolves when the node is up again with its stored data. */
   start(node: number): Promise<void>;
-  /** Whether a node has this session in memory. */
+  /** Returns whether a node has this session in memory. */
   isAwake(sessionId: string): Promise<boolean>;
   /** `stops` */
   stop?(node: number): void;
   go?(node: number): void;
-  /** `drains`. Resolves when its process has ended. */
+  /** `drains`. Resolves when the node's process has ended. */
   drain?(node: number): Promise<void>;
-  /** `evicts`. Resolves when the session's memory is gone. */
+  /** `evicts`. Resolves when the session has left memory. */
   evict?(sessionId: string): Promise<void>;
   close?(): void | Promise<void>;
 }
 
 export interface HomeConformanceSetup {
-  /** The name of the home, for error messages. */
+  /** The name of the home for error messages. */
   readonly name: string;
   readonly shows: readonly HomeFault[];
   /** The number of cases with random kills. @defaultValue 5 */
   readonly seeds?: number;
-  /** The maximum number of looks at what happens. @defaultValue 6,000 */
+  /** The maximum number of polls. @defaultValue 6,000 */
   readonly patience?: number;
-  /** Waits between two looks. */
+  /** Waits between two polls. */
   readonly moment: () => Promise<void>;
-  /** Opens a stage for one case, with its nodes up. Its agents report their calls through `tell`. */
+  /** Opens a stage for one case and starts its nodes. The stage's agents report their calls through `tell`. */
   open(tell: Tell): HomeStage | Promise<HomeStage>;
 }
 
@@ -62,11 +61,11 @@ export interface HomeScene {
 
 const PATIENCE = 6_000;
 const NODES = 2;
-/** A user gives up after this many rejected presses. */
+/** A user gives up after this many rejected button presses. */
 const MAX_PRESSES = 20;
 let sessions = 0;
 
-/** A user at a page. The page reports everything that it shows as shown. */
+/** A user who is looking at a page. The page reports everything that it displays as shown. */
 export class HomeUser {
   readonly client: SessionClient;
   readonly #bench: HomeBench;
@@ -81,12 +80,12 @@ export class HomeUser {
     return this.client.store.getSnapshot().context;
   }
 
-  /** The texts of the user and of the lead agent, in order. */
+  /** The texts of the user and the lead agent, in order. */
   get said(): readonly string[] {
     return this.state.transcript.map(({ text }) => text);
   }
 
-  /** Looks at the page once: the page reconnects at once and shows its questions and deliveries. */
+  /** Looks at the page once. The page reconnects at once and shows its questions and deliveries. */
   look(): void {
     this.client.reconnect();
     const { questions, transcript } = this.state;
@@ -101,7 +100,7 @@ export class HomeUser {
   #show(id: string): void {
     if (this.#shown.has(id)) return;
     this.#shown.add(id);
-    // The page shows it again if that report was lost.
+    // The page shows the delivery again if that report was lost.
     this.client.shown(id).catch(() => this.#shown.delete(id));
   }
 
@@ -134,7 +133,7 @@ export class HomeUser {
       const pressed = this.client.answer(requestId, { text });
       const receipt = await this.#bench.settled('a receipt', pressed);
       if (receipt.accepted) return true;
-      // A card from before a kill may be pressed before the question is presented again.
+      // After a kill, the user may press a button on an old card before the question is put again.
       if (receipt.reason !== 'not_presented' || presses === MAX_PRESSES)
         return receipt.reason === 'over';
       await this.#bench.until('the card of the question', () =>
@@ -237,7 +236,7 @@ export class HomeBench extends CountingBench {
     }
   }
 
-  /** Waits for a promise as long as the patience of the stage allows. */
+  /** Waits for a promise for as long as the patience of the stage allows. */
   async settled<T>(what: string, promise: Promise<T>): Promise<T> {
     let end: (() => T) | undefined;
     promise.then(

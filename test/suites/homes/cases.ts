@@ -1,11 +1,12 @@
 // The cases of the suite: what users rely on, wherever their session lives.
 //
 // Invariants
-//   HOME-1. A session is in one place at a time: what several users say at once, at any node, is one conversation.
-// HOME-2. Accepted input survives every process: questions keep their ids, finished work is not repeated, and a call that
-// must not be repeated starts only once.
-//   HOME-3. A session wakes up by itself, to resume its work and when something is due.
-// HOME-4. A node that has lost a session, or is draining, no longer changes anything in it.
+//   HOME-1. A session is in one place at a time: whatever several users say at the same time, at any node, belongs to
+//       one conversation.
+// HOME-2. Accepted input survives every process: questions keep their ids, finished work is not repeated, and a call
+// that must not be repeated is started only once.
+//   HOME-3. A session wakes up on its own to resume its work, and when something is due.
+// HOME-4. A node that has lost a session or is draining no longer changes anything in that session.
 
 import { chanceOf } from '../../../src/testing/doubles/chance.ts';
 import type { HomeBench, HomeScene, HomeUser } from './bench.ts';
@@ -16,13 +17,13 @@ const AT_ONCE = 20;
 const FILLS = 10;
 const STOPPED_LOOKS = 300;
 
-/** Requests an errand that asks the user, and returns the id of its question. */
+/** Requests an errand that asks the user a question, and returns the question's id. */
 async function asked(user: HomeUser, errand: string, steps = 'ask, charge'): Promise<string> {
   await user.say(`Do [errand ${errand}: ${steps}]`);
   return (await user.question(errand)).requestId;
 }
 
-/** Checks that the question waits under its id, that its answer is accepted, and that the result is delivered. */
+/** Checks that the question is waiting under its id, that its answer is accepted, and that the result is delivered. */
 async function answered(
   bench: HomeBench,
   user: HomeUser,
@@ -221,7 +222,7 @@ export const homeScenes: readonly HomeScene[] = [
         () => (isHeard = true),
         () => undefined,
       );
-      // The lease of the paused node expires during these looks.
+      // The lease of the paused node expires during these polls.
       for (let look = 0; look < STOPPED_LOOKS; look += 1) await bench.moment();
       const bob = await bench.connected('bob', 1);
       await answered(bench, bob, 'a', id);
@@ -238,7 +239,7 @@ export const homeScenes: readonly HomeScene[] = [
   },
 ];
 
-/** Users request errands and answer questions while processes die at moments that the seed chooses. */
+/** Users request errands and answer questions while processes die at moments that depend on the seed. */
 export function randomKills(seed: number): HomeScene {
   return {
     name: `seed ${seed}: completes errands while processes are killed`,

@@ -13,21 +13,21 @@ import {
 } from '../../../src/testing/doubles/scripted-model.ts';
 import type { Tell } from '../runs/travel-agent.ts';
 
-/** The options of the `TextSession` of a home. */
+/** The options of a home's `TextSession`. */
 export interface HomeConformanceAgents {
   readonly model: ScriptedLanguageModel;
   readonly agents: readonly [LeadAgent];
   readonly subagentConfigs: Readonly<Record<string, SubagentConfig>>;
 }
 
-/** The length of a result of `fill` in characters: slightly below the limit of a tool result. */
+/** The length of a result from `fill` in characters, slightly below the limit for tool results. */
 export const FILL_CHARS = 240_000;
-/** The time limit of a question of `hurry`. */
+/** The time limit for a question from `hurry`. */
 const HURRY_MS = 3_000;
 
 const ERRAND = /\[errand ([\w-]+): ([^[\]]*)\]/gu;
 
-/** @param tell Reports a call from the process of the home to the suite. */
+/** @param tell Reports a call from the home's process to the suite. */
 export function homeConformanceAgents(tell: Tell): HomeConformanceAgents {
   const input = z.object({ errand: z.string() });
   const does = (what: string) => async (given: { readonly errand: string }) => {
@@ -99,7 +99,7 @@ export function homeConformanceAgents(tell: Tell): HomeConformanceAgents {
         JSON.stringify(prompt.filter((message) => message.role === role));
       const made = of('assistant');
       const last = prompt.at(-1);
-      // Results to tell now: new ones, and those that an interrupted reply did not tell.
+      // The results that the lead agent must report now: new ones, and those that an interrupted reply did not report.
       const read = [...whole.matchAll(/Finished ([\w-]+): (.*?), having read (\d+)/gu)];
       const isLast = (finished: string): boolean =>
         last?.role !== 'assistant' && JSON.stringify(last?.content ?? '').includes(finished);

@@ -1,5 +1,5 @@
-// The suite of homes on a process that is killed, with a journal in a file. Faults planted in that process prove
-// that the cases can fail.
+// The suite of homes, run against a process that is killed and a journal in a file. Faults that are planted in that
+// process prove that the cases can fail.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,7 +8,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { homeConformance, type HomeConformanceSetup } from './index.ts';
 import { moment, nodeStage, type PlantedFault } from '../../support/homes/stage.ts';
 
-// Set HOME_SEEDS=50 for the long form.
+// Set HOME_SEEDS=50 for a long run.
 const SEEDS = Number(process.env['HOME_SEEDS'] ?? 5);
 
 function setupOf(fault: PlantedFault | null = null): HomeConformanceSetup {

@@ -1,5 +1,5 @@
-// The conformance suite for homes: the places where sessions live, with their journal, their clock and their clients.
-// Homes are, for example, a process with a journal in a file, several processes on one database, and a Durable Object.
+// The conformance suite for homes. A home is a place where sessions live, with its journal, its clock and its clients.
+// Examples of homes are a process with a journal in a file, several processes on one database, and a Durable Object.
 
 import { z } from 'zod';
 import { aFunction, check, type ChecksOf } from '../../../src/values/checks.ts';
@@ -23,13 +23,13 @@ const setupSchema = z.strictObject({
 } satisfies ChecksOf<HomeConformanceSetup>);
 
 /**
- * The cases that every home of sessions must pass, seen from clients of `offstage/client`. The suite kills processes
- * without warning, at fixed moments and at random ones that seeds choose.
+ * The cases that every home of sessions must pass, as seen from clients of `offstage/client`. The suite kills processes
+ * without warning, at fixed moments and at random moments that depend on seeds.
  *
  * ```ts
  * for (const { name, run, skipped } of homeConformance(setup)) test.skipIf(skipped !== null)(name, run);
  * ```
- * @throws {ConfigurationError} `INVALID_OPTION` for an invalid setup.
+ * @throws {ConfigurationError} `INVALID_OPTION` if the setup is invalid.
  */
 export function homeConformance(setup: HomeConformanceSetup): readonly ConformanceCase[] {
   check('homeConformance(setup)', setupSchema, setup);

@@ -1,4 +1,4 @@
-// One case of the suite of jobs: what its workers must do, and the jobs that they have begun.
+// One case in the suite of jobs: what its workers must do, and the jobs that they have started.
 
 import type { Job, JobEnd, JobHandler, JobRefusal, Jobs } from '../../../src/actors/ports/jobs.ts';
 import { isA, messageOf } from '../../../src/values/errors.ts';
@@ -25,13 +25,13 @@ export interface Execution {
 
 type Ends = JobEnd | JobRefusal;
 
-/** The work that a job does. `nth`: which execution of the job this is, from 1. */
+/** The work that a job does. `nth`: the number of this execution of the job, counted from 1. */
 export type Act = (execution: Execution, nth: number) => Ends | Promise<Ends>;
 
 const PATIENCE = 20_000;
 const neverAborted = new AbortController().signal;
 
-/** The helpers of all cases. */
+/** The helpers for all cases. */
 export class JobsBench implements JobHandler {
   readonly #setup: JobsConformanceSetup;
   readonly #environment = simulatedEnvironment();
@@ -63,7 +63,7 @@ export class JobsBench implements JobHandler {
     return this.#deaf.has(job.key) ? work : raceAbort(work, signal);
   }
 
-  /** Sets what the workers do with the job of this key. By default a job ends with its body. */
+  /** Sets what the workers do with the job of this key. By default, a job ends with its body. */
   act(key: string, act: Act): void {
     this.#acts.set(key, act);
   }
@@ -84,15 +84,15 @@ export class JobsBench implements JobHandler {
     return this.#begun.filter(({ job }) => job.key === key);
   }
 
-  /** The keys of all jobs that were begun, in order. */
+  /** The keys of all jobs that were started, in order. */
   get keysBegun(): readonly string[] {
     return this.#begun.map(({ job }) => job.key);
   }
 
-  /** Requests a job as a session does: again while the engine's error is retryable. */
+  /** Requests a job as a session does: repeats the request while the engine's error is retryable. */
   ask(key: string, more: Asked = {}, said?: (text: string) => void): Promise<JobEnd> {
     const asked = this.#inTime(`an end of ${key}`, this.#ask(key, more, said));
-    // Prevents an unhandled rejection when a case fails before it awaits this promise.
+    // Prevents an unhandled rejection if a case fails before it awaits this promise.
     asked.catch(() => {});
     return asked;
   }
@@ -112,7 +112,7 @@ export class JobsBench implements JobHandler {
     }
   }
 
-  /** Deletes jobs as an app does: again while the engine's error is retryable. */
+  /** Deletes jobs as an app does: repeats the request while the engine's error is retryable. */
   async forget(prefix: string): Promise<void> {
     const jobs = this.stage.jobs();
     const { patience = PATIENCE } = this.#setup;
@@ -126,7 +126,7 @@ export class JobsBench implements JobHandler {
     }
   }
 
-  /** Waits until a worker has begun the job that many times. */
+  /** Waits until a worker has started the job this many times. */
   async begun(key: string, times = 1): Promise<Execution> {
     await this.until(`${key} to be begun ${times} times`, () =>
       this.executions(key).length >= times ? true : undefined,
@@ -134,7 +134,7 @@ export class JobsBench implements JobHandler {
     return this.executions(key)[times - 1] as Execution;
   }
 
-  /** Fails the case if the engine never answers. */
+  /** Fails the case if the engine never responds. */
   async #inTime<T>(what: string, work: Promise<T>): Promise<T> {
     let isSettled = false;
     const settled = (): void => {
@@ -201,13 +201,13 @@ function clipped(end: JobEnd): string {
   return JSON.stringify(end).slice(0, 300);
 }
 
-/** A gate that a job waits at until the case opens it. */
+/** A gate at which a job waits until the case opens it. */
 export function gate(): { readonly passed: Promise<void>; readonly open: () => void } {
   const { promise: passed, resolve: open } = Promise.withResolvers<void>();
   return { passed, open };
 }
 
-/** Returns the code of a `JobError`, for messages. */
+/** Returns the code of a `JobError` for messages. */
 export function codeIn(error: unknown): string {
   return isA(error, JobError) ? error.code : messageOf(error);
 }

@@ -6,7 +6,7 @@ import { codeIn, gate, type Act, type JobsBench, type JobsScene } from './bench.
 const never: Act = () => new Promise<JobEnd>(() => {});
 const text = (done: string): JobEnd => ({ done });
 
-/** The first execution never ends; later ones return their number. */
+/** The first execution never ends. Later executions return their number. */
 const dieFirst: Act = (_, nth) =>
   nth === 1 ? new Promise<JobEnd>(() => {}) : text(`done at time ${nth}`);
 
@@ -15,7 +15,7 @@ const refusal: JobRefusal = {
 };
 const refuseFirst: Act = (_, nth) => (nth === 1 ? refusal : text(`time ${nth}`));
 
-/** Both kinds of jobs; a key has its kind after the colon. */
+/** Both kinds of jobs. The part of a key after the colon is its kind. */
 const KINDS = [
   { key: 's/sub:again', once: false },
   { key: 's/sub:once', once: true },
@@ -39,7 +39,7 @@ const ODD_BODIES = [
   JSON.stringify({ text: 'x'.repeat(64_000) }),
 ];
 
-/** The number of jobs in the case with many jobs, and of the subagents that request them in turn. */
+/** The number of jobs in the case with many jobs, and the number of subagents that take turns requesting them. */
 const MANY = 1_000;
 const SUBAGENTS = 100;
 
@@ -61,7 +61,7 @@ export const jobsScenes: readonly JobsScene[] = [
         await wait.passed;
         return text('one');
       });
-      // Two callers in one process, for engines that exist in one process only.
+      // Two callers in one process, for engines that exist in only one process.
       const jobs = bench.stage.jobs();
       const both = [bench.ask('s/sub:1', { jobs }), bench.ask('s/sub:1', { jobs })];
       await bench.begun('s/sub:1');
@@ -129,7 +129,7 @@ export const jobsScenes: readonly JobsScene[] = [
         bench.expect(bench.executions(key).length === 1, `one execution of ${key}`);
       }
       bench.expect(!('polluted' in {}), 'no prototype to be changed');
-      // The trace context of the requesting span arrives unchanged too.
+      // The trace context of the requesting span also arrives unchanged.
       const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
       const trace = { traceparent, tracestate: 'offstage=odd' };
       bench.act('s/sub:traced', ({ job }) => text(JSON.stringify(job.trace ?? null)));
@@ -196,7 +196,7 @@ export const jobsScenes: readonly JobsScene[] = [
         await wait.passed;
         return text(`time ${nth}`);
       });
-      // A dead process is not told how the job ended: its promise stays pending.
+      // A dead process does not learn how the job ended, so its promise stays pending.
       bench.ask('s/sub:1', { once: true }).catch(() => {});
       await bench.begun('s/sub:1');
       const next = bench.ask('s/sub:1', { once: true });
@@ -498,8 +498,8 @@ export const jobsScenes: readonly JobsScene[] = [
       bench.act('s/sub:1', () => refusal);
       const asked = bench.ask('s/sub:1', { jobs, once: true });
       await bench.begun('s/sub:1');
-      // Once another job has ended, the engine has recorded the refusal. (Temporal's test server hangs forever when a
-      // cancel meets the end of an activity.)
+      // Once another job has ended, the engine must have recorded the refusal. (Temporal's test server hangs forever if
+      // a cancel arrives just as an activity ends.)
       await bench.ask('s/sub:2', { jobs });
       jobs.cancel('s/sub:1');
       const end = await asked;

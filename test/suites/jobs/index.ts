@@ -28,7 +28,7 @@ const setupSchema = z.strictObject({
  * ```ts
  * for (const { name, run, skipped } of jobsConformance(setup)) test.skipIf(skipped !== null)(name, run);
  * ```
- * @throws {ConfigurationError} `INVALID_OPTION` for an invalid setup.
+ * @throws {ConfigurationError} `INVALID_OPTION` if the setup is invalid.
  */
 export function jobsConformance(setup: JobsConformanceSetup): readonly ConformanceCase[] {
   check('jobsConformance(setup)', setupSchema, setup);
@@ -43,7 +43,7 @@ function isFault(need: string): need is JobsFault {
   return (FAULTS as readonly string[]).includes(need);
 }
 
-/** Passes a case at once if the engine lacks an ability that the case needs. */
+/** Passes a case at once if the engine lacks an ability that the case requires. */
 async function play(setup: JobsConformanceSetup, { needs = [], play: plot }: JobsScene) {
   const bench = new JobsBench(setup);
   await bench.open();

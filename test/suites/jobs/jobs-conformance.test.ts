@@ -1,4 +1,4 @@
-// The conformance suite of jobs: the engines in memory pass it, and each planted fault fails it.
+// The conformance suite for jobs: the in-memory engines pass it, and every planted fault makes it fail.
 
 import { describe, expect, test } from 'vitest';
 import {
@@ -12,7 +12,7 @@ import { jobsConformance, type JobsConformanceSetup, type JobsStage } from './in
 import { simulatedEnvironment, simulatedJobs } from '../../../src/testing/index.ts';
 import { memoryClaims, realMoment, testCodec } from '../../support/job-packing.ts';
 
-/** Each look of a case advances the simulated time by 1 ms. */
+/** Each poll of a case advances the simulated time by 1 ms. */
 const environment = simulatedEnvironment();
 const moment = realMoment(() => environment.advance(1));
 const HURRIED_BYTES = 99_999;
@@ -71,7 +71,7 @@ describe.each(setups)('$name', (setup) => {
   );
 });
 
-/** Each entry breaks one promise of the engine in memory. */
+/** Each entry breaks one promise of the in-memory engine. */
 const faults: Readonly<Record<string, (jobs: Jobs, handler: JobHandler) => Jobs>> = {
   'forgets ends at once': (jobs) => ({
     ...jobs,
@@ -227,6 +227,6 @@ describe('a planted fault is found', () => {
   });
 });
 
-test('refuses an invalid setup by name', () => {
+test('names the invalid part of a setup', () => {
   expect(() => jobsConformance({ ...simulated(), shows: ['flood'] } as never)).toThrow(/shows/);
 });

@@ -15,7 +15,7 @@ const WORKING: readonly RelayAct[] = [
   { untilCancelled: true },
 ];
 
-/** The states in which an agent may be stopped, or may end. */
+/** The states in which an agent may be stopped or may end. */
 const STATES: readonly {
   readonly name: string;
   readonly acts: readonly RelayAct[];

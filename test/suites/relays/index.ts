@@ -23,13 +23,13 @@ const setupSchema = z.strictObject({
 } satisfies ChecksOf<RelayConformanceSetup>);
 
 /**
- * The cases that a relay must pass. Each case has its own stage, whose agent performs the acts of its prompts; time
- * is simulated.
+ * The cases that a relay must pass. Each case has its own stage, whose agent performs the acts in its prompts. Time is
+ * simulated.
  *
  * ```ts
  * for (const { name, run } of relayConformance(setup)) test(name, run);
  * ```
- * @throws {ConfigurationError} `INVALID_OPTION` for an invalid setup.
+ * @throws {ConfigurationError} `INVALID_OPTION` if the setup is invalid.
  */
 export function relayConformance(setup: RelayConformanceSetup): readonly ConformanceCase[] {
   check('relayConformance(setup)', setupSchema, setup);
@@ -44,7 +44,7 @@ function isFault(need: string): need is RelayConformanceSetup['shows'][number] {
   return need === 'die' || need === 'deaf' || need === 'garbage';
 }
 
-/** Passes a case at once if the relay does not declare an ability that the case needs. */
+/** Passes a case at once if the relay does not declare an ability that the case requires. */
 async function play(setup: RelayConformanceSetup, { needs = [], play: plot }: RelayScene) {
   const stage = await setup.open();
   try {

@@ -1,4 +1,4 @@
-// The conformance suite of relays: a relay in memory passes it, and fails it with each planted fault.
+// The conformance suite for relays: an in-memory relay passes it, and fails it with every planted fault.
 
 import { describe, expect, test } from 'vitest';
 import { relayConformance, type RelayConformanceSetup } from './index.ts';
@@ -30,7 +30,7 @@ describe.each([false, true])(
   },
 );
 
-/** The same relay with other events, or with another session. */
+/** The same relay with other events or another session. */
 function spoilt(
   session: (session: RelaySession, start: RelayStart) => Partial<RelaySession>,
   start: (start: RelayStart) => Partial<RelayStart> = () => ({}),

@@ -1,4 +1,4 @@
-// One case: a session with the agent of a stage, and the events and errors of that session.
+// One case: a session with the agent of a stage, and the session's events and errors.
 
 import type {
   RelayAnswer,
@@ -20,12 +20,12 @@ export interface RelayScene {
 
 type EventOf<Type extends RelayEvent['type']> = Extract<RelayEvent, { readonly type: Type }>;
 
-/** The maximum number of turns of the event loop until an event arrives over a wire. */
+/** The maximum number of event loop turns until an event arrives over a wire. */
 const PATIENCE = 20_000;
-/** The turns in which an answer arrives before a relay polls its agent again. */
+/** The number of turns in which an answer arrives before a relay polls its agent again. */
 const TURNS_PER_POLL = 16;
 
-/** The helpers of all cases. */
+/** The helpers for all cases. */
 export class RelayBench {
   readonly setup: RelayConformanceSetup;
   readonly stage: RelayStage;
@@ -34,9 +34,9 @@ export class RelayBench {
   readonly errors: unknown[] = [];
   #sessions: RelaySession[] = [];
   #turns = 0;
-  /** The turns of the event loop so far. */
+  /** The number of event loop turns so far. */
   #waited = 0;
-  /** Positions of the events that `next` has returned. */
+  /** The positions of the events that `next` has returned. */
   readonly #taken = new Set<number>();
 
   constructor(setup: RelayConformanceSetup, stage: RelayStage) {
@@ -79,7 +79,7 @@ export class RelayBench {
     return given as EventOf<Type>;
   }
 
-  /** Waits for a sign of work: an agent that speaks only at the end of its turn reports progress. */
+  /** Waits for activity. An agent that speaks only at the end of its turn reports progress. */
   atWork(): Promise<unknown> {
     return this.until('words or progress', () => this.#take('words') ?? this.#take('progress'));
   }
@@ -90,7 +90,7 @@ export class RelayBench {
     return this.events[at];
   }
 
-  /** Waits until `seen` returns something. No simulated time passes, unless the relay polls. */
+  /** Waits until `seen` returns something. No simulated time passes unless the relay polls. */
   async until<T>(
     what: string,
     seen: () => T | undefined | Promise<T | undefined>,
@@ -106,12 +106,12 @@ export class RelayBench {
     );
   }
 
-  /** Advances the time beyond the grace period of the agent. */
+  /** Advances the time beyond the agent's grace period. */
   async passGrace(): Promise<void> {
     await this.environment.advance(this.setup.graceMs + 1);
   }
 
-  /** Waits for the end of a turn, and returns it with the words of that turn. */
+  /** Waits for the end of a turn and returns it with the text of that turn. */
   async ended(): Promise<{ readonly reason: string; readonly words: string }> {
     const from = this.events.findLastIndex(
       ({ type }, at) => type === 'turn_ended' && this.#taken.has(at),
@@ -148,7 +148,7 @@ export class RelayBench {
       );
   }
 
-  /** Releases the open sessions, and checks that no agent is left running. */
+  /** Releases the open sessions and checks that no agent is still running. */
   async end(): Promise<void> {
     for (const session of this.#sessions) await this.release(session);
     await this.until('no agent to be left running', async () =>

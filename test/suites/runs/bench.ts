@@ -1,4 +1,4 @@
-// One case of the suite of runs: the programs that request a run, and the counted calls of its model and tools.
+// One case in the suite of runs: the programs that request a run, and the counted calls of its model and tools.
 
 import {
   runSubagent,
@@ -19,9 +19,9 @@ import { CountingBench } from '../counting-bench.ts';
 import { simulatedEnvironment } from '../../../src/testing/doubles/simulated-environment.ts';
 import { runsConformanceAgents, type AgentsVersion, type Tell } from './travel-agent.ts';
 
-/** A fault that a stage can show. */
+/** A fault that a stage can produce. */
 export type RunsFault =
-  /** The program that requested the run is killed. Without an engine the run dies with it. */
+  /** The program that requested the run is killed. Without an engine, the run dies with the program. */
   | 'program_dies'
   /** All workers are killed at once, without a signal, and new ones replace them. */
   | 'worker_dies'
@@ -30,22 +30,22 @@ export type RunsFault =
 
 /** A process that requests runs. */
 export interface RunsProgram {
-  /** The options that the process passes to `runSubagent`: the runtime, and the engine or the model. */
+  /** The options that the process passes to `runSubagent`: the runtime, and either the engine or the model. */
   readonly options: Pick<RunSubagentOptions, 'runtime' | 'engine' | 'model'>;
-  /** `program_dies`: stops everything that the process has begun. */
+  /** For `program_dies`: stops everything that the process has started. */
   kill(): void;
 }
 
 export interface RunsStage {
   /** Starts another process. */
   program(): RunsProgram;
-  /** `worker_dies`. Resolves when the workers are gone; their replacements may still be starting. */
+  /** `worker_dies`. Resolves when the workers are gone. Their replacements may still be starting. */
   killWorkers?(): void | Promise<void>;
-  /** `engine_dies`. Resolves when the engine is gone; it may still be restarting. */
+  /** `engine_dies`. Resolves when the engine is gone. The engine may still be restarting. */
   killEngine?(): void | Promise<void>;
   /**
-   * `deploys`. Workers of these versions, with `runsConformanceAgents(tell, version)`, replace all others. Resolves
-   * when the replaced workers are gone. @defaultValue at first `later` only
+   * `deploys`. Replaces all workers with workers of these versions, which use `runsConformanceAgents(tell, version)`.
+   * Resolves when the replaced workers are gone. @defaultValue at first, only `later`
    */
   deploy?(versions: readonly AgentsVersion[]): void | Promise<void>;
   /** `deletes`. `forgetRun(id, { engine, jobs })`. */
@@ -54,28 +54,28 @@ export interface RunsStage {
 }
 
 export interface RunsConformanceSetup {
-  /** The name of the engine, for error messages. */
+  /** The name of the engine for error messages. */
   readonly name: string;
-  /** The faults that the stage can show. */
+  /** The faults that the stage can produce. */
   readonly shows: readonly RunsFault[];
-  /** True: an engine stores the run, apart from the programs. False: a journal stores it. */
+  /** True if an engine stores the run, separately from the programs. False if a journal stores it. */
   readonly isEngine: boolean;
   /** The stage can delete runs. @defaultValue false */
   readonly deletes?: boolean;
   /** The stage can deploy workers of several versions. @defaultValue false */
   readonly deploys?: boolean;
-  /** A worker that refuses leaves the work to another one. @defaultValue true */
+  /** A worker that refuses work leaves it to another worker. @defaultValue true */
   readonly sharesWork?: boolean;
-  /** The maximum number of looks at what happens. @defaultValue 20,000 */
+  /** The maximum number of polls. @defaultValue 20,000 */
   readonly patience?: number;
-  /** Waits between two looks. @defaultValue a turn of the event loop */
+  /** Waits between two polls. @defaultValue a turn of the event loop */
   readonly moment?: () => Promise<void>;
   /** Advances the simulated time. @defaultValue the time is real */
   readonly pass?: (ms: number) => Promise<void>;
   /**
-   * Opens a stage for one case. Its `runWorker` has a short `offerMs` or simulated time; with `deploys`, an `offerMs`
-   * longer than a deploy takes. `runsConformanceAgents(tell)` gives the subagents and the model of its programs and
-   * workers.
+   * Opens a stage for one case. The stage's `runWorker` has a short `offerMs` or simulated time. With `deploys`, it has
+   * an `offerMs` that is longer than a deploy takes. `runsConformanceAgents(tell)` returns the subagents and the model
+   * for the stage's programs and workers.
    */
   open(tell: Tell): RunsStage | Promise<RunsStage>;
 }
@@ -86,7 +86,7 @@ export interface RunsScene {
   readonly play: (bench: RunsBench) => Promise<void>;
 }
 
-/** A question or a request, and the way to answer it. */
+/** A question or a request, and how to answer it. */
 interface Put {
   readonly requestId: string;
   readonly kind: 'question' | 'input';
@@ -98,14 +98,14 @@ interface Put {
 export interface SentMessage {
   readonly runId: string;
   readonly message: RunMessage;
-  /** Undefined until the message is settled. */
+  /** Undefined until the message has been settled. */
   readonly receipt: () => RunMessageReceipt | undefined;
 }
 
 /** A run as one program sees it. */
 export interface WatchedRun {
   readonly run: SubagentRun;
-  /** The questions and requests that its handlers got, in order. */
+  /** The questions and requests that the program's handlers received, in order. */
   readonly put: readonly Put[];
   kill(): void;
 }
@@ -147,15 +147,15 @@ export class RunsBench extends CountingBench {
     throw new ConformanceError(`${this.#setup.name}: the stage is not open`);
   }
 
-  /** Returns a new trip: the id of its run, and the prefix of the calls that it reports. */
+  /** Returns a new trip: the id of its run and the prefix of the calls that it reports. */
   trip(): string {
     this.#runs += 1;
     return `${this.#tag}-${this.#runs}`;
   }
 
   /**
-   * Requests the run of this trip, by default from a new process. `answer`: the immediate answer to each of its
-   * questions.
+   * Requests the run for this trip, by default from a new process. `answer`: the answer that each of its questions gets
+   * at once.
    */
   start(
     trip: string,
@@ -203,13 +203,13 @@ export class RunsBench extends CountingBench {
     };
   }
 
-  /** Waits for a question or request; `nth` from 1. */
+  /** Waits for a question or request. `nth` counts from 1. */
   async asked({ put }: WatchedRun, nth = 1): Promise<Put> {
     await this.until(`question ${nth}`, () => put.length >= nth || undefined);
     return put[nth - 1] as Put;
   }
 
-  /** Sends a message. The model's last words repeat `word`, with the number of the answers before it. */
+  /** Sends a message. The model's final text repeats `word` with the number of answers before it. */
   send({ run }: WatchedRun, word: string, options: RunMessageOptions = {}): SentMessage {
     const content = `hear ${word}`;
     const { idempotencyKey = word, mode = 'steer' } = options;
@@ -221,7 +221,7 @@ export class RunsBench extends CountingBench {
     return { runId: run.id, message, receipt: () => receipt };
   }
 
-  /** Waits until the run has received the message; the run may not have read it yet. */
+  /** Waits until the run has received the message. The run may not have read it yet. */
   async taken({ runId, message }: SentMessage): Promise<void> {
     const { engine } = this.stage.program().options;
     if (!engine) return this.quiet();
@@ -245,7 +245,7 @@ export class RunsBench extends CountingBench {
     return this.until(`an outcome of ${run.id}`, () => outcome);
   }
 
-  /** Waits for a call, or for the end of the run without it. */
+  /** Waits for a call, or for the run to end without making the call. */
   async begunOrOver(what: string, { run }: WatchedRun): Promise<void> {
     let isOver = false;
     void run.result.then(() => {
@@ -254,7 +254,7 @@ export class RunsBench extends CountingBench {
     await this.until(what, () => isOver || this.count(what) > 0 || undefined);
   }
 
-  /** Returns the id of the one child run that a run waits for. */
+  /** Returns the id of the only child run that a run is waiting for. */
   async childOf(runId: string): Promise<string> {
     const { engine } = this.stage.program().options;
     let found: string | undefined;
@@ -294,13 +294,13 @@ export class RunsBench extends CountingBench {
     await this.#setup.pass?.(ms);
   }
 
-  /** Answers a question at the engine, without the program. Returns whether the engine accepted the answer. */
+  /** Answers a question through the engine, without the program. Returns whether the engine accepted the answer. */
   async answer(id: string, requestId: string, text: string): Promise<boolean> {
     const { engine } = this.stage.program().options;
     return (await engine?.answer(id, { requestId, given: { text } })) ?? false;
   }
 
-  /** Deletes a run as an app does: again while the engine's error is retryable. */
+  /** Deletes a run as an app does: repeats the request while the engine's error is retryable. */
   async forget(id: string): Promise<void> {
     const { patience = PATIENCE } = this.#setup;
     for (let look = 0; ; look += 1) {
@@ -333,7 +333,7 @@ export class RunsBench extends CountingBench {
     );
   }
 
-  /** The ledger of an outcome, as `charge ok`. */
+  /** Formats the ledger of an outcome, for example as `charge ok`. */
   ledger({ toolLedger }: Outcome): string {
     return toolLedger.map(({ toolName, status }) => `${toolName} ${status}`).join(', ');
   }

@@ -1,12 +1,12 @@
-// The cases of a deploy: workers of an earlier and of a later version, side by side and in succession. The earlier
+// The cases of a deploy: workers of an earlier and a later version, side by side and one after the other. The earlier
 // version lacks tools (`charge`), subagents (`guide`, `scout`) and configurations (`patient`).
 
 import type { RunsScene } from './bench.ts';
 
-/** Every second step needs something that the earlier version lacks. */
+/** Every other step needs something that the earlier version lacks. */
 const JOURNEY =
   'charge, ask, guide charge then look_up then ask, look_up & charge, spawn look_up then charge, await, look_up';
-/** After this much simulated time an engine has offered a turn again. */
+/** After this much simulated time, an engine has offered a turn again. */
 const AGAIN_MS = 2_000;
 const ANSWER = { answer: { text: 'The left one' } };
 

@@ -1,4 +1,4 @@
-// The conformance suite for runs that outlive their process: in process with a journal, and on an engine.
+// The conformance suite for runs that outlive their process, either in process with a journal or on an engine.
 
 import { z } from 'zod';
 import { aFunction, check, type ChecksOf } from '../../../src/values/checks.ts';
@@ -29,12 +29,12 @@ const setupSchema = z.strictObject({
 } satisfies ChecksOf<RunsConformanceSetup>);
 
 /**
- * The cases that runs with an id must pass, in process and on an engine. Each case has its own stage.
+ * The cases that runs with an id must pass, both in process and on an engine. Each case has its own stage.
  *
  * ```ts
  * for (const { name, run, skipped } of runsConformance(setup)) test.skipIf(skipped !== null)(name, run);
  * ```
- * @throws {ConfigurationError} `INVALID_OPTION` for an invalid setup.
+ * @throws {ConfigurationError} `INVALID_OPTION` if the setup is invalid.
  */
 export function runsConformance(setup: RunsConformanceSetup): readonly ConformanceCase[] {
   check('runsConformance(setup)', setupSchema, setup);

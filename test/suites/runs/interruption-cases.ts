@@ -1,11 +1,11 @@
-// The cases in which a run is interrupted: by a death in any of its steps, by a timeout, by a cancel in any state, and
-// by a message to one of its subagents in any state.
+// The cases in which a run is interrupted: by a kill during any of its steps, by a timeout, by a cancel in any state,
+// and by a message to one of its subagents in any state.
 
 import type { Outcome } from '../../../src/actors/contracts/outcome.ts';
 import type { RunsBench, RunsScene, WatchedRun } from './bench.ts';
 import { BRIEF_MS } from './travel-agent.ts';
 
-/** The charges come before the steps in which something dies: they must not be repeated. */
+/** The charges come before the steps in which something is killed, so they must not be repeated. */
 const JOURNEY = 'charge, ask, guide charge then look_up then ask, look_up & look_up';
 const ANSWER = { answer: { text: 'The left one' } };
 /** The steps of the journey that may be repeated. */
@@ -26,8 +26,9 @@ const STEPS = [
 const ONCE = ['/charge', '-guide/charge'] as const;
 
 /**
- * The final state of a trip, made comparable with that of other trips with the same steps. A worker may die after it
- * got permission to begin a charge: then the fate of the charge is unknown, and it does not begin again.
+ * The final state of a trip in a form that can be compared with that of other trips with the same steps. A worker may
+ * die after it received permission to start a charge. Then the fate of the charge is unknown, and the charge is not
+ * started again.
  */
 function stateOf(trip: string, { toolLedger, ...outcome }: Outcome): string {
   // The ledger lists the calls of one step in the order in which they ended.
@@ -42,7 +43,7 @@ function stateOf(trip: string, { toolLedger, ...outcome }: Outcome): string {
   return JSON.stringify({ ...outcome, ledger }).replaceAll(trip, 'TRIP');
 }
 
-/** Starts one journey for each step and holds it in that step; then kills everything that may die at once. */
+/** Starts one journey for each step, holds it in that step, and then kills everything that may die, all at once. */
 async function deathInEachStep(
   bench: RunsBench,
   isProgramDead: boolean,
@@ -75,7 +76,8 @@ async function deathInEachStep(
       bench.expect(bench.count(`${trip}${once}`) <= 1, `${once} to be done once ${after}`);
     for (const other of STEPS) {
       const times = bench.count(`${trip}${other}`);
-      // The calls of one step run at the same time. A worker that is slow while others start counts as dead too.
+      // The calls of one step run at the same time. A worker that is slow while others are starting also counts as
+      // dead.
       const mayRepeat = other.endsWith('look_up') ? step.endsWith('look_up') : other === step;
       const isWell = mayRepeat ? times >= 1 : times === 1;
       bench.expect(isWell, `${other} to be done once ${after}, got ${times}`);
@@ -98,7 +100,7 @@ const CANCELLED_IN: readonly {
   {
     state: 'at once',
     steps: 'charge',
-    // The first step may begin before the cancel arrives.
+    // The first step may start before the cancel arrives.
     there: async (bench, trip) => bench.hold(`${trip}/model-1`),
   },
   {
@@ -135,13 +137,16 @@ const CANCELLED_IN: readonly {
   },
 ];
 
-/** The state in which a message reaches a subagent, and the step that the subagent is in; null if it asks the user. */
+/**
+ * The state in which a message reaches a subagent, and the step that the subagent is in, or null if it is asking the
+ * user.
+ */
 const HURRIED_IN: readonly {
   readonly state: string;
   readonly steps: string;
   readonly step: string | null;
   readonly isModelCall?: boolean;
-  /** The run waits for the program meanwhile. */
+  /** In the meantime, the run is waiting for the program. */
   readonly isIdle?: boolean;
 }[] = [
   { state: 'during a model call', steps: 'look_up', step: '-scout/model-1', isModelCall: true },
@@ -156,7 +161,9 @@ const HURRIED_IN: readonly {
   },
 ];
 
-/** Sends a message to a subagent in a state. `meanwhile` runs while a model call reads it. */
+/**
+ * Sends a message to a subagent that is in the given state. `meanwhile` runs while a model call is reading the message.
+ */
 async function hurry(
   bench: RunsBench,
   { steps, step, isModelCall = false, isIdle = false }: (typeof HURRIED_IN)[number],
@@ -225,7 +232,7 @@ export const interruptionScenes: readonly RunsScene[] = [
       const outcome = await bench.outcome(watched);
       bench.expectOutcome(outcome, 'failed');
       bench.expect(outcome.error?.code === 'INPUT_TIMEOUT', `got ${outcome.error?.code}`);
-      // The timeout may precede the kill: then the kill hits the next model call.
+      // The timeout may come before the kill. The kill then hits the next model call.
       bench.expectCounts(trip, { 'model-1': 1, charge: 1, 'model-2': 1 });
     },
   })),
@@ -235,7 +242,7 @@ export const interruptionScenes: readonly RunsScene[] = [
       const trip = bench.trip();
       const release = bench.hold(`${trip}/model-1`);
       const watched = bench.start(trip, 'charge', { agent: 'brief' });
-      // In real time the run may time out before the worker calls the model.
+      // In real time, the run may time out before the worker calls the model.
       await bench.begunOrOver(`${trip}/model-1`, watched);
       await bench.pass(BRIEF_MS + 100);
       const outcome = await bench.outcome(watched);
@@ -269,7 +276,7 @@ export const interruptionScenes: readonly RunsScene[] = [
     needs: ['engine'],
     async play(bench) {
       const trip = bench.trip();
-      // When one step has two calls, the second books a trip with a different name.
+      // If one step has two calls, the second call books a trip with a different name.
       const isGuideFirst = first === 'guide';
       const [guide, courier] = isGuideFirst
         ? [`${trip}-guide`, `${trip}-2-courier`]
@@ -287,7 +294,7 @@ export const interruptionScenes: readonly RunsScene[] = [
       await bench.begun(`${courier}/model-1`);
       releaseCourier();
       await bench.begun(`${courier}/model-2`);
-      // By then the cancel has reached the guide.
+      // By then, the cancel has reached the guide.
       await bench.quiet();
       releaseGuide();
       await bench.quiet();

@@ -1,19 +1,19 @@
-// The cases in which a program sends messages to a run: in any state, in any mode, before a death, and after the end.
+// The cases in which a program sends messages to a run: in any state, in any mode, before a kill, and after the end.
 
 import { MAX_UNREAD_MESSAGES } from '../../../src/actors/ports/run-engine.ts';
 import { MAX_UNREAD } from '../../../src/actors/subagent/subagent.ts';
 import type { RunsBench, RunsScene } from './bench.ts';
 
-/** The state in which an `interrupt` reaches a run, and the calls that it aborts. */
+/** The state in which an `interrupt` reaches a run, and the calls that the interrupt aborts. */
 const INTERRUPTED_IN: readonly {
   readonly state: string;
   readonly steps: string;
-  /** The call under way; null if the run waits for the program. */
+  /** The call in progress, or null if the run is waiting for the program. */
   readonly step: string | null;
-  /** The number of model answers before the call that reads the message. */
+  /** The number of the model's answers before the call that reads the message. */
   readonly reads: number;
   readonly isModelCall?: boolean;
-  /** The state is also tested with a death. */
+  /** The state is also tested with a kill. */
   readonly isDeadly?: boolean;
 }[] = [
   {
@@ -31,7 +31,9 @@ const INTERRUPTED_IN: readonly {
   { state: 'while its own subagent asks', steps: 'guide ask', step: null, reads: 1 },
 ];
 
-/** Sends an `interrupt` in a state. `meanwhile` runs while a model call reads it. */
+/**
+ * Sends an `interrupt` to a run that is in the given state. `meanwhile` runs while a model call is reading the message.
+ */
 async function interrupt(
   bench: RunsBench,
   { steps, step, reads, isModelCall = false }: (typeof INTERRUPTED_IN)[number],
@@ -58,7 +60,9 @@ async function interrupt(
   }
 }
 
-/** Sends a message while the first of two tools runs; the model must read it after `afterSteps` answers. */
+/**
+ * Sends a message while the first of two tools is running. The model must read the message after `afterSteps` answers.
+ */
 async function sentDuringTool(
   bench: RunsBench,
   word: string,

@@ -1,5 +1,5 @@
-// The conformance suite of runs passes in process on a journal and on the engine in memory; each planted fault fails
-// it.
+// The conformance suite for runs passes in process on a journal and on the in-memory engine, and every planted fault
+// makes it fail.
 
 import { chanceOf } from '../../../src/testing/doubles/chance.ts';
 import { doStep, refusedEnd } from '../../../src/actors/ports/jobs.ts';
@@ -41,7 +41,7 @@ import {
   type SimulatedEnvironment,
 } from '../../../src/testing/index.ts';
 
-/** A runtime that can be killed: after that its journal gets no entries, and its timers do not fire. */
+/** A runtime that can be killed. After that, its journal receives no entries, and its timers do not fire. */
 function mortal(environment: SimulatedEnvironment, journal: Journal) {
   let isDead = false;
   const alive = (task: () => void) => () => {
@@ -93,7 +93,7 @@ let salt = 0;
 
 interface Faults {
   /**
-   * The steps that a turn runs itself, with a worker that has `steps`. @defaultValue one, with a worker that has `jobs`
+   * The steps that a turn runs itself when the worker has `steps`. @defaultValue one, when the worker has `jobs`
    */
   readonly steps?: 'one' | 'none';
   /** No process keeps a run in memory between two turns. */
@@ -218,7 +218,7 @@ function packed(faults: Faults = {}): RunsConformanceSetup {
       redact: {},
     }),
   });
-  // References of claims contain a digest, which Node computes on another thread.
+  // References to claims contain a digest, which Node computes on another thread.
   return {
     ...setup,
     name: 'simulated, packed',
@@ -251,7 +251,7 @@ describe.each([
   test.each(cases)('$name', ({ run }) => run());
 });
 
-test('skips the cases for engines and their faults with a reason', () => {
+test('skips the cases for engines and their faults and gives the reason', () => {
   const skipped = runsConformance(inProcess()).flatMap(({ skipped: why }) => why ?? []);
   expect(skipped.length).toBeGreaterThan(4);
   expect(skipped[0]).toContain('in process');
@@ -262,7 +262,7 @@ const salted = (jobs: Jobs): Jobs => ({
   run: (job, options) => jobs.run({ ...job, key: `${job.key}~${(salt += 1)}` }, options),
 });
 
-/** Both kinds of workers. Faults in `jobs` are tested with `jobs` only, those in `own` with `steps` only. */
+/** Both kinds of workers. Faults in `jobs` are tested only with `jobs`, and faults in `own` only with `steps`. */
 function inBothWays(faults: Faults): readonly Faults[] {
   if (faults.jobs || faults.forgets) return [faults];
   if (faults.own) return [{ ...faults, steps: 'one' }];
@@ -271,7 +271,7 @@ function inBothWays(faults: Faults): readonly Faults[] {
 
 const wayOf = ({ steps }: Faults): string => (steps ? 'with `steps`' : 'with `jobs`');
 
-/** No process keeps the run in memory, and the journal loses what the last turn appended. */
+/** No process keeps the run in memory, and the journal loses the entries that the last turn appended. */
 const losesTheLastTurn: Faults = {
   steps: 'one',
   forgetful: true,
@@ -282,7 +282,7 @@ const losesTheLastTurn: Faults = {
   }),
 };
 
-/** Any process that gets the turn begins the step that must not be repeated. */
+/** Any process that receives the turn starts the step that must not be repeated. */
 const beginsTwice: Faults = {
   steps: 'one',
   handler: (handler) => ({
@@ -315,7 +315,7 @@ const withPolicies = (onParentClose: RunChild['onParentClose']): Faults => ({
   }),
 });
 
-/** Simulates a cancel that stops the start of children after the first one. */
+/** Simulates a cancel that stops the start of children after the first child. */
 const beginsFewer: Faults = {
   handler: (handler) => ({
     ...handler,
@@ -328,7 +328,7 @@ const withEngine = (changed: (engine: RunEngine) => Partial<RunEngine>): Faults 
   engine: (engine) => ({ ...engine, ...changed(engine) }),
 });
 
-/** Faults in the delivery of messages, with the beginning of the name of the case that finds each. */
+/** Faults in the delivery of messages, each with the start of the name of the case that finds it. */
 function faultsOfMessages(): readonly [string, Faults, string][] {
   const sentAs = (changed: (message: RunMessage) => RunMessage): Faults =>
     withEngine((engine) => ({
@@ -553,9 +553,9 @@ describe('a planted fault fails a case', () => {
 });
 
 /**
- * The worker of a turn dies once in each step, and once at the end of the turn before that end is recorded. A repeated
- * step ends in the same way. With `steps`, the engine gives no worker a second attempt at a step that must not be
- * repeated.
+ * The worker of a turn dies once in each step, and once at the end of the turn, before that end has been recorded. A
+ * repeated step ends in the same way. With `steps`, the engine gives no worker a second attempt at a step that must not
+ * be repeated.
  */
 function dyingInEachStep(steps?: 'one'): Faults {
   /** The number of step ends after which the worker of a run's turn dies. */
@@ -606,7 +606,7 @@ function dyingInEachStep(steps?: 'one'): Faults {
             dying.delete(id);
           }
           if (ends.length === 0) continue;
-          // The worker died before the end was recorded: the next worker must reach the same state.
+          // The worker died before the end was recorded, so the next worker must reach the same state.
           if (ends.length === 1 && !signal.aborted) continue;
           const [first, second = first] = ends.map(stateOf);
           if (!signal.aborted && news.type !== 'cancelled') expect(second).toEqual(first);
@@ -618,17 +618,20 @@ function dyingInEachStep(steps?: 'one'): Faults {
   };
 }
 
-/** The end of a turn without what depends on the attempt: marks, and whether the run was replayed from the journal. */
+/**
+ * Returns the end of a turn without the parts that depend on the attempt: marker values, and whether the run was
+ * replayed from the journal.
+ */
 function stateOf({ waiting, children, wakeAt, outcome, journal, steps }: RunTurnEnd): unknown {
   const kept = steps ? { steps: steps.map(({ key }) => key) } : { entries: journal.length };
   return { waiting, children, wakeAt, outcome, ...kept };
 }
 
 describe.each([undefined, 'one'] as const)(
-  'passes with a worker that dies in each step of each turn, and after it (steps: %s)',
+  'passes with a worker that dies during or after each step of each turn (steps: %s)',
   (steps) => {
     const setup = { ...simulatedWith(dyingInEachStep(steps)), name: 'dying', deploys: false };
-    // A step that a timeout interrupted is a cancelled one in the next attempt, and the run fails instead of timing
+    // A step that a timeout interrupted counts as cancelled in the next attempt, and the run fails instead of timing
     // out.
     const isExact = (name: string): boolean =>
       !name.startsWith(
@@ -687,7 +690,7 @@ describe('a planted fault is found by its case', () => {
   const anotherRun: Faults = {
     engine: (engine) => {
       const mine = (salt += 1);
-      // The id of a child begins with the id of its run.
+      // The id of a child starts with the id of its run.
       const own = (id: string): string => (id.includes('/') ? id : `${id}~${mine}`);
       return {
         ...engine,
@@ -739,7 +742,7 @@ describe('a planted fault is found by its case', () => {
       },
     }),
   };
-  /** A message in mode `interrupt` is sent as `steer`: the subagent reads it at the next step. */
+  /** A message in mode `interrupt` is sent as `steer`, so the subagent reads it in the next step. */
   const patient: Faults = {
     worker: (options) => ({
       ...options,
@@ -757,7 +760,7 @@ describe('a planted fault is found by its case', () => {
       ),
     }),
   };
-  /** A worker that gives a turn up at once if it lacks something. */
+  /** A worker that gives up a turn at once if it lacks something. */
   const hasty: Faults = { worker: (options) => ({ ...options, offerMs: 0 }) };
   const takesForBegun: Faults = {
     steps: 'one',
@@ -793,7 +796,7 @@ describe('a planted fault is found by its case', () => {
         ),
     }),
   };
-  /** Hides a question while a step is under way. */
+  /** Hides a question while a step is in progress. */
   const showsLate: Faults = {
     steps: 'one',
     handler: (handler) => ({

@@ -1,8 +1,8 @@
-// The subagents of the suite of runs. A task scripts the model step by step, such as `[trip a1: look_up, ask, charge]`.
-// `look_up & charge` is two calls in one step, `guide look_up then ask` a subagent with steps, and `spawn look_up then
-// ask` a subagent in the background, which `hurry` interrupts and `await` waits for. The model's last words repeat the
-// messages `hear …`. The agents report each model call and tool call to the suite, which counts it and may make it
-// wait.
+// The subagents of the suite of runs. A task such as `[trip a1: look_up, ask, charge]` scripts the model step by step.
+// `look_up & charge` is two calls in one step, `guide look_up then ask` is a subagent with steps, and `spawn look_up
+// then ask` is a background subagent, which `hurry` interrupts and `await` waits for. The model's final text repeats
+// the messages `hear …`. The agents report each model call and tool call to the suite, which counts the call and may
+// make it wait.
 
 import { tool } from 'ai';
 import { z } from 'zod';
@@ -20,9 +20,9 @@ import type { ScriptedStep } from '../../../src/testing/doubles/scripted-steps.t
 
 /** The message that interrupts a subagent. */
 const HURRY = 'Be quick about it';
-/** The end of the question that the model asks if a tool is missing. */
+/** The last part of the question that the model asks if a tool is missing. */
 const INSTEAD = '-instead';
-/** An engine may leave a run with one worker for as long as this worker can run its turns. */
+/** An engine may leave a run with one worker for as long as the worker can run its turns. */
 const MAX_INSTEAD = 3;
 /** The time limit of `brief`. */
 export const BRIEF_MS = 2_000;
@@ -30,16 +30,16 @@ export const BRIEF_MS = 2_000;
 /** How long `sleep` lasts. */
 export const SLEEP_MS = 600;
 
-/** Reports a call to the suite, such as `a1/charge`; resolves when the call may proceed. */
+/** Reports a call such as `a1/charge` to the suite, and resolves when the call may proceed. */
 export type Tell = (what: string) => Promise<unknown>;
 
-/** The subagents and the model of the suite, for a program and for the workers of an engine. */
+/** The suite's subagents and model, for a program and for the workers of an engine. */
 export interface RunsConformanceAgents {
   /**
    * The configurations by name: `traveller`, with at most 8 steps; `scout`, which the others spawn; `hurried`, whose
    * questions expire after 300 ms; `brief`, with a time limit of 2 s; `patient`, which retries a failed model call
-   * after ten minutes; and `tireless`, with at most 10,000 steps. Each has the tools `guide`, `courier` and
-   * `spawn_subagent`.
+   * after ten minutes; and `tireless`, with at most 10,000 steps. Each configuration has the tools `guide`, `courier`
+   * and `spawn_subagent`.
    */
   readonly configs: Readonly<Record<string, SubagentConfig>>;
   readonly model: ScriptedLanguageModel;
@@ -68,8 +68,9 @@ function earlier({ configs, model }: RunsConformanceAgents): RunsConformanceAgen
 }
 
 /**
- * @param tell In the process of the suite, the function that `open` got; in a worker, a function that reaches it.
- * @param version `earlier` lacks some of the tools and configurations, for `deploy` of the stage. @defaultValue 'later'
+ * @param tell In the suite's process, the function that `open` received. In a worker, a function that reaches that
+ * process.
+ * @param version `earlier` lacks some of the tools and configurations, for the stage's `deploy`. @defaultValue 'later'
  */
 export function runsConformanceAgents(
   tell: Tell,
@@ -146,7 +147,7 @@ function laterAgents(tell: Tell): RunsConformanceAgents {
         const made = callOf(part, at === 0 ? name : `${name}-${at + 1}`, spawned);
         return made ? { ...made, id: `call_${turn + 1}${at === 0 ? '' : `_${at + 1}`}` } : [];
       });
-      // The worker has the earlier version: after the answer to this question, another worker may have the tool.
+      // The worker has the earlier version. After the answer to this question, another worker may have the tool.
       if (calls.some((call) => !toolNames.includes(call.name))) {
         if (instead.length >= MAX_INSTEAD) return { text: 'Done: as far as I can' };
         const input = { question: `${name}${INSTEAD}` };
@@ -173,7 +174,7 @@ function laterAgents(tell: Tell): RunsConformanceAgents {
   };
 }
 
-/** Lists the words of messages such as `hear left`, each with the number of the model's answers before it. */
+/** Lists the words in messages such as `hear left`, each with the number of the model's answers before it. */
 function heardIn(prompt: ScriptedPrompt['prompt']): string {
   let answers = 0;
   const heard: string[] = [];

@@ -34,7 +34,7 @@ const tell = async (what: string): Promise<void> => {
   await fetch(tellUrl, { method: 'POST', body: what });
 };
 
-/** Plants a fault in the journal, to check that the suite finds it. */
+/** Plants a fault in the journal to check that the suite finds it. */
 function withFault(journal: Journal): Journal {
   return new Proxy(journal, {
     get(target, name) {

@@ -1,4 +1,4 @@
-// A stage of the suite of homes whose nodes are processes of Node.js.
+// A stage for the suite of homes whose nodes are Node.js processes.
 
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -13,7 +13,7 @@ import { fileURLToPath } from 'node:url';
 import { build } from 'vite';
 import type { HomeStage } from '../../suites/homes/index.ts';
 
-/** A fault that is planted in a node, to check that the suite finds it. */
+/** A fault that is planted in a node to check that the suite finds it. */
 export type PlantedFault =
   | 'keeps nothing'
   | 'claims nothing'
@@ -23,14 +23,14 @@ export type PlantedFault =
   | 'sends nobody on'
   | 'closes sessions';
 
-/** The store of the sessions: a file, or the options of `postgresJournal`. */
+/** The store for the sessions: a file, or the options for `postgresJournal`. */
 export type HomeStore =
   | { readonly path: string }
   | { readonly connection: object; readonly schema: string; readonly leaseMs: number };
 
 export interface HomeNode {
   readonly store: HomeStore;
-  /** The address that receives the actions of the agents. */
+  /** The address to which the agents send their actions. */
   readonly tellUrl: string;
   readonly port: number;
   readonly fault: PlantedFault | null;
@@ -40,13 +40,13 @@ type Tell = (what: string) => Promise<unknown>;
 
 const MOMENT_MS = 10;
 
-/** The pause between two checks of a process. */
+/** The pause between two checks on a process. */
 export const moment = (): Promise<void> =>
   new Promise((resolve) => {
     setTimeout(resolve, MOMENT_MS);
   });
 
-/** Forwards the reports of other processes; a process continues once its report is answered. */
+/** Forwards the reports of other processes. A process continues once its report has been answered. */
 export async function tellServer(tell: Tell) {
   const server = createServer((request, response) => {
     void text(request)
@@ -71,7 +71,7 @@ let bundled: Promise<string> | null = null;
 async function bundle(): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'offstage-node-'));
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
-  // Modules that an adapter loads dynamically are resolved from this folder too.
+  // Modules that an adapter loads dynamically are also resolved from this folder.
   symlinkSync(
     fileURLToPath(new URL('../../../node_modules', import.meta.url)),
     join(folder, 'node_modules'),

@@ -1,7 +1,7 @@
-// One life of a busy voice session: it continues from the journal until it is killed.
-// `node busy-session.ts <folder> <life>`; its standard input then takes the number of the user's wishes, and whether
-// the life may end when no work is left. The process prints a line at each append, at each moment of the user, and,
-// with its name, for each effect in the world. The killer counts these lines.
+// One life of a busy voice session, which continues from the journal until it is killed. Usage: `node busy-session.ts
+// <folder> <life>`. Its standard input then receives the number of the user's requests, and whether the life may end
+// when no work is left. The process prints a line for each append and for each of the user's moments, and a line with a
+// name for each effect in the world. The killer counts these lines.
 
 import { createInterface } from 'node:readline';
 import { z } from 'zod';
@@ -65,7 +65,7 @@ function toolOf(tool: string, idempotent: boolean): unknown {
   };
 }
 
-/** Returns a script that takes the number of the wish from the task. */
+/** Returns a script that finds the number of the request in the task. */
 const about =
   (script: (n: number) => Script): Script =>
   (prompt) => {
@@ -155,8 +155,8 @@ const session: VoiceSession = new VoiceSession({
       claim: (scope) => journal.claim?.(scope),
       release: (scope) => journal.release?.(scope),
     },
-    // Snapshots are frequent, so that many lives continue from one and are killed while they write one. The test
-    // checks all entries at the end.
+    // Snapshots are frequent, so that many lives continue from a snapshot and are killed while they are writing one.
+    // The test checks all entries at the end.
     snapshots: { afterEntries: 40, trim: false },
   }),
   transport,

@@ -1,5 +1,5 @@
-// The journal of a life: a PostgreSQL server if `KILL_POSTGRES` names one (the options of its journal, as JSON), else
-// a file in the folder.
+// The journal of a life: a PostgreSQL server if `KILL_POSTGRES` specifies one (the options for its journal, as JSON),
+// or else a file in the folder.
 
 import type { Environment, Journal } from '../../../src/index.ts';
 import { postgresJournal } from '../../../src/adapters/postgres-journal/index.ts';

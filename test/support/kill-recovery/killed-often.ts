@@ -1,9 +1,9 @@
-// A busy voice session on a journal that outlives it. Its process is repeatedly killed by SIGKILL and restarted. The
-// effects of tools and the messages that the user heard in all lives together must be those of a single life.
+// A busy voice session on a journal that outlives it. Its process is repeatedly killed with SIGKILL and restarted. The
+// effects of the tools and the messages that the user heard, taken over all lives, must be those of a single life.
 //
-// The actions of the process decide when it is killed, not time: it prints a line at each append to the journal, each
-// moment of the user, and each effect in the world. Half of the kills come immediately after an effect, before its
-// entry is written.
+// Kills are triggered not by time but by actions of the process, which prints a line for each append to the journal,
+// each of the user's moments, and each effect in the world. Half of the kills come immediately after an effect, before
+// its entry is written.
 
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -18,7 +18,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { chanceOf } from '../../../src/testing/doubles/chance.ts';
 import { readWorld, token, tokensIn, wish, type Kind, type Line, type Written } from './world.ts';
 
-/** The most lines of a life before it is killed; many lives are short. */
+/** The maximum number of lines in a life before it is killed. Many lives are short. */
 const MAX_LINES = 200;
 const DELICATE = ['effect', 'effect', 'heard', 'answered'] as const;
 const SEED = Number(process.env['KILL_SEED'] ?? 1);
@@ -29,19 +29,19 @@ type Of<What extends Line['what']> = Written & Extract<Line, { what: What }>;
 
 export interface KilledOften {
   readonly kills: number;
-  /** Tells the process which journal to use; see `journal.ts`. */
+  /** Tells the process which journal to use. See `journal.ts`. */
   readonly env: Readonly<Record<string, string>>;
   /** Returns the final entries of the journal. */
   read(folder: string): readonly JournalEntry[] | Promise<readonly JournalEntry[]>;
 }
 
-/** Registers the tests of a session that is killed this often. */
+/** Registers the tests for a session that is killed this often. */
 export function killedOften({ kills, env, read }: KilledOften): void {
   const folder = mkdtempSync(join(tmpdir(), 'offstage-kill-'));
   const program = join(folder, 'busy-session.mjs');
   const children: ChildProcess[] = [];
 
-  /** Starts a process that loads the code and waits for the command to begin. */
+  /** Starts a process that loads the code and waits for the command to start. */
   function prepare(life: number) {
     const child = spawn(process.execPath, [program, folder, String(life)], {
       stdio: ['pipe', 'pipe', 'inherit'],
@@ -59,12 +59,12 @@ export function killedOften({ kills, env, read }: KilledOften): void {
   const wishes = 4 + kills;
 
   beforeAll(async () => {
-    // Modules that an adapter loads dynamically are resolved from this folder too.
+    // Modules that an adapter loads dynamically are also resolved from this folder.
     symlinkSync(
       fileURLToPath(new URL('../../../node_modules', import.meta.url)),
       join(folder, 'node_modules'),
     );
-    // One file, because many processes run it.
+    // Bundles everything into one file, because many processes run it.
     await build({
       configFile: false,
       logLevel: 'error',
@@ -76,7 +76,7 @@ export function killedOften({ kills, env, read }: KilledOften): void {
       },
     });
     const chance = chanceOf(SEED, 'kill');
-    // The next process gets ready while one lives.
+    // The next process gets ready while the current one is alive.
     let next = prepare(1);
     for (let life = 1; life <= kills; life += 1) {
       const { child, lines, isReady, isOver } = next;
@@ -105,7 +105,7 @@ export function killedOften({ kills, env, read }: KilledOften): void {
   }, 600_000);
 
   afterAll(() => {
-    // Kills the processes that a failed test has left.
+    // Kills the processes that a failed test has left behind.
     for (const child of children) child.kill('SIGKILL');
     rmSync(folder, { recursive: true, force: true });
   });
@@ -126,7 +126,10 @@ export function killedOften({ kills, env, read }: KilledOften): void {
   const each = (names: readonly string[]): Record<string, number> =>
     Object.fromEntries(names.map((name) => [name, 1]));
 
-  /** Returns the deliveries that were heard according to the journal: the last said text identifies each. */
+  /**
+   * Returns the deliveries that were heard according to the journal. Each is identified by the last text that was
+   * spoken.
+   */
   function hearings(): { readonly token: string; readonly at: number }[] {
     let told = '';
     return entries.flatMap(({ event, at }) => {
@@ -136,14 +139,14 @@ export function killedOften({ kills, env, read }: KilledOften): void {
   }
 
   describe(`a process that was killed ${kills} times (KILL_SEED=${SEED})`, () => {
-    test('continued from the journal in most of its lives', () => {
+    test('continues from the journal in most of its lives', () => {
       expect(lines('recovered').length).toBeGreaterThan(kills / 2);
       expect(new Set(lines('effect').map(({ life }) => life)).size).toBeGreaterThan(kills / 4);
       expect(lines('recovered').flatMap(({ lost }) => lost)).toEqual([]);
       expect(lines('error')).toEqual([]);
     });
 
-    test('P1: made one call for every request, and ended every accepted subagent once', () => {
+    test('P1: makes one call for every request and ends every accepted subagent once', () => {
       const called = events('tool.called').map(({ event }) => String(event['arguments']));
       expect(tally(called)).toEqual(
         each(wishesOf('ride', 'sum', 'weather', 'trip', 'pay', 'seat', 'remind').map(argumentsOf)),
@@ -158,7 +161,7 @@ export function killedOften({ kills, env, read }: KilledOften): void {
       expect(new Set(last?.subagents.map(({ state }) => state))).toEqual(new Set(['completed']));
     });
 
-    test('P4: played every result and notice to its end, and repeated none recorded as heard', () => {
+    test('P4: plays every result and notice to its end and repeats none recorded as heard', () => {
       const results = wishesOf('ride', 'sum', 'trip', 'seat').map((n) => token('result', n));
       const notices = events('notice.posted').flatMap(({ event }) =>
         tokensIn(String(event['text'])),
@@ -173,7 +176,7 @@ export function killedOften({ kills, env, read }: KilledOften): void {
       expect(again).toEqual([]);
     });
 
-    test('P2 P3: matched every question with its own answer', () => {
+    test('P2 P3: matches every question with its own answer', () => {
       const booked = lines('effect').filter(
         ({ tool, input }) => tool === 'book' && /answer/.test(input),
       );
@@ -187,7 +190,7 @@ export function killedOften({ kills, env, read }: KilledOften): void {
       );
     });
 
-    test('P6: did not repeat a tool that may not run twice; one key has one effect', () => {
+    test('P6: does not repeat a tool that must not run twice, and has one effect per key', () => {
       const effects = lines('effect');
       const inputs = new Map<string, Set<string>>();
       for (const { key, tool, input } of effects)
@@ -197,7 +200,7 @@ export function killedOften({ kills, env, read }: KilledOften): void {
       expect(guarded.length).toBeGreaterThan(kills / 3);
       expect(tally(guarded.map(({ key }) => key))).toEqual(each(guarded.map(({ key }) => key)));
       const doubts = lines('doubt');
-      // A payment that was not made must be reported as uncertain: none may be omitted silently.
+      // A payment that was not made must be reported as uncertain. None may be omitted silently.
       const paid = new Set(guarded.flatMap(({ tool, input }) => (tool === 'pay' ? [input] : [])));
       const unpaid = events('tool.called').filter(
         ({ event }) => event['name'] === 'pay' && !paid.has(String(event['arguments'])),

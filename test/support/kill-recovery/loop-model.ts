@@ -1,5 +1,5 @@
-// A voice model inside the process: it remembers its input, calls the tool that the user's words name, and says what
-// the session requests. It knows about earlier processes only what the session tells it.
+// A voice model inside the process. It remembers its input, calls the tool that the user names, and says what the
+// session requests. About earlier processes, it knows only what the session tells it.
 
 import { Subject } from 'rxjs';
 import type { AudioFrame } from '../../../src/voice/audio/audio-frame.ts';
@@ -55,9 +55,9 @@ class LoopConnection implements TransportConnection {
   readonly audio = new Subject<AudioFrame>();
   readonly #transport: LoopTransport;
   readonly #scheduler: Scheduler;
-  /** The user's words, by item. */
+  /** The user's words, keyed by item. */
   readonly #heard = new Map<string, string>();
-  /** The wishes for which a tool was called. */
+  /** The requests for which a tool was called. */
   readonly #called = new Set<number>();
   #speaking: { readonly responseId: string; readonly cancel: () => void } | null = null;
   #isClosed = false;
@@ -116,9 +116,9 @@ class LoopConnection implements TransportConnection {
     const cancelThought = this.#scheduler.schedule(() => {
       const wanted = instructions === undefined ? this.#uncalled() : [];
       if (wanted.length === 0) {
-        // The model says the requested text, with the quotations of its note.
+        // The model speaks the requested text with the quotations from its note.
         const text = [instructions ?? 'All right.', about ?? ''].join('\n').trim();
-        // Notes quote in JSON that is escaped so that it contains no tag.
+        // Notes quote text as JSON that is escaped so that it contains no tag.
         this.#speak(responseId, text.replaceAll(String.raw`\u003c`, '<'), end);
         return;
       }

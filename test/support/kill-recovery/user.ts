@@ -1,6 +1,6 @@
-// The user and their loudspeaker: they repeat a wish until the session has it, answer the questions that they hear,
-// by voice or by button, and sometimes talk over the lead agent. They remember nothing of earlier lives except what
-// the screen shows.
+// The user and their loudspeaker. The user repeats a request until the session has it, answers the questions that they
+// hear, by voice or by button, and sometimes talks over the lead agent. The user remembers nothing about earlier lives
+// except what the screen shows.
 
 import type { VoiceSession } from '../../../src/voice-session.ts';
 import type { Scheduler } from '../../../src/actors/ports/environment.ts';
@@ -13,7 +13,7 @@ const MOMENT_MS = 10;
 const RESTFUL_MOMENTS = 40;
 const AT_ONCE = 4;
 
-/** Plays speech, faster than real time, and reports it. */
+/** Plays speech faster than in real time and reports it. */
 export class Listener {
   readonly #session: VoiceSession;
   readonly #scheduler: Scheduler;
@@ -94,7 +94,7 @@ interface Scene {
   readonly session: VoiceSession;
   readonly transport: LoopTransport;
   readonly listener: Listener;
-  /** The number of the user's wishes, counted from the first life. */
+  /** The number of the user's requests, counted from the first life. */
   readonly count: number;
   readonly life: number;
   readonly isLast: boolean;
@@ -110,7 +110,7 @@ export async function talk(scene: Scene): Promise<void> {
   const speak = (text: string): void => transport.connection?.hear(text);
   const asked = () =>
     state().questions.filter(({ state: is }) => is === 'presenting' || is === 'open');
-  /** Words of this life that are not on the screen yet. */
+  /** Utterances from this life that are not on the screen yet. */
   let unheard: string | null = null;
   let toAnswer: number | null = null;
   let interruptions = 0;
@@ -163,7 +163,7 @@ export async function talk(scene: Scene): Promise<void> {
       unheard = wordsOf(wanted);
       speak(unheard);
     } else if (isCalm && !wanted && isLast && left.length > due.length) {
-      // A delivery that was interrupted too often rests until the user speaks; from now on they listen.
+      // A delivery that was interrupted too often rests until the user speaks. From now on, the user listens.
       isPatient = true;
       unheard = `What else, number ${life} ${restful}?`;
       speak(unheard);

@@ -1,10 +1,10 @@
-// The facts that outlive a killed process: the user's wishes, the effects of tools, and the messages that the user
-// has heard. Each is one line of JSON, written at once.
+// The facts that outlive a killed process: the user's requests, the effects of tools, and the messages that the user
+// has heard. Each fact is one line of JSON that is written at once.
 
 import { openSync, readFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** The kinds of wishes of the user. */
+/** The kinds of requests that the user makes. */
 export const KINDS = ['ride', 'sum', 'weather', 'trip', 'pay', 'seat', 'remind'] as const;
 export type Kind = (typeof KINDS)[number];
 
@@ -13,14 +13,14 @@ export interface Wish {
   readonly n: number;
 }
 
-/** Returns wish number `n`, from 1; the user never wants the same thing twice. */
+/** Returns request number `n`, counted from 1. The user never requests the same thing twice. */
 export function wish(n: number): Wish {
   return { kind: KINDS[(n - 1) % KINDS.length] as Kind, n };
 }
 
 export const wordsOf = ({ kind, n }: Wish): string => `use ${kind} ${n}`;
 
-/** Returns the wishes in spoken words. */
+/** Returns the requests as spoken text. */
 export function wishesIn(text: string): Wish[] {
   return [...text.matchAll(/\buse (\w+) (\d+)/g)].map(([, kind, n]) => ({
     kind: kind as Kind,
@@ -28,12 +28,12 @@ export function wishesIn(text: string): Wish[] {
   }));
 }
 
-/** Returns a token that can be recognized in any text. */
+/** Returns a token that can be recognised in any text. */
 export const token = (what: string, n: number): string => `<${what} ${n}>`;
 export const tokensIn = (text: string): string[] => text.match(/<\w+ \d+>/g) ?? [];
 
 export type Line =
-  /** A tool had an effect in the world. */
+  /** A tool had an effect on the world. */
   | {
       readonly what: 'effect';
       readonly tool: string;
@@ -41,11 +41,11 @@ export type Line =
       readonly input: string;
       readonly idempotent: boolean;
     }
-  /** The model started to say this. */
+  /** The model started to speak this. */
   | { readonly what: 'said'; readonly token: string }
   /** The user heard all of this. */
   | { readonly what: 'heard'; readonly token: string }
-  /** The user answered the question of this wish. */
+  /** The user answered the question about this request. */
   | { readonly what: 'answered'; readonly n: number; readonly how: 'voice' | 'button' }
   | { readonly what: 'doubt'; readonly key: string }
   | { readonly what: 'recovered'; readonly lost: readonly unknown[] }

@@ -3,10 +3,12 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
-/** Folders with one folder for each version. */
+/** Folders that contain one folder for each version. */
 const PARENTS = ['/usr/lib/postgresql', '/opt/homebrew/opt', '/usr/local/opt'];
 
-/** Returns the folder of `initdb` and `postgres`, which `POSTGRES_BIN` may name; undefined: there is none. */
+/**
+ * Returns the folder of `initdb` and `postgres`, or undefined if there is none. `POSTGRES_BIN` may specify the folder.
+ */
 export function findPostgres(): string | undefined {
   const named = process.env['POSTGRES_BIN'];
   if (named) return named;

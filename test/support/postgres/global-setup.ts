@@ -1,4 +1,4 @@
-// A private PostgreSQL server for the tests of one run: in a temporary folder, on a Unix socket. It survives crashes
+// A private PostgreSQL server for the tests of one run, in a temporary folder and on a Unix socket. It survives crashes
 // of processes but not of the machine, because it does not sync to disk.
 
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
@@ -60,7 +60,7 @@ export default async function setUp({ provide }: TestProject): Promise<() => Pro
   return stop;
 }
 
-/** Returns the options with which a test connects. */
+/** Returns the options that a test uses to connect. */
 export const connectionTo = (host: string) => ({ host, user: USER, database: DATABASE });
 
 function idOf(user: string): { uid?: number; gid?: number } {
@@ -69,7 +69,7 @@ function idOf(user: string): { uid?: number; gid?: number } {
   return { uid: id('-u'), gid: id('-g') };
 }
 
-/** @throws with the server's output, if the server ends before it is ready */
+/** @throws with the server's output if the server ends before it is ready */
 async function ready({ stderr }: ChildProcess): Promise<void> {
   if (!stderr) throw new Error('Expected the server to have an output');
   const said: string[] = [];
@@ -83,7 +83,7 @@ async function ready({ stderr }: ChildProcess): Promise<void> {
   throw new Error(`PostgreSQL does not start:\n${said.join('\n')}`);
 }
 
-/** Stops the server, and cuts off connected clients. */
+/** Stops the server and disconnects all clients. */
 async function stopped(server: ChildProcess): Promise<void> {
   if (server.exitCode !== null || server.signalCode !== null) return;
   await new Promise<void>((resolve) => {

@@ -1,9 +1,9 @@
-// "Mm-hm" as people say it, a nasal sound without words; a synthesiser would spell it out.
+// "Mm-hm" as people say it: a nasal sound without words, which a synthesiser would spell out.
 
 const SAMPLE_RATE_HZ = 24_000;
 const PEAK = 7000;
 
-/** Pitch in Hz from the beginning to the end; null: silence. */
+/** The pitch in Hz from start to end, or null for silence. */
 interface Part {
   readonly ms: number;
   readonly pitch: readonly [number, number] | null;
@@ -14,7 +14,7 @@ const parts: readonly Part[] = [
   { ms: 60, pitch: null },
   { ms: 240, pitch: [125, 150] },
 ];
-/** The resonances of a closed mouth: their frequency and width in Hz, and their share. */
+/** The resonances of a closed mouth, each with its frequency and width in Hz and its share. */
 const resonances = [
   { at: 250, width: 180, share: 1 },
   { at: 1100, width: 250, share: 0.15 },
@@ -22,7 +22,7 @@ const resonances = [
 ] as const;
 const HARMONICS = 12;
 
-/** Returns a listening hum of 0.5 s: Int16 mono at 24 kHz, the same for every call. */
+/** Returns a listener's hum of 0.5 s: Int16 mono at 24 kHz, the same for every call. */
 export function hum(): Int16Array {
   const samples: number[] = [];
   let phase = 0;

@@ -1,15 +1,15 @@
-// Speech for tests: text spoken by Flite, as samples or as a WAV file. The same text
-// and voice always give the same samples.
+// Speech for tests: Flite speaks a text, and the result is samples or a WAV file. The same text and voice always
+// produce the same samples.
 
 import { Flite } from '../../../src/adapters/local-voice/speech/flite.ts';
 import { resampleSound } from '../../../src/voice/audio/resampler.ts';
 
 export interface SpeakOptions {
-  /** `slt` and `rms` are the clearest; also `awb`, `kal16`, `kal`. @defaultValue 'slt' */
+  /** `slt` and `rms` are the clearest. `awb`, `kal16` and `kal` are also available. @defaultValue 'slt' */
   readonly voice?: string;
   /** 8000 to 48000. @defaultValue 24000 */
   readonly sampleRateHz?: number;
-  /** Silence before and after. @defaultValue 0 */
+  /** The silence before and after the speech. @defaultValue 0 */
   readonly silenceMs?: number;
 }
 
@@ -31,7 +31,7 @@ export async function speak(text: string, options: SpeakOptions = {}): Promise<I
 }
 
 /**
- * Returns where the voice begins and ends in the audio, in milliseconds: a synthesiser adds silence around it.
+ * Returns where the voice starts and ends in the audio, in milliseconds, because a synthesiser adds silence around it.
  */
 export function voiceIn(
   samples: Int16Array,

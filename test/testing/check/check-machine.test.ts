@@ -14,7 +14,7 @@ import {
 import { describe, expect, test, vi } from 'vitest';
 import { checkMachine, ViolationError, type Violation } from '../../../src/testing/check/index.ts';
 
-/** Runs a check that must fail, and returns the violation that it found. */
+/** Runs a check that must fail and returns the violation that it found. */
 function violationOf(check: () => unknown): Violation {
   try {
     check();
@@ -25,7 +25,7 @@ function violationOf(check: () => unknown): Violation {
   throw new Error('Expected a violation');
 }
 
-/** The events of a trace, without the start. */
+/** The events of a trace without the start. */
 function eventsOf(violation: Violation): readonly string[] {
   return violation.trace.steps
     .filter(({ step }) => step.kind !== 'start')
@@ -92,7 +92,7 @@ const jobEvents = () =>
   ] as const;
 
 describe('exploration', () => {
-  test('explores every state, and reports its counts', () => {
+  test('explores every state and reports its counts', () => {
     const report = checkMachine(job, {
       events: jobEvents,
       invariants: { 'at most two tries': ({ context }) => context.tries <= 2 },
@@ -126,7 +126,7 @@ describe('exploration', () => {
     );
   });
 
-  test('lists named actions without executing them, and invoked actors without starting them', () => {
+  test('lists named actions and invoked actors without executing or starting them', () => {
     const seen = new Map<string, unknown>();
     checkMachine(job, {
       events: jobEvents,
@@ -150,7 +150,7 @@ describe('exploration', () => {
     });
   });
 
-  test('sends no events to an ended actor', () => {
+  test('sends no events to an actor that has ended', () => {
     const asked: unknown[] = [];
     checkMachine(job, {
       events: ({ status }) => {
@@ -162,7 +162,7 @@ describe('exploration', () => {
     expect(new Set(asked)).toEqual(new Set(['active']));
   });
 
-  test('creates the context once, with its input', () => {
+  test('creates the context once with its input', () => {
     const context = vi.fn<(args: { input: { name: string } }) => { name: string }>(({ input }) => ({
       name: input.name.toUpperCase(),
     }));
@@ -216,7 +216,7 @@ describe('exploration', () => {
     ]);
   });
 
-  test("lists XState's own effects in a uniform shape", () => {
+  test("lists XState's own effects in a uniform format", () => {
     const seen: unknown[] = [];
     const machine = createMachine({
       initial: 'a',
@@ -243,7 +243,7 @@ describe('exploration', () => {
     ]);
   });
 
-  test('PURE-ACTOR-4: fires a delayed event once, and not when cancelled', () => {
+  test('PURE-ACTOR-4: fires a delayed event once, unless it is cancelled', () => {
     const machine = createMachine({
       context: { beats: 0 },
       initial: 'on',
@@ -276,7 +276,7 @@ describe('exploration', () => {
     ).toBe(2);
   });
 
-  test('PURE-ACTOR-5: completes an invoked actor once, while it runs', () => {
+  test('PURE-ACTOR-5: completes an invoked actor once while it is running', () => {
     const machine = setup({
       types: { context: {} as { results: number } },
       actors: { work: fromPromise(async () => 1) },
@@ -289,7 +289,7 @@ describe('exploration', () => {
           invoke: {
             id: 'work',
             src: 'work',
-            // The state has no exit here: the completed actor stays among the machine's children.
+            // The state has no exit here, so the completed actor stays among the machine's children.
             onDone: { actions: assign({ results: ({ context }) => context.results + 1 }) },
             onError: 'idle',
           },
@@ -346,7 +346,7 @@ describe('exploration', () => {
     expect(violation.trace.length).toBe(0);
   });
 
-  test('merges states with the same key, but still distinguishes status and timers', () => {
+  test('merges states with the same key but still distinguishes status and timers', () => {
     const endless = createMachine({
       context: { serial: 0 },
       initial: 'a',
@@ -372,7 +372,7 @@ describe('exploration', () => {
     expect(() => checkMachine(job, { events: jobEvents, limit: 10 })).toThrow('at most 10 states');
   });
 
-  test('returns the collected violations and the limit that it reached', () => {
+  test('returns the collected violations and the limit that was reached', () => {
     const report = checkMachine(job, {
       events: jobEvents,
       limit: 10,
@@ -386,7 +386,7 @@ describe('exploration', () => {
 });
 
 describe('findings', () => {
-  test('reports a violated invariant by the shortest trace', () => {
+  test('reports a violated invariant with the shortest trace', () => {
     const violation = violationOf(() =>
       checkMachine(job, {
         events: jobEvents,
@@ -430,7 +430,7 @@ describe('findings', () => {
     );
   });
 
-  test('accepts a property that throws, as `expect` does', () => {
+  test('accepts a property that throws, like `expect`', () => {
     const violation = violationOf(() =>
       checkMachine(job, {
         events: jobEvents,
@@ -446,7 +446,7 @@ describe('findings', () => {
     expect(violation.cause).toBeInstanceOf(Error);
   });
 
-  test('refuses a property that returns nothing, and would always hold', () => {
+  test('refuses a property that returns nothing, because it would always hold', () => {
     expect(() =>
       checkMachine(job, {
         events: jobEvents,
@@ -455,7 +455,7 @@ describe('findings', () => {
     ).toThrow(/property "one try" to answer true, false or a reason, got undefined/);
   });
 
-  test('reports a step that breaks its property', () => {
+  test('reports a step that violates its property', () => {
     const violation = violationOf(() =>
       checkMachine(job, {
         events: jobEvents,
@@ -512,7 +512,7 @@ describe('findings', () => {
     expect(checkMachine(lamp, { events, end: ({ value }) => value === 'off' }).ends).toBe(1);
   });
 
-  test('reports a final state that an event would still leave by a root transition', () => {
+  test('reports a final state that an event would still leave through a root transition', () => {
     const machine = createMachine({
       id: 'door',
       initial: 'open',
@@ -529,7 +529,7 @@ describe('findings', () => {
     expect(violation).toMatchObject({ kind: 'finality' });
     expect(violation.reason).toContain(`"door" has ended and would still take {type: 'slam'}`);
     expect(eventsOf(violation)).toEqual(['lock']);
-    // Without the finality check the model stays in `locked`, as the real actor does.
+    // Without the finality check, the model stays in `locked`, as the real actor does.
     const report = checkMachine(machine, { events, finality: false });
     expect(report.states).toBe(3);
     expect(report.ends).toBe(1);
@@ -549,7 +549,7 @@ describe('findings', () => {
     const events = () => [{ type: 'answer' }, { type: 'deadline.passed' }, { type: 'cancel' }];
     const waits = (...exits: string[]) => ({ 'has a way out': { when: 'waiting', exits } });
     expect(checkMachine(machine, { events, waits: waits('answer', 'cancel') }).ok).toBe(true);
-    // The machine takes the deadline, but nothing changes.
+    // The machine accepts the deadline, but nothing changes.
     const violation = violationOf(() =>
       checkMachine(machine, { events, waits: waits('deadline.*', 'cancel') }),
     );
@@ -559,7 +559,7 @@ describe('findings', () => {
     });
   });
 
-  test('reports an expected state that is not reached', () => {
+  test('reports an expected state that is never reached', () => {
     const violation = violationOf(() =>
       checkMachine(job, {
         events: () => [{ type: 'start' }, { type: 'cancel' }],
@@ -569,7 +569,7 @@ describe('findings', () => {
     expect(violation).toMatchObject({ kind: 'reachable', property: 'it succeeds' });
   });
 
-  test('passes an event that the machine does not accept to `unhandled`', () => {
+  test('passes an event to `unhandled` if the machine does not accept it', () => {
     const untaken: string[] = [];
     checkMachine(job, {
       events: () => [...jobEvents(), { type: 'retry' }],
@@ -579,7 +579,7 @@ describe('findings', () => {
       },
     });
     expect(untaken).toContain('ready retry');
-    // The completion is not lost: an actor that does not run cannot complete.
+    // The completion is not lost, because an actor that is not running cannot complete.
     expect(untaken).not.toContain('ready xstate.done.actor.work');
     expect(untaken).not.toContain('running cancel');
     const violation = violationOf(() =>
@@ -592,7 +592,7 @@ describe('findings', () => {
     expect(eventsOf(violation)).toEqual(['retry']);
   });
 
-  test('tracks in ghost variables what no state contains', () => {
+  test('uses ghost variables to track what no state contains', () => {
     const ghost = {
       initial: [] as readonly string[],
       next: (seen: readonly string[], step: { event: { type: string } }) =>
@@ -608,7 +608,7 @@ describe('findings', () => {
     expect(eventsOf(violation)).toEqual(['start', 'xstate.done.actor.work', 'start']);
   });
 
-  test('reports all violations when they are collected', () => {
+  test('reports all violations if they are collected', () => {
     const report = checkMachine(job, {
       events: jobEvents,
       onViolation: 'collect',
@@ -703,7 +703,7 @@ describe('invalid checks', () => {
   const machineWith = (context: object) =>
     createMachine({ id: 'door', context: context as Record<string, unknown> });
 
-  test('refuses a context that is not plain data, unless a key is given', () => {
+  test('refuses a context that is not plain data unless a key is given', () => {
     const machine = machineWith({ socket: { close: () => {} } });
     expect(() => checkMachine(machine, { events: () => [] })).toThrow(
       /plain data in the snapshot of "door", got a function at `1\.socket\.close`/,

@@ -48,7 +48,7 @@ describe('delivery', () => {
     for (const { inFlight } of report.worlds()) expect(inFlight).toEqual([]);
   });
 
-  test('async: finds two owners, with the shortest trace', () => {
+  test('async: finds two owners and reports the shortest trace', () => {
     const violation = violationOf(() =>
       checkSystem(floor({ mode: 'async', steward: onePhaseSteward })),
     );
@@ -96,7 +96,7 @@ describe('delivery', () => {
     ).toMatchObject({ kind: 'step' });
   });
 
-  test('SYSTEM-MODEL-2: keeps the order within a channel, and ignores the order between channels', () => {
+  test('SYSTEM-MODEL-2: preserves the order within a channel but not between channels', () => {
     const letters = ['a', 'b', 'c'];
     const writer = createMachine({
       initial: 'writing',
@@ -137,7 +137,7 @@ describe('delivery', () => {
     });
     // Each interleaving of the two words is an end state: 6! / (3! 3!) = 20.
     expect(report.ends).toBe(20);
-    // Pairs of prefixes that have been read, in any order, with neither, either or both words written.
+    // Pairs of prefixes that have been read, in any order, with neither, one or both of the words written.
     expect(report.states).toBe(
       1 + 2 * 4 + [...prefixPairs()].reduce((sum, count) => sum + count, 0),
     );
@@ -152,7 +152,7 @@ describe('delivery', () => {
     }
   }
 
-  test('delivers a message twice if configured', () => {
+  test('delivers a message twice if configured to', () => {
     const counter = (twiceIsFine: boolean) =>
       createMachine({
         context: { paid: 0, seen: false },
@@ -194,7 +194,7 @@ describe('delivery', () => {
     expect(violation.trace.toString()).toContain('bank ← pay from payer (a first time)');
   });
 
-  test('delivers without a route what an actor sends by `system.get`', () => {
+  test('delivers a message sent through `system.get` without a route', () => {
     const peer = (id: string) => (args: { system: { get: (id: string) => AnyActorRef } }) =>
       args.system.get(id);
     const ping = createMachine({
@@ -244,12 +244,12 @@ describe('delivery', () => {
 });
 
 describe('the check of a faulty system', () => {
-  test('finds a floor that is given to the last requester instead of the first', () => {
+  test('detects a floor that is given to the last requester instead of the first', () => {
     const check = (steward: AnyStateMachine) =>
       floor<readonly string[]>({
         mode: 'sync',
         steward,
-        // With only two speakers none has to queue behind another.
+        // With only two speakers, neither has to queue behind another.
         speakers: ['ann', 'bob', 'cid'],
         ghost: {
           initial: [],
@@ -277,7 +277,7 @@ describe('the check of a faulty system', () => {
     ).toEqual(['ann ← want', 'bob ← want', 'cid ← want', 'ann ← say']);
   });
 
-  test('finds a missing release whose owner has ended while another actor waits', () => {
+  test('detects a missing release when the owner has ended and another actor is waiting', () => {
     const check = (machine: AnyStateMachine) =>
       floor({
         mode: 'sync',
@@ -299,7 +299,7 @@ describe('the check of a faulty system', () => {
     ]);
   });
 
-  test('finds a wait that only some actors can leave', () => {
+  test('detects a wait that only some actors can leave', () => {
     const stubbornBob: Partial<SystemCheck<Floor>> = {
       external: (_world, id) =>
         id === 'ann' ? [{ type: 'want' }, { type: 'leave' }] : [{ type: 'want' }],
@@ -326,8 +326,8 @@ describe('the check of a faulty system', () => {
     });
   });
 
-  test('ends a wait with a named event, or with any event if none is named', () => {
-    // Bob's `say` frees the floor, and in a sync system Ann has it within the same step.
+  test('ends a wait on a named event, or on any event if none is named', () => {
+    // Bob's `say` frees the floor, and in a sync system, Ann receives it in the same step.
     const check = (exits?: string[]) =>
       checkSystem(
         floor({
@@ -342,7 +342,7 @@ describe('the check of a faulty system', () => {
     expect(violationOf(() => check(['say']))).toMatchObject({ kind: 'wait' });
   });
 
-  test('ends a trace at the step within a sync transition that breaks a property', () => {
+  test('ends a trace at the step of a sync transition that violates a property', () => {
     const violation = violationOf(() =>
       checkSystem(
         floor({
@@ -354,7 +354,7 @@ describe('the check of a faulty system', () => {
     expect(linesOf(violation)).toEqual(['ann ← want', 'steward ← request']);
   });
 
-  test('finds a queue that grows beyond its limit', () => {
+  test('detects a queue that grows beyond its limit', () => {
     const chatter = createMachine({
       on: { say: { actions: { type: 'word' } } },
     });
@@ -376,7 +376,7 @@ describe('the check of a faulty system', () => {
     expect(violationOf(() => check()).trace.length).toBe(17);
   });
 
-  test('counts messages that no machine accepts, and passes them to `unhandled`', () => {
+  test('counts messages that no machine accepts and passes them to `unhandled`', () => {
     const report = checkSystem(floor({ mode: 'async' }));
     expect(report.untaken).toContainEqual(
       expect.objectContaining({ actor: 'ann', event: 'grant', outcome: 'ended' }),
@@ -399,7 +399,7 @@ describe('the check of a faulty system', () => {
     expect(violation.trace.toString()).toContain('ann ← grant from steward — ended');
   });
 
-  test('finds a machine that throws on a message', () => {
+  test('detects a machine that throws on a message', () => {
     const fragile = createMachine({
       on: {
         request: {
@@ -450,7 +450,7 @@ describe('identity of worlds', () => {
     on: { ticket: { actions: assign({ serial: ({ event }) => event['serial'] as number }) } },
   });
 
-  test('merges worlds by a custom key, for counters that matter only relative to each other', () => {
+  test('merges worlds by a custom key if only the difference between counters matters', () => {
     const check = (limit: number, withKey: boolean) =>
       checkSystem({
         actors: { counter: { machine: counter }, holder: { machine: holder } },
@@ -480,7 +480,7 @@ describe('identity of worlds', () => {
     expect(check(50, true)).toMatchObject({ states: 3, transitions: 4 });
   });
 
-  test('merges worlds with equal ghosts, and separates worlds with different ghosts', () => {
+  test('merges worlds with equal ghosts and separates worlds with different ghosts', () => {
     const check = (remember: boolean) =>
       checkSystem(
         floor({

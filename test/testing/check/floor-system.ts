@@ -1,6 +1,6 @@
-// Small machines for the tests of the checker: speakers who want the floor, and a steward who gives it to one of them
-// at a time. One steward takes the floor away in one phase, which is wrong as soon as messages can cross; another
-// waits until the speaker has given it back.
+// Small machines for the tests of the checker: speakers who request the floor, and a steward who gives it to one of
+// them at a time. One steward takes the floor away in a single phase, which is wrong as soon as messages can cross.
+// Another steward waits until the speaker has given the floor back.
 
 import { assign, setup, type AnyStateMachine } from 'xstate';
 import type { SystemCheck } from '../../../src/testing/check/index.ts';
@@ -19,7 +19,7 @@ const speakerSetup = setup({
   actions: { request: noop, release: noop },
 });
 
-/** A speaker that gives the floor back on `revoke`, and requests it again. */
+/** A speaker that gives the floor back on `revoke` and requests it again. */
 export const speaker = speakerSetup.createMachine({
   id: 'speaker',
   initial: 'listening',
@@ -41,7 +41,7 @@ export const speaker = speakerSetup.createMachine({
   },
 });
 
-/** A speaker that does not give the floor back when it leaves while it speaks. */
+/** A speaker that does not give the floor back if it leaves while it is speaking. */
 export const forgetfulSpeaker = speakerSetup.createMachine({
   id: 'speaker',
   initial: 'listening',
@@ -137,7 +137,7 @@ export const lastInFirstOutSteward = steward('chooseLast', 'twoPhase');
 
 export type Floor = Record<string, AnyStateMachine>;
 
-/** A check of Ann, Bob and a steward. */
+/** Checks Ann, Bob and a steward. */
 export function floor<G = undefined>(
   options: Partial<SystemCheck<Floor, G>> & {
     readonly mode: 'sync' | 'async';

@@ -82,7 +82,7 @@ describe('canonical', () => {
 });
 
 describe('show', () => {
-  test('describes a value in readable form, and cuts it', () => {
+  test('describes a value in readable form and truncates it', () => {
     expect(show({ by: "Ann's", at: 3, list: [1, 'x'], gone: undefined, 'a-b': null })).toBe(
       "{by: 'Ann\\'s', at: 3, list: [1, 'x'], 'a-b': null}",
     );

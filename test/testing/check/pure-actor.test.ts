@@ -1,5 +1,5 @@
-// The checker steps machines with one reused scope and so depends on internals of XState. These tests compare it,
-// step by step, with the exported `transition()` and with a live actor, on a machine that uses the features of
+// The checker steps machines with one scope that it reuses, so it depends on XState internals. These tests compare the
+// checker, step by step, with the exported `transition()` and with a live actor, on a machine that uses the features of
 // statecharts.
 
 import fc from 'fast-check';
@@ -131,7 +131,7 @@ test('PURE-ACTOR-1: takes the same steps as `transition()`, with the names of it
   );
 });
 
-test('PURE-ACTOR-2: has the state and outcome of a live actor, and one object for equal states', () => {
+test("PURE-ACTOR-2: has a live actor's state and outcome, and one object for equal states", () => {
   fc.assert(
     fc.property(fc.array(events, { maxLength: 12 }), (path) => {
       const pure = begin();

@@ -61,7 +61,7 @@ const order = setup({
   },
 });
 
-/** Invoked actors that never answer: their completions come from the path. */
+/** Invoked actors that never respond. The path supplies their completions. */
 const silentShop = { shop: fromPromise(() => new Promise<Reply>(() => {})) };
 
 const checkOrder = () =>
@@ -84,7 +84,7 @@ const errorOf = async (run: Promise<unknown>): Promise<ViolationError> => {
 };
 
 describe('the paths of a report', () => {
-  test('cover every transition, each by a shortest path', () => {
+  test('cover every transition with a shortest path', () => {
     const report = checkOrder();
     const { model } = report.checked;
     const covered = new Set<string>();
@@ -116,7 +116,7 @@ describe('paths on the interpreter', () => {
     expect(done.steps).toBeGreaterThan(done.paths);
   });
 
-  test.each(['sync', 'async'] as const)('match a system, delivered %s', async (mode) => {
+  test.each(['sync', 'async'] as const)('match a system with %s delivery', async (mode) => {
     const report = checkSystem(
       floor({ mode, duplicates: mode === 'async', end: false, invariants: {} }),
     );
@@ -124,7 +124,7 @@ describe('paths on the interpreter', () => {
     expect(done.steps).toBeGreaterThan(50);
   });
 
-  test("match a machine with its real implementations and its real actors' completions", async () => {
+  test('match a machine with real implementations and real completions of its actors', async () => {
     const replies: ((reply: Reply) => void)[] = [];
     let celebrations = 0;
     const real = order.provide({
@@ -138,7 +138,7 @@ describe('paths on the interpreter', () => {
         if (event.type === 'xstate.done.actor.shop') replies.at(-1)?.(event['output'] as Reply);
         else actor.send(event);
       },
-      // A promise needs some turns of the microtask queue to reach the machine.
+      // A promise takes a few turns of the microtask queue to reach the machine.
       settle: async () => {
         for (let turn = 0; turn < 5; turn++) await Promise.resolve();
       },
@@ -147,7 +147,7 @@ describe('paths on the interpreter', () => {
     expect(celebrations).toBeGreaterThan(0);
   });
 
-  test('report a real guard that differs, with its path', async () => {
+  test('report the path on which a real guard differs', async () => {
     const stubborn = order.provide({
       actors: silentShop,
       guards: { mayTryAgain: () => true },
@@ -232,7 +232,7 @@ describe('paths on the interpreter', () => {
     expect(violation.reason).toContain('the real message in the channel from "ann" is nothing');
   });
 
-  test('deliver a live `sendTo` to `system.get` and to itself as in the model', async () => {
+  test('deliver a live `sendTo` to `system.get` and to itself as the model does', async () => {
     const machine = (other: string) =>
       createMachine({
         context: { balls: 0 },
@@ -290,7 +290,7 @@ describe('paths on the interpreter', () => {
 });
 
 describe('paths in a custom harness', () => {
-  /** A host that stores the snapshot as JSON between events; `spoil` changes the stored snapshot. */
+  /** A host that stores the snapshot as JSON between events. `spoil` changes the stored snapshot. */
   const jsonHost = (spoil: (json: string) => string): ReplayHarness => ({
     start() {
       let stored = JSON.stringify(createActor(order).getPersistedSnapshot());
@@ -311,7 +311,7 @@ describe('paths in a custom harness', () => {
     },
   });
 
-  test('compare persisted snapshots, and count the paths that need simulated time as skipped', async () => {
+  test('compare persisted snapshots and count the paths that need simulated time as skipped', async () => {
     const report = checkOrder();
     const done = await replay(report, { harness: jsonHost((json) => json) });
     expect(done.skipped).toBeGreaterThan(0);

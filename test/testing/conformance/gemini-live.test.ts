@@ -2,7 +2,7 @@ import { geminiLive, type GeminiLiveOptions } from '../../../src/adapters/gemini
 import { voiceServerStage } from '../../../src/testing/voice-server/index.ts';
 import { runConformance } from './support/run-conformance.ts';
 
-/** One model of each family in the capability table, and one that the table does not list. */
+/** One model from each family in the capability table, and one model that is not in the table. */
 const models: readonly GeminiLiveOptions[] = [
   { model: 'gemini-2.5-flash-native-audio-preview-12-2025' },
   { model: 'gemini-3.1-flash-live' },

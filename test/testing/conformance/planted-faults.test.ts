@@ -1,4 +1,4 @@
-// Tests of the suite itself: faults are planted in a conformant transport, and for each fault one case must fail.
+// Tests the suite itself: faults are planted in a conformant transport, and each fault must make one case fail.
 
 import { describe, expect, test } from 'vitest';
 import { geminiLive } from '../../../src/adapters/gemini-live/index.ts';
@@ -29,7 +29,7 @@ const live = voiceServerStage({
 interface Planted {
   readonly fault: string;
   readonly mangle: () => Mangle;
-  /** The beginning of the name of the case that finds the fault. */
+  /** The start of the name of the case that finds the fault. */
   readonly found: string;
   readonly as: RegExp;
   readonly setup?: ConformanceSetup;
@@ -264,7 +264,7 @@ type TransportEventOf<Type extends string> = Extract<
   { type: Type }
 >;
 
-/** Reports at most the sound that was heard, as if the model had made no more. */
+/** Reports at most the audio that was heard, as if the model had produced no more. */
 function shortened<Item extends { readonly durationMs: number }>(audio: readonly Item[]): Item[] {
   return audio.map((item) => ({ ...item, durationMs: Math.min(item.durationMs, 200) }));
 }

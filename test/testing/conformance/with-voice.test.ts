@@ -1,4 +1,4 @@
-// A model that writes text, wrapped in `withVoice`, passes the suite of voice models.
+// A model that writes text, wrapped in `withVoice`, passes the suite for voice models.
 
 import { openaiRealtime } from '../../../src/adapters/openai-realtime/index.ts';
 import { scriptedVoice, type ConformanceSetup } from '../../../src/testing/index.ts';

@@ -1,5 +1,5 @@
-// The rules of an API against the official package of its provider: a rule that refuses a call also refuses the
-// request that the package builds from this call, and no other rule refuses that request.
+// Tests the rules of an API against the official package of its provider. A rule that refuses a call also refuses the
+// request that the package builds from the call, and no other rule refuses that request.
 
 import fc from 'fast-check';
 import { APICallError } from 'ai';
@@ -41,7 +41,7 @@ const names = fc.constantFrom('look', 'look', 'look up', '7up', 'x'.repeat(65));
 const inputs = fc.constantFrom<unknown>({ at: 'sales' }, {}, [7], 'text', null);
 const texts = ['hello', 'and?', ' \n'];
 
-/** These packages leave empty assistant texts out, so that nothing is left between two system messages. */
+/** These packages leave out empty assistant texts, so nothing is left between two system messages. */
 const withoutEmpty: ReadonlySet<ProviderApi> = new Set(['anthropic', 'qwen']);
 
 const parts = (api: ProviderApi): fc.Arbitrary<readonly Message[]> =>
@@ -96,7 +96,7 @@ const calls = (api: ProviderApi) =>
     tools,
   });
 
-/** Returns the request that the package builds from a call, or the error as text if the package refuses the call. */
+/** Returns the request that the package builds from a call, or the error text if the package refuses the call. */
 async function requestOf(provider: Provider, { prompt, tools: given = [] }: RuledCall) {
   const sent: string[] = [];
   const model = resolveModel(
@@ -118,7 +118,7 @@ async function requestOf(provider: Provider, { prompt, tools: given = [] }: Rule
   return body === undefined ? String(error) : { body };
 }
 
-/** Without tools this package leaves the calls out of the prompt, and warns. */
+/** Without tools, this package leaves the calls out of the prompt and warns. */
 const LEFT_OUT = 'tools-for-calls';
 
 describe('providerRules', () => {

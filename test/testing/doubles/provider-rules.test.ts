@@ -201,13 +201,13 @@ describe('providerRules', () => {
         providerRefusals({ prompt, tools }).map(({ rule }) => pairOf(rule)),
       ),
     );
-    // These rules need an earlier answer of the model.
+    // These rules require an earlier answer from the model.
     const ofAnswers = /reasoning-kept|call-state-kept/;
     const all = providerRules.map(pairOf).filter((pair) => !ofAnswers.test(pair));
     expect(all.filter((pair) => !shown.has(pair))).toEqual([]);
   });
 
-  it("accept results in separate messages, and text after calls, if the provider's package merges them", () => {
+  it("accept separate results and text after calls if the provider's package merges them", () => {
     const both = called(call(), call('def456UVW'));
     const apart: Prompt = [...asked, both, result('def456UVW'), result('abc123XYZ')];
     const after: Prompt = [...asked, called(call()), said('I look.'), result('abc123XYZ')];
@@ -259,7 +259,7 @@ describe('a scripted model with rules', () => {
     ],
   });
 
-  it('refuses its own calls without their reasoning or if they are split, and accepts them complete', async () => {
+  it('refuses its own calls if they are split or lack reasoning, and accepts complete ones', async () => {
     const { content } = await thinker.doGenerate({ prompt: asked });
     const echoed = content.map((part) => {
       const { providerMetadata: providerOptions, ...rest } = part as typeof part & {

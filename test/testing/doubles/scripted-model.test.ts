@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { ConfigurationError } from '../../../src/index.ts';
 import { scriptedModel, simulatedEnvironment, type Script } from '../../../src/testing/index.ts';
 
-/** Makes one call of the model, as a session or a program makes it. */
+/** Makes one model call, as a session or program does. */
 function ask(
   given: Parameters<typeof scriptedModel>[0],
   system = 'You are nobody.',
@@ -26,7 +26,7 @@ function ask(
 }
 
 describe('the kinds of steps', () => {
-  test('include text, with the reasoning before it', { tags: ['H13', 'H14'] }, async () => {
+  test('include text and the reasoning before it', { tags: ['H13', 'H14'] }, async () => {
     const { call } = ask([
       { text: 'Hello', thinking: 'A greeting.' },
       { type: 'text', content: 'Bye', thinking: 'The end.', shouldStop: true },
@@ -39,7 +39,7 @@ describe('the kinds of steps', () => {
   });
 
   test(
-    'include tool calls, and subagent calls by agent type',
+    'include tool calls and subagent calls by agent type',
     { tags: ['H13', 'H14', 'H19'] },
     async () => {
       const { call } = ask([
@@ -116,7 +116,7 @@ describe('delays', () => {
     expect(text).toBe('Late');
   });
 
-  test('end at once when the call is aborted, and leave no timer', async () => {
+  test('end at once and leave no timer when the call is aborted', async () => {
     const environment = simulatedEnvironment();
     const { call } = ask({ environment, otherwise: [{ text: 'Late', delayMs: 500 }] });
     const controller = new AbortController();
@@ -131,7 +131,7 @@ describe('delays', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('need an environment', async () => {
+  test('require an environment', async () => {
     const { call } = ask([{ text: 'Late', delayMs: 500 }]);
     await expect(call()).rejects.toThrow(ConfigurationError);
   });
@@ -155,14 +155,14 @@ describe('scripts by agent', { tags: ['H19', 'HW8'] }, () => {
     expect(answers.map(({ text }) => text)).toEqual(['plan 1', 'sum 1', 'plan 2', 'sum 2']);
   });
 
-  test('identifies a subagent by its task, even if its prompt names other agents', async () => {
+  test('identifies a subagent by its task even if its prompt names other agents', async () => {
     const { call } = ask({ agents });
     const system =
       '# Instructions\nHelp the planner.\n\n# Task\nYou do the work of the tool subagent__summarizer in the background.';
     expect((await call(system)).text).toBe('sum 1');
   });
 
-  test('matches a name as a whole word: neither planner nor plan matches plan-checker', async () => {
+  test('matches a name as a whole word, so that neither planner nor plan matches plan-checker', async () => {
     const { call } = ask({ agents: { plan: [{ text: 'no' }], ...agents } });
     expect((await call('You are the plan-checker.')).text).toBe('check 1');
   });
@@ -211,7 +211,7 @@ describe('scripts by agent', { tags: ['H19', 'HW8'] }, () => {
   });
 });
 
-test('follows an AI SDK tool loop', async () => {
+test('works in an AI SDK tool loop', async () => {
   const model = scriptedModel([
     { calls: [{ name: 'add', input: { a: 1, b: 2 } }] },
     { text: 'Three.' },
@@ -231,7 +231,7 @@ test('follows an AI SDK tool loop', async () => {
   expect(steps[0]?.toolResults[0]?.output).toBe(3);
 });
 
-test('passes a script the step of its run, so that concurrent runs do not share a counter', async () => {
+test('passes a script the step of its own run, so that concurrent runs do not share a counter', async () => {
   const seen: [number, number][] = [];
   const script: Script = ({ turn, step }) => {
     seen.push([turn, step]);

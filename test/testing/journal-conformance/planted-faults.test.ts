@@ -1,4 +1,4 @@
-// Tests of the suite itself: each planted fault fails at least the case that checks for it.
+// Tests the suite itself: each planted fault makes at least the case that checks for it fail.
 
 import { describe, expect, test } from 'vitest';
 import {
@@ -37,8 +37,8 @@ async function cutTo(store: Journal, kept: (entries: readonly JournalEntry[]) =>
 }
 
 /**
- * A trim that deletes the wrong entries. `to`: the index of the entry that it was given, or -1 if that entry does not
- * exist.
+ * A trim that deletes the wrong entries. `to`: the index of the entry that the trim received, or -1 if there is no such
+ * entry.
  */
 function trimming(
   isKept: (one: JournalEntry, at: number, to: number, entry: JournalEntry) => boolean,
@@ -63,10 +63,10 @@ function waking(change: (times: WakeTimes) => Partial<WakeTimes>): Spoiled['spoi
   });
 }
 
-/** The last claim of each store. */
+/** The last claim on each store. */
 const onceClaimed = new WeakMap<WakeTimes, string>();
 
-/** The entries of each store before it was trimmed. */
+/** The entries of each store before the store was trimmed. */
 const beforeTrim = new WeakMap<Journal, readonly JournalEntry[]>();
 
 const without = (entry: JournalEntry, error: unknown): JournalEntry => {
@@ -683,7 +683,7 @@ test.each([
   await expect(cases[0]?.run()).rejects.toThrow(/offer/);
 });
 
-test('skips a case that needs an absent feature, and reports it', () => {
+test('skips a case that needs a missing feature and reports the feature', () => {
   const cases = journalConformance({ ...sharedStore({ name: 'it' }), offers: ['scopes'] });
   const skipped = cases.filter((one) => one.skipped !== null);
   expect(skipped.length).toBeGreaterThan(10);

@@ -20,7 +20,7 @@ for (const synchronous of ['full', 'normal'] as const)
       };
       return {
         journal: open('a'),
-        // A process that starts after a crash finds what is on the disk at this moment.
+        // A process that starts after a crash finds the data that is on the disk at this moment.
         reopen() {
           for (const suffix of ['', '-wal'])
             if (existsSync(join(folder, `a${suffix}`)))

@@ -1,4 +1,4 @@
-// A recorded session is a test of two lines.
+// A recorded session makes a test of two lines.
 
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -33,7 +33,7 @@ test('passes if a session has the recorded consequences', async () => {
   expect(readFileSync(path, 'utf8')).toBe(text);
 });
 
-test('fails if a recording differs, and names the entry and the difference', async () => {
+test('fails if a recording differs, naming the entry and the difference', async () => {
   const path = file(text.replace('"connection":"connecting"', '"connection":"active"'));
   const error: unknown = await recording(path)
     .check()
@@ -52,7 +52,7 @@ describe('an invalid file', () => {
     await expect(recording('no/such/file.jsonl').check()).rejects.toMatchObject({ code: 'ENOENT' });
   });
 
-  test('causes a report when it is not a recording', async () => {
+  test('throws an error if it is not a recording', async () => {
     const path = file('hello');
     await expect(recording(path).check()).rejects.toThrow(`${path}, line 1: expected`);
   });

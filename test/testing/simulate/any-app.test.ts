@@ -1,4 +1,4 @@
-// Random apps: each seed has another configuration, and the promises hold for each.
+// Random apps: each seed has a different configuration, and the promises hold for each one.
 
 import { expect, test } from 'vitest';
 import { simulate } from '../../../src/testing/index.ts';

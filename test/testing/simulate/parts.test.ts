@@ -1,4 +1,4 @@
-// The parts of a simulation: chance, faults, shrinking, scripts, values, the journal, processes.
+// Tests the parts of a simulation: chance, faults, shrinking, scripts, values, the journal, and processes.
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
@@ -27,7 +27,7 @@ import {
 const silent = (): void => {};
 
 describe('faults', () => {
-  test('decides an occurrence only by the seed, the point and its count', () => {
+  test('decides each occurrence only from the seed, the point and its count', () => {
     const plan: FaultPlan = { 'journal.slow': 0.5, 'tool.fails': 0.5 };
     const alone = new Faults(3, plan, silent);
     const among = new Faults(3, plan, silent);
@@ -40,7 +40,7 @@ describe('faults', () => {
     expect(new Set(first)).toEqual(new Set([true, false]));
   });
 
-  test('repeats the listed occurrences, with the same randomness, and no others', () => {
+  test('repeats exactly the listed occurrences with the same randomness', () => {
     const planned = new Faults(5, { 'line.drops': 0.3 }, silent);
     const chances = Array.from({ length: 50 }, () => planned.strikes('line.drops')?.next());
     const listed = new Faults(5, planned.struck, silent);
@@ -48,7 +48,7 @@ describe('faults', () => {
     expect(listed.strikes('tool.fails')).toBeNull();
   });
 
-  test('occurs at the given counts, and at most so often', () => {
+  test('occurs at the given counts, up to a maximum number of times', () => {
     const told: Strike[] = [];
     const faults = new Faults(
       1,
@@ -68,25 +68,25 @@ describe('faults', () => {
   });
 });
 
-test('lists every fault point in the guide, with its description', () => {
+test('lists every fault point and its description in the guide', () => {
   const guide = readFileSync(new URL('../../../docs/simulation.md', import.meta.url), 'utf8');
   const listed = [...guide.matchAll(/^\| `(\w+\.\w+)` \| (.*) \|$/gm)];
   expect(Object.fromEntries(listed.map(([, point, what]) => [point, what]))).toEqual(FAULT_POINTS);
 });
 
 describe('shrinking', () => {
-  test('finds the two items that fail together, and nothing else', async () => {
+  test('finds the two items that fail together and nothing else', async () => {
     const items = Array.from({ length: 40 }, (_, index) => index);
     const fails = (some: readonly number[]) =>
       Promise.resolve(some.includes(7) && some.includes(31));
     expect(await shrink(items, fails, 1000)).toEqual([7, 31]);
   });
 
-  test('needs no faults for a case that fails by itself', async () => {
+  test('needs no faults for a case that fails without any', async () => {
     expect(await shrink([1, 2, 3], () => Promise.resolve(true), 10)).toEqual([]);
   });
 
-  test('stops after a number of attempts', async () => {
+  test('stops after a limited number of attempts', async () => {
     let tries = 0;
     const fails = (some: readonly number[]) => {
       tries += 1;
@@ -112,11 +112,11 @@ describe('scripts', () => {
     strikes: [{ point: 'line.drops', occurrence: 22 }],
   };
 
-  test('parses a script that was printed as JSON to the same script', () => {
+  test('parses a script that was printed as JSON into the same script', () => {
     expect(parseScript(JSON.stringify(script))).toEqual(script);
   });
 
-  test('prints a script in words', () => {
+  test('prints a script as readable text', () => {
     expect(scriptInWords(script)).toBe(
       [
         'Seed 7, by voice.',
@@ -181,7 +181,7 @@ describe('the journal of a world', () => {
     return { environment, process, journal, mine: journal.of(process), names };
   };
 
-  test('WORLD-JOURNAL-1: keeps the first of the running appends at a crash, or none', () => {
+  test('WORLD-JOURNAL-1: keeps a possibly empty prefix of the appends in progress when it crashes', () => {
     for (const [share, kept] of [
       [0, []],
       [0.5, ['a1', 'b1']],
@@ -201,7 +201,7 @@ describe('the journal of a world', () => {
     }
   });
 
-  test('WORLD-JOURNAL-1: delays an append behind a slow one, too', async () => {
+  test('WORLD-JOURNAL-1: also delays an append that follows a slow one', async () => {
     const { environment, mine, names } = setUp({ 'journal.slow': { at: [1] } });
     const done: string[] = [];
     void Promise.resolve(mine.append(entry('a', 1))).then(() => done.push('a'));
@@ -213,7 +213,7 @@ describe('the journal of a world', () => {
     expect(names()).toEqual(['a1', 'b1']);
   });
 
-  test('keeps nothing of an append at a crash before it, and all after it; WORLD-JOURNAL-2: settles neither', async () => {
+  test('keeps an append only if the crash comes after it; WORLD-JOURNAL-2: settles neither', async () => {
     for (const [point, kept] of [
       ['crash.beforeAppend', []],
       ['crash.afterAppend', ['a1']],
@@ -319,7 +319,7 @@ describe('tools', () => {
     throw new Error('broken');
   };
 
-  test('treats a slow tool that throws as failed, and affects no other', async () => {
+  test('treats a slow tool that throws as failed and does not affect other tools', async () => {
     const { environment, effects, call } = setUp(broken, { 'tool.slow': 1 });
     const [outcome] = await Promise.allSettled([call(), environment.advance(10_000)]);
     expect(outcome).toMatchObject({ status: 'rejected', reason: { message: 'broken' } });
@@ -348,7 +348,7 @@ describe('tools', () => {
   });
 });
 
-test('does nothing more in a dead process', async () => {
+test('does nothing more in a process that has been killed', async () => {
   const environment = simulatedEnvironment();
   const process = new SimulatedProcess(1, environment);
   const done: string[] = [];

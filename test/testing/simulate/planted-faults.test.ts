@@ -1,5 +1,5 @@
-// Tests of the simulation itself: for each promise a fault is planted in the runtime, and the simulation finds a
-// broken promise of this fault within few seeds.
+// Tests the simulation itself. For each promise, a fault is planted in the runtime, and within a few seeds the
+// simulation must find a promise that this fault breaks.
 
 import { expect, test } from 'vitest';
 import { z } from 'zod';
@@ -29,17 +29,17 @@ import type { SpawnedEvent } from '../../../src/actors/subagent/subagent-events.
 interface Planted {
   readonly fault: string;
   readonly session: 'text' | 'voice';
-  /** @defaultValue the app of every simulation */
+  /** @defaultValue the app that all simulations use */
   readonly app?: SimulatedAppLike;
-  /** The promises that the fault breaks; the simulation must find one of them first. */
+  /** The promises that the fault breaks. The first violation that the simulation finds must be one of them. */
   readonly breaks: readonly string[];
   /** The simulation finds the fault within this many seeds. @defaultValue `MOST_SEEDS` */
   readonly seeds?: number;
-  /** Plants the fault; returns a function that removes it. */
+  /** Plants the fault and returns a function that removes it. */
   plant(): () => void;
 }
 
-/** Returns a fault of the tests of trees by its name. */
+/** Returns a fault from the tests of trees by name. */
 function ofTrees(name: string, session: 'text' | 'voice', ...breaks: string[]): Planted {
   const fault = faultsOfTrees.find((one) => one.name === name);
   if (!fault) throw new Error(`There is no fault "${name}"`);
@@ -54,7 +54,7 @@ function patched(target: object, name: string, value: unknown): () => void {
   };
 }
 
-/** A unit that ignores `delivery.told`: a delivery counts only once it has been heard. */
+/** A unit that ignores `delivery.told`, so that a delivery counts only once it has been heard. */
 function withoutTold(take: SessionUnit['take']): SessionUnit['take'] {
   return function (this: SessionUnit, actor, event) {
     return event.type === 'delivery.told' ? null : take.call(this, actor, event);
@@ -63,7 +63,7 @@ function withoutTold(take: SessionUnit['take']): SessionUnit['take'] {
 
 type Taken = Parameters<SessionUnit['take']>[1];
 
-/** Changes the events that a session takes in. */
+/** Changes the events that a session receives. */
 function changedEvents(change: (unit: SessionUnit, event: Taken, actor: string) => object) {
   const { take } = SessionUnit.prototype;
   return patched(
@@ -75,7 +75,7 @@ function changedEvents(change: (unit: SessionUnit, event: Taken, actor: string) 
   );
 }
 
-/** A shop whose user speaks a language that only a model reads, and that has a tool which takes four minutes. */
+/** A shop whose user speaks a language that only a model can interpret, with a tool that takes four minutes. */
 const shop: SimulatedAppLike = ({ environment: { scheduler } }) => ({
   agents: [
     {
@@ -383,7 +383,7 @@ const planted: readonly Planted[] = [
   {
     fault: 'what a child is answered goes to its parent',
     session: 'text',
-    // A service whose agent waits examines no further events.
+    // A service examines no further events while its agent is waiting.
     breaks: ['LIVE', 'P3', 'P4'],
     plant() {
       const { start, receive } = Subagent.prototype;
@@ -442,7 +442,7 @@ const planted: readonly Planted[] = [
   {
     fault: 'a client that leaves in the middle of a turn leaves the turn as it is',
     session: 'voice',
-    // The model never gives up the floor: nothing is delivered, and no service reads the events.
+    // The model never gives up the floor, so nothing is delivered and no service reads the events.
     breaks: ['LIVE', 'P4'],
     plant() {
       const { clientLeft } = Turns.prototype;
@@ -483,7 +483,7 @@ const planted: readonly Planted[] = [
     fault: 'a reply without a word counts as one',
     session: 'voice',
     breaks: ['P10'],
-    // Models rarely stay silent, and another reply follows most of those.
+    // Models rarely stay silent, and when they do, another reply usually follows.
     seeds: 1000,
     plant() {
       const { send } = TurnChart.prototype;
@@ -501,7 +501,7 @@ const planted: readonly Planted[] = [
   {
     fault: 'a journal loses the end of what it has kept',
     session: 'text',
-    // A process that resumes from too early an entry reuses a sequence number; the journal refuses that entry.
+    // A process that resumes from an entry that is too early reuses a sequence number. The journal refuses that entry.
     breaks: ['LIVE', 'P9', 'P6', 'P1', 'P2', 'P3'],
     plant() {
       const { read } = WorldJournal.prototype;
@@ -516,7 +516,7 @@ const planted: readonly Planted[] = [
   },
 ];
 
-/** The default of `seeds`. */
+/** The default value of `seeds`. */
 const MOST_SEEDS = 200;
 
 test.each(planted)(

@@ -1,5 +1,5 @@
-// Whole conversations under many seeds, with every fault, and the seeds that found a fault once. SIMULATE_TEXT,
-// SIMULATE_VOICE and SIMULATE_FROM choose other seeds.
+// Whole conversations under many seeds with every fault, and the seeds that once found a fault. SIMULATE_TEXT,
+// SIMULATE_VOICE and SIMULATE_FROM select other seeds.
 
 import { describe, expect, test } from 'vitest';
 import { openaiRealtime } from '../../../src/adapters/openai-realtime/index.ts';
@@ -57,7 +57,7 @@ describe('P9: a crash at each entry of a short conversation', () => {
   test.each([
     ['text', 3, { steps: 3, spanMs: 8000 }],
     ['voice', 3, { steps: 3, spanMs: 8000 }],
-    // A subagent of a subagent, a service, a program.
+    // A subagent of a subagent, a service, and a program.
     ['text', 5, { steps: 2, spanMs: 6000 }],
     ['text', 19, { steps: 2, spanMs: 6000 }],
     ['text', 31, { steps: 2, spanMs: 6000 }],

@@ -1,5 +1,5 @@
-// Simulations: the same seed gives the same run, a broken promise is found and its script shrunk, and a run in which
-// nothing happens is an error.
+// Tests simulations: the same seed produces the same run, a broken promise is found and its script is shrunk, and a run
+// in which nothing happens is an error.
 
 import { tool } from 'ai';
 import { describe, expect, test } from 'vitest';
@@ -25,7 +25,7 @@ import {
 const { 'crash.beforeAppend': _, 'crash.afterAppend': __, ...withoutCrashes } = defaultFaults;
 
 test.each(['text', 'voice'] as const)(
-  'gives the same run for the same seed, by %s',
+  'produces the same run for the same seed, by %s',
   async (session) => {
     for (const seed of [11, 12]) {
       const first = await simulateOnce(seed, { session });
@@ -47,7 +47,7 @@ test.each(['text', 'voice'] as const)(
   },
 );
 
-/** An app with one subagent, whose tool breaks the promise `MINE`. */
+/** An app with one subagent whose tool breaks the promise `MINE`. */
 function appOf(execute: (input: { readonly n: number }) => unknown): SimulatedApp {
   return {
     agents: [
@@ -97,7 +97,7 @@ describe('an app of the user', () => {
     return n;
   });
 
-  test("checks the app's own promise, and minimises what breaks it", async () => {
+  test("checks the app's own promise and minimises what breaks it", async () => {
     const options: SimulateOptions = {
       app,
       checks,
@@ -107,7 +107,7 @@ describe('an app of the user', () => {
     };
     const { failure, message } = await failureOf(options);
     expect(failure.broken.map(({ promise }) => promise)).toContain('MINE');
-    // The user's request alone causes the failure: no fault is needed.
+    // The user's request alone causes the failure, so no fault is needed.
     expect(failure.shrunk.strikes).toEqual([]);
     expect(failure.shrunk.steps).toHaveLength(1);
     expect(failure.script.steps.length).toBeGreaterThan(1);
@@ -127,7 +127,7 @@ describe('an app of the user', () => {
     expect(record.effects).toEqual([]);
   });
 
-  test('creates an app that is a function for each process, with its own time', async () => {
+  test("calls an app that is a function once per process, with that process's time", async () => {
     const made: number[] = [];
     const waiting = (context: { readonly seed: number }): SimulatedApp => {
       made.push(context.seed);
@@ -158,7 +158,7 @@ describe('subagents that only a tool knows', () => {
   const play = (app: SimulateOptions['app'], models: SimulateOptions['models'] = {}) =>
     simulateOnce(1, { app: app as SimulatedApp, models, session: 'text', faults: {} });
 
-  test('get a generated model, or the script of their name', async () => {
+  test('use a generated model or the script with their name', async () => {
     const once: Script = ({ results }) =>
       results.length > 0
         ? { text: JSON.stringify(findings.push(results[0])) }
@@ -189,7 +189,7 @@ describe('subagents that only a tool knows', () => {
   });
 });
 
-test('asks a program in addition to the session for its unfinished work, in each process', async () => {
+test('asks both the program and the session for unfinished work in each process', async () => {
   const begun: string[] = [];
   const app = (context: AppContext): SimulatedApp => ({
     ...appOf(() => 'done'),
@@ -217,7 +217,7 @@ test('asks a program in addition to the session for its unfinished work, in each
   ]);
 });
 
-test("keeps the result of a program's run with an id, and breaks no promise", async () => {
+test("keeps the result of a program's run with an id and breaks no promise", async () => {
   const ended: string[] = [];
   const app = ({ simulated }: AppContext): SimulatedApp => ({
     ...appOf(() => 'done'),
@@ -237,11 +237,11 @@ test("keeps the result of a program's run with an id, and breaks no promise", as
     const { broken } = await simulateOnce(3, { app, session: 'text', faults: {}, steps });
     expect(broken).toEqual([]);
   }
-  // One crash came before the run had ended, the other one after it.
+  // One crash came before the run had ended, and the other one came after it.
   expect(ended).toEqual(['completed', 'completed', 'completed']);
 });
 
-test('gives the reason of a program that cannot be closed', async () => {
+test('gives the reason why a program cannot be closed', async () => {
   const app: SimulatedApp = {
     ...appOf(() => 'done'),
     program: () => ({
@@ -261,7 +261,7 @@ describe('a run that does too little', () => {
     expect(failure.broken).toEqual([{ promise: 'WORK', what: '0 subagents, expected 1 at least' }]);
   });
 
-  test('fails many runs of which most lack the required events', async () => {
+  test('fails if most runs lack the required events', async () => {
     const options: SimulateOptions = { session: 'text', faults: {}, seeds: 3 };
     await expect(
       simulate({ ...options, inMostRuns: ['subagents', 'crashes'] }),

@@ -1,4 +1,4 @@
-// The simulated voice model, which has no wire, passes the suite of transports.
+// The simulated voice model, which has no wire, passes the suite for transports.
 
 import { expect, test } from 'vitest';
 import {
@@ -11,9 +11,9 @@ import { runConformance } from '../conformance/support/run-conformance.ts';
 runConformance(simulatedVoice());
 runConformance(simulatedVoice({ updatesSession: false }, 'simulated voice without updates'));
 
-// Seed 2418: a session that rotates has two connections, and each model remembers only what its own connection was
-// sent.
-test('gives the script what the model of its own connection remembers', async () => {
+// Seed 2418: a session that rotates has two connections, and each model remembers only what was sent on its own
+// connection.
+test('passes the script the memory of the model on its own connection', async () => {
   const environment = simulatedEnvironment();
   const turns: ConformanceTurn[] = [];
   const { transport } = await simulatedVoice().open({

@@ -1,4 +1,4 @@
-// The adapters hold a conversation with a third-party fake, `@copilotkit/aimock`. This fake answers in text and has
+// The adapters hold a conversation with a third-party fake (`@copilotkit/aimock`). This fake answers with text and has
 // no speech.
 
 import { LLMock, type ChatCompletionRequest } from '@copilotkit/aimock';
@@ -14,7 +14,7 @@ const configuration = {
   tools: [{ name: 'book_ride', description: 'Books a ride.', parameters: { type: 'object' } }],
 };
 
-/** The message that the model must answer: the last one, except for the note that asks it to speak. */
+/** The message that the model must answer: the last one, unless it is the note that asks the model to speak. */
 const about = (request: ChatCompletionRequest): { role: string; content: unknown } | undefined =>
   request.messages.findLast(({ content }) => !JSON.stringify(content).startsWith('"[note'));
 
@@ -48,9 +48,9 @@ function talk(transport: Transport) {
   return { connection, next: byType(collector), said };
 }
 
-// The fake leaves the name out of one event, against the official types; the adapter takes the call from another
+// Contrary to the official types, the fake leaves the name out of one event, so the adapter gets the call from another
 // event.
-test('openaiRealtime: handles text, a call, its result', async () => {
+test('openaiRealtime: handles text, a call and its result', async () => {
   const aimock = await mock();
   const url = `${aimock.url}/v1/realtime`;
   const { connection, next, said } = talk(openaiRealtime({ apiKey: 'some-key', url }));
@@ -72,7 +72,7 @@ test('openaiRealtime: handles text, a call, its result', async () => {
   expect(aimock.getRequests()).toHaveLength(3);
 });
 
-test('geminiLive: handles text, a call, its result', async () => {
+test('geminiLive: handles text, a call and its result', async () => {
   const { url: baseUrl } = await mock();
   const model = 'gemini-2.5-flash-native-audio';
   const { connection, next, said } = talk(geminiLive({ apiKey: 'some-key', baseUrl, model }));

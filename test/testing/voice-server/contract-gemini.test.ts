@@ -1,4 +1,4 @@
-// Messages that the Gemini fake refuses by closing with 1007, and the differences between its models.
+// Messages that the Gemini fake refuses by closing with 1007, and how its models differ.
 
 import { describe, expect, test } from 'vitest';
 import { silence } from './support/listening.ts';
@@ -11,7 +11,7 @@ function answerTo(client: RawClient, id: string, rest: Loose = {}): void {
   client.send({ toolResponse: { functionResponses: [response] } });
 }
 
-/** A setup for another model. */
+/** A setup for a different model. */
 function setupFor(model: string, declaration: Loose = {}): Loose {
   const { setup } = firstFrame(WIRE);
   return {
@@ -57,7 +57,7 @@ test.each<[string, Loose | string]>([
   expect(await model.closed).toBe(1007);
 });
 
-test('GEMINI-MODEL-TURNS-1: ends a turn when its audio would have been played, and an interrupted one at once', async () => {
+test('GEMINI-MODEL-TURNS-1: ends a turn once its audio would have played, or at once if interrupted', async () => {
   const { call, pass } = stage({ speed: 10 });
   const { client, model } = await call(WIRE);
   model.answers({ say: 'A story.', durationMs: 2_000 });
@@ -81,7 +81,7 @@ test('GEMINI-MODEL-TURNS-1: ends a turn when its audio would have been played, a
 });
 
 describe('GEMINI-MODEL-TURNS-2 GEMINI-ENGINE-3: a call that blocks', () => {
-  test('keeps the model silent until it is answered', async () => {
+  test('keeps the model silent until the call is answered', async () => {
     const { call, pass } = stage();
     const { client, model } = await call(WIRE, setupFor('gemini-3.1-flash-live'));
     model.willAnswer({ call: 'book_ride' });
@@ -96,7 +96,7 @@ describe('GEMINI-MODEL-TURNS-2 GEMINI-ENGINE-3: a call that blocks', () => {
     });
   });
 
-  test('cancels the call when the user interrupts, and ignores its answer', async () => {
+  test('cancels the call when the user interrupts and ignores its answer', async () => {
     const { call, pass } = stage();
     const { client, model } = await call(WIRE, setupFor('gemini-2.5-flash-native-audio'));
     model.willAnswer({ call: 'book_ride', callId: 'late' });
@@ -130,7 +130,7 @@ describe('GEMINI-ENGINE-4: a call that does not block', () => {
     expect(model.openCalls).toEqual([]);
   });
 
-  test('reads but does not answer content that arrives while the model generates', async () => {
+  test('reads but does not answer content that arrives while the model is generating', async () => {
     const { call, pass } = stage();
     const { client, model } = await call(WIRE);
     model.answers({ say: 'A story.', durationMs: 1_000 });
@@ -161,7 +161,7 @@ test.each<[string, string, Loose]>([
   expect(client.closed?.code).toBe(1007);
 });
 
-test('3.1 accepts content only as the initial history, which it does not answer', async () => {
+test('3.1 accepts content only as initial history and does not answer it', async () => {
   const { call, pass } = stage();
   const first = setupFor('gemini-3.1-flash-live');
   first['setup'].historyConfig = { initialHistoryInClientContent: true };
@@ -176,7 +176,7 @@ test('3.1 accepts content only as the initial history, which it does not answer'
   expect(client.closed?.code).toBe(1007);
 });
 
-test('cuts the reason to the size of a close frame, and does not blame the client for a failing responder', async () => {
+test('cuts the reason to the size of a close frame and does not blame the client for server errors', async () => {
   const { call, pass } = stage({
     respond: () => {
       throw new Error('No idea');
@@ -192,7 +192,7 @@ test('cuts the reason to the size of a close frame, and does not blame the clien
   expect(failing.client.closed).toEqual({ code: 1011, reason: 'No idea' });
 });
 
-test('ends the turn with the matching word for a call that cannot be read', async () => {
+test('ends the turn with the proper reason if a call has malformed arguments', async () => {
   const { call, pass } = stage();
   const { client, model } = await call(WIRE);
   model.answers({ call: 'book_ride', arguments: 'airport' });
@@ -202,7 +202,7 @@ test('ends the turn with the matching word for a call that cannot be read', asyn
   expect(end?.['serverContent'].turnCompleteReason).toBe('MALFORMED_FUNCTION_CALL');
 });
 
-test('lets a client without detection report activity itself', async () => {
+test('lets a client without activity detection report activity itself', async () => {
   const { call, pass } = stage();
   const first = firstFrame(WIRE);
   first['setup'].realtimeInputConfig = { automaticActivityDetection: { disabled: true } };
@@ -219,7 +219,7 @@ test('lets a client without detection report activity itself', async () => {
   expect(model.heardMs).toBe(100);
 });
 
-test('resumes at a handle, and refuses one that the server has dropped', async () => {
+test('resumes from a handle and refuses one that the server has dropped', async () => {
   const { call, pass } = stage();
   const { client, model } = await call(WIRE);
   model.user.ends('I like tea');

@@ -1,4 +1,4 @@
-// The refusals and promises of the Live fake, where the types and protocol notes state them.
+// The refusals and promises of the Live fake, where the types and protocol notes specify them.
 
 import { describe, expect, test } from 'vitest';
 import { silence } from './support/listening.ts';
@@ -65,7 +65,7 @@ test.each<[string, Loose, Loose]>([
   expect(client.closed).toBeNull();
 });
 
-test('accepts a session in telephone audio', async () => {
+test('accepts a session with telephone audio', async () => {
   const { call, pass } = stage();
   const first = firstFrame(WIRE);
   first['session'].audio = { format: { type: 'audio/pcmu', rate: 8_000 } };
@@ -79,7 +79,7 @@ test('accepts a session in telephone audio', async () => {
   expect(Buffer.byteLength(spoken, 'base64')).toBe(800);
 });
 
-test('accepts nothing before the start, and a corrected start', async () => {
+test('rejects audio before the start and an invalid start, then accepts a correct one', async () => {
   const { dial, pass } = stage();
   const client = dial(WIRE);
   client.send({ type: 'session.input_audio.append', audio: silence(20) });
@@ -95,7 +95,7 @@ test('accepts nothing before the start, and a corrected start', async () => {
 });
 
 describe('the model', () => {
-  test('becomes silent when the user begins, and the wire does not report it', async () => {
+  test('becomes silent when the user starts to speak, and the wire does not report it', async () => {
     const { call, pass } = stage();
     const { client, model } = await call(WIRE);
     const story = model.answers({ say: 'A long story.', durationMs: 10_000 });
@@ -108,7 +108,7 @@ describe('the model', () => {
     expect(client.count('error')).toBe(0);
   });
 
-  test('acknowledges a delegation by itself, unless something is appended first', async () => {
+  test('acknowledges a delegation on its own unless something is appended first', async () => {
     const { call, pass } = stage();
     const first = firstFrame(WIRE);
     first['session'].delegation = { type: 'client', acknowledgement_delay_ms: 400 };
@@ -129,7 +129,7 @@ describe('the model', () => {
     expect(model.openCalls.map(({ callId }) => callId)).toEqual(['one', 'two']);
   });
 
-  test('plays a fixture by itself', async () => {
+  test('plays a fixture and refuses an append until it has been played', async () => {
     const { call, pass } = stage();
     const { client } = await call(WIRE);
     client.send({ type: 'session.output_audio.fixture.play', audio: silence(500) });
@@ -142,7 +142,7 @@ describe('the model', () => {
   });
 });
 
-test('forks a stored session, but not an unstored one', async () => {
+test('forks a stored session but not an unstored one', async () => {
   const { call, pass } = stage();
   const first = firstFrame(WIRE);
   first['session'].store = true;

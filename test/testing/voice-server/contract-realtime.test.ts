@@ -1,4 +1,4 @@
-// Messages that the Realtime fake refuses, and how. The real server is known to refuse them too.
+// Messages that the Realtime fake refuses, and how it refuses them. The real server is known to refuse them too.
 
 import { expect, test } from 'vitest';
 import { silence } from './support/listening.ts';
@@ -16,7 +16,7 @@ async function refusalOf(...frames: Loose[]): Promise<Loose> {
   return client.last('error')?.['error'] as Loose;
 }
 
-test('refuses a second response while one is running, with the id of its event', async () => {
+test('refuses a second response while one is running and returns the id of its event', async () => {
   const error = await refusalOf(
     { type: 'response.create', event_id: 'first' },
     { type: 'response.create', event_id: 'second' },
@@ -95,7 +95,7 @@ test.each<[string, Loose, Loose]>([
   expect(await refusalOf(frame)).toMatchObject(expected);
 });
 
-test('refuses a truncation past the end, and another voice after the first audio', async () => {
+test('refuses a truncation past the end, and a change of voice after the first audio', async () => {
   const { call, pass } = stage();
   const { client, model } = await call(WIRE);
   model.answers({ say: 'Hello.', durationMs: 300 });
@@ -115,7 +115,7 @@ test('refuses a truncation past the end, and another voice after the first audio
   expect(client.last('error')?.['error']).toMatchObject({ code: 'cannot_update_voice' });
 });
 
-test('lets a client without detection commit by itself, with the words that were said', async () => {
+test('lets a client without turn detection commit the audio itself and transcribes what was said', async () => {
   const { call, pass } = stage();
   const first = firstFrame(WIRE);
   first['session'].audio.input.turn_detection = null;
@@ -132,7 +132,7 @@ test('lets a client without detection commit by itself, with the words that were
   expect(client.count('response.created')).toBe(0);
 });
 
-test('answers on request, and is not interrupted, when its detection only reports', async () => {
+test('answers on request and cannot be interrupted if its detection only reports', async () => {
   const { call, pass } = stage();
   const first = firstFrame(WIRE);
   first['session'].audio.input.turn_detection = {

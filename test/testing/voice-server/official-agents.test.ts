@@ -1,5 +1,4 @@
-// `@openai/agents-realtime` holds a conversation with the fake: a session with a tool,
-// spoken words, and a barge-in.
+// `@openai/agents-realtime` holds a conversation with the fake: a session with a tool, spoken messages, and a barge-in.
 
 import { RealtimeAgent, RealtimeSession, tool, type TransportEvent } from '@openai/agents-realtime';
 import { expect, onTestFinished, test } from 'vitest';
@@ -8,9 +7,9 @@ import { encodePcm16 } from '../../../src/voice/audio/pcm16.ts';
 import { byType, createCollector } from './support/collector.ts';
 import { API_KEY, listening } from './support/listening.ts';
 
-test('calls a tool by voice, and keeps the interrupted answer in its history', async () => {
+test('calls a tool by voice and keeps the interrupted answer in its history', async () => {
   const { server, address } = await listening({
-    // The session requests a response by itself after a tool result.
+    // The session requests a response on its own after a tool result.
     respond: ({ cause }) => {
       if (cause.type === 'utterance' && cause.text === 'book me a ride') {
         return [{ call: 'book_ride', arguments: { to: 'airport' } }];
@@ -59,7 +58,7 @@ test('calls a tool by voice, and keeps the interrupted answer in its history', a
   expect(booked).toEqual(['airport']);
 
   await model.user.says('stop', { durationMs: 10 });
-  // One for the call, one for the interrupted answer, one for the last answer.
+  // One for the call, one for the interrupted answer, and one for the last answer.
   for (let count = 0; count < 3; count += 1) await next('response.done');
   expect(interruptions).toBe(1);
   expect(model.replies.map(({ status }) => status)).toEqual([

@@ -1,5 +1,5 @@
-// The realtime codecs of the AI SDK hold a conversation with the fake on each wire: they give the address, encode
-// what is sent and decode what arrives.
+// The AI SDK's realtime codecs hold a conversation with the fake on each wire: they provide the address, encode
+// outgoing messages and decode incoming messages.
 
 import { createGoogle } from '@ai-sdk/google';
 import { createOpenAI } from '@ai-sdk/openai';

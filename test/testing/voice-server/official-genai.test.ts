@@ -1,5 +1,5 @@
-// `@google/genai` holds a conversation with the fake over a real socket, with an API key and with a token that it has
-// created.
+// `@google/genai` holds a conversation with the fake over a real socket, both with an API key and with a token that it
+// has created.
 
 import { GoogleGenAI, Modality, type LiveServerMessage, type Session } from '@google/genai';
 import { expect, onTestFinished, test, vi } from 'vitest';
@@ -54,7 +54,7 @@ function turnEnd({ collector }: Call): Promise<LiveServerMessage> {
   return collector.next('end of turn', (message) => message.serverContent?.turnComplete === true);
 }
 
-test('handles a non-blocking call, silence, its result when idle, and an interruption', async () => {
+test('handles a non-blocking call, silence, its result when idle and an interruption', async () => {
   const { server, address } = await listening();
   const client = new GoogleGenAI({
     apiKey: API_KEY,
@@ -155,7 +155,7 @@ test('handles content, a change of instructions and tools, and a resumption', as
   expect(spoken(second)).toBe('Hello.');
 });
 
-test('fixes the session with a token that it created, and opens it once', async () => {
+test('restricts the session with a token that can open it only once', async () => {
   const warn = vi.spyOn(console, 'warn').mockReturnValue(undefined);
   onTestFinished(() => warn.mockRestore());
   const { server, address } = await listening();

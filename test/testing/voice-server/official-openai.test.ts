@@ -1,5 +1,5 @@
-// The package `openai` holds conversations with the fake over real sockets: Realtime with both of its socket classes,
-// and Live.
+// The `openai` package holds conversations with the fake over real sockets: Realtime with both of the package's socket
+// classes, and Live.
 
 import { once } from 'node:events';
 import OpenAI from 'openai';
@@ -14,7 +14,7 @@ import { API_KEY, listening, silence } from './support/listening.ts';
 
 const bookRide = { type: 'function', name: 'book_ride', parameters: { type: 'object' } } as const;
 
-test('Realtime over wss: handles a call by voice, its spoken result, a barge-in, a truncation', async () => {
+test('Realtime over wss: handles a call by voice, its spoken result, a barge-in and a truncation', async () => {
   const { server, address } = await listening({ tls: true });
   const client = new OpenAI({ apiKey: API_KEY, baseURL: `${address.baseUrl}/v1` });
   const options = { ca: address.ca ?? '' };
@@ -83,14 +83,14 @@ test('Realtime over wss: handles a call by voice, its spoken result, a barge-in,
   expect(texts.slice(4)).toEqual(['stop', 'You said: stop']);
 });
 
-test("Realtime over the platform's socket: has its key in a subprotocol", async () => {
+test("Realtime over the platform's socket: sends its key in a subprotocol", async () => {
   const { server, address } = await listening();
   const client = new OpenAI({
     apiKey: API_KEY,
     baseURL: `${address.baseUrl}/v1`,
     dangerouslyAllowBrowser: true,
   });
-  // The client accepts only `wss:`, and the platform's socket does not trust a self-made certificate.
+  // The client accepts only `wss:`, and the platform's socket does not trust a self-signed certificate.
   class PlainWebSocket extends WebSocket {
     constructor(url: string | URL, protocols?: string | string[]) {
       super(String(url).replace(/^wss:/, 'ws:'), protocols);
@@ -126,7 +126,7 @@ test("Realtime over the platform's socket: has its key in a subprotocol", async 
   await next('response.done');
 });
 
-test('Live: handles a delegation, silent progress, its spoken result, an unknown field, the close', async () => {
+test('Live: handles a delegation, silent progress, its spoken result, an unknown field and the close', async () => {
   const { server, address } = await listening();
   const client = new OpenAI({ apiKey: API_KEY, baseURL: `${address.baseUrl}/v1` });
   const live = new LiveWS(client);

@@ -1,5 +1,5 @@
-// The project's adapters over the fake's sockets in memory, in virtual time: calls, answers, interruptions and lost
-// connections are the same as with a real server.
+// The project's adapters on the fake's in-memory sockets, in virtual time. Calls, answers, interruptions and lost
+// connections behave as with a real server.
 
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { geminiLive } from '../../../src/adapters/gemini-live/index.ts';
@@ -95,7 +95,7 @@ describe('openaiRealtime', () => {
     expect(last('transport.error')).toBeUndefined();
   });
 
-  test('stops when interrupted, and drops what was not heard', async () => {
+  test('stops when interrupted and drops what has not been heard', async () => {
     const { model, last, say, pass } = await talk();
     model.willAnswer({ say: 'One two three four.', durationMs: 4_000 });
     say({ type: 'response.request', responseKey: 'story' });
@@ -123,7 +123,7 @@ describe('openaiRealtime', () => {
     expect(events.at(-1)).toMatchObject({ type: 'transport.closed', ...expected });
   });
 
-  test('survives what it cannot read', async () => {
+  test('survives events that it cannot read', async () => {
     const { model, events, last, pass } = await talk();
     model.faults.malformed();
     model.faults.unknownEvent('session.weather');
@@ -135,7 +135,7 @@ describe('openaiRealtime', () => {
   });
 });
 
-test('geminiLive answers by itself, calls, and speaks about the result when asked', async () => {
+test('geminiLive answers on its own, calls a tool and speaks about the result when asked', async () => {
   const { model, last, say, pass, frames } = await talk(geminiLive);
   expect(last('transport.ready')).toBeDefined();
   expect(model).toMatchObject({ wire: 'gemini-live', tools: configuration.tools });
@@ -155,7 +155,7 @@ test('geminiLive answers by itself, calls, and speaks about the result when aske
   expect(last('assistant.transcribed')).toMatchObject({ text: 'It is booked.', final: true });
 });
 
-test('openaiLive receives a delegation, and has the result spoken', async () => {
+test('openaiLive receives a delegation and has the result spoken', async () => {
   const { model, last, say, pass } = await talk(openaiLive);
   expect(last('transport.ready')).toBeDefined();
   expect(model.instructions).toContain('Be brief.');

@@ -1,5 +1,5 @@
-// Every event that the fake sends passes the schemas of clients that validate: those of `@openai/agents-realtime` and
-// of the AI SDK's realtime codecs.
+// Every event that the fake sends passes the schemas of clients that validate events: `@openai/agents-realtime` and the
+// AI SDK's realtime codecs.
 
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
@@ -15,7 +15,7 @@ interface AgentsSchemas {
   parseRealtimeEvent(event: { data: string }): { isGeneric: boolean };
 }
 
-// The package does not export this file; the test finds it next to the main file.
+// The package does not export this file, so the test locates it next to the main file.
 const agentsMain = createRequire(import.meta.url).resolve('@openai/agents-realtime');
 const { parseRealtimeEvent } = (await import(
   pathToFileURL(join(dirname(agentsMain), 'openaiRealtimeEvents.mjs')).href
@@ -24,7 +24,7 @@ const { parseRealtimeEvent } = (await import(
 const openai = createOpenAI({ apiKey: 'some-key' });
 const google = createGoogle({ apiKey: 'some-key' });
 
-/** The AI SDK's reading of an event. */
+/** An event as the AI SDK decodes it. */
 const parsers: Record<VoiceWire, () => (raw: unknown) => unknown> = {
   'openai-realtime': () => {
     const model = openai.experimental_realtime('gpt-realtime-2.1');
@@ -47,7 +47,7 @@ function toldBy(wire: VoiceWire, events: readonly object[]): Told[] {
   return events.flatMap((event) => parse(event) as Told | Told[]);
 }
 
-/** A conversation in which the model speaks, calls a tool, is interrupted, fails, and gets an invalid message. */
+/** A conversation in which the model speaks, calls a tool, is interrupted, fails, and receives an invalid message. */
 async function wholeConversation(
   { pass }: Stage,
   client: RawClient,
@@ -77,7 +77,7 @@ async function wholeConversation(
 }
 
 describe('Realtime', () => {
-  test('contains no generic one, and no error except the intended one', async () => {
+  test('contains no generic event and no error except the intended one', async () => {
     const place = stage();
     const { client, model } = await place.call('openai-realtime');
     client.send({ type: 'input_audio_buffer.append', audio: silence(300) });
@@ -116,7 +116,7 @@ describe('Realtime', () => {
 });
 
 describe('Live', () => {
-  test('contains no invalid or unknown one', async () => {
+  test('contains no invalid or unknown event', async () => {
     const place = stage();
     const { client, model } = await place.call('openai-live');
     client.send({ type: 'session.input_audio.append', audio: silence(300) });
@@ -160,7 +160,7 @@ describe('Live', () => {
 });
 
 describe('Gemini Live', () => {
-  test('contains no unknown one', async () => {
+  test('contains no unknown event', async () => {
     const place = stage({ voiceActivity: true });
     const { client, model } = await place.call('gemini-live');
     await wholeConversation(place, client, model, {
@@ -181,7 +181,7 @@ describe('Gemini Live', () => {
       'sessionResumptionUpdate',
       'toolCallCancellation',
       'usageMetadata',
-      // The official types have a name for this event, the AI SDK has none.
+      // The official types have a name for this event, but the AI SDK does not.
       'voiceActivity',
     ]);
     const custom = new Set(told.flatMap(({ type, rawType }) => (type === 'custom' ? rawType : [])));

@@ -4,7 +4,7 @@ import { ConfigurationError } from '../../../src/values/errors.ts';
 import { createBoundedBuffer, type DroppedAudio } from '../../../src/voice/audio/bounded-buffer.ts';
 import type { AudioFrame } from '../../../src/voice/audio/audio-frame.ts';
 
-/** A frame that is recognizable by its first sample. */
+/** A frame that can be recognised by its first sample. */
 function frame(mark: number, ms = 20): AudioFrame {
   return { samples: new Int16Array(ms * 24).fill(mark), sampleRateHz: 24_000 };
 }
@@ -40,7 +40,7 @@ describe('createBoundedBuffer', () => {
   });
 
   test.each(['newest', 'oldest'] as const)(
-    '%s: drops a frame longer than the whole buffer, and keeps the other frames',
+    '%s: drops a frame longer than the whole buffer and keeps the others',
     (keep) => {
       const buffer = createBoundedBuffer({ maxMs: 60, keep });
       buffer.push(frame(1));

@@ -13,13 +13,13 @@ interface Room {
   readonly echoDb?: number;
   readonly delayMs?: number;
   readonly user?: Float32Array;
-  /** How often the client reports what it has played. */
+  /** How often the client reports how much it has played. */
   readonly reportMs?: number;
   /** The length of the audio frames that the client sends. */
   readonly ms?: number;
 }
 
-/** Plays audio in a room; returns the likenesses after the first second, one every 160 ms. */
+/** Plays audio in a room and returns the similarity values after the first second, one every 160 ms. */
 function listen(room: Room): readonly number[] {
   const { played, echoDb = -Infinity, delayMs = 120, user, reportMs = 100 } = room;
   const gain = 10 ** (echoDb / 20);
@@ -56,13 +56,13 @@ describe('an echo of the loudspeaker in the microphone', () => {
   );
 
   test.each(echoes)(
-    'raises the measured share at $echoDb dB and $delayMs ms later',
+    'raises the measured share for an echo of $echoDb dB after $delayMs ms',
     ({ echoDb, delayMs }) => {
       expect(share(listen({ played: speech(1, 8000), echoDb, delayMs }))).toBeGreaterThan(0.8);
     },
   );
 
-  test('raises the measured share even with the longest interval between playout reports', () => {
+  test('raises the measured share even if playout reports are as rare as possible', () => {
     const found = listen({ played: speech(2, 8000), echoDb: -20, reportMs: 200 });
     expect(share(found)).toBeGreaterThan(0.9);
   });
@@ -70,25 +70,25 @@ describe('an echo of the loudspeaker in the microphone', () => {
 
 describe('another sound in the microphone', () => {
   test.each([3, 4, 5, 6, 7, 8])(
-    'counts as no echo when the user speaks at the same time (%i)',
+    'measures no echo if the user speaks at the same time (%i)',
     (seed) => {
       const found = listen({ played: speech(1, 8000), user: speech(seed, 8000) });
       expect(share(found)).toBeLessThan(0.1);
     },
   );
 
-  test.each([3, 4, 5])('counts as little echo when the user speaks over an echo (%i)', (seed) => {
+  test.each([3, 4, 5])('measures little echo if the user speaks over an echo (%i)', (seed) => {
     const found = listen({ played: speech(1, 8000), echoDb: -30, user: speech(seed, 8000) });
     expect(share(found)).toBeLessThan(0.25);
   });
 
-  test('counts as no echo in silence', () => {
+  test('measures no echo in silence', () => {
     expect(share(listen({ played: speech(1, 8000) }))).toBe(0);
   });
 });
 
 describe('a comparison that is not possible', () => {
-  test('returns null when nothing was played', () => {
+  test('returns null if nothing has been played', () => {
     const meter = new EchoMeter();
     meter.heard({ samples: new Int16Array(SAMPLES), sampleRateHz: RATE_HZ }, 0);
     expect(meter.compare(0)).toBeNull();
@@ -117,11 +117,11 @@ describe('ECHO-3: the attenuation of a known echo', () => {
 
   interface Known extends Omit<Room, 'played'> {
     readonly isKnown?: boolean;
-    /** From this time on the microphone no longer picks up the loudspeaker. */
+    /** From this time on, the microphone no longer picks up the loudspeaker. */
     readonly headsetAfterMs?: number;
   }
 
-  /** Plays speech in a room whose echo is measured in the first two seconds; returns both sides of the rest. */
+  /** Plays speech in a room whose echo is measured in the first two seconds, and returns both sides of the rest. */
   function heardIn({ echoDb = -Infinity, delayMs = 120, user, reportMs = 100, ...rest }: Known) {
     const { isKnown = true, headsetAfterMs = Number.POSITIVE_INFINITY } = rest;
     const played = speech(1, PLAYED_MS);
@@ -149,7 +149,7 @@ describe('ECHO-3: the attenuation of a known echo', () => {
       before.push(...samples);
       after.push(...heard.samples);
     }
-    // The meter delays the microphone by 80 ms once it knows the echo.
+    // Once the meter knows the echo, it delays the microphone by 80 ms.
     const lateMs = after.every((sample, index) => sample === before[index]) ? 0 : 80;
     const late = (RATE_HZ * lateMs) / 1000;
     return { before: before.slice(0, before.length - late), after: after.slice(late) };
@@ -168,16 +168,16 @@ describe('ECHO-3: the attenuation of a known echo', () => {
     const user = speech(seed, PLAYED_MS);
     const { before, after } = heardIn({ echoDb: -20, user });
     expect(levelDb(before) - levelDb(after)).toBeLessThan(0.5);
-    // No syllable of the user is removed.
+    // None of the user's syllables is removed.
     const step = (RATE_HZ * 80) / 1000;
     for (let at = 0; at + step < before.length; at += step) {
       const was = levelDb(before.slice(at, at + step));
-      // The quiet beginning of a syllable is not removed either.
+      // The quiet start of a syllable is not removed either.
       if (was > -30) expect(was - levelDb(after.slice(at, at + step))).toBeLessThan(3);
     }
   });
 
-  test('passes a voice in a pause of the speech, and never amplifies a quiet voice', () => {
+  test('passes a voice in a pause of the speech and never amplifies a quiet voice', () => {
     const meter = heardIn({ echoDb: -20, headsetAfterMs: 2000, user: speech(3, PLAYED_MS) });
     expect(levelDb(meter.before) - levelDb(meter.after)).toBeLessThan(0.5);
     const quiet = speech(3, PLAYED_MS).map((sample) => sample * 0.05);
@@ -195,7 +195,7 @@ describe('ECHO-3: the attenuation of a known echo', () => {
     expect(after).toEqual(before);
   });
 
-  test('accepts any rate and empty frames, and does not modify the input frame', () => {
+  test('accepts any rate and empty frames and does not modify the input frame', () => {
     const meter = new EchoMeter();
     meter.said({ itemId: 'item', samples: toPcm(speech(1, 3000)), sampleRateHz: 24_000 });
     meter.wasEcho(0);

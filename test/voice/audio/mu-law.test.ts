@@ -6,8 +6,8 @@ const allCodes = Uint8Array.from({ length: 256 }, (_, code) => code);
 const values = decodeMuLaw(allCodes);
 
 describe('the values of the codes', () => {
-  test('match the table of the standard', () => {
-    // Table 2a/G.711, times 4: the ends of the segments, loudest first, then silence.
+  test('match the table in the standard', () => {
+    // Table 2a/G.711, times 4: the ends of the segments, loudest first, and then silence.
     const ends = [0x80, 0x8f, 0x90, 0x9f, 0xa0, 0xaf, 0xb0, 0xbf, 0xc0, 0xcf, 0xd0, 0xdf, 0xe0];
     expect([...decodeMuLaw(Uint8Array.from([...ends, 0xef, 0xf0, 0xfe, 0xff]))]).toEqual([
       32_124, 16_764, 15_996, 8316, 7932, 4092, 3900, 1980, 1884, 924, 876, 396, 372, 132, 120, 8,
@@ -20,7 +20,7 @@ describe('the values of the codes', () => {
       expect(values[code]).toBe(0 - (values[code + 128] as number));
   });
 
-  test('increase with the code for positive values, and decrease for negative ones', () => {
+  test('increase with the code for positive values and decrease for negative ones', () => {
     for (let code = 129; code < 256; code += 1)
       expect(values[code]).toBeLessThan(values[code - 1] as number);
     for (let code = 1; code < 128; code += 1)
@@ -28,7 +28,7 @@ describe('the values of the codes', () => {
   });
 });
 
-/** Table 2a/G.711 by its differences: 1, then 15 steps of 2, 16 of 4, … 16 of 256; times 4. */
+/** Table 2a/G.711 by its differences, times 4: 1, then 15 steps of 2, 16 of 4, … 16 of 256. */
 const decisions = [0, 4];
 for (const [segment, steps] of [15, 16, 16, 16, 16, 16, 16, 16].entries())
   for (let step = 0; step < steps; step += 1)

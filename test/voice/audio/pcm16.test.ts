@@ -16,7 +16,7 @@ describe('bytes', () => {
     expect(decodePcm16(Uint8Array.of(0x01, 0x00, 0xfe, 0xff))).toEqual(Int16Array.of(1, -2));
   });
 
-  test('copies samples in both directions, even at an odd address', () => {
+  test('copies samples in both directions, even at an odd offset', () => {
     const samples = Int16Array.of(7, 8);
     const bytes = encodePcm16(samples);
     bytes[0] = 99;
@@ -41,7 +41,7 @@ describe('base64', () => {
     expect(decodePcm16Base64('')).toEqual(new Int16Array(0));
   });
 
-  test('encodes a slice of a larger array, not the whole array', () => {
+  test('encodes a slice of a larger array rather than the whole array', () => {
     expect(encodePcm16Base64(Int16Array.of(9, 1, -2, 9).subarray(1, 3))).toBe('AQD+/w==');
   });
 
@@ -58,7 +58,7 @@ describe('base64', () => {
     expect(() => decodePcm16Base64(text)).toThrow(ProtocolError);
   });
 
-  test('decodes or refuses any string, without reading outside its memory', () => {
+  test('decodes or refuses any string without reading outside its memory', () => {
     fc.assert(
       fc.property(fc.string({ maxLength: 40 }), (text) => {
         try {

@@ -18,7 +18,7 @@ function marbles(run: Parameters<TestScheduler['run']>[0]): void {
 }
 
 describe('reframe', () => {
-  test('splits long frames, joins short ones, and emits the rest at the end', () => {
+  test('splits long frames, joins short ones and emits the rest at the end', () => {
     marbles(({ cold, expectObservable }) => {
       const source = cold('a---b---c-----|', {
         a: frame(ramp(700)),
@@ -55,7 +55,7 @@ describe('reframe', () => {
     });
   });
 
-  test('emits frames of 20 ms except the last, and loses or moves no sample', async () => {
+  test('emits frames of 20 ms except the last and neither loses nor moves a sample', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.int16Array({ maxLength: 1_500 }), { maxLength: 10 }),

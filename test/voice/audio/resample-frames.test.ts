@@ -26,7 +26,7 @@ function marbles(run: Parameters<TestScheduler['run']>[0]): void {
 }
 
 describe('resampleFrames', () => {
-  test('keeps filter history across the frames of one item, and flushes when the source completes', () => {
+  test('keeps filter history across the frames of an item and flushes when the source completes', () => {
     const { parts, tail } = expectedOf(first.samples, second.samples, third.samples);
     marbles(({ cold, expectObservable }) => {
       const source = cold('a-b-c-|', { a: first, b: second, c: third });
@@ -52,7 +52,7 @@ describe('resampleFrames', () => {
       responseId: 'resp_1',
     });
     marbles(({ cold, expectObservable }) => {
-      // The second item starts from silence: it sounds exactly as the first one did.
+      // The second item starts from silence, so it sounds exactly like the first one.
       expectObservable(cold('a---b-----|', { a, b }).pipe(resampleFrames(24_000))).toBe(
         'a---(bc)--(d|)',
         {
@@ -65,7 +65,7 @@ describe('resampleFrames', () => {
     });
   });
 
-  test('flushes at once on endOfItem, and processes the next frame as after silence', () => {
+  test('flushes at once on endOfItem and processes the next frame as if after silence', () => {
     const { parts, tail } = expectedOf(first.samples);
     marbles(({ cold, expectObservable }) => {
       const endOfItem = cold('--x', { x: 'response.ended' });
@@ -106,7 +106,7 @@ describe('resampleFrames', () => {
     });
   });
 
-  test('unsubscribes from source and endOfItem when it is unsubscribed', () => {
+  test('unsubscribes from source and endOfItem when its subscriber unsubscribes', () => {
     marbles(({ hot, expectObservable, expectSubscriptions }) => {
       const source = hot<AudioFrame>('------');
       const endOfItem = hot('------');
@@ -116,7 +116,7 @@ describe('resampleFrames', () => {
     });
   });
 
-  test('refuses an unsupported rate at construction, or as an error of the stream', async () => {
+  test('refuses an unsupported rate at construction or as an error of the stream', async () => {
     expect(() => resampleFrames(96_000)).toThrow(ConfigurationError);
     const bad: AudioFrame = { samples: new Int16Array(1), sampleRateHz: 96_000 };
     await expect(lastValueFrom(from([bad]).pipe(resampleFrames(24_000)))).rejects.toThrow(

@@ -45,7 +45,7 @@ describe('RESAMPLER-4: quality', () => {
     },
   );
 
-  test('keeps more of the highest frequencies with more taps', () => {
+  test('preserves more of the highest frequencies with more taps', () => {
     const input = tone({ hz: 7_500, sampleRateHz: 24_000, seconds: 0.5 });
     const few = fitTone(resampleAll(input, 24_000, 16_000, 32), 7_500, 16_000);
     const many = fitTone(resampleAll(input, 24_000, 16_000, 256), 7_500, 16_000);
@@ -54,7 +54,7 @@ describe('RESAMPLER-4: quality', () => {
   });
 
   test.each(RATIOS)(
-    'keeps digital silence silent from %i to %i Hz, and the audio around it unchanged',
+    'keeps digital silence silent from %i to %i Hz and leaves the audio around it unchanged',
     (fromHz, toHz) => {
       const sound = tone({ hz: 700, sampleRateHz: fromHz, seconds: 0.05 });
       const zeros = new Int16Array(fromHz);
@@ -70,7 +70,7 @@ describe('RESAMPLER-4: quality', () => {
   test('clips at full scale without wrapping around', () => {
     const square = Int16Array.from({ length: 4_800 }, (_, n) => (n % 480 < 240 ? 32_767 : -32_768));
     const out = resampleAll(square, 24_000, 48_000);
-    // The filter overshoots at each edge; a wrapped sample would show up as the opposite sign.
+    // The filter overshoots at each edge. A sample that wrapped around would have the opposite sign.
     for (let n = 20; n < 460; n += 1) {
       expect(out[960 + n]).toBeGreaterThan(25_000);
       expect(out[1_440 + n]).toBeLessThan(-25_000);
@@ -81,12 +81,12 @@ describe('RESAMPLER-4: quality', () => {
 });
 
 describe('RESAMPLER-3: linear phase without delay', () => {
-  test.each(RATIOS)('keeps a tone at its position from %i to %i Hz', (fromHz, toHz) => {
+  test.each(RATIOS)('does not shift a tone in time from %i to %i Hz', (fromHz, toHz) => {
     const out = resampleAll(tone({ hz: 1000, sampleRateHz: fromHz, seconds: 1 }), fromHz, toHz);
     expect(fitTone(out, 1000, toHz).delayMs).toBeCloseTo(0, 4);
   });
 
-  test('responds to an impulse symmetrically about its time', () => {
+  test('responds to an impulse symmetrically around its position', () => {
     const impulse = new Int16Array(400);
     impulse[200] = 32_000;
     const out = resampleAll(impulse, 16_000, 48_000);
@@ -117,7 +117,7 @@ describe('RESAMPLER-2: length', () => {
   });
 });
 
-test('returns the input array at equal rates', () => {
+test('returns the input array if the rates are equal', () => {
   const resampler = createResampler({ fromHz: 24_000, toHz: 24_000 });
   const samples = Int16Array.of(1, 2, 3);
   expect(resampler.process(samples)).toBe(samples);
@@ -143,7 +143,7 @@ describe('configuration', () => {
   });
 });
 
-/** The samples except for the edges, where the silence around the stream affects the filter. */
+/** The samples without the edges, where the silence around the stream affects the filter. */
 function middle(samples: Int16Array): Int16Array {
   return samples.subarray(200, samples.length - 200);
 }

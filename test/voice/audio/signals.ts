@@ -17,7 +17,7 @@ export function tone({ hz, sampleRateHz, seconds, amplitude = DEFAULT_AMPLITUDE 
   );
 }
 
-/** Samples that are easy to distinguish: start, start + 1, … */
+/** Samples that are easy to tell apart: start, start + 1, … */
 export function ramp(length: number, start = 0): Int16Array {
   return Int16Array.from({ length }, (_, n) => start + n);
 }
@@ -32,7 +32,7 @@ export function concatSamples(chunks: readonly Int16Array[]): Int16Array {
   return whole;
 }
 
-/** Mean level in dB, 0 = a full-scale square wave. Digital silence counts as −200 dB. */
+/** The mean level in dB, where 0 is a full-scale square wave. Digital silence counts as −200 dB. */
 export function levelDb(samples: Int16Array): number {
   let energy = 0;
   for (const sample of samples) energy += (sample / FULL_SCALE) ** 2;
@@ -40,13 +40,13 @@ export function levelDb(samples: Int16Array): number {
 }
 
 /**
- * Fits a tone of `hz` with amplitude 0.9 that began at time 0 by least squares, and returns what is left over.
+ * Fits a tone of `hz` that has amplitude 0.9 and started at time 0, using least squares, and returns the residual.
  * Ignores the edges, where silence affects the filter.
  */
 export function fitTone(samples: Int16Array, hz: number, sampleRateHz: number) {
   const edge = 400;
   const omega = (2 * Math.PI * hz) / sampleRateHz;
-  // Normal equations of y = a·sin + b·cos: they are exact even if the tone has no whole number of periods.
+  // The normal equations of y = a·sin + b·cos are exact even if the tone does not have a whole number of periods.
   let ss = 0;
   let cc = 0;
   let sc = 0;

@@ -18,11 +18,11 @@ function heard(...levels: number[]) {
 const times = (count: number, level: number) => Array.from({ length: count }, () => level);
 
 describe('the voiced time', () => {
-  test('counts voice without pauses', () => {
+  test('counts voice but not pauses', () => {
     expect(heard(...times(10, 8000), ...times(10, 40), ...times(5, 7000)).voicedMs).toBe(300);
   });
 
-  test('omits sound far below the voice', () => {
+  test('does not count sound far below the level of the voice', () => {
     expect(heard(...times(10, 8000), ...times(20, 600)).voicedMs).toBe(200);
   });
 
@@ -38,7 +38,7 @@ describe('the voiced time', () => {
   });
 });
 
-test('counts from zero after a reset, and keeps the level that it has learned', () => {
+test('counts from zero after a reset and keeps the level that it has learned', () => {
   const sound = heard(...times(10, 8000));
   sound.voicedMs = 0;
   for (const level of times(10, 500)) sound.take(frame(level));

@@ -16,7 +16,7 @@ interface Made {
   readonly saidLength?: number;
 }
 
-/** A WAV file with these headers. */
+/** Returns a WAV file with these headers. */
 function wav(made: Made): Uint8Array {
   const { tag = 1, channels = 1, sampleRateHz = 24_000, bits, data, extension } = made;
   const { before = new Uint8Array(0), saidLength = data.length } = made;

@@ -1,4 +1,4 @@
-// The connections to the voice model across a transfer to another agent, successful or failed.
+// The connections to the voice model during a transfer to another agent that succeeds or fails.
 
 import { describe, expect, test } from 'vitest';
 import { createHost } from '../../../src/actors/runtime/host.ts';
@@ -77,7 +77,7 @@ const configured = (connection: FakeConnection): string[] =>
 
 const sound = { samples: new Int16Array(480), sampleRateHz: 24_000, responseId: 'r', itemId: 'i' };
 
-test('CONNECTION-MANAGER-1: ignores events after a close, and reports a listener that throws', () => {
+test('CONNECTION-MANAGER-1: ignores events after a close and reports a listener that throws', () => {
   const { connections, told, reported, first, transport } = managerOf();
   first.events.next({ type: 'transport.ready' });
   first.audio.next(sound);
@@ -105,18 +105,18 @@ test.each(['events', 'audio'] as const)(
 );
 
 describe('CONNECTION-MANAGER-4: the configuration after a failed transfer', () => {
-  test("changes back to the lead agent's if the model had accepted the new one", async () => {
+  test("changes back to the lead agent's if the model has accepted the new one", async () => {
     const { connections, told, first } = managerOf();
     first.events.next({ type: 'transport.ready' });
     connections.transfer(billing);
     await Promise.resolve();
     expect(told.at(-1)).toBe('transferred ok');
-    // By then the session has abandoned the transfer.
+    // By then, the session has abandoned the transfer.
     connections.endTransfer(failure);
     expect(configured(first)).toEqual(['billing', 'lead']);
   });
 
-  test("stays the lead agent's if the model had refused the transfer", () => {
+  test("remains the lead agent's if the model has refused the transfer", () => {
     const { connections, told, first } = managerOf();
     first.events.next({ type: 'transport.ready' });
     first.autoConfigured = false;
@@ -137,7 +137,7 @@ describe('CONNECTION-MANAGER-4: the configuration after a failed transfer', () =
     expect(told).not.toContain('transferred ok');
     first.events.next({ type: 'session.configured' });
     expect(told.at(-1)).toBe('transferred ok');
-    // No transfer waits for this configuration: its refusal is reported like any other error.
+    // No transfer is waiting for this configuration, so its refusal is reported like any other error.
     connections.endTransfer(null);
     connections.configure(billing);
     first.events.next({ type: 'session.refused', code: 'NO', message: 'No.' });
@@ -153,7 +153,7 @@ describe('CONNECTION-MANAGER-3: make before break', () => {
     return { ...made, second: made.transport.connections[1] as FakeConnection };
   };
 
-  test('receives from the connection in use until the other takes over, then only from the other', () => {
+  test('receives from the old connection until the new one takes over, and then only from the new one', () => {
     const { connections, told, first, second } = apart();
     first.events.next({ type: 'utterance.ended', utteranceId: 'u' });
     second.events.next({ type: 'utterance.ended', utteranceId: 'v' });
@@ -179,7 +179,7 @@ describe('CONNECTION-MANAGER-3: make before break', () => {
     expect(connections.isReady).toBe(false);
   });
 
-  test('closes the new connection if the one in use is lost first', () => {
+  test('closes the new connection if the old one is lost first', () => {
     const { connections, told, first, second } = apart();
     first.drop(true, 'gone');
     expect(told.at(-1)).toBe('lost gone');
@@ -190,13 +190,13 @@ describe('CONNECTION-MANAGER-3: make before break', () => {
     expect(told.at(-1)).toBe('lost gone');
   });
 
-  test('opens no new connection if the one in use is already lost', () => {
+  test('opens no new connection if the old one is already lost', () => {
     const { connections, told, first, transport } = managerOf(
       new FakeTransport({ updatesSession: false }),
     );
     first.events.next({ type: 'transport.ready' });
     first.drop(true, 'gone');
-    // The session learns of the loss after it has begun the transfer.
+    // The session learns about the loss after it has started the transfer.
     connections.transfer(billing);
     connections.endTransfer(failure);
     expect(told).toEqual(['ready', 'lost gone']);

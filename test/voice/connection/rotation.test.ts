@@ -1,5 +1,5 @@
-// Rotation: the session replaces the connection to the voice model before it ends, and resumes the conversation on
-// the new one. Covered: what the new connection is told, and that nothing is lost in between.
+// Rotation: the session replaces the connection to the voice model before the connection ends, and resumes the
+// conversation on the new one. The tests cover what the new connection receives, and that nothing is lost in between.
 
 import { describe, expect, test } from 'vitest';
 import { createHost } from '../../../src/actors/runtime/host.ts';
@@ -84,7 +84,7 @@ const open = ({ transport }: ReturnType<typeof managerOf>): boolean[] =>
   transport.connections.map(({ isClosed }) => !isClosed);
 
 describe('make before break', () => {
-  test('ROTATION-2, CONNECTION-MANAGER-3: prepares the new connection early, switches in a pause, and closes the old one', async () => {
+  test('ROTATION-2, CONNECTION-MANAGER-3: prepares the new connection early and switches in a pause', async () => {
     const made = managerOf({ maxConnectionMs: HOUR });
     const { connections, told, who, environment, transport, at } = made;
     who.isIdle = false;
@@ -135,7 +135,7 @@ describe('make before break', () => {
     expect(open(made)).toEqual([false, true]);
   });
 
-  test('ROTATION-2: discards a new connection that is not ready when the old one is lost', () => {
+  test('ROTATION-2: discards a new connection that is not ready if the old one is lost', () => {
     const made = managerOf({});
     const { told, at } = made;
     at(0).events.next({ type: 'transport.expiring', inMs: 10_000 });
@@ -144,7 +144,7 @@ describe('make before break', () => {
     expect(open(made)).toEqual([false, false]);
   });
 
-  test('ROTATION-4: opens another connection after one that fails or hangs, and keeps the old one', async () => {
+  test('ROTATION-4: opens another connection if one fails or hangs, and keeps the old one until then', async () => {
     const { told, who, environment, transport, at } = managerOf({});
     at(0).events.next({ type: 'transport.expiring', inMs: 120_000 });
     at(1).drop(true, 'no room');
@@ -179,7 +179,7 @@ describe('make before break', () => {
     ).toEqual([agent('lead, slowly')]);
   });
 
-  test('ROTATION-3: lets a transfer replace a rotation, and rotates after a failed transfer', async () => {
+  test('ROTATION-3: lets a transfer replace a rotation and rotates after a failed transfer', async () => {
     const made = managerOf({ updatesSession: false });
     const { connections, told, who, at } = made;
     who.isIdle = false;
@@ -223,7 +223,7 @@ describe('a conversation that the next connection resumes', () => {
     return made;
   };
 
-  test('CONNECTION-MANAGER-3: closes the old connection in a pause, and sends only new messages to the next', async () => {
+  test('CONNECTION-MANAGER-3: closes the old connection in a pause and sends the next only new messages', async () => {
     const made = resumable();
     const { connections, told, who, at } = made;
     who.isIdle = false;
@@ -245,7 +245,7 @@ describe('a conversation that the next connection resumes', () => {
     expect(at(1).commands).toEqual([]);
   });
 
-  test('waits for a resumption handle, but not beyond the expiry', async () => {
+  test('waits for a resumption handle but not past the expiry', async () => {
     const { connections, told, environment, at } = resumable();
     at(0).events.next({ type: 'transport.resumable', resume: null });
     at(0).events.next({ type: 'transport.resumable', resume: 'another' });
@@ -255,7 +255,8 @@ describe('a conversation that the next connection resumes', () => {
     expect(at(1).resume).toBe('another');
     at(1).ready({ resumed: true });
     at(1).events.next({ type: 'transport.expiring', inMs: 8000 });
-    // The connection gave no handle to resume: the session opens the new connection before it closes the old one.
+    // The connection provided no handle for resuming, so the session opens the new connection before it closes the old
+    // one.
     at(2).ready();
     expect(at(2).resume).toBeUndefined();
     expect(told.at(-1)).toBe('replaced: hello');
@@ -279,7 +280,7 @@ describe('a conversation that the next connection resumes', () => {
     expect(told.at(-1)).toBe('ready: new');
   });
 
-  test('CONTINUATION-2: drops a refused resumption handle, and retries an unanswered one a few times', () => {
+  test('CONTINUATION-2: drops a refused resumption handle and retries an unanswered one a few times', () => {
     const { connections, told, who, transport, at } = resumable();
     at(0).drop();
     const resumes = () => transport.connections.slice(1).map(({ resume }) => resume ?? null);
@@ -311,7 +312,7 @@ describe('a conversation that the next connection resumes', () => {
     expect(resumes().slice(4)).toEqual(['fresh', null]);
   });
 
-  test('CONTINUATION-1: sends only newer messages to a connection that received the history when it opened', () => {
+  test('CONTINUATION-1: sends only newer messages to a connection that was opened with the history', () => {
     const { connections, told, who, at } = managerOf({});
     at(0).drop();
     connections.connect(who.leads);
@@ -335,7 +336,7 @@ describe('a conversation that the next connection resumes', () => {
 });
 
 describe("the user's audio", () => {
-  test('CONNECTION-MANAGER-2: keeps the newest audio between two attempts, and sends it once', () => {
+  test('CONNECTION-MANAGER-2: keeps the most recent audio between two attempts and sends it once', () => {
     const { connections, who, at } = managerOf({});
     connections.sendAudio(frame(1), true);
     at(0).drop();
@@ -364,7 +365,7 @@ describe("the user's audio", () => {
     expect(samples).toEqual([3, 4, 5].flatMap((mark) => [...frame(mark).samples]));
   });
 
-  test('CONNECTION-MANAGER-1: counts usage that a connection reports after its close', () => {
+  test('CONNECTION-MANAGER-1: counts usage that a connection reports after it has been closed', () => {
     const { connections, told, at } = managerOf({});
     connections.disconnect();
     at(0).events.next({ type: 'usage.reported', inputTokens: 1, outputTokens: 2, raw: null });

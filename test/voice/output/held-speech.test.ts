@@ -1,4 +1,4 @@
-// Held speech of a model that answers by itself is released or dropped as a whole and in order.
+// The held speech of a model that answers on its own is released or dropped as a whole and in order.
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -97,7 +97,7 @@ describe('HELD-SPEECH-1: order', () => {
     ]);
   });
 
-  test('plays each frame at most once and in order, for any decisions', () => {
+  test('plays each frame at most once and in order for any sequence of decisions', () => {
     const step = fc.record({
       kind: fc.constantFrom(
         'begin',
@@ -146,7 +146,7 @@ describe('HELD-SPEECH-1: order', () => {
 });
 
 describe('HELD-SPEECH-2: silence', () => {
-  test("silences a response's audio, words and calls, even late ones", () => {
+  test("silences a response's audio, text and calls, even those that arrive late", () => {
     const { held, say, told, happen } = heldOf();
     held.began('r');
     say('r', 10);
@@ -185,7 +185,7 @@ describe('HELD-SPEECH-2: silence', () => {
     expect(told).toEqual(['tool.cancelled']);
   });
 
-  test('silences a reply to words meant for a subagent for a time, or until the next request', async () => {
+  test('silences replies to an utterance meant for a subagent, for a time or until the next request', async () => {
     const { held, told, world, environment } = heldOf();
     world.isUndecided = false;
     held.expectUnwanted(1000, false);
@@ -213,7 +213,7 @@ describe('HELD-SPEECH-2: silence', () => {
 });
 
 describe('HELD-SPEECH-3: limits', () => {
-  test('releases held speech after a timeout, but not while the user speaks', async () => {
+  test('releases held speech after a timeout but not while the user is speaking', async () => {
     const { held, say, told, world, environment } = heldOf();
     held.began('r');
     say('r', 10);
@@ -226,7 +226,7 @@ describe('HELD-SPEECH-3: limits', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('cuts audio beyond the limit at its end, without a gap', () => {
+  test('cuts off audio beyond the limit and leaves no gap', () => {
     const { held, say, told } = heldOf();
     held.began('r');
     say('r', 59_000);
@@ -278,7 +278,7 @@ describe('HELD-SPEECH-4: a reply that only acknowledges an answer', () => {
     ]);
   });
 
-  test('never plays if further words were meant for the lead agent', () => {
+  test('never plays if a further utterance was meant for the lead agent', () => {
     const { held, told, happen } = heldOf();
     held.began('r');
     happen(words('r', 'Premium.'));
@@ -324,7 +324,7 @@ describe('HELD-SPEECH-4: a reply that only acknowledges an answer', () => {
     const soundMs = (told: readonly string[]) =>
       100 * told.filter((each) => each.startsWith('sound')).length;
 
-    test('plays as it arrives, to its end', async () => {
+    test('plays to its end as it arrives', async () => {
       const { told, speak, happen, environment } = await begun();
       expect(told[0]).toBe('assistant.transcribed Premium.');
       expect(soundMs(told)).toBe(300);
@@ -343,7 +343,7 @@ describe('HELD-SPEECH-4: a reply that only acknowledges an answer', () => {
       expect(environment.pendingTimers).toBe(1);
     });
 
-    test('stops at words that are not an acknowledgement', async () => {
+    test('stops when its text is no longer an acknowledgement', async () => {
       const { told, speak, happen, environment } = await begun();
       const before = soundMs(told);
       await speak(' It is booked.', 1000);
@@ -386,7 +386,7 @@ describe('HELD-SPEECH-4: a reply that only acknowledges an answer', () => {
     });
   });
 
-  test('falls silent if it takes too long, or if the user speaks', async () => {
+  test('becomes silent if it takes too long or the user speaks', async () => {
     for (const isTooLong of [true, false]) {
       const { environment, held, told, happen } = heldOf();
       held.began('r');

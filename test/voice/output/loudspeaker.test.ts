@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { Loudspeaker } from '../../../src/voice/output/speech.ts';
 import type { AudioFrame } from '../../../src/voice/audio/audio-frame.ts';
 
-/** One sample a millisecond: each sample is the number of its millisecond. */
+/** One sample per millisecond. The value of each sample is the number of its millisecond. */
 const RATE_HZ = 8000;
 const PER_MS = RATE_HZ / 1000;
 
@@ -24,7 +24,7 @@ function loud() {
     );
     speaker.say({ samples, sampleRateHz: RATE_HZ, itemId, responseId: 'resp_1' });
   };
-  /** The audio that was sent to the client since then: item name, first and last millisecond. */
+  /** The audio that has been sent to the client since then: the item name and the first and last millisecond. */
   const given = (since = 0) =>
     heard
       .slice(since)
@@ -61,7 +61,7 @@ describe('a pause', () => {
     ]);
   });
 
-  test('LOUDSPEAKER-1, LOUDSPEAKER-2: resumes at the heard position, including speech added meanwhile', () => {
+  test('LOUDSPEAKER-1, LOUDSPEAKER-2: resumes where it was heard and includes speech added since then', () => {
     const { speaker, say, given, heard, clears } = loud();
     say('a', 100);
     say('a', 100);
@@ -77,7 +77,7 @@ describe('a pause', () => {
       ['a~2', 130, 200],
       ['a~2', 200, 250],
     ]);
-    // Later audio of the item gets the new name as well.
+    // Later audio of the item also gets the new name.
     say('a', 10);
     expect(given().at(-1)).toEqual(['a~2', 250, 260]);
     expect(clears()).toBe(1);
@@ -102,7 +102,7 @@ describe('a pause', () => {
     expect(speaker.played({ itemId: 'a~2', playedMs: 20 })).toEqual({ itemId: 'a', playedMs: 70 });
   });
 
-  test('LOUDSPEAKER-1: drops items before the reported one', () => {
+  test('LOUDSPEAKER-1: drops items before the one that was reported', () => {
     const { speaker, say, given, heard } = loud();
     say('a', 100);
     say('b', 100);
@@ -126,7 +126,7 @@ describe('a pause', () => {
     expect(speaker.played({ itemId: 'a~2', playedMs: 50 }).playedMs).toBe(150);
   });
 
-  test('has no stop position for a drop after it resumed', () => {
+  test('returns no stop position for a drop after it has resumed', () => {
     const { speaker, say } = loud();
     say('a', 100);
     speaker.pause();
@@ -135,7 +135,7 @@ describe('a pause', () => {
     expect(speaker.drop()).toBeNull();
   });
 
-  test('returns its stop position on a drop, and plays nothing more', () => {
+  test('returns its stop position on a drop and plays nothing more', () => {
     const { speaker, say, heard, clears } = loud();
     say('a', 100);
     speaker.pause();
@@ -148,7 +148,7 @@ describe('a pause', () => {
     expect(heard).toHaveLength(since);
   });
 
-  test('a drop without a pause clears the client, and returns no position', () => {
+  test('clears the client and returns no position on a drop without a pause', () => {
     const { speaker, say, clears } = loud();
     say('a', 100);
     speaker.played({ itemId: 'a', playedMs: 40 });
@@ -156,7 +156,7 @@ describe('a pause', () => {
     expect(clears()).toBe(1);
   });
 
-  test('LOUDSPEAKER-4: fails while more would have to be buffered than the limit, until all is played', () => {
+  test('LOUDSPEAKER-4: fails if more than the limit would be buffered, until everything has been played', () => {
     const { speaker, say, clears } = loud();
     for (let count = 0; count < 13; count += 1) say('a', 10_000);
     expect(speaker.pause()).toBe(false);
@@ -167,7 +167,7 @@ describe('a pause', () => {
   });
 });
 
-test('LOUDSPEAKER-1, LOUDSPEAKER-2, LOUDSPEAKER-3: plays each millisecond once, and none too early', () => {
+test('LOUDSPEAKER-1, LOUDSPEAKER-2, LOUDSPEAKER-3: plays each millisecond once and none too early', () => {
   const step = fc.oneof(
     fc.record({ do: fc.constant('say'), item: fc.nat(4), ms: fc.integer({ min: 1, max: 80 }) }),
     fc.record({ do: fc.constant('play'), item: fc.nat(0), ms: fc.integer({ min: 1, max: 120 }) }),
@@ -177,7 +177,7 @@ test('LOUDSPEAKER-1, LOUDSPEAKER-2, LOUDSPEAKER-3: plays each millisecond once, 
   fc.assert(
     fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
       const { speaker, say, heard } = loud();
-      /** A client: the frames that it has not played, and how much of each item it has played. */
+      /** A client: the frames that it has not yet played, and how much of each item it has played. */
       let queue: AudioFrame[] = [];
       let taken = 0;
       const played = new Map<string, number>();
@@ -228,7 +228,7 @@ test('LOUDSPEAKER-1, LOUDSPEAKER-2, LOUDSPEAKER-3: plays each millisecond once, 
 describe('LOUDSPEAKER-5: lowered speech', () => {
   const low = (value: number) => Math.round(value * 0.25);
 
-  test('resumes at the heard position and its original level, including speech added meanwhile', () => {
+  test('resumes where it was heard, at its original level, and includes speech added since then', () => {
     const { speaker, say, given, heard } = loud();
     say('a', 200);
     speaker.pause();
@@ -244,7 +244,7 @@ describe('LOUDSPEAKER-5: lowered speech', () => {
     speaker.played({ itemId: 'a~2', playedMs: 60 });
     since = heard.length;
     expect(speaker.resume()).toEqual({ itemId: 'a', playedMs: 140 });
-    // The remaining audio has its full volume.
+    // The remaining audio is at full volume.
     expect(given(since)).toEqual([
       ['a~3', 140, 200],
       ['a~3', 200, 240],

@@ -1,4 +1,4 @@
-// The played audio, as the client reports it.
+// The audio that has been played, as the client reports it.
 
 import { describe, expect, test } from 'vitest';
 import { Playout } from '../../../src/voice/output/playout.ts';

@@ -20,7 +20,7 @@ test.each([
   },
 );
 
-test('suggests words to the model that the runtime accepts as an acknowledgement', () => {
+test('suggests phrases to the model that the runtime accepts as an acknowledgement', () => {
   const answer = { choice: 'Premium', isApproval: false, language: 'en' };
   expect(acknowledgementIn('Premium. One moment.', answer)).toBe('whole');
   expect(acknowledgementIn('One moment.', { ...answer, isApproval: true })).toBe('whole');

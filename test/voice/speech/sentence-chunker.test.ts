@@ -37,7 +37,7 @@ describe('SentenceChunker', () => {
     ['nothing', '', []],
   ])('cuts %s', (_name, text, expected) => {
     expect(pieces(text)).toEqual(expected);
-    // The pieces are the same if the text streams in character by character.
+    // The pieces are the same if the text is streamed character by character.
     expect(pieces(...text.split(''))).toEqual(expected);
   });
 
@@ -48,7 +48,7 @@ describe('SentenceChunker', () => {
     expect(chunker.flush()).toEqual(['The']);
   });
 
-  test('splits a long first sentence at a comma, but not a later one', () => {
+  test('splits a long first sentence at a comma but not a later one', () => {
     const long = 'I have looked at all of the rides near you this evening, and the best of them is';
     const chunker = new SentenceChunker();
     expect(chunker.push(long)).toEqual([
@@ -57,7 +57,7 @@ describe('SentenceChunker', () => {
     expect(chunker.push(` here. ${long}`)).toEqual(['and the best of them is here. ']);
   });
 
-  test('SENTENCE-CHUNKER-1, SENTENCE-CHUNKER-2: loses no text, and limits the length of pieces', () => {
+  test('SENTENCE-CHUNKER-1, SENTENCE-CHUNKER-2: loses no text and limits the length of the pieces', () => {
     const deltas = fc.array(
       fc.oneof(
         fc.string({ maxLength: 20 }),

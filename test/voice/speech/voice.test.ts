@@ -13,7 +13,7 @@ function request(controller = new AbortController()) {
 }
 
 describe('the audio of a voice', () => {
-  test('has the same samples as a whole or in pieces', async () => {
+  test('has the same samples whether it arrives whole or in pieces', async () => {
     const whole: Voice = { synthesize: async () => frame(1, 2, 3) };
     const pieces: Voice = {
       async *synthesize() {
@@ -27,7 +27,7 @@ describe('the audio of a voice', () => {
     expect((await wholeSoundOf(none, request())).samples).toHaveLength(0);
   });
 
-  test('ends without an error when it is aborted, even if the voice then throws', async () => {
+  test('ends without an error if it is aborted, even if the voice then throws', async () => {
     const controller = new AbortController();
     const voice: Voice = {
       async *synthesize({ signal }) {
@@ -43,13 +43,13 @@ describe('the audio of a voice', () => {
       void Promise.resolve().then(() => controller.abort());
     }
     expect(heard).toEqual([frame(1)]);
-    // After the abort no audio is requested from the voice.
+    // After the abort, no audio is requested from the voice.
     const refuses: Voice = { synthesize: () => Promise.reject(new Error('asked')) };
     for await (const piece of soundOf(refuses, request(controller))) heard.push(piece);
     expect(heard).toHaveLength(1);
   });
 
-  test('fails when the voice fails, and when it returns no audio', async () => {
+  test('fails if the voice fails or returns no audio', async () => {
     const failing: Voice = { synthesize: () => Promise.reject(new Error('no credit')) };
     await expect(wholeSoundOf(failing, request())).rejects.toThrow('no credit');
     const silly = { synthesize: async () => ({ samples: [1], sampleRateHz: 16_000 }) };

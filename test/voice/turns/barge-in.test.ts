@@ -7,7 +7,7 @@ import { sessionIn, turnOf } from '../../support/turn.ts';
 
 type Parts = Parameters<typeof bargeInOf>;
 
-/** The lead agent is speaking: the part of it that the interruption reads. */
+/** The lead agent is speaking. Only the part that the interruption uses is present. */
 function speaking({ falseInterruptionMs = 2000, canPause = true } = {}) {
   const environment = simulatedEnvironment();
   const done: string[] = [];
@@ -72,9 +72,9 @@ function speaking({ falseInterruptionMs = 2000, canPause = true } = {}) {
     ended: (utteranceId: string) => chart.send({ type: 'user.ended', utteranceId }),
     isBackchannel: (utteranceId: string, text: string, final: boolean) =>
       utterances.read(utteranceId, text, final) === 'backchannel',
-    /** The model has stopped by itself. */
+    /** The model has stopped on its own. */
     confirm: () => chart.send({ type: 'model.stopped' }),
-    /** No recogniser will report what was said. */
+    /** No recogniser will report what the user said. */
     reset: () => chart.send({ type: 'doubt.lost' }),
   };
   return { environment, bargeIn, done };
@@ -131,7 +131,7 @@ describe('INTERRUPTIONS-1, INTERRUPTIONS-2: paused speech', () => {
     expect(done).toEqual(['pause', 'breakOff']);
   });
 
-  test('stops when the model confirms that it stopped by itself', () => {
+  test('stops when the model confirms that it has stopped on its own', () => {
     const { bargeIn, done } = speaking();
     bargeIn.confirm();
     expect(done).toEqual([]);
@@ -151,7 +151,7 @@ describe('INTERRUPTIONS-1, INTERRUPTIONS-2: paused speech', () => {
     expect(done).toEqual(['pause', 'resume']);
   });
 
-  test('stops if no transcript will arrive and the user still speaks', () => {
+  test('stops if no transcript will arrive and the user is still speaking', () => {
     const { bargeIn, done } = speaking();
     bargeIn.began('u1', 0);
     bargeIn.reset();
@@ -173,7 +173,7 @@ describe('words that do not arrive in time', () => {
     return talk;
   }
 
-  test('INTERRUPTIONS-4: resume the speech at the timeout, and can stop it later', async () => {
+  test('INTERRUPTIONS-4: resume the speech at the timeout and can stop it later', async () => {
     const { bargeIn, done } = await withoutWords();
     expect(bargeIn.isBackchannel('u1', 'stop', true)).toBe(false);
     expect(done).toEqual(['pause', 'resume', 'breakOff']);
@@ -195,7 +195,7 @@ describe('words that do not arrive in time', () => {
 });
 
 test.each([{ falseInterruptionMs: 0 }, { canPause: false }])(
-  'stops at once if the waiting period is off: %j',
+  'stops at once if the waiting period is turned off: %j',
   (options) => {
     const { bargeIn, done, environment } = speaking(options);
     bargeIn.began('u1', 0);

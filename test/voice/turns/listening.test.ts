@@ -1,4 +1,4 @@
-// The floor of the user: how long an utterance may hold it, and what happens to its words.
+// The user's floor: how long an utterance may hold it, and what happens to the words of the utterance.
 
 import { describe, expect, test } from 'vitest';
 import type { TransportCapabilities } from '../../../src/voice/connection/transport.ts';
@@ -6,7 +6,7 @@ import { BY_ITSELF, FakeTransport } from '../../support/fake-transport.ts';
 import { voiceTalk, type VoiceTalkOptions } from '../../support/voice-talk.ts';
 
 const FRAME = { samples: new Int16Array(2400).fill(4000), sampleRateHz: 24_000 };
-/** A television in the next room: -48 dB of full scale. */
+/** A television in the next room, at -48 dB of full scale. */
 const FAR_FRAME = { samples: new Int16Array(2400).fill(130), sampleRateHz: 24_000 };
 
 async function talkWith(
@@ -21,7 +21,7 @@ async function talkWith(
   await talk.start();
   return {
     ...talk,
-    /** The microphone sends audio for `ms` milliseconds. */
+    /** Makes the microphone send audio for `ms` milliseconds. */
     async hums(ms: number, frame = FRAME) {
       for (let passed = 0; passed < ms; passed += 100) {
         talk.session.audioIn.next(frame);
@@ -44,7 +44,7 @@ describe.each([
   ['a model that is asked', {}],
   ['a model that answers by itself', BY_ITSELF],
 ] as const)('an utterance that does not end: %s', (_name, capabilities) => {
-  test('LISTEN-1: ends on a transport that can end utterances, and its words count once', async () => {
+  test('LISTEN-1: ends on a transport that can end utterances, and its text counts once', async () => {
     const { model, hums, said, state, environment } = await talkWith({
       ...capabilities,
       endsUtterances: true,
@@ -56,7 +56,7 @@ describe.each([
     await hums(1500);
     expect(model().of('utterance.end')).toEqual([{ type: 'utterance.end', utteranceId: 'u1' }]);
     expect(said()).toEqual(['so far']);
-    // Later words of the provider for the same utterance add nothing.
+    // Further words from the provider for the same utterance add nothing.
     model().speechEnded('u1', 'so far, and the rest');
     await environment.settle();
     expect(said()).toEqual(['so far']);
@@ -75,7 +75,7 @@ describe.each([
     expect(state().floor).not.toBe('user');
   });
 
-  test('LISTEN-1: contains the words known so far on a transport that cannot end utterances', async () => {
+  test('LISTEN-1: contains the text known so far on a transport that cannot end utterances', async () => {
     const { model, hums, partly, said, state, environment } = await talkWith(capabilities);
     model().speechStarted('u1');
     partly('u1', 'and now the weather');
@@ -87,7 +87,7 @@ describe.each([
     expect(said()).toEqual(['and now the weather']);
   });
 
-  test('LISTEN-1: contains words that arrive at the end if none were known', async () => {
+  test('LISTEN-1: contains text that arrives at the end if none was known', async () => {
     const { model, hums, said, state, environment } = await talkWith(capabilities);
     model().speechStarted('u1');
     await hums(20_500);
@@ -99,7 +99,7 @@ describe.each([
   });
 });
 
-test('LISTEN-1: keeps the floor with a user who speaks for 45 s, without speech meanwhile', async () => {
+test('LISTEN-1: keeps the floor with a user who speaks for 45 s and delivers nothing meanwhile', async () => {
   const { model, environment, session, state, asked, start } = voiceTalk({
     transport: new FakeTransport({ endsUtterances: true }),
   });
@@ -138,7 +138,7 @@ test('LISTEN-1: ends when the client is away for more than 5 s', async () => {
   expect(state().floor).not.toBe('user');
 });
 
-test('LISTEN-1: continues when its client was away for 1.5 s', async () => {
+test('LISTEN-1: continues if its client is away for only 1.5 s', async () => {
   const { model, hums, environment, said, leave, session, state } = await talkWith({
     endsUtterances: true,
   });
@@ -164,7 +164,7 @@ describe('LISTEN-2: a television', () => {
     return talk;
   }
 
-  test('gets the floor only once, and deliveries are spoken over it', async () => {
+  test('gets the floor only once and does not prevent deliveries', async () => {
     const { model, hums, session, state, asked } = await withTelevision();
     model().speechStarted('tv2');
     session.notifyBackground('The report is done.');
@@ -195,7 +195,7 @@ describe('LISTEN-2: a television', () => {
     expect(state().floor).not.toBe('user');
   });
 
-  test('gets the floor only once even if the transport ended its utterance shortly before the limit', async () => {
+  test('gets the floor only once even if the transport ends its utterance just before the limit', async () => {
     const { model, hums, state } = await talkWith({ endsUtterances: true });
     model().speechStarted('tv1');
     await hums(19_500);
@@ -206,7 +206,7 @@ describe('LISTEN-2: a television', () => {
     expect(state().floor).not.toBe('user');
   });
 
-  test('holds the floor for five seconds if it is distant, and then counts as background', async () => {
+  test('holds the floor for five seconds if it is distant and then counts as background', async () => {
     const { model, hums, state, session, asked } = await talkWith({ endsUtterances: true });
     model().saidSoFar = '';
     model().speechStarted('tv1');
@@ -217,7 +217,7 @@ describe('LISTEN-2: a television', () => {
     expect(asked()).toContain('The report is done.');
   });
 
-  test('gets one answer if it is distant, and does not mask the user', async () => {
+  test('gets one answer if it is distant and does not hide the user', async () => {
     const { model, hums, said, events } = await talkWith({ endsUtterances: true });
     const reasons = () =>
       events.flatMap((event) => (event.type === 'utterance.routed' ? [event.reason] : []));
@@ -245,7 +245,7 @@ describe('LISTEN-2: a television', () => {
     expect(state().floor).toBe('user');
   });
 
-  test('does not block words that the user says over it', async () => {
+  test('does not block an utterance that the user says over it', async () => {
     const { model, hums, said } = await withTelevision();
     model().speechStarted('tv2');
     await hums(500);
@@ -265,7 +265,7 @@ describe('LISTEN-2: a television', () => {
     expect(state().floor).toBe('user');
   });
 
-  test('stays background while it continues, even in pieces', async () => {
+  test('remains background while it continues, even in pieces', async () => {
     const { model, hums, state } = await withTelevision();
     for (const id of ['tv2', 'tv3', 'tv4']) {
       model().speechStarted(id);
@@ -300,7 +300,7 @@ describe('INTERRUPTIONS-6: a greeting that a sound interrupts', () => {
       await environment.settle();
       await play(itemId, 1000);
     };
-    /** Something sounds over the lead agent's speech until the session or the transport ends it. */
+    /** There is sound over the lead agent's speech until the session or the transport ends it. */
     const sounds = async (id: string, ms: number, text: string, frame = FAR_FRAME) => {
       model().saidSoFar = text;
       model().speechStarted(id);
@@ -336,7 +336,7 @@ describe('INTERRUPTIONS-6: a greeting that a sound interrupts', () => {
     expect(events.filter(({ type }) => type === 'speech.resumed')).toHaveLength(1);
   });
 
-  test('stops for the user, who is answered', async () => {
+  test('stops for the user and leads to an answer', async () => {
     const { sounds, said } = await greeted();
     await sounds('u1', 1000, 'A ride to the airport.', FRAME);
     expect(said()).toEqual(['A ride to the airport.']);

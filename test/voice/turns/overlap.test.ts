@@ -1,4 +1,4 @@
-// The words of an utterance that began while the lead agent spoke, judged together with the sound.
+// The words of an utterance that started while the lead agent was speaking are judged together with the sound.
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -45,7 +45,7 @@ describe('ECHO-2: an answer without a pause before it', () => {
     expect(overlap().ownWords(text, SPEECH, false)).toBe(text);
   });
 
-  test('remains whole, whichever part of the speech is heard', () => {
+  test('remains complete whichever part of the speech is heard', () => {
     const word = (...letters: readonly string[]) =>
       fc.string({ unit: fc.constantFrom(...letters), minLength: 4, maxLength: 8 });
     fc.assert(
@@ -76,14 +76,14 @@ describe('ECHO-1: pieces of an echo', () => {
     return overlap;
   }
 
-  test('disappear in an echoing room, however they are transcribed', () => {
+  test('disappear in an echoing room however they are transcribed', () => {
     expect(spokenOver(400, 0).isEcho('Wait,', SPEECH, true)).toBe(true);
     expect(spokenOver(400, 0).isEcho('Wait,', SPEECH, false)).toBe(false);
     // A single comparison may match by chance.
     expect(spokenOver(160, 0).isEcho('Wait,', SPEECH, true)).toBe(false);
   });
 
-  test('do not remove words that the user says over a long echo', () => {
+  test('do not hide what the user says over a long echo', () => {
     const text = 'or premium 24 dollars in three minutes economy';
     expect(spokenOver(6000, 600).isEcho(text, SPEECH, true)).toBe(false);
     expect(spokenOver(6000, 600).ownWords(text, SPEECH, true)).toBe('economy');

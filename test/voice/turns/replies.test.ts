@@ -1,4 +1,4 @@
-// The replies that a lead agent owes the user, for models that answer by themselves and for models that do not.
+// The replies that a lead agent owes the user, both for models that answer on their own and for models that do not.
 
 import { describe, expect, test } from 'vitest';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
@@ -48,7 +48,7 @@ function repliesOf(answersWords: boolean, answersResults = answersWords) {
       chart.send({ type: 'request.ended', continuesAs: null, done });
       return isTaken;
     },
-    /** Requests the reply that is due and cancels it before its first word, because the user makes a sound. */
+    /** Requests the reply that is due and cancels it before its first word because the user makes a sound. */
     takeAndCallOff(utteranceId: string) {
       chart.send({ type: 'choose' });
       chart.send({ type: 'user.began', utteranceId });
@@ -85,7 +85,7 @@ describe('REPLIES-1: expected replies', () => {
     expect(replies.isExpected).toBe(false);
   });
 
-  test('cause a request to a model that responds by itself only after a long silence', async () => {
+  test('cause a request only after a long silence if the model responds on its own', async () => {
     const { replies, environment, world } = repliesOf(true);
     replies.toWords(false);
     expect(replies.take()).toBe(false);
@@ -96,7 +96,7 @@ describe('REPLIES-1: expected replies', () => {
     expect(replies.isExpected).toBe(false);
   });
 
-  test('suspend their timeout while a party speaks or works', async () => {
+  test('suspend their timeout while either party is speaking or working', async () => {
     const { replies, environment, world } = repliesOf(true);
     world.isBusy = true;
     replies.toResult();
@@ -106,7 +106,7 @@ describe('REPLIES-1: expected replies', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('REPLIES-2: count the next reply, not the one in progress, as the answer to a result', async () => {
+  test('REPLIES-2: count the next reply as the answer to a result, not the one in progress', async () => {
     const { replies, environment, world } = repliesOf(true);
     world.isBusy = true;
     replies.toResult(['before']);
@@ -121,7 +121,7 @@ describe('REPLIES-1: expected replies', () => {
     expect(replies.isExpected).toBe(false);
   });
 
-  test('cause an immediate request for typed words, to which the model does not respond by itself', () => {
+  test('cause an immediate request for typed text, which the model does not answer on its own', () => {
     const { replies } = repliesOf(true);
     replies.given();
     expect(replies.toWords(true)).toBe(true);
@@ -129,7 +129,7 @@ describe('REPLIES-1: expected replies', () => {
     expect(replies.take()).toBe(true);
   });
 
-  test('cause one reminder if the model spoke with its call, but not about the result', async () => {
+  test('cause one reminder if the model spoke with its call but not about the result', async () => {
     const { replies, environment, world } = repliesOf(true);
     replies.toWords(false);
     replies.given();
@@ -138,7 +138,7 @@ describe('REPLIES-1: expected replies', () => {
     expect(replies.take({ says: false, done: true })).toBe(true);
     expect(replies.isExpected).toBe(false);
     expect([world.overdue, world.unanswered, environment.pendingTimers]).toEqual([1, 0, 0]);
-    // The model has not answered the next words.
+    // The model has not answered the next utterance.
     replies.userSpeaks();
     replies.toWords(false);
     await environment.advance(5000);
@@ -146,7 +146,7 @@ describe('REPLIES-1: expected replies', () => {
     expect(replies.isExpected).toBe(true);
   });
 
-  test('cause a limited number of requests to a model that stays silent', async () => {
+  test('cause a limited number of requests to a model that remains silent', async () => {
     const { replies, environment } = repliesOf(true);
     replies.toWords(false);
     let asked = 0;
@@ -159,7 +159,7 @@ describe('REPLIES-1: expected replies', () => {
     expect(asked).toBe(3);
   });
 
-  test('cause two further requests after empty replies, then one report (TURN-7)', () => {
+  test('cause two further requests after empty replies and then one report (TURN-7)', () => {
     const { replies, world } = repliesOf(false);
     replies.toWords(false);
     expect([1, 2, 3, 4].map(() => replies.take({ says: false }))).toEqual([
@@ -174,7 +174,7 @@ describe('REPLIES-1: expected replies', () => {
     expect(world.unanswered).toBe(1);
   });
 
-  test('stay due when a cough cancels them before the first word (TURN-7)', () => {
+  test('remain due if a cough cancels them before the first word (TURN-7)', () => {
     const { replies, world } = repliesOf(false);
     replies.toWords(false);
     replies.takeAndCallOff('u2');
@@ -184,7 +184,7 @@ describe('REPLIES-1: expected replies', () => {
   });
 });
 
-test('REPLIES-3: end for words that were already answered, but not for later words', () => {
+test('REPLIES-3: end for an utterance that has been answered but not for a later one', () => {
   const { replies } = repliesOf(true);
   replies.userSpeaks();
   replies.given();
@@ -193,7 +193,7 @@ test('REPLIES-3: end for words that were already answered, but not for later wor
   expect(replies.toWords(false)).toBe(true);
 });
 
-test('cause a request on a new connection if the model was expected to respond by itself', () => {
+test('cause a request on a new connection if the model was expected to respond on its own', () => {
   const { replies, environment } = repliesOf(true);
   replies.toWords(false);
   replies.moved(false);
@@ -205,7 +205,7 @@ test('cause a request on a new connection if the model was expected to respond b
   expect(environment.pendingTimers).toBe(0);
 });
 
-test('repeat when cut off, unless the user has said something else', () => {
+test('repeat if cut off, unless the user has said something else', () => {
   const { replies } = repliesOf(false);
   replies.cutOff();
   expect([replies.resume(), replies.take(), replies.resume()]).toEqual([true, true, false]);

@@ -1,4 +1,4 @@
-// A model that writes text, spoken by a separate voice: what is heard, shown and remembered.
+// A model that writes text, which a separate voice speaks: what is heard, shown and remembered.
 
 import { describe, expect, test } from 'vitest';
 import { ConfigurationError } from '../../../src/values/errors.ts';
@@ -66,13 +66,13 @@ function stage({ can, script, voice: own, ...options }: StageOptions = {}) {
           text = event.final ? event.text : text + event.text;
       return text;
     },
-    /** The commands that the model received, except for requests. */
+    /** The commands that the model has received, except for requests. */
     told: () => model.commands.filter(({ type }) => type !== 'response.request'),
   };
 }
 
 describe('spoken text of the model', () => {
-  test('SPOKEN-RESPONSE-1: plays sentence by sentence, and the response ends after the last audio', async () => {
+  test('SPOKEN-RESPONSE-1: plays sentence by sentence and ends after the last audio', async () => {
     const { environment, begin, write, end, voice, frames, events, soundMs, of } = stage({
       script: { latencyMs: 200 },
     });
@@ -104,7 +104,7 @@ describe('spoken text of the model', () => {
     expect(of('response.ended')).toHaveLength(1);
   });
 
-  test('SPOKEN-RESPONSE-3: appears with its audio; the final transcript is the spoken text', async () => {
+  test('SPOKEN-RESPONSE-3: appears with its audio and ends with the spoken text as its transcript', async () => {
     const { environment, begin, write, end, shown, of } = stage({ script: { latencyMs: 100 } });
     begin();
     write('One. Two. ', true);
@@ -143,7 +143,7 @@ describe('spoken text of the model', () => {
     expect(shown()).toContain('ten. ');
   });
 
-  test('SPOKEN-RESPONSE-4: waits for synthesis until shortly before it can be heard', async () => {
+  test('SPOKEN-RESPONSE-4: delays synthesis until shortly before the audio can be heard', async () => {
     const { environment, begin, write, voice } = stage({ maxAheadMs: 1000 });
     begin();
     // Each sentence is 2 s long.
@@ -158,7 +158,7 @@ describe('spoken text of the model', () => {
     expect(voice.said).toHaveLength(3);
   });
 
-  test('SPOKEN-RESPONSE-4: waits for synthesis even with a voice slower than its playback', async () => {
+  test('SPOKEN-RESPONSE-4: delays synthesis even if the voice is slower than its playback', async () => {
     const { environment, begin, write, voice } = stage({
       maxAheadMs: 1000,
       script: { latencyMs: 5000 },
@@ -168,7 +168,7 @@ describe('spoken text of the model', () => {
     write('This one is the one. That one is another. And then the last. ', true);
     await environment.advance(6000);
     expect(voice.said).toHaveLength(2);
-    // The second sentence begins to sound 5 s later, long after the first one has ended.
+    // The second sentence becomes audible 5 s later, long after the first one has ended.
     await environment.advance(5999);
     expect(voice.said).toHaveLength(2);
     await environment.advance(1);
@@ -193,7 +193,7 @@ describe('spoken text of the model', () => {
     expect(of('response.ended').map(({ responseId }) => responseId)).toEqual(['r1', 'r2']);
   });
 
-  test("converts any voice's rate to one rate, and omits Markdown syntax", async () => {
+  test("converts any voice's rate to one rate and omits Markdown syntax", async () => {
     const texts: string[] = [];
     const voice: Voice = {
       synthesize: async ({ text }) => {
@@ -214,7 +214,7 @@ describe('spoken text of the model', () => {
     expect(shown()).toContain('---');
   });
 
-  test('ends a response without words when and as the model ends it', async () => {
+  test('ends a response without text as soon as the model ends it', async () => {
     const { environment, begin, end, events, model } = stage();
     begin();
     model.events.next({
@@ -235,7 +235,7 @@ describe('spoken text of the model', () => {
 });
 
 describe('an interrupted response', () => {
-  test('SPOKEN-RESPONSE-2: aborts the synthesis and cancels the model while it writes', async () => {
+  test('SPOKEN-RESPONSE-2: aborts the synthesis and cancels the model while it is writing', async () => {
     const { environment, connection, begin, write, end, voice, frames, of, model } = stage({
       script: { latencyMs: 500 },
     });
@@ -250,7 +250,7 @@ describe('an interrupted response', () => {
     expect(voice.aborted).toEqual(['One.']);
     expect(model.of('response.cancel')).toHaveLength(1);
     expect(of('response.ended')).toEqual([]);
-    // The model had already completed the response: the cancellation comes too late for it.
+    // The model had already completed the response, so the cancellation comes too late for it.
     end('completed');
     await environment.settle();
     expect(of('response.ended').map(({ status }) => status)).toEqual(['cancelled']);
@@ -259,7 +259,7 @@ describe('an interrupted response', () => {
     expect(of('assistant.transcribed')).toEqual([]);
   });
 
-  test('SPOKEN-RESPONSE-2: ends by itself if the model has already ended', async () => {
+  test('SPOKEN-RESPONSE-2: ends on its own if the model has already finished', async () => {
     const { environment, connection, begin, write, end, of, soundMs, model } = stage({
       script: { latencyMs: 500 },
     });
@@ -309,7 +309,7 @@ describe('an interrupted response', () => {
     },
   );
 
-  test('VOICED-CONNECTION-2: stays unspoken if it is cancelled before the model starts', async () => {
+  test('VOICED-CONNECTION-2: remains unspoken if it is cancelled before the model starts', async () => {
     const { environment, connection, begin, write, end, voice, of, model } = stage();
     connection.send({ type: 'response.request', responseKey: 'k1' });
     connection.send({ type: 'response.cancel' });
@@ -355,7 +355,7 @@ describe('an interrupted response', () => {
 });
 
 describe('a voice that fails', () => {
-  test('VOICED-CONNECTION-3: reports the failure once, and fails the response', async () => {
+  test('VOICED-CONNECTION-3: reports the failure once and fails the response', async () => {
     const { environment, begin, write, end, voice, of, events, model } = stage();
     voice.fail(5);
     begin();
@@ -364,7 +364,7 @@ describe('a voice that fails', () => {
     expect(of('transport.error')).toMatchObject([
       { code: 'VOICE_FAILED', responseKey: null, message: /told to fail/ },
     ]);
-    // The model is told to stop.
+    // The model is instructed to stop.
     expect(model.of('response.cancel')).toHaveLength(1);
     expect(of('response.ended')).toEqual([]);
     end('cancelled');
@@ -373,7 +373,7 @@ describe('a voice that fails', () => {
     expect(of('transport.error')).toHaveLength(1);
   });
 
-  test('VOICED-CONNECTION-3: reports a frame that is not audio by name', async () => {
+  test('VOICED-CONNECTION-3: reports INVALID_AUDIO for a frame that is not audio', async () => {
     const voice = {
       synthesize: async () => ({ samples: new Float32Array(1), sampleRateHz: 24_000 }),
     };
@@ -388,7 +388,7 @@ describe('a voice that fails', () => {
 });
 
 describe("the model's memory", () => {
-  test('VOICED-MEMORY-1: replaces a message by the words that were heard, in place', async () => {
+  test('VOICED-MEMORY-1: replaces a message in place with the text that was heard', async () => {
     const { environment, connection, begin, write, end, told } = stage();
     begin();
     write('One. Two and three. ', true);
@@ -405,14 +405,14 @@ describe("the model's memory", () => {
       },
       { type: 'item.delete', itemId: 'i1' },
     ]);
-    // The position of the cut never moves back.
+    // The position of the cut never moves backwards.
     connection.send({ type: 'playout.truncate', itemId: 'i1', playedMs: 2000 });
     expect(told()).toHaveLength(2);
     connection.send({ type: 'playout.truncate', itemId: 'i1', playedMs: 0 });
     expect(told().slice(2)).toEqual([{ type: 'item.delete', itemId: 'i1.1' }]);
   });
 
-  test('VOICED-MEMORY-1: stays unchanged when everything was heard', async () => {
+  test('VOICED-MEMORY-1: remains unchanged if everything was heard', async () => {
     const { environment, connection, begin, write, end, told } = stage();
     begin();
     write('One. ', true);
@@ -422,7 +422,7 @@ describe("the model's memory", () => {
     expect(told()).toEqual([]);
   });
 
-  test('VOICED-MEMORY-1: loses unspoken words when a response is cut off', async () => {
+  test('VOICED-MEMORY-1: loses unspoken text when a response is cut off', async () => {
     const { environment, connection, begin, write, end, told } = stage({
       script: { latencyMs: 500 },
     });
@@ -446,7 +446,7 @@ describe("the model's memory", () => {
     expect(told()).toEqual([]);
   });
 
-  test('VOICED-MEMORY-2: notes the unspoken words if items cannot be deleted', async () => {
+  test('VOICED-MEMORY-2: notes the unspoken text if items cannot be deleted', async () => {
     const { environment, transport, connection, begin, write, end, told } = stage({
       can: { deletesItems: false },
       script: { latencyMs: 500 },

@@ -11,24 +11,25 @@
 // | `replace`    | is executed; the first is cancelled once the second is accepted        |
 // | `confirm`    | is executed if the user has spoken since the work was last held back   |
 //
-// A task that is being stopped does not count as running: the call starts the work again, after the answer to any
-// `running_task` call that precedes it in the same model answer.
+// A task that is being stopped does not count as running, so the call starts the work again. If a `running_task` call
+// precedes a background call in the same model answer, the background call first waits for the result of that call.
 //
-// The user may say a request in pieces ("Write to Anna" … "that I am late, and copy Bob"):
+// The user may make a request in several utterances ("Write to Anna" … "that I am late, and copy Bob"):
 //
-//   ONE-REQUEST-1. If a reply had not read the user's last words, its background call starts nothing: the model reads the
-//       words, and then calls again if the user still wants the work.
-//   ONE-REQUEST-2. If the agent has `running_task`, a call whose arguments extend the arguments of a task for the same
-//       request starts nothing until the user speaks again: the model passes the additions to that task. A request lasts
-//       until a complete reply, and at least for `CONTINUES_MS` after its call.
+//   ONE-REQUEST-1. If a reply has not read the user's latest input, its background call starts nothing. The model then
+//       reads the input, and calls again if the user still wants the work.
+//   ONE-REQUEST-2. If the agent has `running_task`, a call whose arguments extend those of a task for the same request
+//       starts nothing until the user speaks again. The model passes the additions to that task instead. A request
+//       remains open until the lead agent has replied completely, and for at least `CONTINUES_MS` after its call.
 //
-// An inline tool that takes too long is detached: it continues in the background, and another call of the tool with the
-// same arguments joins it. A tool that only waits for subagents ends instead, because the subagents' results are
+// An inline tool that takes too long is detached: it continues in the background, and another call to the tool with the
+// same arguments joins it. A tool that only waits for subagents stops instead, because the subagents' results arrive as
 // deliveries.
 //
-// Owns:     the running inline tools, the subagents by their work, and the calls that wait for the user's confirmation.
-// Does not: decide a call's next state (its machine does), detect calls with different arguments for the same work, or
-//           decide which tools a subagent receives (subagents/grants.ts).
+// Owns:     the running inline tools, the map from work to subagents, and the calls that wait for the user's
+//           confirmation.
+// Does not: decide a call's next state (its machine does), detect calls that request the same work with different
+//           arguments, or decide which tools a subagent receives (subagents/grants.ts).
 
 import { callKey } from '../../../values/json.ts';
 import type { JSONValue } from 'ai';
@@ -91,20 +92,26 @@ interface Answered {
   readonly wantsReply?: boolean;
 }
 
-/** The answer that the model receives if the work is not done. */
+/** The answer that the model receives if the work does not start. */
 interface Refusal {
   readonly error: Failure;
-  /** The answer to a call that was not the model's mistake. */
+  /** The answer to a call that failed through no fault of the model. */
   readonly output?: Readonly<Record<string, string>> | undefined;
 }
 
 const NEEDS_RECONCILE = 'NEEDS_RECONCILE';
 const AWAIT_SUBAGENT: ParentTool = 'await_subagent';
 
-/** How long the user's words wait for an inline tool, in milliseconds; the tool's `detach` may change this time. */
+/**
+ * The maximum time for which the user's input waits for an inline tool, in milliseconds. The tool's `detach` can
+ * override it.
+ */
 const WORDS_WAIT_MS = 2000;
 
-/** How long an inline tool may delay a reply, and the deliveries after it, in milliseconds; `detach.afterMs` changes it. */
+/**
+ * The maximum time for which an inline tool may delay a reply and the deliveries after it, in milliseconds;
+ * `detach.afterMs` changes it.
+ */
 const REPLY_WAITS_MS = 60_000;
 
 /** The maximum number of held-back calls that are remembered. */
@@ -116,11 +123,11 @@ const MAX_WORKS = 1000;
 export class CallEffects {
   readonly #session: EffectsSession;
   readonly #executing = new Map<string, AbortController>();
-  /** The subagents that last started a piece of work, by the hash of its tool and arguments. */
+  /** For each piece of work, the subagents that last started it, by the hash of the tool and its arguments. */
   readonly #works = new Map<string, string>();
-  /** Calls for work that a preceding call may be stopping. */
+  /** Calls that wait because an earlier call may be stopping the same work. */
   readonly #waiting = new Set<string>();
-  /** The user's words for which a call was last held back, by the work that it requests. */
+  /** For each piece of work, the utterance for which a call was last held back. */
   readonly #heldBack = new Map<string, string | null>();
 
   constructor(session: EffectsSession) {
@@ -133,7 +140,7 @@ export class CallEffects {
     this.#executing.clear();
   }
 
-  /** Resumes, after a crash, calls that were being validated, run or delegated; see `session-life.ts`. */
+  /** After a crash, resumes the calls that were being validated, run or delegated; see `session-life.ts`. */
   resume(): void {
     const { records, unit, tree, projection } = this.#session;
     const workedOn = tree.liveCalls;
@@ -145,14 +152,15 @@ export class CallEffects {
         unit.calls.forget(callId);
       } else if (state.value === 'received') void this.validate(callId);
       else if (unit.runOf(callId) !== null) {
-        // The journal does not record that the model knows that the call is detached.
+        // The journal does not show whether the model knows that the call is detached.
         if (call?.detachedAt !== undefined && !call.isAnswered)
           this.answered(callId, call.name, call.output, { status: 'pending' });
         if (!this.#endWait(callId)) void this.#executeAgain(callId);
       } else if (state.value === 'acknowledged') this.delegate(callId);
       else if (state.value === 'delegated') {
         const subagent = workedOn.get(callId);
-        // The lead agent has read a returned result: the scope of the calls continues with it.
+        // The lead agent has already read the returned result, so the call is not lost: the scope of its calls
+        // continues with the result.
         const isRead = records.returned.has(callId) && projection.subagent(call?.subagentId ?? '');
         if (subagent) this.#works.set(shortHashOf(workOf(subagent.task)), subagent.id);
         else if (!isRead) this.#lost(callId);
@@ -160,14 +168,14 @@ export class CallEffects {
     }
   }
 
-  /** Answers a call that had ended, unless the journal says that the model received the answer. */
+  /** Answers a call that has finished, unless the journal says that the model received the answer. */
   #answerAgain({ callId, name, output, failed }: CallRecord): void {
     const status = failed === true ? 'failed' : 'result';
     const wantsReply = !needsNoReply(name, output, this.#session.lead);
     if (output !== null) this.answered(callId, name, output, { status, isOver: true, wantsReply });
   }
 
-  /** Resumes a call: it runs again, with the same key, only if its tool permits that (P6) and accepts the same input. */
+  /** Resumes a call. It runs again, with the same key, only if its tool permits this (P6) and accepts the input. */
   async #executeAgain(callId: string): Promise<void> {
     const session = this.#session;
     const call = session.records.calls.get(callId);
@@ -188,7 +196,7 @@ export class CallEffects {
     });
   }
 
-  /** Ends a call whose subagent is not in the journal, so that no result can arrive. */
+  /** Fails a call whose subagent is not in the journal, because no result can arrive. */
   #lost(callId: string): void {
     const error = {
       code: 'NOT_RECOVERABLE',
@@ -214,10 +222,10 @@ export class CallEffects {
       return invalid(`Unknown tool: ${call.name}. Available tools: ${known}`);
     }
     const checked = await this.#checked(tool, call);
-    // The call may have been cancelled meanwhile, or the session may have ended.
+    // Meanwhile, the call may have been cancelled or the session may have ended.
     if (!session.records.calls.has(callId) || session.unit.unit.disposed) return;
     if (!checked.ok) return invalid(checked.message);
-    // Words that are not transcribed yet may continue the request of an earlier call.
+    // Speech that is not transcribed yet may continue the request of an earlier call.
     if (session.lead.awaitsWords === true && mayGoOn(session, { ...call, input: checked.value })) {
       await session.userInput.nextWords(WORDS_LIMIT_MS);
       if (!session.records.calls.has(callId) || session.unit.unit.disposed) return;
@@ -243,7 +251,7 @@ export class CallEffects {
     });
   }
 
-  /** Validates the arguments, and checks that the entries which they name in `inputs` are readable. */
+  /** Validates the arguments, and checks that the entries they name in `inputs` are readable. */
   async #checked(tool: LeadTool, call: CallRecord): ReturnType<LeadTool['validate']> {
     const session = this.#session;
     const checked = await this.#fitting(tool, call.callId, call.arguments);
@@ -287,7 +295,7 @@ export class CallEffects {
     const { signal } = controller;
     const settle = ({ output, failed }: Returned): void => {
       if (signal.aborted) return;
-      // The tool has ended, so there is nothing to abort.
+      // The tool has returned, so there is nothing to abort.
       this.#executing.delete(callId);
       const returned = session.returnedTo(callId);
       const event = { type: 'call.executed', output, ...(returned && { returned }) } as const;
@@ -327,7 +335,7 @@ export class CallEffects {
     return clientCalls.run({ id, callId, subagentId: null, name, input, user, tool });
   }
 
-  /** Returns the output of a call that joins a detached call; null if the call is to be executed. */
+  /** Returns the output of a call that joins a detached call, or null if the call should be executed. */
   #joined({ callId, name, input, detachedAt }: CallRecord): Returned['output'] | null {
     const { records, unit } = this.#session;
     const work = callKey(name, input);
@@ -341,7 +349,7 @@ export class CallEffects {
     return atWork && detachedAt === undefined ? joins(name) : null;
   }
 
-  /** Ends a detached call that only waits for subagents. Returns false for any other call. */
+  /** Stops a detached call that only waits for subagents. Returns false for any other call. */
   #endWait(callId: string): boolean {
     const session = this.#session;
     const call = session.records.calls.get(callId);
@@ -355,7 +363,7 @@ export class CallEffects {
     return true;
   }
 
-  /** Moves an output that is too large for the model to working memory, if there is one. */
+  /** Moves an output that is too large for the model into working memory, if the session has one. */
   async #kept(
     { callId, name }: CallRecord,
     output: unknown,
@@ -373,7 +381,7 @@ export class CallEffects {
     };
   }
 
-  /** Aborts a call that has left `executing`; the tool's signal has the reason. */
+  /** Aborts a call that has left `executing`. The tool's signal receives the reason. */
   stop(callId: string): void {
     const controller = this.#executing.get(callId);
     if (!controller) return;
@@ -382,7 +390,7 @@ export class CallEffects {
     const { unit, records } = session;
     const call = records.calls.get(callId);
     const { name = '', cancelReason = 'the call was cancelled' } = call ?? {};
-    // The tool did not end by itself: the call was cancelled or timed out.
+    // The tool did not finish on its own: the call was cancelled or timed out.
     const { value } = unit.calls.stateOf(callId) ?? {};
     const isCancelled = value !== 'answered' && value !== 'settled';
     controller.abort(
@@ -406,22 +414,22 @@ export class CallEffects {
     const call = session.records.calls.get(callId);
     if (!call) return;
     const { name, output } = call;
-    // The model does not respond to the answer of a cancelled call.
+    // The model does not respond to the answer to a cancelled call.
     const wantsReply = answer !== 'cancelled' && !needsNoReply(name, output, session.lead);
     const isOver = session.unit.calls.stateOf(callId)?.done === true;
-    // The record of a cancelled call may be gone before the event is applied.
+    // A cancelled call's record may be gone before the event is applied.
     const isRecorded = isOver && answer !== 'cancelled';
     this.answered(callId, name, output, { status: answer, isOver, isRecorded, wantsReply });
-    // The reply that this answer causes has read the answer (TEXT-LEAD-9).
+    // The reply that follows has read this answer (TEXT-LEAD-9).
     session.lead.answer(callId, { output, respond: wantsReply });
     if (isOver) session.unit.calls.forget(callId);
     else this.#endWait(callId);
-    // Iterates over a copy, because `delegate` adds a call again if it still has to wait.
+    // Iterates over a copy, because `delegate` re-adds a call that still has to wait.
     const waiting = [...this.#waiting];
     for (const id of waiting) this.delegate(id);
   }
 
-  /** Records that the model has the answer to this call; `isRecorded`: the call's own entry already records it. */
+  /** Records that the model has the answer to this call. `isRecorded`: the call's own entry already says so. */
   answered(
     callId: string,
     name: string,
@@ -449,7 +457,7 @@ export class CallEffects {
     const call = session.records.calls.get(callId);
     const config = call && session.configs[call.name];
     this.#waiting.delete(callId);
-    // If the outbox had no room for the result, the same step rejected the call.
+    // If the outbox had no room for the result, the call was rejected in the same step.
     if (!config || session.unit.calls.stateOf(callId)?.value !== 'acknowledged') return;
     const definition = checkSubagentConfig(config);
     const task = {
@@ -493,7 +501,7 @@ export class CallEffects {
     });
   }
 
-  /** Returns why a call is not executed, because a subagent is already doing the same work; null if it may be executed. */
+  /** Returns why a call is not executed (a subagent is already doing the same work), or null if it may be executed. */
   #heldBackBy({ name, duplicates }: SubagentDefinition, task: SubagentTask): Refusal | null {
     const work = workOf(task);
     const atWork = this.#atWork(work);
@@ -534,7 +542,7 @@ export class CallEffects {
     return duplicate(begun.message, begun);
   }
 
-  /** Returns whether to hold back a call for this work: true unless one was held back before and the user has spoken since. */
+  /** Returns true unless a call for this work has been held back and the user has spoken since. */
   #holdsBack(work: string, utteranceId: string | null): boolean {
     const before = this.#heldBack.get(work);
     this.#heldBack.delete(work);
@@ -544,7 +552,7 @@ export class CallEffects {
     return true;
   }
 
-  /** Records accepted work, and with `replace` cancels the earlier subagent that does the same work. */
+  /** Records accepted work. With `replace`, also cancels the earlier subagent that does the same work. */
   #workBegan({ duplicates }: SubagentDefinition, task: SubagentTask, subagentId: string): void {
     const work = workOf(task);
     if (duplicates === 'replace') this.#atWork(work)?.cancel('the same work was asked for anew');
@@ -553,13 +561,13 @@ export class CallEffects {
     for (const [hash, id] of this.#works) if (!this.#session.tree.get(id)) this.#works.delete(hash);
   }
 
-  /** Returns the subagent that does exactly this work, and is not being stopped. */
+  /** Returns the subagent that does exactly this work and is not being stopped. */
   #atWork(work: string): Subagent | undefined {
     const found = this.#session.tree.get(this.#works.get(shortHashOf(work)) ?? '');
     return found && found.leaving !== 'stopping' && workOf(found.task) === work ? found : undefined;
   }
 
-  /** Returns whether a preceding call is about to stop a task. */
+  /** Returns whether an earlier call is about to stop a task. */
   #stopsBefore(callId: string): boolean {
     const { unit, records } = this.#session;
     const { ids } = unit.calls;
@@ -577,7 +585,7 @@ export class CallEffects {
   }
 }
 
-/** Reports a call that was interrupted, once. Its runner writes the answer for the model. */
+/** Reports once that a call was interrupted. The code that runs the call writes the answer for the model. */
 export function reportInDoubt(
   { projection, host, hooks }: EffectsSession,
   call: DoubtfulCall,
@@ -601,9 +609,9 @@ interface CallOptions {
 }
 
 /**
- * Returns a lead agent's tools for the subagents that its model spawns, by name. A tool made from an AI SDK tool
- * becomes that tool again, so that it receives the real caller; another inline tool is called as if by the lead agent.
- * Background calls are not included, because only the lead agent can make them.
+ * Returns, by name, a lead agent's tools for the subagents that its model spawns. A tool made from an AI SDK tool
+ * becomes that tool again, so that it receives the real caller. Any other inline tool is called as if by the lead
+ * agent. Background calls are not included, because only the lead agent can make them.
  */
 export function inheritedTools(
   session: EffectsSession,
@@ -656,17 +664,17 @@ function toolContext(
   };
 }
 
-/** Calls a function of the app with the call's span active. */
+/** Calls a function of the app inside the call's span. */
 function inSpanOfCall<T>({ id, host }: EffectsSession, callId: string, call: () => T): T {
   return inSpanOf(host, { scope: id, unit: id, part: { callId } }, call);
 }
 
-/** Returns a call's idempotency key: the same for every attempt, even in a later process. */
+/** Returns a call's idempotency key, which is the same for every attempt, even in a later process. */
 function keyOf({ id }: EffectsSession, callId: string): string {
   return `${id}:${callId}`;
 }
 
-/** Converts an inline tool's return value, for the model, the journal and the wire, to JSON of a limited size. */
+/** Converts an inline tool's return value to JSON of limited size, for the model, the journal and the network. */
 function answerOf(toolName: string, returned: unknown, maxBytes: number): Returned {
   if (isError(returned)) return { output: { error: messageOf(returned) }, failed: true };
   const kept = keepOutput(returned ?? null, maxBytes);
@@ -680,15 +688,16 @@ function joins(name: string) {
   return { status: 'already_in_progress', message };
 }
 
-/** Tells whether a tool only waits for subagents, and changes nothing. */
+/** Returns whether a tool only waits for subagents and changes nothing. */
 function isWaiting(tool: ToolDefinition | undefined): boolean {
   if (!tool || !(SOURCE_TOOL in tool)) return false;
   return tool.name === AWAIT_SUBAGENT && delegates(tool[SOURCE_TOOL]);
 }
 
 /**
- * Returns when an inline tool's calls are detached; undefined if never. Only the user's words detach the calls of a tool
- * that waits for subagents or for a page by default: its own time limit bounds the wait.
+ * Returns the time after which an inline tool's calls are detached, or undefined if they never are. Only the user's
+ * words detach the calls of a tool that waits for subagents or for a page by default: its own time limit bounds the
+ * wait.
  */
 function detachOf(tool: ToolDefinition) {
   const { afterMs, onWords } = tool.detach ?? {};
@@ -702,7 +711,7 @@ function duplicate(message: string, output?: Refusal['output']): Refusal {
   return { error: { code: 'DUPLICATE', message, retryable: false }, output };
 }
 
-/** Returns the key of the work: the tool and its arguments, in any order. */
+/** Returns the key of the work, which consists of the tool and its arguments in any order. */
 function workOf({ toolName, args }: SubagentTask): string {
   return callKey(toolName, args);
 }

@@ -1,16 +1,18 @@
-// The tool calls that the user's clients execute: passes each call to the client that claims it, and the client's result
-// to the tool.
+// The tool calls that the user's clients execute: passes each call to the client that claims it, and passes the
+// client's result to the tool.
 //
 //   tool ─run─▶ client.called ─▶ every client of the user ─claim─▶ one of them ─answer─▶ the tool
 //
 // Owns:     the tools that wait for a result in this process, and the validation of results.
-// Does not: decide which client has a call (the call's machine does), or manage connections (serve/session-hub.ts).
+// Does not: decide which client is assigned a call (the call's machine does), or manage connections
+//           (serve/session-hub.ts).
 //
 // Invariants
-//   CLIENT-CALLS-1. A tool receives its call's result once, even in a later process, and only after the result is in the
-//       journal.
-//   CLIENT-CALLS-2. A result that is too large, or that the tool's schema refuses, changes nothing: the call stays open.
-//   CLIENT-CALLS-3. Only a client of the user for whom the call is made can claim it.
+//   CLIENT-CALLS-1. A tool receives the result of its call once, even in a later process, and only after the result is
+//       in the journal.
+//   CLIENT-CALLS-2. A result that is too large, or that does not match the tool's schema, changes nothing: the call
+//       stays open.
+//   CLIENT-CALLS-3. Only a client of the user on whose behalf the call is made can claim it.
 
 import { z } from 'zod';
 import type { ClientCallSnapshot } from '../../../machines/index.ts';
@@ -48,15 +50,15 @@ export interface CallsOfClients {
   /** Returns the open calls. */
   list(): readonly ClientCallView[];
   /**
-   * Gives a call to a client, identified by a name of the app's choice. `by`: the client's user. Resolves with whether
-   * the client has the call.
+   * Assigns a call to a client, identified by a name that the app chooses. `by`: the client's user. Resolves with true
+   * if the client was assigned the call.
    * @throws {ConfigurationError} `INVALID_ARGUMENT` (rejects).
    * @throws {CapacityError} `MAILBOX_FULL` (rejects).
    */
   claim(id: string, client: string, options?: VouchedFor): Promise<boolean>;
   /**
-   * Accepts the result from the client that has the call, or the reason why the client could not execute the call.
-   * Resolves with false if another client has the call, or if the call is over.
+   * Accepts the result from the client that has claimed the call, or the reason why that client could not execute it.
+   * Resolves with false if another client has claimed the call or the call is over.
    * @throws {ConfigurationError} `INVALID_ARGUMENT`; `INVALID_RESULT` for a result that does not fit the tool's `resultSchema`: the
    *   call stays open (rejects).
    * @throws {CapacityError} `RESULT_TOO_LARGE` above 32,768 bytes of JSON: the call stays open; `MAILBOX_FULL` (rejects).
@@ -66,23 +68,26 @@ export interface CallsOfClients {
     client: string,
     result: { readonly output: unknown } | { readonly error: string },
   ): Promise<boolean>;
-  /** Reports that the client has disconnected: its calls are free again, or wait some seconds for the client's return. */
+  /**
+   * Reports that the client has disconnected. Other clients can then claim its calls, either at once or if the client
+   * does not return in time.
+   */
   left(client: string): void;
 }
 
-/** The calls that clients execute, as the session sees them. */
+/** The session's interface to the calls that clients execute. */
 export interface ClientCalls extends CallsOfClients {
   /** Resolves with the client's result. If an earlier process started the call, the call continues. */
   run(call: ClientCallRequest): Promise<unknown>;
-  /** Ends a call whose result is no longer wanted. Returns whether a client may have executed it. */
+  /** Closes a call whose result is no longer needed. Returns whether a client may already have executed the call. */
   cancel(id: string): boolean;
-  /** Continues after a restart: no client is connected yet, and calls whose tool no longer waits are cancelled. */
+  /** Resumes after a restart. No client is connected yet, and calls whose tool is no longer waiting are cancelled. */
   resume(): void;
-  /** Reports a changed call to clients; if the call has ended, passes its result to the tool. */
+  /** Reports a changed call to clients. If the call has ended, passes its result to the tool. */
   changed(id: string): void;
 }
 
-/** A tool that waits for the result of its call. */
+/** A tool that is waiting for the result of its call. */
 interface Caller {
   readonly schema: ClientCallRequest['tool']['schema'];
   resolve(output: unknown): void;
@@ -106,7 +111,7 @@ export function clientCallsOf(
       return state ? viewOf(record, state) : [];
     });
 
-  /** Releases each call that this client has, or (null) that any client has. */
+  /** Releases each call that this client has claimed. With null, releases every claimed call. */
   function release(by: string | null): void {
     for (const call of list())
       if (call.by !== null && (by === null || (call.state === 'claimed' && call.by === by)))
@@ -252,7 +257,7 @@ function viewOf({ id, name, input, user }: ClientCallRecord, state: ClientCallSn
   return { id, name, input, user, subagentId, state: state.value, by, dueAt };
 }
 
-/** Returns the error that a tool throws for a call that ended without a result. */
+/** Returns the error that a tool throws when its call ended without a result. */
 function errorOf({ name, output }: ClientCallRecord, state: ClientCallSnapshot): OffstageError {
   const at = 'The page of the user';
   const { value } = state;

@@ -1,4 +1,4 @@
-// The session as its effects see it.
+// The parts of a session that its effect handlers use.
 
 import type { LanguageModel } from 'ai';
 import type { Failure } from '../../../machines/index.ts';
@@ -17,24 +17,26 @@ export interface EffectsSession extends LeadSession {
   readonly reach: Reach;
   readonly services: SessionServices;
   readonly configs: Readonly<Record<string, SubagentConfig>>;
-  /** The ports for which the subagents of background calls work. */
+  /** The ports that the subagents of background calls use. */
   readonly ofCalls: ScopePorts;
   readonly startedAt: number;
-  /** Receives the number of a snapshot that is in the journal. */
+  /** Receives the number of a snapshot once it is in the journal. */
   readonly snapshots: { written(seq: number): void };
   /** The default of `SubagentConfig.speakProgress`. */
   readonly speakProgress: SpeakProgress;
-  /** Whether the lead model cannot leave a call open, so that each call is answered at once. */
+  /** Whether the lead model cannot leave a call open, in which case each call is answered at once. */
   readonly acknowledgesCalls: boolean;
   /** Whether a result is shown unchanged before the model rephrases it. */
   readonly showsRawResults: boolean;
-  /** The model that reads the user's words where the language has no tables. */
+  /** The model that interprets the user's words when the language has no tables. */
   readonly consentModel: LanguageModel | undefined;
-  /** Receives the ends of the model's turns. */
+  /** Notified when the model's turns end. */
   readonly upkeep: { turnEnded(): void };
   /** Returns the subagents' results that were read while this call ran. */
   returnedTo(callId: string): readonly ReturnedResult[] | null;
-  /** Called when the floor may be free: settles whether the results of tools were reported. */
+  /**
+   * Called when the floor may be free. Checks whether the lead agent has reported the results that its tools returned.
+   */
   settleTold(): void;
   readonly life: {
     ended(error: Failure | null): void;

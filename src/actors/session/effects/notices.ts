@@ -1,6 +1,6 @@
-// Notices before they enter the outbox: news for the user that no tool call waits for.
+// Notices before they enter the outbox. A notice is news for the user that no tool call is waiting for.
 //
-// Owns:     the properties of a notice, and those that an app may set.
+// Owns:     the properties of a notice, and the subset that an app may set.
 // Does not: decide whether there is room for a notice, or when it is delivered (outbox).
 
 import { z } from 'zod';
@@ -12,12 +12,12 @@ import type { EventFor, Receiver } from '../../contracts/session-protocol.ts';
 
 type Posted = EventFor<'notices'>;
 
-/** The content of a notice; absent properties have defaults. */
+/** The content of a notice. Absent properties have defaults. */
 export type NewNotice = Pick<Posted, 'label' | 'text'> &
   Partial<Omit<Posted, 'type' | 'label' | 'text'>>;
 
 /**
- * Posts a notice; by default it has normal priority, no subagent, no expiry and no reserved place, with the prompt from
+ * Posts a notice. By default it has normal priority, no subagent, no expiry, no reserved place, and the prompt from
  * `noticePrompt`. Returns the `deliveryId`.
  */
 export function postNotice(session: Receiver & { readonly host: Host }, notice: NewNotice): string {

@@ -1,15 +1,16 @@
-// The ways of a session's deliveries to a user who is gone: which channel a delivery takes, and when.
+// Sends a session's deliveries to a user who has left: decides which channel is used, and when.
 //
 //   a delivery waits ─▶ reach.planned (its first step) ─▶ deadline.reach ─▶ send ─▶ reach.ended (with the next step)
 //
-// Owns:     the policy (steps, quiet hours, repetitions), and the calls of the channels.
+// Owns:     the policy (steps, quiet hours, repetitions), and the calls to the channels.
 // Does not: decide whether a delivery may be sent now (machines/reach-machine.ts, with the outbox).
 //
 // Invariants
-//   REACH-POLICY-1. Each entry contains the next step and its time: a fold depends on no policy, clock or calendar.
-//   REACH-POLICY-2. A step starts outside the quiet hours of the user's time zone, even if its process was late.
-//   REACH-POLICY-3. All sendings of a step have the same key. A sending whose outcome is not known is repeated only if its
-//       channel is idempotent.
+//   REACH-POLICY-1. Each entry contains the next step and its time, so that a fold does not depend on a policy, a clock
+//       or a calendar.
+//   REACH-POLICY-2. No step starts during the quiet hours of the user's time zone, even if the process is late.
+//   REACH-POLICY-3. All attempts to send a step have the same key. An attempt whose outcome is unknown is repeated only
+//       if the channel is idempotent.
 
 import { z } from 'zod';
 import { aFunction, check } from '../../../values/checks.ts';
@@ -34,7 +35,7 @@ import { timeZoneName } from './schedules.ts';
 
 const INVALID = 'INVALID_ARGUMENT';
 const SEND_TIMEOUT_MS = 30_000;
-/** The pauses before a failed step is sent again. */
+/** The pauses before the attempts to repeat a failed step. */
 const PAUSES_MS = [60_000, 300_000];
 /** About 30 years: later times could not be read as dates. */
 const MAX_AFTER_MS = 1e12;
@@ -44,13 +45,16 @@ const MAX_ERROR_CHARS = 200;
 const DAY = 1440;
 const MINUTE_MS = 60_000;
 
-/** How a session reaches a user who is gone. */
+/** How a session reaches a user who has left. */
 export interface ReachOptions {
   /** The channels by name. */
   readonly channels: Readonly<Record<string, ReachChannel>>;
   /** The steps, in the order in which they are taken. A step that fails brings the next one forward. */
   readonly steps: readonly {
-    /** How long a delivery waits before the step, unheard (a question: unanswered), in milliseconds. */
+    /**
+     * The time after which the step is taken if the delivery has not been heard (or the question has not been
+     * answered), in milliseconds.
+     */
     readonly afterUnheardMs: number;
     /** The name of a channel. */
     readonly by: string;
@@ -101,32 +105,32 @@ export const reachShape = z
     }
   });
 
-/** The ways of a session's deliveries. */
+/** Sends a session's deliveries to a user who has left. */
 export interface Reach {
-  /** Whether the session reaches its user at all. */
+  /** Whether any steps are configured. */
   readonly hasSteps: boolean;
-  /** Plans the way of a delivery that has none yet. */
+  /** Plans the first step of a delivery that has no plan yet. */
   wanted(deliveryId: string): void;
-  /** Shows a way that has changed, and forgets one that is over. */
+  /** Updates the view of a delivery whose plan has changed, and removes a plan that is finished. */
   changed(deliveryId: string): void;
   /** Sends a step. */
   send(deliveryId: string): void;
-  /** Breaks off the sending of a step. */
+  /** Aborts the current attempt to send a step. */
   stop(deliveryId: string): void;
-  /** Continues the ways of an earlier process. */
+  /** Continues the plans of an earlier process. */
   resume(): void;
-  /** Breaks off all sendings. */
+  /** Aborts all current attempts. */
   suspend(): void;
-  /** Notes what a channel learned later. Resolves with whether that was new. */
+  /** Records a receipt that a channel received later. Resolves with true if the receipt was new. */
   reached(key: string, receipt: 'delivered' | 'read'): Promise<boolean>;
-  /** Returns the way of a delivery, or of the batch that contains it. */
+  /** Returns the view of a delivery's plan, or of the plan for the batch that contains the delivery. */
   viewOf(deliveryId: string): DeliveryView['reach'];
 }
 
-/** The deliveries of the session; a batch is one delivery, with all its results. */
+/** The deliveries of the session. A batch counts as one delivery that contains all its results. */
 interface ReachDeliveries {
   joined(id: string): DeliveryRecord | undefined;
-  /** Shows a delivery as it is now. */
+  /** Updates the view of a delivery. */
   showAgain(id: string): void;
 }
 
@@ -136,7 +140,7 @@ interface Failed {
 }
 
 const NO_STEP = { by: null, afterUnheardMs: 0 } as const;
-/** Progress is not worth a message. */
+/** Progress is not sent, because it is not worth a message. */
 const NO_DELIVERY = { at: 0, kind: 'progress' } as const;
 
 /** @param zone The session's time zone. */
@@ -153,7 +157,7 @@ export function reachOf(
   const stateOf = (id: string) => unit.ways.of(id);
   const keyOf = (id: string, step: number): string => `${session.id}/${id}/${step}`;
 
-  /** Returns the first step from a number on, not before a time; null if there is none for the delivery's priority. */
+  /** Returns the first step, from number `first` on, that applies to the delivery's priority; null if there is none. */
   function stepFrom(id: string, first: number, dueFrom: (afterMs: number) => number) {
     const priority = deliveries.joined(id)?.priority ?? 'normal';
     const step = steps.findIndex(
@@ -164,7 +168,9 @@ export function reachOf(
     return by === null ? null : { step, by, afterMs, dueAt: afterQuiet(options, dueAt, zone) };
   }
 
-  /** Ends a sending. A failed step is sent again after a pause, or brings the next one forward. */
+  /**
+   * Ends an attempt. A failed step is repeated after a pause; if it is not repeated, the next step is brought forward.
+   */
   function ended(id: string, receipt: ReachReceipt, failure?: Failed): void {
     const way = stateOf(id)?.context;
     if (!way) return;
@@ -296,14 +302,14 @@ export function reachOf(
   };
 }
 
-/** Returns the delivery and the step of a key. */
+/** Returns the delivery and the step that a key identifies. */
 function subjectOf(key: string, sessionId: string): [deliveryId: string, step: number] {
   const end = key.lastIndexOf('/');
   if (!key.startsWith(`${sessionId}/`)) return ['', -1];
   return [key.slice(sessionId.length + 1, end), Number(key.slice(end + 1))];
 }
 
-/** Adds the end of the quiet hours to a time that has come within them (REACH-POLICY-2). */
+/** If a step becomes due within the quiet hours, adds the time at which they end to its event (REACH-POLICY-2). */
 export function withQuiet(
   options: ReachOptions | undefined,
   zone: string,
@@ -313,7 +319,7 @@ export function withQuiet(
   return until > event.at ? { ...event, until } : event;
 }
 
-/** Returns the time, or the end of the quiet hours that it falls in. */
+/** Returns the time itself or, if it lies within the quiet hours, the time at which they end. */
 export function afterQuiet(
   { quiet }: Pick<Partial<ReachOptions>, 'quiet'> = {},
   at: number,
@@ -327,10 +333,10 @@ export function afterQuiet(
   const isQuiet = (time: number): boolean =>
     (minutesAt(time) - start + DAY) % DAY < (end - start + DAY) % DAY;
   let until = at;
-  // A day on which the clocks go back has some of its minutes twice.
+  // On a day on which the clocks go back, some local times occur twice.
   while (isQuiet(until))
     until += ((end - minutesAt(until) + DAY) % DAY) * MINUTE_MS - (until % MINUTE_MS);
-  // The clocks have gone forward meanwhile.
+  // The clocks may have gone forward within the quiet hours.
   const early = until - ((minutesAt(until) - end + DAY) % DAY) * MINUTE_MS;
   return until > at && early > at && !isQuiet(early) ? early : until;
 }

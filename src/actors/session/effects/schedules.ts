@@ -1,15 +1,16 @@
-// A session's schedules: the times at which words are said or tasks are started.
+// A session's schedules: the times at which messages are delivered or tasks are started.
 //
 //   schedule() ─▶ schedule.set ─▶ waits ─▶ deadline.schedule (with the next time) ─▶ notice | a subagent
 //
 // Owns:     the options of a schedule, the calendar (time zones, cron), and the policy for missed times.
-// Does not: decide when a schedule waits, is due or has ended (its machine), or when messages are delivered (outbox).
+// Does not: decide when a schedule is waiting, due or over (its machine does), or when messages are delivered (outbox).
 //
 // Invariants
-//   SCHEDULES-1. The entry of a due time contains the next time: a fold does not depend on a clock, a calendar or the
-//       data of time zones.
-//   SCHEDULES-2. The next time is later than the due one, even if the clock was set back.
-//   SCHEDULES-3. The task of a due time has one subagent, even if the process dies before its start is in the journal.
+//   SCHEDULES-1. The entry for a due time contains the next time, so that a fold does not depend on a clock, a calendar
+//       or time zone data.
+//   SCHEDULES-2. The next time is always later than the due one, even if the clock was set back.
+//   SCHEDULES-3. Each due time starts exactly one subagent for its task, even if the process dies before the start is
+//       in the journal.
 
 import { Cron } from 'croner';
 import { z } from 'zod';
@@ -27,12 +28,12 @@ import type { LeadSession } from '../lead/lead-agents.ts';
 import { localTime } from '../lead/reminders.ts';
 import { dueNotice, type SessionRecords } from '../state/session-records.ts';
 
-/** A time that is later than this counts as missed. */
+/** An occurrence that is later than this counts as missed. */
 const LATE_MS = 60_000;
-/** If more times were missed, `all` makes up for one of them. */
+/** If more occurrences were missed, even `all` makes up for only one of them. */
 const MAX_MISSED = 100;
 const MIN_EVERY_MS = 1000;
-/** The last time that a date can have. */
+/** The latest time that a date can represent. */
 const LAST_MS = 8.64e15;
 const INVALID = 'INVALID_ARGUMENT';
 
@@ -64,7 +65,7 @@ const shape = z
       ])
       .optional(),
     everyMs: z.number().min(MIN_EVERY_MS).max(LAST_MS).optional(),
-    // The library reads a text with a colon as a single time.
+    // The library parses a string with a colon as a single time.
     cron: z
       .string()
       .max(200)
@@ -78,7 +79,7 @@ const shape = z
   .refine(({ at, everyMs, cron }) => hasOne(at, everyMs, cron), 'expected one of at, everyMs, cron')
   .refine(({ say, task }) => hasOne(say, task), 'expected one of say, task');
 
-/** A schedule, as an app sets it: with one of `at`, `everyMs` and `cron`, and one of `say` and `task`. */
+/** A schedule that an app sets. It has exactly one of `at`, `everyMs` and `cron`, and one of `say` and `task`. */
 interface ScheduleOptions extends Partial<Omit<ScheduleView, 'key' | 'dueAt' | 'state'>> {
   /** The name of the schedule in this session. Another schedule with the same key replaces this one. */
   readonly key: string;
@@ -89,23 +90,23 @@ interface ScheduleOptions extends Partial<Omit<ScheduleView, 'key' | 'dueAt' | '
 /** The schedules of a session. */
 export interface Schedules {
   set(options: ScheduleOptions): Promise<{ key: string; dueAt: number; changed: boolean }>;
-  /** Resolves with whether there was such a schedule. */
+  /** Resolves with true if there was such a schedule. */
   cancel(key: string): Promise<boolean>;
   /** Returns the next time of a schedule; undefined if it has ended. */
   dueAtOf(key: string): number | undefined;
-  /** Shows a schedule that has changed, and forgets one that has ended. */
+  /** Updates the view of a changed schedule, and removes a schedule that has ended. */
   changed(key: string): void;
   /** Starts the task that is due. */
   start(key: string): void;
 }
 
-/** `timeZone`: the default of a schedule's time zone. */
+/** `timeZone`: the default time zone of a schedule. */
 export function schedulesOf(
   session: LeadSession & { readonly configs: Readonly<Record<string, SubagentConfig>> },
   { maxSchedules, timeZone: zone }: { maxSchedules: number; timeZone: string },
 ): Schedules {
   const { records, unit, host, projection } = session;
-  /** The keys of settings that are not in the journal yet. */
+  /** The keys of schedules that are being set but are not in the journal yet. */
   const beingSet = new Set<string>();
   const dueAtOf = (key: string): number | undefined => {
     const state = unit.schedules.of(key);
@@ -195,7 +196,8 @@ export function schedulesOf(
       if (failure?.code === 'SESSION_CLOSED') return;
       const text = `The scheduled task ${task?.subagent} was not started: ${failure?.message}`;
       if (failure) session.receive('notices', dueNotice(key, text, { dueAt }));
-      // SCHEDULES-3: the journal has the subagent first, so that no crash between the two entries loses the task.
+      // SCHEDULES-3: the subagent is written to the journal first, so that no crash between the two entries loses the
+      // task.
       const started = { type: 'schedule.started', dueAt } as const;
       void session.tree.whenHandled().then(
         () => session.receive(`schedule:${key}`, started),
@@ -204,7 +206,10 @@ export function schedulesOf(
     },
   };
 
-  /** Starts the task, unless an earlier process has (SCHEDULES-3). Returns the reason why it could not. */
+  /**
+   * Starts the task, unless an earlier process has already started it (SCHEDULES-3). Returns the failure if the task
+   * could not be started.
+   */
   function startTask(
     { subagent: toolName, task: description }: NonNullable<ScheduleRecord['task']>,
     idempotencyKey: string,
@@ -217,7 +222,7 @@ export function schedulesOf(
   }
 }
 
-/** Returns the first time of a schedule after `after`; null if there is none. */
+/** Returns the first time of a schedule after `after`, or null if there is none. */
 export function timeAfter(
   { dueAt, everyMs, cron, timeZone: timezone }: Omit<ScheduleRecord, 'key' | 'missed'>,
   after: number,
@@ -228,7 +233,7 @@ export function timeAfter(
   return new Cron(cron, { timezone, paused: true }).nextRun(new Date(after))?.getTime() ?? null;
 }
 
-/** Adds to a due time the time that follows; a missed time may be skipped (SCHEDULES-1). */
+/** Adds the schedule's next time to the event of a due time. Missed times may be skipped (SCHEDULES-1). */
 export function withNextTime(
   { schedules }: SessionRecords,
   key: string,
@@ -242,7 +247,7 @@ export function withNextTime(
   const { dueAt, at } = event;
   const { missed, timeZone, task } = schedule;
   let next = timeAfter(schedule, dueAt);
-  // SCHEDULES-2: counts from the due time, unless the clock is past it.
+  // SCHEDULES-2: counts from the due time, unless the result is in the past.
   if (next !== null && next <= at && !(missed === 'all' && missesFew(schedule, next, at)))
     next = timeAfter(schedule, at);
   if (at - dueAt <= LATE_MS) return { ...event, next };
@@ -259,7 +264,7 @@ function missesFew(schedule: ScheduleRecord, from: number, until: number): boole
   return next === null || next > until;
 }
 
-/** Returns a text that is equal for equal schedules: one that repeats keeps its times when it is set again. */
+/** Returns the same string for equal schedules, so that a repeating schedule keeps its times when it is set again. */
 function contentOf({ dueAt, ...rest }: ScheduleRecord): string {
   const repeats = rest.everyMs !== undefined || rest.cron !== undefined;
   return callKey('', { ...rest, dueAt: repeats ? null : dueAt });

@@ -1,7 +1,7 @@
 // Executes the effects of a session's machines after the commit: on the lead agent, the subagents, the services, the
-// app's hooks and the screens. Each of the results that are reported together has its own view.
+// app's hooks and the screens. Each result has its own view, even if several results are reported together.
 //
-// Owns:     the table of effect handlers; call-effects.ts has those for tool calls.
+// Owns:     the table of effect handlers; call-effects.ts has the handlers for tool calls.
 // Does not: decide when a delivery is made (outbox), or which results are reported together (batch).
 
 import { CancelledError, CapacityError, messageOf, OffstageError } from '../../../values/errors.ts';
@@ -49,24 +49,24 @@ import { SubagentReports } from './subagent-reports.ts';
 
 /** A running inline tool. */
 const EXECUTE = 'call.execute';
-/** The task of a schedule is being started. */
+/** A schedule's task is being started. */
 const START = 'schedule.start';
-/** A model reads the user's words over a question. */
+/** A model is interpreting the user's words for a question. */
 const READ = 'question.read';
 /** A channel is sending a delivery. */
 const SEND = 'reach.send';
 
-/** Why an invocation must wait until earlier messages were delivered. */
+/** Why an invocation must wait until earlier messages are delivered. */
 const OUTBOX_FULL: Failure = {
   code: 'OUTBOX_FULL',
   message: 'Too much waits to be heard, or is being made: see maxDeliveries',
   retryable: true,
 };
 
-/** The status for the model of each accepted settlement. */
+/** The status that the model receives for each accepted settlement. */
 const STATUS = {
   answer: 'answered',
-  // A correction of a question that was still open is an answer.
+  // A correction to a question that was still open counts as an answer.
   correct: 'answered',
   decline: 'declined',
   cancel: 'cancelled',
@@ -82,7 +82,7 @@ export class SessionEffects {
   readonly #session: EffectsSession;
   readonly #calls: CallEffects;
   readonly #handlers: EffectHandlers;
-  /** The calls of the model that reads words, by question. */
+  /** The pending calls of the model that interprets the user's words, by question. */
   readonly #reading = new Map<string, AbortController>();
   /** Receives the subagents' reports. */
   readonly subagentReports: SubagentReports;
@@ -153,7 +153,8 @@ export class SessionEffects {
       'call.answer': ({ callId, answer }) => this.#calls.answer(callId, answer),
       'call.delegate': ({ callId }) => this.#calls.delegate(callId),
       'call.deliver': ({ callId }) => waits(callId),
-      // The lead agent has reported the result from another tool: a call that stayed open for it is answered.
+      // The lead agent has reported the result through another tool, so a call that stayed open for the result is
+      // answered.
       'call.known': ({ callId }) => {
         this.#answerSilently(callId);
         this.#forget(callId);
@@ -169,13 +170,13 @@ export class SessionEffects {
         this.#showEach(deliveryId, { state: 'pending' });
       },
       'outbox.begun': ({ deliveryId }) => this.#showEach(deliveryId, { state: 'playing' }),
-      // The attempt does not count if the client left during it.
+      // An attempt does not count if the client left during it.
       'outbox.returned': ({ deliveryId, attempts }) =>
         this.#showEach(deliveryId, { state: 'pending', attempts }),
       'outbox.card': card,
       'outbox.told': card,
       'outbox.rested': ({ deliveryId }) => this.#rested(deliveryId),
-      // The batch settles results that were reported together one by one.
+      // If results were reported together, the batch settles them one by one.
       'outbox.delivered': ({ deliveryId, ...how }) => {
         if (!session.unit.batches.has(deliveryId)) this.#delivered(deliveryId, how);
       },
@@ -223,7 +224,7 @@ export class SessionEffects {
     };
   }
 
-  /** Executes an effect; an effect without a handler is reported. */
+  /** Executes an effect. An effect without a handler is reported. */
   release({ actor, effect }: Posted): void {
     const kind = actor.split(':', 1)[0] ?? '';
     const name = `${kind}.${effect.name}`;
@@ -247,21 +248,21 @@ export class SessionEffects {
   }
 
   /**
-   * Repeats reports of questions' ends that the earlier process may not have made. Runs first: an observer must not see
-   * the next question presented while this one has the floor.
+   * Repeats the reports about ended questions, which the earlier process may not have made. Must run first, because an
+   * observer must not see the next question presented while this one still has the floor.
    */
   replyAgain(): void {
     const { questions } = this.#session.unit;
     for (const id of questions.ids) {
       const state = questions.stateOf(id);
-      // A question's final states are named like its ends.
+      // A question's final states are named after the ways in which a question can end.
       if (state?.done) this.#reply(id, state.value as QuestionEnd);
     }
   }
 
   /**
-   * Executes everything that was due when the process ended, as the state determines; see `session-life.ts`.
-   * `isAsleep`: the session was idle when it was suspended, so the app is not notified again.
+   * Executes everything that was due when the process ended, as derived from the state; see `session-life.ts`.
+   * `isAsleep`: the session was idle when it was suspended, so the app has already been notified.
    */
   resume(isAsleep: boolean): void {
     const { unit, projection, records } = this.#session;
@@ -284,14 +285,14 @@ export class SessionEffects {
     }
   }
 
-  /** Aborts all running work, without reports. */
+  /** Aborts all running work without reporting it. */
   suspend(): void {
     this.#calls.stopAll(new CancelledError('the session was suspended'));
     for (const id of this.#reading.keys()) this.#stopReading(id);
     this.#session.reach.suspend();
   }
 
-  /** Closes a session that did not open. */
+  /** Closes a session that failed to open. */
   endUnopened(): void {
     this.#session.projection.emit({ type: 'connection.changed', state: 'closed' });
     this.#session.services.kill();
@@ -301,7 +302,7 @@ export class SessionEffects {
 
   crashed(error: unknown): void {
     const session = this.#session;
-    // A later process continues its subagents, so their changes in this process are not written.
+    // A later process continues the subagents, so their changes in this process are not written.
     session.unit.unit.pause();
     session.host.report(error, `session ${session.id}`);
     session.services.kill();
@@ -317,7 +318,7 @@ export class SessionEffects {
     userInput.said(utterance.id);
   }
 
-  /** Lets a model read the words that wait for it, and reports the reading to their question. */
+  /** Asks a model to interpret the words that are waiting, and passes the interpretation to their question. */
   #read(requestId: string): void {
     const session = this.#session;
     const question = session.records.questions.get(requestId);
@@ -330,7 +331,7 @@ export class SessionEffects {
         const ended = { type: 'reading.ended', utteranceId, gives: 'again', read } as const;
         session.receive(`question:${requestId}`, ended);
       },
-      // The question does not wait for it any more.
+      // The question is no longer waiting for the interpretation.
       () => {},
     );
   }
@@ -340,7 +341,10 @@ export class SessionEffects {
     this.#reading.delete(requestId);
   }
 
-  /** Ends the reading of words. The question keeps those that have no reading, unless further words have joined them. */
+  /**
+   * Stops interpreting words. If no further words are being interpreted, reports the words to the lead agent as
+   * uninterpreted input to the question.
+   */
   #notRead(requestId: string): void {
     const { records, unit } = this.#session;
     this.#stopReading(requestId);
@@ -375,7 +379,7 @@ export class SessionEffects {
       const why = end === 'withdrawn' && reason !== CANCELLED ? `withdrawn: ${reason}` : end;
       asker?.receive({ type: 'question.withdrawn', requestId, reason: why });
     }
-    // The question is not new, even if this process has not shown it yet.
+    // Even if this process has not shown the question yet, it does not count as new.
     this.#question(requestId, true);
     this.#showLasting();
     this.#withdrawDelivery(requestId);
@@ -408,7 +412,7 @@ export class SessionEffects {
     answer(isOwn ? SETTLED[action] : settlementOf(this.#session, requestId, STATUS[action]));
   }
 
-  /** Passes a corrected answer to the subagent that asked, replacing its current step, unless it has called a tool since. */
+  /** Interrupts the asker with the corrected answer, unless it has called a tool since the first answer. */
   #correct(
     callId: string,
     { subagentId, subagentName, requestId, question, answer, answeredAt }: AnsweredQuestion,
@@ -485,7 +489,7 @@ export class SessionEffects {
     if (isNew) callSafely(host, 'hook onQuestion', () => hooks.onQuestion?.(record));
   }
 
-  /** Shows which approvals last. */
+  /** Shows which approvals remain in effect. */
   #showLasting(): void {
     const { records, projection, tree } = this.#session;
     const lasting = lastingViews(records.lasting, (id) => tree.live.some((one) => one.id === id));
@@ -495,7 +499,7 @@ export class SessionEffects {
     projection.endLasting(({ requestId }) => lasting.every((one) => one.requestId !== requestId));
   }
 
-  /** Shows waiting deliveries again after a crash, and removes those that are over; see `session-life.ts`. */
+  /** After a crash, makes pending deliveries visible again and removes those that are over; see `session-life.ts`. */
   #resumeDeliveries(): void {
     const { records, unit, projection } = this.#session;
     const { pending, current } = unit.outbox.snapshot.context;
@@ -515,14 +519,14 @@ export class SessionEffects {
       if (!projection.delivery(id)) records.deliveries.delete(id);
   }
 
-  /** Drops the undelivered item of a question that is over. */
+  /** Drops the undelivered item of a question that has been settled. */
   #withdrawDelivery(requestId: string): void {
     const view = this.#session.projection.delivery(requestId);
     if (view && view.state !== 'delivered') this.#show(requestId, { state: 'dismissed' });
     this.#forget(requestId);
   }
 
-  /** Removes a delivery that is over, and the call that waited for it. */
+  /** Removes a completed delivery, together with the call that waited for it. */
   #forget(deliveryId: string): void {
     const { records, unit, tree } = this.#session;
     const { kind, subagentId } = records.delivery(deliveryId) ?? {};
@@ -560,7 +564,7 @@ export class SessionEffects {
     }
     if (!joined) return;
     const { kind, priority, text } = joined;
-    // A question is asked as it is.
+    // The prompt of a question is passed on unchanged.
     const prompt = kind === 'question' ? joined.prompt : sentNote(joined.prompt, sentBy);
     const answersCallId = this.#answerLate(joined);
     const role = kind === 'result' || kind === 'progress' ? records.words.role : 'system';
@@ -576,7 +580,7 @@ export class SessionEffects {
     });
   }
 
-  /** Returns a delivery; of a batch, all its parts as one. */
+  /** Returns a delivery, or all parts of a batch as one delivery. */
   joined(deliveryId: string): DeliveryRecord | undefined {
     const { records, unit } = this.#session;
     const batch = unit.batches.contextOf(deliveryId);
@@ -596,7 +600,7 @@ export class SessionEffects {
     );
   }
 
-  /** Tells the model that a delivery will not be spoken, because it is on the screen. */
+  /** Tells the model that a delivery will not be spoken, because it is shown on the screen. */
   #rested(deliveryId: string): void {
     const { records, lead } = this.#session;
     this.#showEach(deliveryId, { state: 'pending', card: true });
@@ -610,26 +614,26 @@ export class SessionEffects {
     this.#showCard(deliveryId);
   }
 
-  /** Shows a resting delivery to current and later listeners. */
+  /** Offers a resting delivery to current and later listeners as a card. */
   #showCard(deliveryId: string): void {
     const { lead, userInput } = this.#session;
     for (const part of this.#partsOf(deliveryId))
       lead.show?.({ kind: 'card', deliveryId: part, seen: () => userInput.shown(part) });
   }
 
-  /** Returns the deliveries in an outbox item: itself, or the results of a batch. */
+  /** Returns the deliveries in an outbox item: the item itself, or the results in a batch. */
   #partsOf(deliveryId: string): readonly string[] {
     return this.#session.unit.batches.contextOf(deliveryId)?.parts ?? [deliveryId];
   }
 
-  /** Stops a late batch member. */
+  /** Stops a batch member that is late. */
   #stopMember(id: string): void {
     const { unit, tree } = this.#session;
     const subagent = unit.calls.has(id) ? tree.ofCall(id) : tree.get(subjectOf(id));
     subagent?.cancel(CEILING_REASON);
   }
 
-  /** Returns the names by which the lead model knows the members: tools that it called, and subagents that it spawned. */
+  /** Returns the names that the lead model uses for the members: called tools and spawned subagents. */
   #namesOf(members: readonly string[]): readonly string[] {
     const { records, projection } = this.#session;
     return members.flatMap((member) => {
@@ -642,7 +646,7 @@ export class SessionEffects {
     return this.#session.reach.hasSteps ? this.#session.reach.viewOf(deliveryId) : undefined;
   }
 
-  /** Shows a delivery, or each result of a batch, as it is now. */
+  /** Updates the view of a delivery, or of each result in a batch. */
   showAgain(deliveryId: string): void {
     this.#showEach(deliveryId, {});
   }
@@ -652,8 +656,9 @@ export class SessionEffects {
   }
 
   /**
-   * Makes a delivery that is about to reach the user, or was dismissed, the answer of the call that stayed open for it:
-   * once, however often it is offered. Returns the call, if it must be answered now.
+   * Turns a delivery that is about to reach the user, or has been dismissed, into the answer to the call that stayed
+   * open for it. Does so only once, even if the delivery is offered several times. Returns the call's id if the call
+   * must be answered now.
    */
   #answerLate(delivery: DeliveryRecord): string | null {
     const { callId, answersCall, label: name, text } = delivery;
@@ -663,7 +668,7 @@ export class SessionEffects {
     return callId;
   }
 
-  /** Tells the model about a delivery that reached the user, or was dismissed, without being told in words. */
+  /** Tells the model about a delivery that reached the user without being spoken, or was dismissed. */
   #answerSilently(deliveryId: string, words?: Prompt): void {
     const { records, lead } = this.#session;
     const delivery = records.delivery(deliveryId);
@@ -678,7 +683,7 @@ export class SessionEffects {
     { grade, ...how }: { readonly grade: HearingGrade; readonly by?: string },
   ): void {
     const { host, hooks, records } = this.#session;
-    // A question that was heard is not over: it waits for its answer.
+    // A question that has been heard is not over, because it waits for its answer.
     const view = this.#show(deliveryId, { state: 'delivered', grade, ...byOf(how) });
     if (view) callSafely(host, 'hook onDelivered', () => hooks.onDelivered?.(view));
     if (records.questions.has(deliveryId)) return;
@@ -711,7 +716,7 @@ export class SessionEffects {
       attempts: 0,
       card: false,
       ...projection.delivery(deliveryId),
-      // A question may be read back in other words.
+      // The wording may change when a question is read back.
       text,
       ...(reach && { reach }),
       ...change,
@@ -753,7 +758,7 @@ export function servicesOf(
     notify: (notice) => void postNotice(session, { ...notice, reserved: true }),
     dropped: (dropped) => {
       session.projection.emit({ type: 'service.dropped', event: dropped });
-      // The end of the session is not a failure, nor is a cancellation.
+      // Neither the end of the session nor a cancellation is a failure.
       if (dropped.reason === 'stopped' || dropped.reason === 'cancelled') return;
       const { service, eventId, type, reason } = dropped;
       host.report(
@@ -765,7 +770,7 @@ export function servicesOf(
   });
 }
 
-/** Returns the identity of an item's author. */
+/** Returns the identity of the user who wrote the item. */
 function speakerOf(item: ConversationItem | undefined): { readonly by?: string } {
   return item?.role === 'user' && item.by !== undefined ? { by: item.by } : {};
 }

@@ -1,8 +1,8 @@
-// Passes on subagents' reports: to screens, topics and hooks at once; to speech if the app requested it; and to the
+// Passes on subagents' reports to screens, topics and hooks at once, to speech if the app requested that, and to the
 // calls and batches that wait for them.
 //
-// Owns:     the pace of spoken progress: screens show all progress, speech skips some.
-// Does not: run subagents, or decide which reports are delivered, or when (batch, outbox).
+// Owns:     the pace of spoken progress, because screens show every report but speech skips some.
+// Does not: run subagents, or decide which reports are delivered and when (batch, outbox).
 
 import { callSafely } from '../../runtime/host.ts';
 import { showUsage } from '../lead/lead-usage.ts';
@@ -15,7 +15,7 @@ import { cancelledNote } from '../../conversation/prompts.ts';
 import { deliveryAbout } from '../../contracts/records.ts';
 import type { EffectsSession } from './effects-session.ts';
 
-/** The minimum interval between two spoken reports of one subagent, in milliseconds. */
+/** The minimum interval between two spoken reports from one subagent, in milliseconds. */
 export const PROGRESS_PACE_MS = 30_000;
 /** The time after which unspoken progress is dropped, in milliseconds. */
 const PROGRESS_TTL_MS = 30_000;
@@ -49,13 +49,13 @@ export class SubagentReports {
       });
   }
 
-  /** Handles a progress report; `percent` is from 0 to 100, or null if the report does not contain it. */
+  /** Handles a progress report. `percent` is from 0 to 100, or null if the report has none. */
   progressed(
     view: SubagentView,
     { update: text, percent }: { readonly update: string; readonly percent: number | null },
   ): void {
     const session = this.#session;
-    // From now on, the same text in the subagent's view is not a change.
+    // Shows the text in the subagent's view first, so that it does not count as another change there.
     session.projection.emit({ type: 'subagent.changed', subagent: { ...view, progress: text } });
     const timestamp = session.host.environment.clock.now();
     const { id: subagentId } = view;
@@ -76,7 +76,7 @@ export class SubagentReports {
     if (this.#pace.allows(view.id, how, percent, timestamp)) this.#postProgress(view, text);
   }
 
-  /** Shows a result unchanged, so that the user need not wait until the model has rephrased it. */
+  /** Shows a result unchanged, so that the user does not have to wait until the model has rephrased it. */
   reportResult(deliveryId: string): void {
     const { records, lead, showsRawResults } = this.#session;
     const { kind, subagentId, label, text } = records.delivery(deliveryId) ?? {};
@@ -100,7 +100,9 @@ export class SubagentReports {
     );
   }
 
-  /** Handles a subagent's end. `request`: the user's words that led to it; null if there are none. */
+  /**
+   * Handles a subagent that has ended. `request`: the user's input that led to the subagent, or null if there is none.
+   */
   ended(view: SubagentView, outcome: Outcome, callId: string | null, request: string | null): void {
     const { host, hooks, projection, unit } = this.#session;
     this.#dropUnspoken(view.id);
@@ -122,7 +124,9 @@ export class SubagentReports {
     this.#session.services.subagentEnded(view.id, outcome);
   }
 
-  /** Settles the subagent's call, with its result or without one. `isKnown`: a tool of the model reports its end. */
+  /**
+   * Settles the subagent's call, even if there is no result. `isKnown`: another of the model's tools reports the end.
+   */
   settleCall(view: SubagentView, outcome: Outcome, callId: string, isKnown: boolean): void {
     const { unit } = this.#session;
     if (outcome.status !== 'cancelled' || unit.batches.hasStopped(unit.batchOf(callId))) {
@@ -130,7 +134,7 @@ export class SubagentReports {
       return;
     }
     const input = this.#session.records.calls.get(callId)?.input;
-    // The result of a cancelled call is not awaited; the model is told that none will come.
+    // No component waits for the result of a cancelled call, so the model is told that there will be none.
     this.#session.receive(`call:${callId}`, { type: 'call.cancel' });
     const reason = outcome.error.message.replace(/^Cancelled: /, '');
     if (!isKnown)
@@ -152,7 +156,7 @@ export class SubagentReports {
     this.#spoken.set(view.id, deliveryId);
   }
 
-  /** Drops the subagent's unspoken progress, which is out of date. */
+  /** Drops the subagent's unspoken progress, which is outdated. */
   #dropUnspoken(subagentId: string): void {
     const deliveryId = this.#spoken.get(subagentId);
     this.#pace.forget(subagentId);
@@ -167,7 +171,7 @@ export class SubagentReports {
 export class ProgressPace {
   readonly #said = new Map<string, { readonly at: number; readonly quarter: number }>();
 
-  /** Returns whether a report is spoken. `percent` is from 0 to 100, or null if unknown. */
+  /** Returns whether a report should be spoken. `percent` is from 0 to 100, or null if unknown. */
   allows(subagentId: string, how: SpeakProgress, percent: number | null, at: number): boolean {
     if (how === 'off') return false;
     const last = this.#said.get(subagentId);
@@ -178,7 +182,7 @@ export class ProgressPace {
     return true;
   }
 
-  /** Forgets an ended subagent. */
+  /** Removes the records of an ended subagent. */
   forget(subagentId: string): void {
     this.#said.delete(subagentId);
   }

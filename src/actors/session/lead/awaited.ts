@@ -1,15 +1,15 @@
-// The waits of an app: until the session is quiet, and for the next reported result. Also determines whether a session
-// is idle, so that it can leave memory until an event from outside, and when its next deadline is due.
+// Lets an app wait until the session is quiet, or for the next reported result. Also determines whether a session is
+// idle, so that it can leave memory until an external event occurs, and when its next deadline is due.
 //
-// Owns:     the open waits, and the reported results that were not returned yet.
-// Does not: decide when something is delivered (outbox) or whether a delivery was heard; suspend or wake the session
-//           (session-pool).
+// Owns:     the open waits, and the reported results that have not been returned yet.
+// Does not: decide when something is delivered (outbox) or whether a delivery was heard, or suspend and wake the
+//           session (session-pool).
 //
 // Invariants
-//   AWAITED-1. Each result is returned once, in the order of reporting; a result reported before a wait started is
-//       returned at once. Of unreturned results, the latest `KEPT` are kept.
-//   AWAITED-2. A returned result counts as seen: a wait counts as a listener.
-//   AWAITED-3. A wait settles once: with its result, by its signal, or by the end of the session.
+//   AWAITED-1. Each result is returned once, in the order of reporting. A result reported before a wait started is
+//       returned at once. Only the latest `KEPT` unreturned results are stored.
+//   AWAITED-2. A returned result counts as seen, because the app that waits for it counts as a listener.
+//   AWAITED-3. A wait settles once: with its result, when its signal aborts, or when the session ends.
 
 import { z } from 'zod';
 import { check } from '../../../values/checks.ts';
@@ -23,7 +23,7 @@ import type { LeadSession } from './lead-agents.ts';
 
 /** A result that was reported. */
 export interface SessionResult extends DeliveryView {
-  /** The lead agent's text that reported the result; null if it was reported by voice, or not in words. */
+  /** The text in which the lead agent reported the result; null if it was reported by voice or without text. */
   readonly said: string | null;
 }
 
@@ -35,7 +35,7 @@ const resultSchema = waitSchema.extend({
 
 /** The options of a session's `idle()`. */
 export interface IdleOptions {
-  /** Ends the wait, which rejects with `CANCELLED`. */
+  /** Cancels the wait, which then rejects with `CANCELLED`. */
   readonly signal?: AbortSignal;
 }
 
@@ -43,7 +43,7 @@ export interface IdleOptions {
 export interface NextResultOptions extends IdleOptions {
   /** The subagent whose result is awaited. @defaultValue any subagent */
   readonly subagentId?: string;
-  /** The lead agent's call whose result is awaited. @defaultValue any call */
+  /** The call by the lead agent whose result is awaited. @defaultValue any call */
   readonly callId?: string;
 }
 
@@ -57,7 +57,7 @@ interface Waiter {
 
 export class Awaited {
   readonly #session: LeadSession;
-  /** Results that were reported, but not returned yet. */
+  /** Results that were reported but have not been returned yet. */
   readonly #told = new Map<string, DeliveryView>();
   /** Recently returned results. */
   readonly #returned = new Set<string>();
@@ -78,8 +78,8 @@ export class Awaited {
   }
 
   /**
-   * Resolves when the session is quiet, or has ended.
-   * @throws {ConfigurationError} `SESSION_NOT_ACTIVE` before the start
+   * Resolves when the session is quiet or has ended.
+   * @throws {ConfigurationError} `SESSION_NOT_ACTIVE` before the session starts
    */
   idle(options: IdleOptions): Promise<void> {
     const { signal } = check('idle(options)', waitSchema, options, 'INVALID_ARGUMENT');
@@ -130,12 +130,12 @@ export class Awaited {
     });
   }
 
-  /** True while an app waits for results. */
+  /** True while an app is waiting for results. */
   get isListening(): boolean {
     return this.#waiters.size > 0;
   }
 
-  /** Returns whether an app waits for one of these deliveries (AWAITED-2). */
+  /** Returns whether an app is waiting for one of these deliveries (AWAITED-2). */
   wants(deliveryIds: readonly string[]): boolean {
     const { projection } = this.#session;
     return deliveryIds.some((id) => {
@@ -152,7 +152,7 @@ export class Awaited {
     if (this.#isSettling || (this.#idle.size === 0 && this.#waiters.size === 0)) return;
     this.#isSettling = true;
     const { scheduler } = this.#session.host.environment;
-    // Events that follow in this turn, or are on their way to the journal, are handled first.
+    // Events that follow in this turn, or are being written to the journal, are handled first.
     scheduler.yieldThen(() =>
       scheduler.yieldThen(() => {
         this.#isSettling = false;
@@ -170,7 +170,7 @@ export class Awaited {
       this.#told.delete(view.deliveryId);
       return;
     }
-    // The delivery was returned as a card, which acknowledged it.
+    // The delivery has already been returned as a card, which acknowledged it.
     if (this.#returned.has(view.deliveryId)) return;
     const waiter = [...this.#waiters].find(({ wanted }) => this.#isWanted(view, wanted));
     if (waiter) {
@@ -203,7 +203,10 @@ export class Awaited {
     return isOfSubagent && isOfCall;
   }
 
-  /** Rejects waits for a subagent that ended without a result to tell: it was cancelled, or its result was already read. */
+  /**
+   * Rejects waits for a subagent that has no result left to report, because it was cancelled or its result has already
+   * been read.
+   */
   #refuseWhatNeverComes(): void {
     const { projection } = this.#session;
     for (const { wanted, reject } of this.#waiters) {
@@ -249,16 +252,16 @@ function ended(): CancelledError {
   return new CancelledError('the session has ended');
 }
 
-/** The states in which the connection waits: for words, for a time, or until it is needed. */
+/** The states in which the connection waits for the user to speak, for a timer, or until it is needed. */
 const IDLE_CONNECTION: ReadonlySet<unknown> = new Set(['active', 'resting', 'refused']);
 
-/** The states in which a call waits for an event from outside. */
+/** The states in which a call waits for an external event. */
 const WAITING: ReadonlySet<unknown> = new Set(['delegated', 'settled']);
 
 /**
- * Returns whether the session is quiet: no model or tool works, no subagent runs, and every due delivery was made.
- * Everything open waits for the user (presented questions), for time, or for an event from outside; a delivery without
- * a listener also waits.
+ * Returns whether the session is quiet: no model, tool or subagent is running, and every due delivery has been made.
+ * Everything that is still open is waiting for the user (presented questions), for a timer, or for an external event. A
+ * delivery without a listener also waits.
  */
 function hasNothingUnderWay({ unit, tree, records, userInput, agents }: LeadSession): boolean {
   const session = unit.session.snapshot;
@@ -272,7 +275,7 @@ function hasNothingUnderWay({ unit, tree, records, userInput, agents }: LeadSess
     !(isTelling && userInput.isAttached) &&
     !unit.ways.ids.some((id) => typeof unit.ways.stateOf(id)?.value === 'object') &&
     !unit.calls.ids.some((id) => !WAITING.has(unit.calls.stateOf(id)?.value)) &&
-    // The hooks of an agent that enters or leaves would be interrupted, and run again.
+    // Suspending would interrupt the hooks of an agent that is entering or leaving, and they would run again.
     !agents.isTransferring &&
     !unit.unit.isBusy &&
     tree.isIdle
@@ -294,14 +297,14 @@ export function isIdle(
     hasNothingUnderWay(session) &&
     // An attached client may speak at any time.
     session.userInput.clients <= ownClients &&
-    // The upkeep would be interrupted, and restarted after the next turn.
+    // Suspending would interrupt the maintenance, which would start again after the next turn.
     !session.upkeep.isBusy &&
-    // Services' sources listen only while the session is in memory.
+    // The services' sources listen only while the session is in memory.
     session.services.views.length === 0
   );
 }
 
-/** Returns when the session's next deadline is due, in milliseconds since 1970; null if none is pending. */
+/** Returns when the session's next deadline is due, in milliseconds since 1970, or null if none is pending. */
 export function nextDueAt({ unit, tree }: LeadSession): number | null {
   const next = Math.min(unit.unit.nextDueAt, tree.nextDueAt);
   return next === Infinity ? null : next;

@@ -1,5 +1,5 @@
-// An app's hooks, an alternative to subscriptions. If a hook throws, the error is reported to `onError`, without any
-// other effect; no component waits for a hook.
+// An app's hooks, an alternative to subscriptions. If a hook throws, the error is reported to `onError` and has no
+// other effect. No component waits for a hook.
 
 import { aFunction, type ChecksOf } from '../../../values/checks.ts';
 import type { CallAnswer, Failure } from '../../../machines/index.ts';
@@ -13,7 +13,7 @@ import type {
 import type { Outcome } from '../../contracts/outcome.ts';
 import type { LeadUsage, UsageView } from '../../contracts/usage.ts';
 
-/** The app's hooks for a session: each is called when its event happens. */
+/** An app's hooks for a session. Each hook is called when its event happens. */
 export interface SessionHooks {
   /** Called when the session starts. */
   readonly onSessionStart?: (event: { sessionId: string }) => void;
@@ -25,18 +25,19 @@ export interface SessionHooks {
   }) => void;
   /** Called when the lead agent calls a tool. */
   readonly onToolCall?: (event: { callId: string; name: string; input: unknown }) => void;
-  /** `status`: the kind of answer; `pending` if the work continues in the background. */
+  /** `status` is the kind of answer, or `pending` if the work continues in the background. */
   readonly onToolResult?: (event: {
     callId: string;
     name: string;
     output: unknown;
     status: CallAnswer;
   }) => void;
-  /** The error that an inline tool threw, unchanged; its message is the answer to the call. */
+  /** The error that an inline tool threw, unchanged. Its message is the answer to the call. */
   readonly onToolError?: (event: { callId: string; name: string; error: unknown }) => void;
   /**
-   * Called after a crash for a tool call that was running, may not have been executed, and is not repeated, because its
-   * tool is not `idempotent`. The model is told too. `subagentId` is null for a call by the lead agent.
+   * Called after a crash for a tool call that was running. The call may or may not have been executed, and it is not
+   * repeated because its tool is not `idempotent`. The model is also told about the call. `subagentId` is null for a
+   * call by the lead agent.
    */
   readonly onCallInDoubt?: (event: DoubtfulCall) => void;
   /** Called when a subagent starts. */
@@ -51,30 +52,30 @@ export interface SessionHooks {
     /** The cost in the currency of `price` (`createRuntime`); absent if unknown. */
     cost?: number;
   }) => void;
-  /** Called when a subagent has ended; its outcome says how. */
+  /** Called when a subagent has ended. The outcome says how. */
   readonly onSubagentEnd?: (event: {
     subagentId: string;
     subagentName: string;
     outcome: Outcome;
   }) => void;
-  /** Called when a subagent asks the user a question or for consent. */
+  /** Called when a subagent asks the user a question or requests an approval. */
   readonly onQuestion?: (event: AskedQuestion) => void;
-  /** Called when the lead agent has changed, or, with `error`, when a transfer has failed. */
+  /** Called when the lead agent has changed or, with `error`, when a transfer has failed. */
   readonly onTransfer?: (event: { from: string; to: string; error: Failure | null }) => void;
   /** Called when the model has completed its turn. `turn` counts from 1. */
   readonly onTurnEnd?: (event: { turn: number; agentName: string }) => void;
   /**
-   * Called when the lead agent's model has reported its usage since the last report (`used`); `usage` is the total.
-   * Called once more after the end of the session, for the extraction of the last facts, which no state counts.
+   * Called when the lead agent's model reports the usage since its last report (`used`). `usage` is the total. Called
+   * once more after the session has ended, with the usage of the last extraction of facts, which no state includes.
    */
   readonly onUsage?: (event: { usage: UsageView; used: LeadUsage }) => void;
   /** Called when the voice model's provider reports its remaining limits. */
   readonly onLimits?: (event: { limits: readonly LimitView[] }) => void;
-  /** Called for an event that could not be applied: late, duplicate, or for an actor that has ended. */
+  /** Called for an event that could not be applied: late, duplicate, or sent to an actor that has ended. */
   readonly onIgnored?: (event: { unit: string; actor: string; type: string }) => void;
-  /** Called when a result or notice was delivered. */
+  /** Called when a result or notice has been delivered. */
   readonly onDelivered?: (event: DeliveryView) => void;
-  /** Called for an error of a hook, a journal or a transport that does not end the session. */
+  /** Called when a hook, a journal or a transport reports an error that does not end the session. */
   readonly onError?: (error: unknown, where: string) => void;
 }
 

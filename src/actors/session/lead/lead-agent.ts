@@ -1,5 +1,5 @@
-// An agent that can talk to the user, as its author defines it: its instructions, its tools, and its hooks for when it
-// starts and stops leading. Also checks lists of agents.
+// An agent that can talk to the user, as its author defines it: its instructions, its tools, and the hooks that run
+// when it starts and stops leading. Also validates lists of agents.
 
 import { z } from 'zod';
 import type { streamText } from 'ai';
@@ -16,27 +16,30 @@ import type { ConversationTurn } from '../../conversation/items.ts';
 export interface LeadAgent {
   /** The name of the agent, unique in the session. */
   readonly name: string;
-  /** The agent's purpose, for the other agents. */
+  /** The agent's purpose, described for the other agents. */
   readonly description?: string;
   /**
-   * The instructions. A function is called before each response (text), or whenever the model is configured (voice); if
-   * it throws, the error is reported, and its last value is used.
+   * The instructions. A function is called before each response (text), or whenever the model is configured (voice). If
+   * the function throws, the error is reported and the previous instructions are used.
    */
   readonly instructions: string | ((context: AgentContext) => string);
   /** The agent's tools, from `defineTool`. @defaultValue none */
   readonly tools?: readonly ToolDefinition[];
-  /** The agent's first words each time it starts to lead, as an instruction such as "Greet the user". */
+  /** An instruction for what the agent says first each time it starts to lead, such as "Greet the user". */
   readonly greeting?: string;
-  /** The language that the prompt tells the agent to speak, before its instructions: a BCP 47 tag such as `de-AT`. */
+  /**
+   * The language that the agent speaks, as a BCP 47 tag such as `de-AT`. The model is told the language before its
+   * instructions.
+   */
   readonly language?: string;
-  /** Options for the model's provider, in a text session; see the AI SDK. */
+  /** Options for the model's provider in a text session; see the AI SDK. */
   readonly providerOptions?: Parameters<typeof streamText>[0]['providerOptions'];
   /**
-   * Called when the agent starts to lead; `from` led before (null for no agent). Its first response waits for the hook,
-   * for at most 5 s.
+   * Called when the agent starts to lead. `from` is the agent that led before, or null if none did. The agent's first
+   * response waits for the hook, for at most 5 s.
    */
   readonly onEnter?: (context: AgentContext, from: string | null) => unknown;
-  /** Called before the agent stops leading; the transfer waits for the hook, for at most 5 s. */
+  /** Called before the agent stops leading. The transfer waits for the hook, for at most 5 s. */
   readonly onExit?: (context: AgentContext, to: string) => unknown;
   /**
    * Called when the model has completed its turn. `transcript`: the last 5 turns, oldest first. Nothing waits for the hook.
@@ -47,23 +50,26 @@ export interface LeadAgent {
   ) => unknown;
 }
 
-/** The session, as a lead agent's hooks see it. Usable until the session has ended; later calls do nothing. */
+/**
+ * The part of a session that a lead agent's hooks can use. Usable until the session has ended. Later calls have no
+ * effect.
+ */
 export interface AgentContext {
   /** The id of the session. */
   readonly sessionId: string;
   /** The name of the agent. */
   readonly agentName: string;
   /**
-   * Tells the model a fact, to which it does not respond.
+   * Gives the model a fact that it does not respond to.
    * @throws {ConfigurationError} `INVALID_ARGUMENT` if the value is not a string.
    */
   injectSystemMessage(text: string): void;
   /** Returns the last turns of the conversation, oldest first, without tool calls. @defaultValue 10 turns */
   getRecentTurns(count?: number): readonly ConversationTurn[];
-  /** Returns the newest facts about the user; none without a memory. @defaultValue 10 facts */
+  /** Returns the newest facts about the user, or none if there is no memory. @defaultValue 10 facts */
   getMemoryFacts(limit?: number): Promise<readonly MemoryFact[]>;
   /**
-   * Requests a transfer to another agent, which starts when no other transfer is running. The events
+   * Requests a transfer to another agent. The transfer starts when no other transfer is running. The events
    * `transfer.completed` and `transfer.failed` report the result.
    */
   requestTransfer(agentName: string): void;
@@ -78,7 +84,7 @@ const checks = {
   name: z.string().min(1).max(64),
   description: z.string().optional(),
   instructions: z.union([z.string(), aFunction], { error: 'expected a text, or a function' }),
-  // Tools are checked separately: first one by one, with errors that name each tool, and then as a whole.
+  // Tools are validated separately: first one by one, with errors that name the tool, and then as a whole.
   tools: z.unknown().optional(),
   greeting: z.string().optional(),
   language: z
@@ -96,8 +102,8 @@ const shape = z.strictObject(checks);
 const EXAMPLE = "agents: [{ name: 'lead', instructions: 'You help the user.' }]";
 
 /**
- * Checks the list of agents before any of them is read.
- * @throws {ConfigurationError} if the value is not a list of agents, or contains an unreadable one.
+ * Validates the list of agents before any agent is used.
+ * @throws {ConfigurationError} if the value is not a list of agents or an agent in it is unreadable.
  */
 export function checkAgents(
   agents: unknown,

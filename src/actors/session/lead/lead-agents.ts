@@ -1,20 +1,20 @@
-// A session's lead agents: their instructions, their tools, the context of their hooks, and the transfer of the
-// conversation between them.
+// The lead agents of a session, with their instructions, their tools, the context for their hooks, and the transfer of
+// the conversation between them.
 //
 //   asked ─▶ onExit ─▶ agent.exited ─▶ transferring ─▶ active ─▶ onEnter ─▶ agent.entered
 //     └─ refused: nothing has changed        └─ failed: the former agent leads on, and enters again
 //
 // Owns:     the agents, their tools (prepared for a model), the running transfer, and the hook calls.
-// Does not: know the current lead agent (records), decide when the connection may change (session machine), or change
-//           it (lead driver). A transfer does not affect subagents.
+// Does not: determine the current lead agent (records), decide when the connection may change (session machine), or
+//           change it (lead driver). A transfer does not affect subagents.
 //
 // Invariants
-//   TRANSFER-1. One transfer runs at a time. A request during a transfer is refused (from a tool), or follows the
-//       transfer (from a hook; only the last request counts).
+//   TRANSFER-1. One transfer runs at a time. A request during a transfer is refused if a tool made it. If a hook made
+//       it, the transfer runs after the current one; only the last such request counts.
 //   TRANSFER-2. There is always a lead agent: `agent.exited` and `agent.entered` alternate, and the agent that entered
-//       last leads.
-//   TRANSFER-3. A requester receives one answer, when the transfer is done or has failed. Hooks that throw or take too
-//       long are reported, and cause no further delay.
+//       last is the lead agent.
+//   TRANSFER-3. Each requester receives one answer, when the transfer has completed or failed. A hook that throws or
+//       takes too long is reported, and causes no further delay.
 
 import { jsonSchema } from 'ai';
 import { z } from 'zod';
@@ -55,14 +55,14 @@ import { settleTool } from './settle-tool.ts';
 import { REMINDERS, remindersTool, type RemindedSession } from './reminders.ts';
 import { RUNNING_TASK, steerTool } from './work.ts';
 
-/** The session, as its lead agents see it. */
+/** The parts of a session that its lead agents use. */
 export interface AgentsSession extends Receiver, RemindedSession {
   readonly id: string;
   readonly host: Host;
   readonly hooks: SessionHooks;
   /** The driver of the current lead agent. */
   readonly lead: Speaker;
-  /** The marks of genuine notes to the lead model. */
+  /** The markers that identify genuine notes to the lead model. */
   readonly notes: NoteMarks;
   readonly projection: Projection;
   readonly records: SessionRecords;
@@ -73,15 +73,15 @@ export interface AgentsSession extends Receiver, RemindedSession {
   facts(limit: number): Promise<readonly MemoryFact[]>;
 }
 
-/** The session, as its lead agents' drivers see it. */
+/** The parts of a session that the lead agents' drivers use. */
 export interface LeadSession extends AgentsSession {
   /** The agents: the current one, and each agent's instructions and tools. */
   readonly agents: LeadAgents;
   /** The app's waits. */
   readonly awaited: {
-    /** True while an app waits for results. */
+    /** True while an app is waiting for results. */
     readonly isListening: boolean;
-    /** Returns whether an app waits for one of these deliveries. */
+    /** Returns whether an app is waiting for one of these deliveries. */
     wants(deliveryIds: readonly string[]): boolean;
   };
   /** Reports an error that does not end the session. */
@@ -93,13 +93,16 @@ export type TransferAnswer =
   | { readonly status: 'transferred'; readonly agent_name: string }
   | { readonly error: string; readonly code: string };
 
-/** The facts about the lead agent with which a session resumes. */
+/** The facts about the lead agent that a session needs in order to resume. */
 export interface Recovery {
-  /** Whether the current agent has entered and greeted, because words were spoken since it started to lead. */
+  /**
+   * Whether the current agent has entered and greeted. Assumed to be true if anything has been said since the agent
+   * started to lead.
+   */
   readonly hasGreeted: boolean;
-  /** Whether the first agent's `onEnter` has run, or another agent has taken over since. */
+  /** Whether the first agent's `onEnter` has run or another agent has taken over since. */
   readonly hasEntered: boolean;
-  /** The agent from which the current one took over, if its `onEnter` has not run; null if it has entered. */
+  /** The agent from which the current one took over, if the current one's `onEnter` has not run; otherwise null. */
   readonly takesOverFrom: string | null;
   readonly owesReply: boolean;
 }
@@ -107,7 +110,7 @@ export interface Recovery {
 /** The call that requests a transfer. */
 interface TransferCall {
   readonly callId: string;
-  /** The calling agent: an agent that no longer leads cannot transfer the conversation. */
+  /** The calling agent. An agent that no longer leads cannot transfer the conversation. */
   readonly agentName: string;
 }
 
@@ -115,7 +118,7 @@ const TRANSFER_TOOL = 'transfer_to_agent';
 
 const HOOK_TIMEOUT_MS = 5000;
 
-/** Longer than a transfer with its hooks may take, so that the transfer always ends first. */
+/** Longer than a transfer and its hooks may take, so that the transfer always finishes first. */
 const TRANSFER_TIMEOUT_MS = 60_000;
 
 const TURNS_FOR_HOOK = 5;
@@ -126,28 +129,28 @@ export class LeadAgents {
   readonly #definitions: ReadonlyMap<string, readonly ToolDefinition[]>;
   /** Each agent's prepared tools, by name. */
   readonly #tools = new Map<string, ReadonlyMap<string, LeadTool>>();
-  /** The tools that each agent's model is offered; empty before `prepare`. */
+  /** The tools offered to each agent's model; empty before `prepare`. */
   readonly #standing = new Map<string, readonly LeadTool[]>();
   /** The runtime's tools by name; empty before `prepare`. */
   #ofRuntime: ReadonlyMap<string, LeadTool> = new Map();
-  /** The agents whose models steer background work. */
+  /** The agents whose models can steer background work. */
   readonly #steering: ReadonlySet<string>;
   readonly #mayAskUser: boolean;
   /** Whether the models have `reminders`. */
   readonly #reminds: boolean;
   readonly #hasBackground: boolean;
-  /** Whether the models read notes, or have read one; then the instructions always explain notes. */
+  /** Whether the models receive notes or have received one. If so, the instructions always explain notes. */
   #getsNotes: boolean;
-  /** The last instructions of agents whose instructions are a function. */
+  /** The latest instructions of each agent whose instructions are a function. */
   readonly #lastWords = new Map<string, string>();
-  /** The transfers that the session machine executes, by id. */
+  /** The transfers that the session machine is executing, by id. */
   readonly #transfers = new Map<string, (error: Failure | null) => void>();
-  /** Ends the waits for running hooks. */
+  /** Functions that stop waiting for the running hooks. */
   readonly #hooks = new Set<() => void>();
   #hasBegun = false;
   /** Whether an agent is entering or leaving. */
   #isChanging = false;
-  /** The agent that a hook has requested meanwhile. */
+  /** The agent to which a hook requested a transfer while another transfer was running. */
   #requested: string | null = null;
 
   /** @throws {ConfigurationError} if an agent's options are invalid. */
@@ -220,7 +223,7 @@ export class LeadAgents {
   }
 
   /**
-   * Checks after a crash that the current lead agent still exists, because no other agent can continue its work.
+   * After a crash, checks that the current lead agent still exists, because no other agent can continue its work.
    * @throws {ConfigurationError} `UNKNOWN_AGENT`.
    */
   checkLeader(): void {
@@ -233,7 +236,7 @@ export class LeadAgents {
     );
   }
 
-  /** Prepares all agents' tools before the first connection, so that no transfer waits for that. */
+  /** Prepares all agents' tools before the first connection, so that no transfer has to wait for them. */
   async prepare(): Promise<void> {
     for (const [name, definitions] of this.#definitions)
       this.#tools.set(name, await prepareLeadTools(definitions));
@@ -262,23 +265,25 @@ export class LeadAgents {
     return own ?? (this.#offers(agentName, name) ? this.#ofRuntime.get(name) : undefined);
   }
 
-  /** Returns whether an agent's model may call a tool of the runtime; `settle_question` is always answered. */
+  /**
+   * Returns whether an agent's model may call a tool of the runtime. Calls to `settle_question` are always answered.
+   */
   #offers(agentName: string, name: string): boolean {
     if (name === REMINDERS) return this.#reminds;
     return name !== RUNNING_TASK || this.#steering.has(agentName);
   }
 
   /**
-   * Returns the tools that an agent's model is offered, always in the same order; includes the runtime's tools if a
-   * subagent may ask the user, or there is background work.
+   * Returns the tools offered to an agent's model, always in the same order. Includes the runtime's tools if a subagent
+   * may ask the user or there is background work.
    */
   standingToolsOf(agentName: string): readonly LeadTool[] {
     return this.#standing.get(agentName) ?? [];
   }
 
   /**
-   * Builds a lead agent's instructions: its language, its instructions, the directives in force, and, if needed, how to
-   * recognise the runtime's notes and what a background call means.
+   * Builds a lead agent's instructions from its language, its own instructions and the directives in force. If needed,
+   * they also explain how to recognise the runtime's notes and what a background call means.
    */
   instructionsOf(agentName: string): string {
     const { agentName: leader, directives } = this.#session.records;
@@ -299,7 +304,7 @@ export class LeadAgents {
     this.#session.receive('directives', { type: 'directive.set', key, value, scope });
   };
 
-  /** Calls `onTurnCompleted`, because the model has completed its turn. */
+  /** Reports that the model has completed its turn, and calls `onTurnCompleted`. */
   turnEnded(): void {
     const { records, host, hooks, projection } = this.#session;
     const { turns: turn, agentName } = records.facts;
@@ -313,8 +318,9 @@ export class LeadAgents {
   }
 
   /**
-   * Called when the session is connected: its first agent, or the agent that led when the previous process ended,
-   * starts to lead. Later calls do nothing. `before`: the hooks that have already run.
+   * Called when the session is connected. After a restart, the agent that led when the previous process ended continues
+   * to lead; otherwise, the first agent starts to lead. Later calls have no effect. `before`: the hooks that have
+   * already run.
    */
   begin(before: Pick<Recovery, 'hasEntered' | 'hasGreeted' | 'takesOverFrom'> | null): void {
     if (this.#hasBegun) return;
@@ -336,14 +342,14 @@ export class LeadAgents {
     });
   }
 
-  /** Whether an agent is entering or leaving, or a hook's request waits. */
+  /** Whether an agent is entering or leaving, or a request from a hook is waiting. */
   get isTransferring(): boolean {
     return this.#isChanging || this.#requested !== null;
   }
 
   /**
-   * Transfers the lead to the agent `to`, for this call of the transfer tool; null if the app or a hook requested it.
-   * Resolves when the transfer is done, or with the reason why it failed. Never rejects.
+   * Transfers the lead to the agent `to`. `call`: the call to the transfer tool, or null if the app or a hook requested
+   * the transfer. Resolves when the transfer is done, or with the reason why it failed. Never rejects.
    */
   async transfer(to: string, call: TransferCall | null): Promise<TransferAnswer> {
     const session = this.#session;
@@ -438,7 +444,7 @@ export class LeadAgents {
     this.#entered(agent.name, from);
   }
 
-  /** Records that the agent has entered, so that it does not enter again in another process. */
+  /** Records that the agent has entered, so that its `onEnter` does not run again in another process. */
   #recordEntered({ name: agentName }: LeadAgent): void {
     this.#session.receive('agents', { type: 'agent.entered', agentName });
   }
@@ -454,7 +460,7 @@ export class LeadAgents {
     void this.transfer(to, null);
   }
 
-  /** Calls a hook of the app and waits for it, for a limited time (TRANSFER-3). */
+  /** Calls a hook of the app and waits for it, up to a time limit (TRANSFER-3). */
   #hook(name: string, agent: LeadAgent, call: (context: AgentContext) => unknown): Promise<void> {
     const { host } = this.#session;
     const where = `${name} of agent "${agent.name}"`;
@@ -489,7 +495,7 @@ export class LeadAgents {
       getRecentTurns: (count = 10) => session.records.conversation.recentTurns(count),
       getMemoryFacts: (limit = 10) => session.facts(limit),
       requestTransfer: (to) => {
-        // The transfer starts when the current one is over, never inside the hook.
+        // The transfer starts when the current one is over, never from within the hook.
         this.#requested = check('requestTransfer(agentName)', z.string(), to, 'INVALID_ARGUMENT');
         session.host.environment.scheduler.yieldThen(() => this.#transferAsRequested());
       },
@@ -511,8 +517,8 @@ export class LeadAgents {
   }
 
   /**
-   * Returns the tool with which an agent transfers the conversation to another agent: an ordinary inline call, whose
-   * execution is the transfer. It is answered when the transfer is done or has failed.
+   * Returns the tool that an agent uses to transfer the conversation to another agent. It is an ordinary inline tool
+   * whose execution performs the transfer. The call is answered when the transfer has completed or failed.
    */
   #transferTool(others: readonly LeadAgent[]): ToolDefinition {
     const list = others
@@ -527,7 +533,7 @@ export class LeadAgents {
         objectJson({ agent_name: { type: 'string', enum: others.map(({ name }) => name) } }, [
           'agent_name',
         ]),
-        // The transfer checks whether the agent exists; its error names the agents.
+        // The transfer checks whether the agent exists, and its error lists the existing agents.
         { validate: validatedBy(z.object({ agent_name: z.string() })) },
       ),
       timeout: TRANSFER_TIMEOUT_MS,
@@ -538,7 +544,7 @@ export class LeadAgents {
   }
 }
 
-/** Tells whether the author of a tool has its calls detached. */
+/** Returns whether a tool's author has explicitly enabled the detaching of its calls. */
 function detachesIt(detach: ToolDefinition['detach']): boolean {
   return detach?.afterMs !== undefined || detach?.onWords === true;
 }
@@ -548,7 +554,7 @@ function isSpawning(tool: ToolDefinition): boolean {
   return spawns(SOURCE_TOOL in tool ? tool[SOURCE_TOOL] : undefined);
 }
 
-/** Returns whether a tool, or the tools that come with it, steers subagents' work. */
+/** Returns whether a tool, or a tool that comes with it, steers subagents' work. */
 function isSteering(tool: ToolDefinition): boolean {
   if (!(SOURCE_TOOL in tool)) return tool.name === RUNNING_TASK;
   return reconfigureOf(tool[SOURCE_TOOL]) !== null || Object.hasOwn(toolsetAnnotations, tool.name);
@@ -579,7 +585,7 @@ function isToEnter({ onEnter, greeting }: LeadAgent): boolean {
   return onEnter !== undefined || greeting !== undefined;
 }
 
-/** Applies a request: the machine transfers, or the request is refused. The consequences stay within the unit. */
+/** Passes a request to the machine, which performs the transfer or refuses it. The effects are limited to this unit. */
 export function transferRequested(
   unit: SessionUnit,
   requested: EventFor<'transfers'> & Stamped,

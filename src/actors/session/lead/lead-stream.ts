@@ -1,17 +1,17 @@
-// One response of a text session's lead model, as the pieces of its stream. A call that fails before its first piece is
+// One response from a text session's lead model, as the parts of its stream. A call that fails before its first part is
 // retried as in the AI SDK, but on the environment's clock.
 //
-// Owns:     the call of `streamText`, its attempts, and the count of the tokens used.
-// Does not: pass on the words, or run the calls (text-lead.ts).
+// Owns:     the `streamText` call, its attempts, and the count of the tokens used.
+// Does not: pass on the text, or run the calls (text-lead.ts).
 //
 // Invariants
-//   LEAD-STREAM-1. A retryable failure is retried, with growing pauses, while the response has no word and no call:
-//       text that the user has read is not written twice.
-//   LEAD-STREAM-2. All attempts read the same messages: new words from the user belong to the next reply.
-//   LEAD-STREAM-3. A user waits at most `MAX_PAUSE_MS` for an attempt: a provider that requests a longer pause has
-//       failed. A model that returned nothing is called once more, immediately.
+//   LEAD-STREAM-1. A retryable failure is retried, with growing pauses, as long as the response contains no text and no
+//       call, so that text that the user has read is never written twice.
+//   LEAD-STREAM-2. All attempts read the same messages. New input from the user belongs to the next reply.
+//   LEAD-STREAM-3. A user waits at most `MAX_PAUSE_MS` for an attempt. If a provider requests a longer pause, the call
+//       counts as failed. A model that returned nothing is called once more, immediately.
 //   LEAD-STREAM-4. Each failed call has its own entry: `model.retried` if another call follows, otherwise
-//       `model.failed`. A cancelled response has none.
+//       `model.failed`. A cancelled response has no such entry.
 
 import { streamText, type LanguageModel } from 'ai';
 import { backoffMs } from '../../../machines/index.ts';
@@ -40,31 +40,31 @@ const MAX_PAUSE_MS = 10_000;
 
 /** A call by the model. */
 export interface LeadCall {
-  /** The provider's id of the call, which is not always unique. */
+  /** The provider's id for the call, which is not always unique. */
   readonly callId: string;
   readonly name: string;
   /** JSON text. */
   readonly arguments: string;
   /** The agent whose model made the call, even if another agent leads now. */
   readonly agentName: string;
-  /** The provider's own data, to be returned with the call and the parts before it; absent if there is none. */
+  /** The provider's own data, to be sent back with the call and the parts before it; absent if there is none. */
   readonly echo?: Echo | undefined;
 }
 
-/** A piece of a response. */
+/** A part of a response. */
 type ResponsePart =
   | { readonly type: 'text'; readonly text: string }
-  /** The model starts to write a call. */
+  /** The model has started to write a call. */
   | { readonly type: 'calling' }
   | { readonly type: 'call'; readonly call: LeadCall }
-  /** The response is complete. `echo`: the provider's own data, to be returned with the parts after the last call. */
+  /** The response is complete. `echo`: the provider's own data, to be sent back with the parts after the last call. */
   | { readonly type: 'end'; readonly echo?: Echo | undefined }
   | { readonly type: 'other' };
 
 /** The lead model's calls for one reply, or for one delivery. */
 export interface LeadTurn {
   rounds: number;
-  /** Null if there is none. If absent, the first call creates it. */
+  /** The turn's context; null if there is none. If absent, the first call creates it. */
   context?: TurnContext | null;
 }
 
@@ -72,14 +72,14 @@ export interface LeadQuestion {
   readonly model: LanguageModel;
   readonly turn: LeadTurn;
   readonly mayCall: boolean;
-  /** Whether a response without words and calls is allowed. */
+  /** Whether a response with neither text nor calls is allowed. */
   readonly maySayNothing: boolean;
   readonly signal: AbortSignal;
-  /** Called at each sign of life from the model, and while its next attempt is awaited. */
+  /** Called whenever the model shows activity, and while its next attempt is pending. */
   readonly touch: () => void;
 }
 
-/** Calls the lead model; throws the error of the last attempt. */
+/** Calls the lead model. If all attempts fail, throws the error of the last one. */
 export async function* askLead(
   core: LeadSession,
   question: LeadQuestion,
@@ -133,7 +133,7 @@ export async function* askLead(
       pauseMs = Math.max(backoffMs(RETRY, attempt, random.next()), retryAfterMs);
       const isOver = !isSilent || signal.aborted || attempt >= MAX_ATTEMPTS;
       if (isOver || !retryable || pauseMs > MAX_PAUSE_MS) {
-        // Cancelling a response is not a failure of the model.
+        // A cancelled response is not a failure of the model.
         if (!signal.aborted || isA(error, ProviderError)) noteFailure(error, null);
         throw error;
       }
@@ -237,7 +237,7 @@ async function* attemptAt(
 }
 
 /**
- * Returns the arguments as JSON text. The check of the arguments refuses a value that is not JSON, which fails only its call.
+ * Returns the arguments as JSON text. Validation rejects arguments that are not JSON, so that only this call fails.
  */
 function argumentsOf(input: unknown): string {
   if (typeof input === 'string') return input;

@@ -1,4 +1,4 @@
-// A lead agent's tools: the app defines them, the runtime checks them once and offers them to the model.
+// A lead agent's tools. The app defines them, and the runtime validates them once and offers them to the model.
 
 import { jsonSchema, tool as modelTool, type ToolSet } from 'ai';
 import { z } from 'zod';
@@ -15,8 +15,8 @@ import type { ToolContext, ToolDefinition } from '../../contracts/lead-tool.ts';
 import { DEFAULT_TOOL_TIMEOUT_MS } from '../unit/session-unit.ts';
 
 /**
- * Types the arguments of `execute` from `parameters`, and checks the tool when it is defined.
- * @throws {ConfigurationError} `INVALID_TOOL` if an option is unknown or wrong.
+ * Infers the argument types of `execute` from `parameters`, and validates the tool when it is defined.
+ * @throws {ConfigurationError} `INVALID_TOOL` if an option is unknown or invalid.
  */
 export function defineTool<Args>(definition: ToolDefinition<Args>): ToolDefinition {
   const tool = definition as unknown as ToolDefinition;
@@ -32,7 +32,7 @@ function toolName(tool: unknown): string {
   return typeof name === 'string' ? `"${name}"` : '…';
 }
 
-/** Checks one tool alone, but not that its name is free and its subagent exists. */
+/** Validates one tool on its own, but does not check that its name is free or that its subagent exists. */
 function checkTool(where: string, tool: ToolDefinition): void {
   if (notAnObject(tool) !== null) checkIsObject(where, tool, EXAMPLE);
   if ('inputSchema' in tool && !('parameters' in tool))
@@ -62,14 +62,14 @@ function checkTool(where: string, tool: ToolDefinition): void {
       );
 }
 
-/** Options that have no effect on tools of this kind. */
+/** Options that have no effect on this kind of tool. */
 const NOT_WITH = {
   inline: ['pendingMessage', 'consolidate', 'delivery'],
   detached: ['consolidate'],
   background: ['execute', 'timeout', 'idempotent', 'detach', 'runsAt', 'resultSchema', 'absent'],
 } as const satisfies Record<string, readonly (keyof ToolDefinition)[]>;
 
-/** Checks an agent's tools as a whole. */
+/** Validates an agent's tools as a whole. */
 export function checkToolList(where: string, tools: unknown): void {
   if (tools === undefined || Array.isArray(tools)) return;
   const names = notAnObject(tools) === null ? Object.keys(tools as object).slice(0, 3) : [];
@@ -85,11 +85,11 @@ export function checkToolList(where: string, tools: unknown): void {
 export interface LeadTool {
   readonly definition: ToolDefinition;
   readonly jsonSchema: Readonly<Record<string, unknown>>;
-  /** Null: a call runs in the process of the session. */
+  /** Null means that a call runs in the process of the session. */
   readonly client: ClientTool | null;
-  /** Runs the tool with a value from `validate`; undefined for a background tool without `execute`. */
+  /** Runs the tool with a value returned by `validate`; undefined for a background tool without `execute`. */
   readonly execute: ((value: unknown, context: ToolContext) => unknown) | undefined;
-  /** Parses and validates the arguments: returns the value for `execute`, or the message for the model. Never rejects. */
+  /** Parses and validates the arguments. Returns the value for `execute`, or a message for the model. Never rejects. */
   validate(json: string): Promise<{ ok: true; value: unknown } | { ok: false; message: string }>;
 }
 
@@ -114,11 +114,11 @@ const checks = {
 
 const shape = z.strictObject(checks);
 
-/** The maximum length of an error message: large quoted arguments would fill the model's context. */
+/** The maximum length of an error message. Large quoted arguments would fill the model's context. */
 const MAX_MESSAGE_CHARS = 4000;
 
 /**
- * Prepares the schemas of an agent's tools, which are already checked.
+ * Prepares the schemas of an agent's tools, which have already been validated.
  * @throws {ConfigurationError} `INVALID_SCHEMA` if a schema cannot be described to a model.
  */
 export async function prepareLeadTools(
@@ -128,13 +128,13 @@ export async function prepareLeadTools(
   for (const definition of definitions) {
     const { name, execution, parameters, execute } = definition;
     const given = objectSchema(parameters, `tool "${name}".parameters`);
-    // Background work does not start with inputs that its schema does not name.
+    // Background work does not start with inputs that are missing from its schema.
     const schema = execution === 'background' ? withInputNames(given) : given;
     tools.set(definition.name, {
       definition,
       client: clientToolOf(definition, `tool "${name}"`),
       jsonSchema: (await schema.jsonSchema) as Readonly<Record<string, unknown>>,
-      // Only the schema knows the type of its arguments.
+      // Only the schema determines the type of its arguments.
       execute: execute && ((value, context) => execute(value as never, context)),
       async validate(json) {
         let value: unknown;
@@ -161,7 +161,7 @@ export async function prepareLeadTools(
   return tools;
 }
 
-/** Returns an agent's tools for a text model, without `execute`, because the caller of the model runs the calls. */
+/** Returns an agent's tools for a text model, without `execute`, because the model's caller runs the calls. */
 export function modelToolsOf(tools: readonly LeadTool[]): ToolSet {
   const known = offered.get(tools);
   if (known) return known;
@@ -179,15 +179,15 @@ export function modelToolsOf(tools: readonly LeadTool[]): ToolSet {
   return made;
 }
 
-/** Cached, because an agent's tools are the same for all its responses. */
+/** Cached, because an agent has the same tools for all its responses. */
 const offered = new WeakMap<readonly LeadTool[], ToolSet>();
 
-/** The runtime's tool with which a lead model settles a subagent's question (lead/settle-tool.ts). */
+/** The runtime's tool that a lead model uses to settle a subagent's question (lead/settle-tool.ts). */
 export const SETTLE_QUESTION = 'settle_question';
 
 /**
- * Checks one agent's tools.
- * @throws {ConfigurationError} if a name is taken, reserved or malformed, a tool has no schema, an inline tool no
+ * Validates one agent's tools.
+ * @throws {ConfigurationError} if a name is taken, reserved or malformed, or if a tool has no schema, an inline tool no
  *   `execute`, or a background tool no subagent.
  */
 export function checkLeadTools(
@@ -212,7 +212,7 @@ export function checkLeadTools(
 
 /**
  * Checks that each subagent is a background tool of an agent, because otherwise no call could start it.
- * @throws {ConfigurationError} if one is not.
+ * @throws {ConfigurationError} if a subagent is not the background tool of any agent.
  */
 export function checkSubagentNames(
   agents: readonly { readonly name: string; readonly tools?: readonly ToolDefinition[] }[],

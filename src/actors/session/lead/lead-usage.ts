@@ -1,8 +1,10 @@
-// The usage of a lead agent's model: an entry of the session for each report, with its cost, and the sums for screens.
+// The usage of a lead agent's model. Each report is written to the journal with its cost, and the totals are shown on
+// screens.
 //
-//   LEAD-USAGE-1. Usage is counted once, by its entry, whichever process it occurred in. Screens and hooks receive it
-//       when it is in the journal. Usage after the end of a session (the extraction of facts) is reported only to the
-//       hook, because the journal may then belong to another process.
+//   LEAD-USAGE-1. Usage is counted exactly once, when its entry is folded, regardless of the process in which it
+//       occurred. Screens and hooks receive the usage after it has been written to the journal. Usage after a session
+//       has ended (extracting facts) is reported only to the hook, because the journal may then belong to another
+//       process.
 
 import {
   addLeadUsage,
@@ -26,11 +28,11 @@ import type { SessionHooks } from './hooks.ts';
 
 type Reported = Readonly<Partial<Record<keyof LeadUsage, unknown>>>;
 
-/** A report of a lead agent's model. */
+/** A usage report from a lead agent's model. */
 interface Report extends ModelNames, Pick<PricedCall, 'name'> {
-  /** The usage, as the provider counted it; values that are not counts are ignored. */
+  /** The usage, as the provider counted it. Values that are not counts are ignored. */
   readonly counted: Reported;
-  /** The usage for `price`, if the provider counted nothing. @defaultValue `counted` */
+  /** The usage that `price` receives if the provider counted nothing. @defaultValue `counted` */
   readonly estimated?: Omit<Usage, 'cost'> | undefined;
   /** When a call outside the current response started, in milliseconds since 1970. */
   readonly beganAt?: number;
@@ -48,7 +50,7 @@ interface Counting extends Receiver {
 }
 
 /**
- * Writes the model's usage to the journal, and returns it with its cost. After the end of the session, only tells the
+ * Writes the model's usage to the journal, and returns it with its cost. After the session has ended, only calls the
  * hook.
  */
 export function reportUsage(
@@ -80,8 +82,8 @@ export function reportUsage(
 }
 
 /**
- * Counts the model calls made for a conversation, but not by its agents (LEAD-USAGE-1). `told` gets the use of
- * each.
+ * Counts model calls that are made for a conversation but not by its agents (LEAD-USAGE-1). `told` receives the usage
+ * of each call.
  */
 export function modelCallsOf(
   session: Counting,

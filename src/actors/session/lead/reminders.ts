@@ -1,15 +1,16 @@
-// Reminders that the user asks the lead agent for, and `reminders`, the runtime's tool with which the model sets, lists and
-// cancels them. A reminder is a schedule that tells words.
+// Reminders that the user asks the lead agent for, and `reminders`, the runtime's tool with which the model sets, lists
+// and cancels them. A reminder is a schedule that delivers a message.
 //
-// Owns:     the times as a model writes them, and the names of reminders.
-// Does not: keep a reminder until its time, or tell it (effects/schedules.ts, outbox).
+// Owns:     the parsing of the times that a model writes, and the names of reminders.
+// Does not: store a reminder until it is due (effects/schedules.ts), or deliver it (outbox).
 //
 // Invariants
-//   REMINDERS-1. The tool's description is constant; every answer states the user's local time.
-//   REMINDERS-2. The tool lists and cancels only schedules that it has set. It cancels one only if the model's words fit this
-//       one and no other.
-//   REMINDERS-3. Only the user's words set or cancel a reminder (like STEERING-4).
-//   REMINDERS-4. The same words for the same time are one reminder, even if the call is repeated after a crash.
+//   REMINDERS-1. The tool's description never changes, and every answer contains the user's local time.
+//   REMINDERS-2. The tool lists and cancels only schedules that it has set. It cancels a reminder only if the model's
+//       description fits that reminder and no other.
+//   REMINDERS-3. Only the user's input sets or cancels a reminder (like STEERING-4).
+//   REMINDERS-4. Calls with the same text and the same time set only one reminder, even if a call is repeated after a
+//       crash.
 
 import { jsonSchema } from 'ai';
 import { z } from 'zod';
@@ -44,7 +45,7 @@ export interface RemindedSession {
 /** The runtime's tool with which a lead model sets reminders. */
 export const REMINDERS = 'reminders';
 
-/** The keys of the schedules that the tool has set begin with this. */
+/** The prefix of the keys of all schedules that the tool has set. */
 const OF_TOOL = 'reminder:';
 const MAX_WORDS_CHARS = 1000;
 const MINUTE_MS = 60_000;
@@ -79,7 +80,7 @@ const parameters = objectJson(
   ['action'],
 );
 
-/** Returns the tool, as the runtime runs it and a lead model sees it. */
+/** Returns the tool that the runtime runs and offers to a lead model. */
 export function remindersTool(session: RemindedSession): ToolDefinition {
   return defineTool<Args>({
     name: REMINDERS,
@@ -147,7 +148,7 @@ async function set(session: RemindedSession, args: Args, callId: string): Promis
     return isSet();
   } catch (error) {
     const code = codeOf(error);
-    // A process that has died since had set it.
+    // An earlier process had set the reminder, which has been delivered since.
     const isTold = [...records.deliveries.keys()].some((id) => id.startsWith(`${key}@`));
     if (code === 'TIME_PASSED') return isTold ? isSet() : refused(PASSED);
     if (code === 'TOO_MANY_SCHEDULES') return refused(TOO_MANY);
@@ -167,12 +168,12 @@ async function cancel(session: RemindedSession, named: string): Promise<object> 
     const reminders = (reminder ? fits : all).map(({ name }) => name);
     return { status: 'unclear', reminders, next: UNCLEAR[why] };
   }
-  // Two may have the same words in the same minute.
+  // Two reminders may have the same text and the same minute.
   for (const { key, name } of all) if (name === reminder.name) await session.schedules.cancel(key);
   return { status: 'cancelled', reminder: reminder.name, next: CANCELLED };
 }
 
-/** Returns the reminders that are set, by their times. */
+/** Returns the pending reminders, in the order of their times. */
 function remindersOf({ records, schedules, timeZone }: RemindedSession) {
   const ofTool = [...records.schedules.values()].flatMap(({ key, say = '', cron, everyMs }) => {
     const dueAt = key.startsWith(OF_TOOL) ? schedules.dueAtOf(key) : undefined;
@@ -186,14 +187,14 @@ function remindersOf({ records, schedules, timeZone }: RemindedSession) {
     .map((one) => ({ ...one, words: wordsIn(one.name), isCurrent: true }));
 }
 
-/** Returns when the call began: a call that is repeated after a crash means the same times. */
+/** Returns when the call first started, so that a call repeated after a crash refers to the same times. */
 function beganAt({ unit, host }: RemindedSession, callId: string): number {
   const { dueAt, timeoutMs } = unit.calls.of(callId)?.context ?? {};
   const now = host.environment.clock.now();
   return dueAt === undefined || timeoutMs === undefined ? now : dueAt - timeoutMs;
 }
 
-/** Returns the time that a model has given; null if it is not exactly one, or cannot be read. */
+/** Returns the time that a model has given; null if it gave none or several, or if the time cannot be parsed. */
 function timesOf(
   { at, inMinutes, everyMinutes, cron }: Args,
   now: number,
@@ -217,7 +218,7 @@ const AT = /^(?:(\d{4}-\d\d-\d\d)[ T]|([a-z]+) )?([01]?\d|2[0-3]):([0-5]\d)(?::0
 const DAYS = ['sunday', 'monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday'];
 const DAY_MS = 24 * 60 * MINUTE_MS;
 
-/** Returns a local time as `2026-12-24T18:00`; null if `at` is none. */
+/** Returns `at` as a local time such as `2026-12-24T18:00`; null if it is not a time. */
 function localAt(at: string, now: number, timeZone: string): string | null {
   const [, date, named, hours = '', minutes] = AT.exec(at) ?? [];
   if (minutes === undefined) return null;
@@ -234,13 +235,13 @@ function localAt(at: string, now: number, timeZone: string): string | null {
   return `${then.toISOString().slice(0, 10)}T${time}`;
 }
 
-/** Returns the time on a clock: `2026-11-30 09:00`. */
+/** Returns a local date and time: `2026-11-30 09:00`. */
 function localClock(at: number, timeZone: string): string {
   const style = { timeZone, dateStyle: 'short', timeStyle: 'short' } as const;
   return new Intl.DateTimeFormat('sv-SE', style).format(at);
 }
 
-/** Returns a time for a reader: `Monday 30 November 2026 at 09:00`. */
+/** Returns a time in readable form: `Monday 30 November 2026 at 09:00`. */
 export function localTime(at: number, timeZone: string): string {
   const style = { timeZone, dateStyle: 'full', timeStyle: 'short' } as const;
   return new Intl.DateTimeFormat('en-GB', style).format(at);

@@ -1,15 +1,16 @@
-// `settle_question`: the runtime's tool with which a lead model decides what the user's words mean for a subagent's
-// question, and the note about questions that the model reads before it answers.
+// `settle_question`, the runtime's tool with which a lead model decides what the user's words mean for a subagent's
+// question. Also builds the note about questions that the model reads before it answers.
 //
-// Owns:     the tool as offered to a model, and its context: the open questions, the recent answers, the running work,
-//           and waiting deliveries (work.ts).
+// Owns:     the tool as it is offered to a model, and the context for its calls: open questions, recent answers,
+//           running work and pending deliveries (work.ts).
 // Does not: decide whether a settlement is accepted (questions/settle-question.ts), or execute it (session-effects).
 //
 // Invariants
-//   SETTLE-TOOL-1. If a subagent may ask, a lead model always has the tool, with the same text: changed tools would
-//       invalidate the provider's prompt cache. The context lists what the tool can name.
-//   SETTLE-TOOL-2. The context is not in the conversation: it is part of the requests for one reply, before the words that
-//       the reply answers. All calls of a turn read the same context, so that each request starts like the previous one.
+//   SETTLE-TOOL-1. If a subagent may ask, a lead model always has the tool, with the same description, because changed
+//       tools would invalidate the provider's prompt cache. The context lists everything that the tool can refer to.
+//   SETTLE-TOOL-2. The context is not part of the conversation. It is added to the requests for one reply, before the
+//       user input that the reply answers. All calls in a turn read the same context, so that each request starts like
+//       the previous one.
 
 import { jsonSchema, type JSONSchema7, type ModelMessage } from 'ai';
 import { z } from 'zod';
@@ -55,24 +56,24 @@ import {
   type WorkSession,
 } from './work.ts';
 
-/** The session, as a settlement sees it. */
+/** The parts of a session that a settlement uses. */
 export interface SettlingSession {
   readonly host: Host;
   readonly records: SessionRecords;
   readonly unit: SessionUnit;
 }
 
-/** The session, as shown in a settlement's context. */
+/** The parts of a session that the context of a settlement shows. */
 type ShownSession = SettlingSession & WorkSession;
 
-/** The note (`questionsNote`) tells a text model what the actions mean. */
+/** The note (`questionsNote`) explains the actions to a text model. */
 const DESCRIPTION = 'Settles an open question; a note says which and how.';
 const DESCRIPTION_BY_VOICE = `Settles an open SUBAGENT QUESTION. Actions: ${ACTIONS} always: an approval, for later calls too (text: task or session). revoke: they want to be asked again. explain: returns its details.`;
 
 const schema = z.object({
   questionId: z.string().nullish(),
   action: z.enum(SETTLE_ACTIONS),
-  /** Not in the offered schema: `text` may be an option's id. */
+  /** Not part of the schema that the model is offered: `text` may be an option's id. */
   optionId: z.string().nullish(),
   text: z.string().nullish(),
   quote: z.string(),
@@ -84,7 +85,7 @@ const aText: JSONSchema7 = { type: 'string' };
 const parametersWith = (action: JSONSchema7): JSONSchema7 =>
   objectJson({ questionId: aText, action, text: aText, quote: aText }, ['action', 'quote']);
 
-/** Returns the tool as the runtime runs it and as a lead model is offered it. */
+/** Returns the tool that the runtime runs and offers to a lead model. */
 export function settleTool(
   session: SettlingSession & {
     readonly userInput: Pick<UserInput, 'settle' | 'nextWords' | 'changedCall'>;
@@ -93,7 +94,7 @@ export function settleTool(
   },
 ): ToolDefinition {
   const hears = session.lead.awaitsWords !== undefined;
-  // A text model reads in the note everything that `explain` would return.
+  // The note already tells a text model everything that `explain` would return.
   const actions = SETTLE_ACTIONS.filter((action) => hears || action !== 'explain');
   return defineTool<Args>({
     name: SETTLE_QUESTION,
@@ -101,18 +102,18 @@ export function settleTool(
     parameters: jsonSchema<Args>(parametersWith({ type: 'string', enum: actions }), {
       validate: validatedBy(schema),
     }),
-    // A repeated call is recognised (SETTLE-3).
+    // If the call is repeated, the repetition is recognised (SETTLE-3).
     idempotent: true,
     detach: { onWords: false },
     execute: async ({ questionId, action, text, quote, ...given }, { callId }) => {
       let answers = session.records.calls.get(callId)?.requestId;
-      // A model that hears the user makes the call before the words are transcribed.
+      // A model that hears the user makes the call before the speech is transcribed.
       if (session.lead.awaitsWords) {
         await session.userInput.nextWords(WORDS_LIMIT_MS);
         answers = session.records.utteranceId;
       }
       const utteranceId = quotedUtterance(session.records, answers ?? '', { quote, callId });
-      // A voice model reads the mark of the question's note instead of an id.
+      // A voice model reads the marker in the question's note instead of an id.
       const isMark = hears && questionId?.startsWith(`${session.notes.key}-`) === true;
       const requestId = (isMark ? null : questionId) ?? meantQuestion(session, action, utteranceId);
       const { questions, answered } = session.records;
@@ -148,7 +149,7 @@ export function settleTool(
 }
 
 /**
- * Returns the arguments of the call that is put, with the changed ones that a model writes as JSON.
+ * Returns the arguments of the proposed call, including changed arguments that a model writes as JSON.
  * @throws {SyntaxError}
  */
 function changedArguments(question: QuestionRecord, text: string | null | undefined): unknown {
@@ -174,12 +175,12 @@ function meantQuestion(
   return question?.requestId ?? '';
 }
 
-/** Returns the approvals that last, and that this identity may take back. */
+/** Returns the approvals that remain in effect and that this identity may revoke. */
 function lastingFor({ lasting }: SessionRecords, by: string | undefined) {
   return lasting.filter((one) => mayAnswer(one, by));
 }
 
-/** Returns the approvals that last as a model reads them, to take one back. */
+/** Returns the approvals that remain in effect, in the form that a model reads in order to revoke one. */
 const lastingQuotes = (records: SessionRecords, by: string | undefined): readonly Quotes[] =>
   lastingFor(records, by).map(({ requestId, subagentName, question, mayDiffer, answer }) => ({
     questionId: requestId,
@@ -189,15 +190,15 @@ const lastingQuotes = (records: SessionRecords, by: string | undefined): readonl
   }));
 
 /**
- * Returns the next response's context; null if there is none. Without an open or recently answered question, only a
- * response to the user's words has a context, and only if there is work.
+ * Returns the context of the next response, or null if there is none. If there is no open or recently answered
+ * question, only a response to the user's input has a context, and only if there is work.
  */
 function settleNote(session: ShownSession): Note | null {
   const { records, unit, host } = session;
   const now = host.environment.clock.now();
   const by = speakerOf(records);
   const open = openQuestions(records, unit, by);
-  // An approval, or an ended subagent's answer, cannot be corrected.
+  // An approval cannot be corrected, nor can an answer to a subagent that has ended.
   const answered = answeredJustNow(records, now, by).filter(
     ({ kind, subagentId }) =>
       kind !== 'approval' && session.tree.live.some(({ id }) => id === subagentId),
@@ -224,20 +225,20 @@ const STEP_NOTE = 'questions';
 /** The maximum number of approvals that a note or a result lists. */
 const MAX_SHOWN = 10;
 
-/** The note that a turn's calls read in addition to the conversation (SETTLE-TOOL-2). */
+/** The note that the calls in a turn read in addition to the conversation (SETTLE-TOOL-2). */
 export interface TurnContext {
   readonly note: Note | null;
-  /** The user's words before which the note is placed; null for the last words. */
+  /** The user input before which the note is placed, or null for the latest input. */
   readonly before: string | null;
 }
 
-/** Returns the context of a turn that starts now. */
+/** Returns the context for a turn that starts now. */
 export function turnContext(session: ShownSession): TurnContext {
   const { items } = session.records.conversation;
   const replied = items.findLastIndex(
     (item) => item.role === 'assistant' && item.repliesTo !== null && item.interrupted !== true,
   );
-  // The model has read the words before its last call, and the work that this began.
+  // The model has already read the input that precedes its last call, and knows about the work that this call started.
   const called = items.findLastIndex(({ role }) => role === 'tool_call');
   const [first = wordsForLead(items.slice(replied + 1))[0]] = wordsForLead(
     items.slice(Math.max(replied, called) + 1),
@@ -246,7 +247,8 @@ export function turnContext(session: ShownSession): TurnContext {
 }
 
 /**
- * Adds a turn's context before the user's words that the turn answers, and after everything that the model has already read.
+ * Adds a turn's context before the user input that the turn answers, and after everything that the model has already
+ * read.
  */
 export function withTurnContext(
   messages: readonly ModelMessage[],
@@ -263,7 +265,7 @@ export function withTurnContext(
   return [...messages.slice(0, Math.max(0, at)), ...told, ...messages.slice(Math.max(0, at))];
 }
 
-/** Longer arguments cannot be said, so their question has `byButton`. */
+/** Longer arguments cannot be spoken, so their question has `byButton`. */
 const MAX_ARGUMENTS_CHARS = 2_000;
 
 function described({
@@ -323,7 +325,7 @@ export function settlementOf(
   };
 }
 
-/** After these actions, the subagent continues. */
+/** The settlements after which the subagent continues. */
 const RESUMES_WORK: ReadonlySet<string> = new Set(['answered', 'corrected', 'declined']);
 const CONFIRMED: ReadonlySet<string> = new Set([...RESUMES_WORK, 'read_back_first']);
 const NOT_DONE =
@@ -334,7 +336,7 @@ const READ_BACK: Settlement = {
   status: 'read_back_first',
   tell: 'The runtime now reads it back to the user, and their yes to that counts. Say "One moment.", and reply to anything else that they said.',
 };
-/** The results of calls that are not told by the open questions. */
+/** The fixed results of calls, which do not depend on the open questions. */
 export const SETTLED = {
   change: READ_BACK,
   always: READ_BACK,
@@ -370,7 +372,7 @@ export function settlementRefused(
   }: { readonly tell?: string; readonly question?: AskedQuestion | undefined } = {},
 ): Settlement {
   const options = question?.options.map(({ id, label }) => ({ id, label }));
-  // The model passed a yes on correctly, so the result is not a refusal.
+  // The model was right to pass the approval on, so the result is not a refusal.
   if (reason === 'needs_consent') return { status: 'read_back_first', tell };
   return {
     status: 'refused',

@@ -1,4 +1,4 @@
-// The port through which the lead agent talks to the user. A voice session implements it with a transport, a text
+// The port through which the lead agent talks to the user. A voice session implements it with a transport, and a text
 // session with a streaming model.
 
 import type { Prompt } from '../../notes/note.ts';
@@ -11,18 +11,18 @@ import type { Shown } from '../../runtime/hosting.ts';
 /** The time after which a running tool no longer delays due deliveries, in milliseconds. */
 export const HOLDS_FLOOR_MS = 2000;
 
-/** An item that must be delivered now, and the number of the attempt. */
+/** An item that must be delivered now, with the number of the attempt. */
 export interface Offer {
   readonly deliveryId: string;
-  /** The results reported together in the item; absent for a single delivery. */
+  /** The results that the item reports together; absent for a single delivery. */
   readonly deliveryIds?: readonly string[];
-  /** Identifies the attempt; every `delivery.*` event about it has this number. */
+  /** Identifies the attempt. Every `delivery.*` event about the attempt contains this number. */
   readonly generation: number;
   /** The attempt's number, from 1. */
   readonly attempt: number;
   /**
-   * The first attempt of which the user heard at least a sentence before interrupting it: this attempt continues from
-   * there. If absent, it starts from the beginning.
+   * The first attempt of which the user heard at least a sentence before interrupting. This attempt continues from
+   * there. If absent, this attempt starts from the beginning.
    */
   readonly begunIn?: number;
   readonly kind: DeliveryKind;
@@ -37,24 +37,24 @@ export interface Offer {
   readonly answersCallId: string | null;
 }
 
-/** A subagent's own words, for the user and not for the model. */
+/** A message in a subagent's own words, for the user and not for the model. */
 export interface SubagentWords {
   readonly kind: 'progress' | 'result';
   readonly subagentId: string;
-  /** The `name` of the subagent's configuration. */
+  /** The `name` in the subagent's configuration. */
   readonly subagentName: string;
   readonly text: string;
 }
 
-/** A resting delivery: the model could not say it, must not say it, or said it without an acknowledgement. */
+/** A resting delivery. The model was unable or not allowed to speak it, or spoke it without an acknowledgement. */
 export interface RestingCard {
   readonly kind: 'card';
   readonly deliveryId: string;
-  /** Reports that the user has seen it. */
+  /** Reports that the user has seen the delivery. */
   readonly seen: () => void;
 }
 
-/** The output of a tool call; with a `noteId`, the output is a `Prompt` with this id. */
+/** The output of a tool call. With a `noteId`, the output is a `Prompt` with this id. */
 export interface ToolAnswer {
   readonly output: unknown;
   /** Whether the model responds to the output. */
@@ -62,52 +62,55 @@ export interface ToolAnswer {
   readonly noteId?: string;
 }
 
-/** A subagent to which the user spoke, and what the words mean for its question. */
+/** A subagent that the user addressed, and the meaning of the user's words for its question. */
 export interface SpokenTo {
   readonly subagentName: string;
   readonly were: WordsToQuestion;
 }
 
 /**
- * The lead agent's side of a session. Duties of an implementation: it reports to the session with events:
- * `transport.ready / lost`, `response.requested / waiting / ended`, `utterance.*`, `playout.*`,
- * `delivery.playing / heard / interrupted / failed` with the offer's generation. Guarantee to the implementation: it
- * receives one offer at a time, and only while the gate is open or after `stop(null)`.
+ * The lead agent's side of a session. An implementation must report the following events to the session:
+ * `transport.ready / lost`, `response.requested / waiting / ended`, `utterance.*`, `playout.*`, `delivery.playing /
+ * heard / interrupted / failed` with the offer's generation. An implementation receives one offer at a time, and only
+ * while the gate is open or after `stop(null)`.
  */
 export interface Speaker {
-  /** The implementation's machines, as their actors show them. */
+  /** The implementation's machines, as their actors expose them. */
   machines?(): Iterable<Shown>;
-  /** Whether the user has spoken words that are not transcribed yet. Absent if the model reads text. */
+  /** Whether the user has said something that is not transcribed yet. Absent if the model reads text. */
   readonly awaitsWords?: boolean;
   /** Whether the model replies to the user's words without a request. @defaultValue false */
   readonly repliesUnasked?: boolean;
   connect(): void;
-  /** Closes the connection, even one that is being opened; `forGood`: no connection follows. */
+  /**
+   * Closes the connection, even one that is still being opened. With `forGood`, no other connection is opened later.
+   */
   disconnect(forGood: boolean): void;
-  /** Prepares the model for the agent `to`; reports `transfer.ended` with this id, once. */
+  /** Prepares the model for the agent `to`, and reports `transfer.ended` with this id once. */
   transfer(transferId: string, to: string): void;
-  /** Reports that the session's transfer is over; after an error, the model is that of the previous agent. */
+  /** Reports that the session's transfer is over. After an error, the model is still that of the previous agent. */
   transferEnded(error: Failure | null): void;
   /**
-   * Starts to speak: the current agent's greeting, if it has one; after a crash, the reply that was due then, or
-   * nothing (null).
+   * Starts to speak: the current agent's greeting if it has one or, after a crash, the reply that was due then. If
+   * `owes` is null, says nothing.
    */
   begin(owes: 'greeting' | 'reply' | null): void;
   /** Updates the model, because the lead agent's instructions or tools have changed. */
   configure(): void;
   say(offer: Offer): void;
   /**
-   * Cancels this generation's attempt, if it is still in progress; null cancels all speech at once, because an urgent
-   * item waits.
+   * Cancels this generation's attempt if it is still in progress. Null cancels all speech at once, because an urgent
+   * item is waiting.
    */
   stop(generation: number | null): void;
-  /** Answers a tool call; null leaves the call open, and an offer will answer it later. */
+  /** Answers a tool call. Null leaves the call open, and a later offer answers it. */
   answer(callId: string, answer: ToolAnswer | null): void;
-  /** Tells the model a fact. */
+  /** Passes a note to the model. */
   note(prompt: Prompt, respond: boolean): void;
   /**
-   * Passes on the user's words, which the lead agent answers. With `to`, they went to a subagent: the lead agent neither
-   * answers them nor considers them addressed to it; unless they answered the subagent's question, the question stays open.
+   * Passes on the user's input, which the lead agent answers. With `to`, the input was addressed to a subagent. The
+   * lead agent neither answers it nor treats it as addressed to itself. Unless the input answered the subagent's
+   * question, the question stays open.
    */
   heard(utterance: Utterance, to: SpokenTo | null): void;
   /** Shows an item to the user unchanged. Absent if clients have a screen for such items. */
@@ -123,7 +126,7 @@ export function followQuestion(session: Receiver & { readonly unit: SessionUnit 
   if (isNews) session.receive(`question:${owner}`, event);
 }
 
-/** Returns the event for the first audible part of an offer. */
+/** Returns the event that reports that an offer has started to play. */
 export function isHeardNow({ generation, attempt, deliveryId, deliveryIds = [deliveryId] }: Offer) {
   return { type: 'delivery.playing', generation, attempt, deliveryIds } as const;
 }

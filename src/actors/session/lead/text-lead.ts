@@ -1,39 +1,44 @@
 // The lead agent of a text session: a streaming AI SDK model that answers the user, calls the session's tools, and
 // delivers the outbox's offers.
 //
-// Owns:     the current response's stream, the text that delivers an offer, and the notes that the model reads.
+// Owns:     the stream of the current response, the text that delivers an offer, and the notes for the model.
 // Does not: choose the next response (turn machine), run tools (the session does), or decide when an item is offered
 //           (outbox).
 //
 // Invariants
-//   TEXT-LEAD-1. One response runs at a time (TURN-1). The next response answers a request that arrives meanwhile.
-//   TEXT-LEAD-2. The model is called again for tool results only when every immediately answered call of its last
-//       response has its answer.
-//   TEXT-LEAD-3. An offer was heard when its whole text was pushed and an observer or a waiter received it, or a reader
-//       pulled past it. A reader has `ACKNOWLEDGE_MS` for that: an offer that is not acknowledged by then, or that no reader
-//       can acknowledge, is considered told (`delivery.told`) and delays nothing. A later acknowledgement still counts.
-//   TEXT-LEAD-4. A reply that an urgent item cut off is given afterwards, whatever happens to the item.
-//   TEXT-LEAD-5. A delivery without a listener is reported to the app once, in a new session that has had no listener.
-//       A client that left, or has not returned after a restart, is not an error of the app.
-//   TEXT-LEAD-6. An offer is told in a limited number of responses: the model may call tools between them, as in a reply, but
-//       not in the last one. The offer was told when words were said and no call follows; calls alone do not tell it. While
-//       one delivery is told, in any attempt, no call is repeated, nor is the call whose result is told (P6): its result is
-//       in the conversation. Offers start only a limited number of rounds before the user speaks again (`MAX_UNASKED`).
-//   TEXT-LEAD-7. While the model waits for a slow tool, due offers may be told; the user's words end its waits for subagents.
-//   TEXT-LEAD-8. Each call of a response has its own entry, which records whether another call follows. After a crash
-//       between two calls, the model is told which calls were made, and makes the others.
-//   TEXT-LEAD-9. The lead agent's words and calls are recorded with the last item that the model had read: the user's
-//       words, and results, that arrived meanwhile still receive a reply, even after a crash. Telling an offer is not a
-//       reply to any item; a result that the outbox delivers, or that the user already has, needs no reply.
-//   TEXT-LEAD-10. A response's counted usage has its own entry, before the response's words: after a crash between the
-//       two, the response is requested again, and both responses have used tokens.
-//   TEXT-RESPONSE-1. Words and calls follow the items that the model had read when it was called, in the order in which
-//       it wrote them, and precede all items that arrived meanwhile: the model's next call concerns those.
-//   TEXT-RESPONSE-2. A response without words and calls is a failure, unless the model has said words since the user
-//       spoke (such as with the calls that it follows): the user would receive no answer.
-//   TEXT-RESPONSE-3. A response always ends, and never throws.
-//   TEXT-RESPONSE-4. A call is passed on with the next part of the stream, which shows whether another call follows:
-//       the journal therefore reveals a crash between the two.
+//   TEXT-LEAD-1. One response runs at a time (TURN-1). A request that arrives in the meantime is answered by the next
+//       response.
+//   TEXT-LEAD-2. The model is called again with tool results only after all calls of its last response that need an
+//       immediate answer have been answered.
+//   TEXT-LEAD-3. An offer counts as heard when its whole text has been pushed and either an observer or a waiter
+//       received it or a reader pulled past it. A reader has `ACKNOWLEDGE_MS` for that. An offer that is not
+//       acknowledged by then, or that no reader can acknowledge, is considered reported (`delivery.told`) and delays
+//       nothing. A later acknowledgement still counts.
+//   TEXT-LEAD-4. A reply that was cut off by an urgent item is given afterwards, whatever happens to the item.
+//   TEXT-LEAD-5. If a new session has never had a listener, a delivery without a listener is reported to the app once.
+//       A client that left, or has not returned after a restart, is not an app error.
+//   TEXT-LEAD-6. An offer is reported in a limited number of responses. As in a reply, the model may call tools in each
+//       of them except the last. The offer counts as reported when the model has written text and no call follows.
+//       Calls alone do not report it. While a delivery is being reported, in any attempt, no call is repeated. This
+//       includes the call whose result is being reported (P6), because its result is in the conversation. Offers may
+//       use only a limited number of rounds until the user speaks again (`MAX_UNASKED`).
+//   TEXT-LEAD-7. While the model waits for a slow tool, due offers may be reported. User input ends the model's waits
+//       for subagents.
+//   TEXT-LEAD-8. Each tool call in a response has its own entry, which records whether another call follows. After a
+//       crash between two tool calls, the model is told which calls were made, and makes the others.
+//   TEXT-LEAD-9. The lead agent's text and calls are recorded with the last item that the model had read. Input and
+//       results that arrived in the meantime therefore still receive a reply, even after a crash. Reporting an offer is
+//       not a reply to any item. A result that the outbox delivers, or that the user already has, needs no reply.
+//   TEXT-LEAD-10. A response's counted usage has its own entry, written before the response's text. After a crash
+//       between the two, the response is requested again, and both responses have used tokens.
+//   TEXT-RESPONSE-1. Text and calls follow the items that the model had read when it was called, in the order in which
+//       the model wrote them. They precede all items that arrived in the meantime, which the model's next call answers.
+//   TEXT-RESPONSE-2. A response with neither text nor calls is a failure, because the user would receive no answer. It
+//       is not a failure if the model has written text since the user last spoke, for example together with the calls
+//       that the response follows.
+//   TEXT-RESPONSE-3. A response always ends and never throws.
+//   TEXT-RESPONSE-4. A call is passed on only when the next part of the stream has shown whether another call follows.
+//       The journal therefore shows whether the process crashed between two calls.
 
 import type { Echo } from '../../../values/echo.ts';
 import { callKey, parsedOrText } from '../../../values/json.ts';
@@ -82,19 +87,19 @@ import type { TextOutput, TextPart } from './text-output.ts';
 import { TurnChart } from './turn-chart.ts';
 import { Watchdog } from './watchdog.ts';
 
-/** The maximum number of tool call rounds for one utterance, or one offer; after that, the model must speak. */
+/** The maximum number of tool call rounds for one utterance or one offer. After that, the model must speak. */
 const MAX_ROUNDS = 8;
 
-/** The maximum number of tool call rounds that offers may cause before the user speaks. */
+/** The maximum number of tool call rounds for offers before the user speaks again. */
 const MAX_UNASKED = 32;
 
-/** The time without a sign of life after which a response has failed. */
+/** The time without any model activity after which a response counts as failed. */
 const RESPONSE_TIMEOUT_MS = 60_000;
 
-/** The time after which a reader that has not pulled is considered busy, so that its offer delays nothing. */
+/** The time after which a reader that has not pulled is considered busy and no longer delays other items. */
 const ACKNOWLEDGE_MS = 1000;
 
-/** A text model speaks only when it is called; the user cannot interrupt it by voice. */
+/** A text model speaks only when it is called, and the user cannot interrupt it by voice. */
 const TURN: TurnInput = {
   keepsOffers: true,
   whileToolWorks: 'ends_turn',
@@ -103,7 +108,7 @@ const TURN: TurnInput = {
   holdsFloorMs: HOLDS_FLOOR_MS,
   settleTimeoutMs: 0,
   replyTimeoutMs: 0,
-  // `askLead` has already retried a failed model call; after that the client is told, and may retry.
+  // `askLead` has already retried a failed model call. After that, the client is told and may retry.
   maxAsked: 1,
   doubtMs: 0,
   falseInterruptionMs: 0,
@@ -111,9 +116,9 @@ const TURN: TurnInput = {
 
 type Said = Extract<TextPart, { type: 'text.done' }>;
 
-/** The progress of delivering an offer, over all its responses. */
+/** The progress of delivering an offer, across all its responses. */
 interface Telling extends LeadTurn {
-  /** The last response's words, if calls followed them. */
+  /** The text of the last response, if it was followed by calls. */
   said: Said | null;
 }
 
@@ -129,10 +134,10 @@ interface Making extends Pick<AwaitedCall, 'of'> {
 /** The result of a response. */
 interface Response {
   readonly itemId: string;
-  /** All words of the response. */
+  /** The whole text of the response. */
   readonly text: string;
   readonly hasCalled: boolean;
-  /** Whether the response was aborted or failed before its end. */
+  /** Whether the response was aborted or failed before it was complete. */
   readonly isBroken: boolean;
 }
 
@@ -142,18 +147,18 @@ export class TextLead implements Speaker {
   readonly #output: TextOutput;
   readonly #watchdog: Watchdog;
   readonly #turn: TurnChart;
-  /** The newest offer; the turn decides whether it must still be delivered. */
+  /** The newest offer. The turn machine decides whether it must still be delivered. */
   #offer: Offer | null = null;
-  /** The progress of delivering the offer; null before it starts. */
+  /** The progress of delivering the offer, or null before delivery starts. */
   #telling: Telling | null = null;
-  /** The rounds of tool calls for offers since the user spoke. */
+  /** The rounds of tool calls for offers since the user last spoke. */
   #unasked = 0;
   /**
-   * Whether the model was told something else while a tool ran, so that the tool's result is not the last message that
-   * it reads.
+   * Whether the model received a note or an offer while a tool ran, in which case the tool's result is not the last
+   * message that the model reads.
    */
   #hasToldBetween = false;
-  /** Whether the previous process ended between two calls of one response (TEXT-LEAD-8). */
+  /** Whether the previous process died between two calls of one response (TEXT-LEAD-8). */
   #wasCutOff = false;
   /** Aborts the stream of the current response. */
   #response: AbortController | null = null;
@@ -201,7 +206,7 @@ export class TextLead implements Speaker {
     this.#core.receive('session', { type: 'transport.ready' });
   }
 
-  /** Prepares nothing: the next response comes from the agent that leads then. */
+  /** Nothing to prepare, because the next response comes from the agent that leads then. */
   transfer(transferId: string): void {
     this.#core.receive('session', { type: 'transfer.ended', transferId, error: null });
   }
@@ -232,10 +237,10 @@ export class TextLead implements Speaker {
     this.#next();
   }
 
-  /** Does nothing: each response reads the current instructions. */
+  /** Nothing to do, because each response reads the current instructions. */
   configure(): void {}
 
-  /** Stops all timers if `forGood`; a text model has no connection to close. */
+  /** Stops all timers if `forGood`. A text model has no connection to close. */
   disconnect(forGood: boolean): void {
     if (!forGood) return;
     this.#watchdog.stop();
@@ -270,7 +275,7 @@ export class TextLead implements Speaker {
     }
     if (this.#underWay?.says === 'reply') this.#turn.send({ type: 'reply.cutOff' });
     this.#response?.abort(new CancelledError('an urgent delivery waits'));
-    // While only a tool runs, the model pauses.
+    // While only a tool runs, the model is paused.
     this.#turn.send({ type: 'urgent.waits' });
     this.#checkIdle();
   }
@@ -304,9 +309,9 @@ export class TextLead implements Speaker {
     }
     this.#replying = { rounds: 0 };
     this.#unasked = 0;
-    // The lead agent may be about to start such a wait (TEXT-LEAD-7).
+    // The lead agent may be about to start waiting for subagents (TEXT-LEAD-7).
     this.#core.tree.waits.userWaits(true);
-    // A text model hears nothing, so it must be called.
+    // A text model does not notice new input on its own, so it must be called.
     this.#turn.send({ type: 'reply.toWords', typed: true });
     this.#next();
   }
@@ -341,7 +346,7 @@ export class TextLead implements Speaker {
     this.#output.card(deliveryId, part, isDue, seen);
   }
 
-  /** Calls back when no response runs or is about to start; immediately if that is already the case. */
+  /** Calls back as soon as no response is running or about to start, or immediately if none is. */
   whenIdle(callback: () => void): void {
     this.#idle.push(callback);
     this.#checkIdle();
@@ -358,7 +363,7 @@ export class TextLead implements Speaker {
     this.#deliver(questionPart(question, offer.text), generation);
   }
 
-  /** Pushes an offer's whole text, and reports the result to the outbox (TEXT-LEAD-3). */
+  /** Pushes an offer's whole text, and reports the outcome to the outbox (TEXT-LEAD-3). */
   #deliver(part: TextPart, generation: number): void {
     const core = this.#core;
     let isOver = false;
@@ -403,7 +408,7 @@ export class TextLead implements Speaker {
 
   get #isConnected(): boolean {
     const { unit, session } = this.#core.unit;
-    // Otherwise no agent leads yet, or the next agent will speak.
+    // While the session is not connected, no agent leads yet or the next agent will speak.
     return !unit.disposed && session.snapshot.hasTag('connected');
   }
 
@@ -412,18 +417,18 @@ export class TextLead implements Speaker {
     return this.#turn.context.responses[0];
   }
 
-  /** Whether the model waits for the result of a call that it made in a reply. */
+  /** Whether the model is waiting for the result of a call that it made in a reply. */
   get #isResultAwaited(): boolean {
     return this.#turn.context.calls.some(({ of }) => of === 'reply');
   }
 
-  /** Whether a reply could start, and waits only for the current response. */
+  /** Whether a reply could start and is only waiting for the current response. */
   get #isReplyDue(): boolean {
     const { snapshot } = this.#turn;
     return snapshot.matches({ reply: 'due' }) && snapshot.context.calls.length === 0;
   }
 
-  /** Starts the next response, if one is due and none is running. */
+  /** Starts the next response if one is due and none is running. */
   #next(): void {
     const { isOwed, offer, responses } = this.#turn.context;
     const isUrgentOver = offer === null && responses.length === 0 && !this.#isUrgentWaiting();
@@ -455,7 +460,7 @@ export class TextLead implements Speaker {
     );
   }
 
-  /** Ends the delivery of an offer, unless another offer has replaced it. */
+  /** Completes the delivery of an offer, unless another offer has replaced it. */
   #endTelling(generation: number): void {
     if (this.#turn.context.offer?.generation !== generation) return;
     this.#telling = null;
@@ -466,9 +471,10 @@ export class TextLead implements Speaker {
     const core = this.#core;
     if (core.unit.unit.disposed) return;
     this.#turn.send({ type: 'request.read' });
-    // The offer's response would read words that arrived since it was requested, without answering them.
+    // Otherwise, the offer's response would read input that arrived after it was requested, without answering that
+    // input.
     if (offer && this.#isReplyDue) return this.#responded();
-    // Words that the user sends meanwhile belong to the next reply, as do the calls made for them.
+    // Input that the user sends in the meantime belongs to the next reply, as do the calls made for it.
     const { utteranceId: requestId } = core.records;
     const telling = offer ? (this.#telling ??= this.#begin(offer)) : null;
     const turn = telling ?? this.#replying;
@@ -487,7 +493,7 @@ export class TextLead implements Speaker {
     this.#next();
   }
 
-  /** Calls the model for a response, and passes its words on as they stream, and then its calls (TEXT-RESPONSE-3). */
+  /** Calls the model for a response, streams its text, and then passes on its calls (TEXT-RESPONSE-3). */
   async #say(
     signal: AbortSignal,
     offer: Offer | null,
@@ -500,7 +506,8 @@ export class TextLead implements Speaker {
     const core = this.#core;
     const { clock, ids } = core.host.environment;
     const telling = offer ? this.#telling : null;
-    // The response to an offer has read words that arrived late, or to which an earlier process did not reply.
+    // The response to an offer has already read this input, which arrived late or was left unanswered by an earlier
+    // process.
     const wroteLast = !offer && endsWithAssistant(core);
     if (wroteLast) this.note(READ_WORDS_NOTE, false);
     const maySayNothing = offer ? Boolean(telling?.said) : wroteLast || hasReplied(core);
@@ -511,12 +518,12 @@ export class TextLead implements Speaker {
     let hasCalled = false;
     let isBroken = false;
     let echo: Echo | undefined;
-    /** The last item that the model has read, or its last call since (TEXT-RESPONSE-1). */
+    /** The last item that the model has read, or the last call that it has made since (TEXT-RESPONSE-1). */
     let after = readTo ?? undefined;
-    /** The value of `after` when the words started. */
+    /** The value of `after` when the text started. */
     let saidAfter = after;
     let made: LeadCall | null = null;
-    /** Passes the pending call on (TEXT-RESPONSE-4). */
+    /** Passes on the pending call (TEXT-RESPONSE-4). */
     const handOver = (isFollowed: boolean): void => {
       if (!made) return;
       const of = offer ? 'offer' : 'reply';
@@ -542,7 +549,7 @@ export class TextLead implements Speaker {
           final,
           at,
           ...(isBroken ? { interrupted: true } : {}),
-          // The ids with which a client acknowledges the deliveries.
+          // The ids that a client uses to acknowledge the deliveries.
           ...(final && !isBroken && !hasCalled && offer
             ? {
                 deliveryId: offer.deliveryId,
@@ -593,10 +600,10 @@ export class TextLead implements Speaker {
     }
     handOver(false);
     isBroken ||= signal.aborted;
-    // Applied to the whole text: a pair of deltas may split one character.
+    // Applied to the whole text, because a surrogate pair may be split between two deltas.
     text = storableText(text);
     if (text !== '') {
-      //   TEXT-LEAD-9. A reply that is due again was cut off (TEXT-LEAD-4).
+      //   TEXT-LEAD-9. A reply that is due again had been cut off (TEXT-LEAD-4).
       const repliesTo = offer || this.#turn.context.isOwed ? null : readTo;
       intoConversation(core, {
         type: 'assistant.said',
@@ -607,14 +614,14 @@ export class TextLead implements Speaker {
         ...(saidAfter !== undefined && { after: saidAfter }),
         ...(echo && !isBroken && { echo }),
       });
-      // A question that was presented meanwhile, on a screen, is no longer the last thing said either.
+      // After this text, a question that was presented on a screen in the meantime is no longer the last thing said.
       followQuestion(core);
       show(true);
     }
     return { itemId, text, hasCalled, isBroken };
   }
 
-  /** Records that the reply has started, in words or with a call. */
+  /** Records that the reply has started, with text or with a call. */
   #spoke(): void {
     if (replyIsComing(this.#turn.snapshot))
       this.#turn.send({ type: 'model.spoke', responseId: null });
@@ -624,7 +631,7 @@ export class TextLead implements Speaker {
     const { deliveryId, generation, prompt, role } = offer;
     const id = `${tellingsOf(deliveryId)}${generation}`;
     const last = this.#core.records.conversation.items.at(-1);
-    // A note to which the model returned nothing is still the last item.
+    // If the model returned nothing in response to the note, the note is still the last item.
     const isThere =
       last !== undefined &&
       isMessage(last) &&
@@ -638,7 +645,7 @@ export class TextLead implements Speaker {
     this.#turn.send({ type: 'call.made', callId, responseId: '', of });
   }
 
-  /** Passes a call on, and returns its id. */
+  /** Passes on a call and returns its id. */
   #call(
     { name, callId: given, arguments: json, agentName, echo }: LeadCall,
     { of, requestId, repliesTo, responseId, isFollowed, after }: Making,
@@ -679,7 +686,8 @@ export class TextLead implements Speaker {
     const isDue = this.#turn.context.offer?.generation === generation;
     const telling = isDue ? this.#telling : null;
     if (!isBroken && hasCalled) {
-      //   TEXT-LEAD-6. Telling the offer continues when the calls are answered; it ends if the offer was cancelled meanwhile.
+      //   TEXT-LEAD-6. Reporting the offer continues when the calls are answered. It stops if the offer has been
+      //       cancelled by then.
       if (telling && text !== '') telling.said = done;
       else if (text !== '')
         this.#output.push({ type: 'text.done', itemId, text, deliveryId: null });
@@ -699,7 +707,7 @@ export class TextLead implements Speaker {
     this.#deliver(said, generation);
   }
 
-  /** Pushes words that are followed by more words about the same offer. */
+  /** Pushes the text before the calls, because more text about the same offer follows. */
   #pushSaid(telling: Telling | null): void {
     if (!telling?.said) return;
     const { itemId, text } = telling.said;
@@ -712,7 +720,7 @@ export class TextLead implements Speaker {
     return next(this.#core.unit.outbox.snapshot.context)?.priority === 'urgent';
   }
 
-  /** Returns a unique call id: some providers count their calls from 0 in each response. */
+  /** Returns a unique call id, because some providers restart their call numbers at 0 in each response. */
   #freshCallId(callId: string): string {
     const { records, host } = this.#core;
     const isTaken = (id: string): boolean =>
@@ -739,7 +747,7 @@ export class TextLead implements Speaker {
   }
 }
 
-/** Returns whether the last message for the model is its own: providers refuse that, or continue the message. */
+/** Returns whether the model's last message is its own. Providers refuse such input or continue the message. */
 function endsWithAssistant({ records }: LeadSession): boolean {
   const last = records.conversation.items.findLast(
     (item) => item.role !== 'tool_result' && !(isMessage(item) && item.partial),
@@ -750,7 +758,7 @@ function endsWithAssistant({ records }: LeadSession): boolean {
   return records.conversation.toModelMessages().at(-1)?.role === 'assistant';
 }
 
-/** Returns whether the lead agent has replied in words since the user spoke. */
+/** Returns whether the lead agent has replied with text since the user last spoke. */
 function hasReplied({ records }: LeadSession): boolean {
   const last = records.conversation.items.findLast(
     (item) =>
@@ -763,10 +771,10 @@ function hasReplied({ records }: LeadSession): boolean {
 /** Returns the key shared by the responses that deliver an offer. */
 const keyOf = (generation: number): string => `offer:${generation}`;
 
-/** Returns the id prefix of the notes that start the tellings of a delivery; the ids end with the generation. */
+/** Returns the id prefix of the notes that start each attempt to report a delivery. Ids end with the generation. */
 const tellingsOf = (deliveryId: string): string => `${deliveryId}.told.`;
 
-/** Shows the words that precede the calls: a client uses them to acknowledge the delivery. */
+/** Adds the delivery's id to the text before the calls, so that a client can acknowledge the delivery. */
 function showTold({ projection }: LeadSession, { itemId, deliveryId, deliveryIds }: Said): void {
   const item = projection.item(itemId);
   if (!item || deliveryId === null) return;
@@ -777,8 +785,8 @@ function showTold({ projection }: LeadSession, { itemId, deliveryId, deliveryIds
 }
 
 /**
- * Returns whether this call was made since the delivery was first offered, in any attempt and process, or is the call
- * whose result is reported.
+ * Returns whether this call was made after the delivery was first offered, in any attempt and process, or is the call
+ * whose result is being reported.
  */
 function wasMade(
   { records }: LeadSession,
@@ -798,7 +806,7 @@ function wasMade(
     .some((item) => item.role === 'tool_call' && callKey(item.toolName, item.args) === key);
 }
 
-/** Returns whether a call was made during the delivery of an offer that is still due. */
+/** Returns whether a call was made while an offer that is still due was being delivered. */
 export function isOfTelling(
   { records, unit }: Pick<LeadSession, 'records' | 'unit'>,
   callId: string,

@@ -1,25 +1,27 @@
-// A text session's output, piece by piece: observers receive it at once, readers pull it. A reader that pulls past a
-// piece has seen it.
+// The output of a text session as a series of parts. Observers receive each part at once, and readers pull it. A reader
+// has seen a part when it pulls the next one.
 //
-// Owns:     the readers' buffers, the pieces that each reader has seen, and the unseen cards.
+// Owns:     the readers' buffers, the parts that each reader has seen, and the unseen cards.
 // Does not: create text, or decide what happens to an unseen delivery (text-lead).
 //
 // Invariants
-//   TEXT-OUTPUT-1. Every reader receives every piece that is pushed after it started to read, in order.
-//   TEXT-OUTPUT-2. A piece's `seen` is called at most once: immediately if an observer or a waiter received it, otherwise
-//       when a reader asks for the next piece. A reader that stops at a piece has not seen it: it may have failed to show it.
-//   TEXT-OUTPUT-3. A reader's buffer is limited: the oldest pieces are dropped, and a `gap` reports their number.
-//   TEXT-OUTPUT-4. A piece's `unseen` is called at most once, and never after `seen`: when no remaining reader can see
-//       the piece, or immediately without a listener.
-//   TEXT-OUTPUT-5. A card goes to every listener that does not have the piece that the card replaces, and to every
-//       later listener, until one has seen it or it is no longer due.
-//   TEXT-OUTPUT-6. A reader that stops leaves at once, even if it has not started to read or waits for a piece: a
-//       generator alone would not run `finally` then, or only at the next piece.
+//   TEXT-OUTPUT-1. Every reader receives, in order, every part that is pushed after the reader started.
+//   TEXT-OUTPUT-2. A part's `seen` is called at most once. It is called immediately if an observer or a waiter received
+//       the part, and otherwise when a reader asks for the next part. A reader that stops at a part has not seen it,
+//       because it may have failed to show it.
+//   TEXT-OUTPUT-3. A reader's buffer is limited. If it is full, the oldest parts are dropped, and a `gap` reports how
+//       many.
+//   TEXT-OUTPUT-4. A part's `unseen` is called at most once, and never after `seen`. It is called when no remaining
+//       reader can see the part, or immediately if there is no listener.
+//   TEXT-OUTPUT-5. A card goes to every listener that does not have the part that the card replaces, and to every later
+//       listener, until one of them has seen the card or it is no longer due.
+//   TEXT-OUTPUT-6. A reader that stops leaves at once, even if it has not started to read or is waiting for a part. A
+//       plain generator would not run `finally` in those cases, or only when the next part arrives.
 
 import { Observable, Subject } from 'rxjs';
 import type { QuestionView } from '../../contracts/session-views.ts';
 
-/** A piece of the lead agent's output. */
+/** A part of the lead agent's output. */
 export type TextPart =
   /** Text as it streams. `itemId` identifies the message. */
   | { readonly type: 'text.delta'; readonly itemId: string; readonly text: string }
@@ -28,14 +30,14 @@ export type TextPart =
       readonly type: 'text.done';
       readonly itemId: string;
       readonly text: string;
-      /** The delivery that the message contains; null if the message is a reply. */
+      /** The delivery that the message contains, or null if the message is a reply. */
       readonly deliveryId: string | null;
-      /** The results that the message reports, if there are several; each is a separate delivery. */
+      /** The results that the message reports, if there are several. Each is a separate delivery. */
       readonly deliveryIds?: readonly string[];
     }
   /**
-   * A subagent's progress or result in its own words. It is not in the conversation, and never the final report: the
-   * lead agent reports results in a separate message.
+   * A subagent's progress or result in its own words. This part is not in the conversation, and is never the final
+   * report, because the lead agent reports results in a separate message.
    */
   | {
       readonly type: 'subagent.reported';
@@ -47,14 +49,14 @@ export type TextPart =
       readonly text: string;
       readonly final: false;
     }
-  /** A result or notice, unchanged: the lead agent could not rephrase it, or its words were not acknowledged. */
+  /** A result or notice, unchanged, because the lead agent could not rephrase it or its text was not acknowledged. */
   | {
       readonly type: 'delivery.card';
       readonly deliveryId: string;
       readonly label: string;
       readonly text: string;
     }
-  /** A subagent's question; answer it with `session.answer` or by sending text. */
+  /** A subagent's question. Answer it with `session.answer` or by sending text. */
   | {
       readonly type: 'question.asked';
       readonly requestId: string;
@@ -62,21 +64,21 @@ export type TextPart =
       readonly options: QuestionView['options'];
       readonly subagentName: string;
     }
-  /** The model failed; the session continues. */
+  /** The model failed, but the session continues. */
   | { readonly type: 'response.failed'; readonly code: string; readonly message: string }
-  /** The number of pieces for which this reader was too slow. */
+  /** The number of parts that were dropped because this reader was too slow. */
   | { readonly type: 'gap'; readonly missed: number };
 
-/** A piece's callbacks, one of which is called, once. */
+/** A part's callbacks. Exactly one of them is called, once. */
 export interface Fate {
   seen(): void;
-  /** Called when no remaining listener can see the piece. @defaultValue nothing is called */
+  /** Called when no remaining listener can see the part. @defaultValue nothing is called */
   unseen?(): void;
 }
 
 interface Reader {
   readonly buffer: Piece[];
-  /** The piece that the reader has received, but not pulled past. */
+  /** The part that the reader has received but not pulled past. */
   current: Piece | null;
   missed: number;
   wake: (() => void) | null;
@@ -86,24 +88,24 @@ interface Reader {
 interface Piece {
   readonly part: TextPart;
   fate: Fate | null;
-  /** The number of readers that have received the piece, but not pulled past it. */
+  /** The number of readers that have received the part but not pulled past it. */
   holders: number;
 }
 
 interface Card {
   readonly piece: Piece;
-  /** Returns whether the card must still be seen. */
+  /** Returns whether the card still has to be seen. */
   isDue(): boolean;
 }
 
-/** Returns whether an app waits for one of these deliveries. */
+/** Returns whether an app is waiting for one of these deliveries. */
 type Waiter = (deliveryIds: readonly string[]) => boolean;
 
-/** The number of pieces by which a reader may lag behind. */
+/** The number of parts by which a reader may lag behind. */
 const MAX_LAG = 10_000;
 
 export class TextOutput {
-  /** The unseen cards, and then all new pieces. */
+  /** The unseen cards, followed by all new parts. */
   readonly parts: Observable<TextPart>;
   readonly #subject = new Subject<TextPart>();
   readonly #readers = new Set<Reader>();
@@ -114,7 +116,7 @@ export class TextOutput {
   constructor() {
     this.parts = new Observable((observer) => {
       for (const piece of this.#unseenCards()) {
-        // The observer has unsubscribed: the other cards stay unseen.
+        // The observer has unsubscribed, so the other cards stay unseen.
         if (observer.closed) return undefined;
         observer.next(piece.part);
         see(piece);
@@ -123,7 +125,7 @@ export class TextOutput {
     });
   }
 
-  /** Whether a piece would reach a listener now. */
+  /** Whether a listener would receive a part now. */
   get isHeard(): boolean {
     return this.#subject.observed || this.#readers.size > 0;
   }
@@ -133,8 +135,8 @@ export class TextOutput {
   }
 
   /**
-   * Adds a card for a delivery that was told without being seen: it stays until a listener has seen it, or `isDue`
-   * returns false. The part contains its id.
+   * Adds a card for a delivery that was reported without being seen. The card stays until a listener has seen it, or
+   * `isDue` returns false. The part contains the delivery's id.
    */
   card(deliveryId: string, part: TextPart, isDue: () => boolean, seen: () => void): void {
     for (const [id, card] of this.#cards) if (!card.isDue()) this.#cards.delete(id);
@@ -153,12 +155,12 @@ export class TextOutput {
     );
   }
 
-  /** Sets the waiter: a delivery for which it waits counts as seen when told. */
+  /** Sets the waiter. A delivery that it is waiting for counts as seen when it is reported. */
   awaitedBy(waiter: Waiter): void {
     this.#isAwaited = waiter;
   }
 
-  /** Reads all new pieces, until `end` or `complete`. The reader is registered before this call returns. */
+  /** Reads all new parts, until `end` or `complete`. The reader is registered before this call returns. */
   read(): { parts: AsyncGenerator<TextPart, void, undefined>; end: () => void } {
     const reader: Reader = {
       buffer: [],
@@ -184,7 +186,7 @@ export class TextOutput {
     };
   }
 
-  /** Ends the output: readers end after their last piece, and later readers receive nothing. */
+  /** Completes the output. Readers stop after their last part, and later readers receive nothing. */
   complete(): void {
     this.#isComplete = true;
     this.#cards.clear();
@@ -259,7 +261,7 @@ function see(piece: Piece): void {
   fate?.seen();
 }
 
-/** Records that this number of readers dropped the piece without having seen it. */
+/** Records that this many readers dropped the part without having seen it. */
 function drop(piece: Piece, readers: number): void {
   piece.holders -= readers;
   if (piece.holders > 0 || !piece.fate?.unseen) return;
@@ -268,13 +270,13 @@ function drop(piece: Piece, readers: number): void {
   fate.unseen?.();
 }
 
-/** Ends a reader after its last piece. */
+/** Stops a reader after its last part. */
 function finish(reader: Reader): void {
   reader.done = true;
   reader.wake?.();
 }
 
-/** Returns the pieces that a reader has received, but not pulled past. */
+/** Returns the parts that a reader has received but not pulled past. */
 function heldBy({ current, buffer }: Reader): readonly Piece[] {
   return [...(current ? [current] : []), ...buffer];
 }

@@ -1,8 +1,9 @@
-// The turn machine of one session, hosted outside its unit: a lead agent sends it facts, and executes its effects.
+// The turn machine of one session, hosted outside the session's unit. A lead agent sends it facts and executes its
+// effects.
 //
 // A reopened session starts with a new turn.
 //
-// Does not: know the state of the turn (machine), or the meaning of an effect (leads).
+// Does not: decide the state of the turn (machine), or execute its effects (lead agents).
 
 import {
   turnMachine,
@@ -17,7 +18,7 @@ import { TransientMachine, type TransientOptions } from '../../runtime/transient
 type Turn = typeof turnMachine;
 
 export class TurnChart extends TransientMachine<Turn, TurnFact, TurnEffects> {
-  /** @param isFree Returns whether the model can be called: it is connected and idle. */
+  /** @param isFree Returns whether the model is connected and idle, so that it can be called. */
   constructor(
     { id, host }: { readonly id: string; readonly host: Pick<Host, 'environment' | 'actors'> },
     input: TurnInput,

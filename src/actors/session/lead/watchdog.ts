@@ -1,7 +1,7 @@
-// Ends the wait for a silent model that neither continues nor ends.
+// Stops waiting for a silent model that neither continues nor finishes.
 //
-// Owns:     one timer, and the time of the last sign of life.
-// Does not: know why it waits.
+// Owns:     one timer, and the time of the model's last activity.
+// Does not: depend on the reason for waiting.
 
 import type { Environment } from '../../ports/environment.ts';
 
@@ -12,13 +12,13 @@ export class Watchdog {
   #lastSign = 0;
   #cancel: (() => void) | null = null;
 
-  /** Calls `onTimeout` once when the time is over, and then stops watching. */
+  /** Calls `onTimeout` once when the time has elapsed, and then stops watching. */
   constructor(environment: Environment, onTimeout: () => void) {
     this.#environment = environment;
     this.#onTimeout = onTimeout;
   }
 
-  /** Starts or restarts the watch: a sign of life is due within every `timeoutMs`. */
+  /** Starts or restarts the watch. After that, activity is expected at least every `timeoutMs`. */
   watch(timeoutMs: number): void {
     this.stop();
     this.#timeoutMs = timeoutMs;
@@ -26,7 +26,7 @@ export class Watchdog {
     this.#arm(timeoutMs);
   }
 
-  /** Records a sign of life. Cheap: the timer checks the time of the last sign instead of being moved. */
+  /** Records activity. Cheap, because the timer only compares the time of the last activity and is not rescheduled. */
   touch(): void {
     this.#lastSign = this.#environment.clock.now();
   }

@@ -1,17 +1,17 @@
-// Background work, as a lead agent's model sees it: the note before a reply, and `running_task`, the runtime's tool with
-// which the model reports on a task, stops a task, or passes words on to it.
+// Background work from the point of view of a lead agent's model: the note before a reply, and `running_task`, the
+// runtime's tool with which the model reports on a task, stops it, or passes a message on to it.
 //
-// Owns:     the decision which task the model's words refer to.
-// Does not: read, message or end a subagent (the subagent service does, as for an agent's tools in toolsets/).
+// Owns:     the decision about which task the model refers to.
+// Does not: read, message or stop a subagent (the subagent service does, as for an agent's tools in toolsets/).
 //
 // Invariants
-//   STEERING-1. The tool is always offered with the same description; its answers list the tasks.
-//   STEERING-2. The tool stops or messages a task only if the model's words fit this task and no other. Otherwise the tool
-//       does nothing, and its answer lists the tasks.
-//   STEERING-3. The tool starts no work, and answers no subagent's question. Words for an ended task return the task's
-//       result.
-//   STEERING-4. Only the user's words stop or change a task: a call that the model makes while it tells a result does not,
-//       unless the model reads words of the user that have no reply yet.
+//   STEERING-1. The tool is always offered with the same description. Its answers list the tasks.
+//   STEERING-2. The tool stops or messages a task only if the model's description fits this task and no other.
+//       Otherwise the tool does nothing, and its answer lists the tasks.
+//   STEERING-3. The tool neither starts work nor answers subagents' questions. A message to an ended task returns the
+//       task's result.
+//   STEERING-4. Only the user's input stops or changes a task. A call that the model makes while it reports a result
+//       does neither, unless the model has read user input that has no reply yet.
 
 import { jsonSchema } from 'ai';
 import { z } from 'zod';
@@ -50,7 +50,7 @@ import type { SessionUnit } from '../unit/session-unit.ts';
 import type { Speaker } from './speaker.ts';
 import { defineTool } from './lead-tools.ts';
 
-/** The session, as shown before a reply. */
+/** The parts of a session that the note before a reply shows. */
 export interface WorkSession {
   readonly records: SessionRecords;
   readonly unit: SessionUnit;
@@ -59,19 +59,19 @@ export interface WorkSession {
   readonly agents: { readonly steers: boolean };
 }
 
-/** The work that the user may ask the lead agent about, by the names of its tasks (`summed`). */
+/** The work that the user may ask the lead agent about, grouped by state and named by task (`summed`). */
 export interface WorkNow {
-  /** Running work, with the latest progress if there is any. */
+  /** Running work, with its latest progress if there is any. */
   readonly running: readonly (string | { readonly task: string; readonly progress: string })[];
-  /** Finished work whose result was not reported yet. */
+  /** Finished work whose result has not been reported yet. */
   readonly waitsToBeTold: readonly string[];
-  /** Results that the user is hearing, or has partly heard. */
+  /** Results that the user is hearing or has partly heard. */
   readonly beingTold: readonly string[];
-  /** Results that wait for other results of the same request. */
+  /** Results that are waiting for other results of the same request. */
   readonly finished?: readonly { readonly task: string; readonly result: string }[];
 }
 
-/** Returns the running work, and the results that the user has not heard. `asking`: subagents to omit. */
+/** Returns the running work and the results that the user has not heard. `asking`: subagents to omit. */
 export function workNow(session: WorkSession, asking: ReadonlySet<string> = new Set()): WorkNow {
   const { unit, tree, projection, records } = session;
   const named = namesOf(session);
@@ -126,7 +126,7 @@ const MOST_NAMES = 20;
 const MAX_FINISHED_CHARS = 1000;
 export const MAX_SHORT_CHARS = 120;
 
-/** Returns each name once, with its count, and finally the number of omitted names. */
+/** Returns each name once, with its count, followed by the number of omitted names. */
 function summed(names: readonly string[]): readonly string[] {
   const counts = new Map<string, number>();
   for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
@@ -137,7 +137,7 @@ function summed(names: readonly string[]): readonly string[] {
   return leftOut > 0 ? [...lines.slice(0, MOST_NAMES), `and ${leftOut} other kinds`] : lines;
 }
 
-/** Returns the note about the work, with which the model can answer "How is the report going?" without a tool of the app. */
+/** Returns the note about the work, so that the model can answer "How is the report going?" without an app's tool. */
 export function workNoteOf(session: WorkSession, always: readonly Quotes[] = []): Note | null {
   const work = { ...workNow(session), always };
   const isWork = Object.values(work).some((names) => names.length > 0);
@@ -165,10 +165,10 @@ interface SteeredSession extends Omit<WorkSession, 'agents'>, Receiver {
   readonly lead: Pick<Speaker, 'awaitsWords' | 'note'>;
 }
 
-/** The runtime's tool with which a lead model steers background work. */
+/** The runtime's tool that a lead model uses to steer background work. */
 export const RUNNING_TASK = 'running_task';
 
-/** Tells whether this call of the tool stops a task. */
+/** Returns whether this call to the tool stops a task. */
 export const isStop = ({ name, arguments: json }: CallRecord): boolean =>
   name === RUNNING_TASK && propertiesOf(parsedOrText(json))['action'] === 'stop';
 
@@ -192,34 +192,35 @@ const parameters = objectJson(
   ['action'],
 );
 
-/** How long a voice model's call waits for the user's words. */
+/** The maximum time for which a voice model's call waits for the user's input, in milliseconds. */
 export const WORDS_LIMIT_MS = 3000;
-/** How long a call waits until a task has ended, or has read words. */
+/** The maximum time for which a call waits until a task has ended or has read a message, in milliseconds. */
 const LIMIT_MS = 1000;
 
-/** Returns the tool, as the runtime runs it and a lead model sees it. */
+/** Returns the tool that the runtime runs and offers to a lead model. */
 export function steerTool(session: SteeredSession): ToolDefinition {
   return defineTool<Args>({
     name: RUNNING_TASK,
     description: DESCRIPTION,
     parameters: jsonSchema<Args>(parameters, { validate: validatedBy(schema) }),
-    // A stopped task is recognised as stopped, and a message is recognised by its key.
+    // A repeated call is safe: a task that it stopped is found stopped, and a message that it sent is recognised by its
+    // key.
     idempotent: true,
     detach: { onWords: false },
     execute: (args, context) => steer(session, args, context),
   });
 }
 
-/** A task of the user, as the tool names it. */
+/** A task of the user, under the name that the tool uses for it. */
 interface Task {
-  /** Null if a tool does the task, in a detached call. */
+  /** Null if a tool does the task in a detached call. */
   readonly record: SubagentRecord | null;
   /** The running detached call that does the task, itself or through its only subagent. */
   readonly callId: string | null;
   readonly name: string;
   readonly words: readonly string[];
   readonly isLive: boolean;
-  /** Whether the task runs, or its result waits to be reported. */
+  /** Whether the task is running, or its result is waiting to be reported. */
   readonly isCurrent: boolean;
   readonly startedAt: number;
 }
@@ -227,7 +228,7 @@ interface Task {
 /** The parts of a session that determine its tasks. */
 type TaskSession = Pick<WorkSession, 'tree' | 'records' | 'unit'>;
 
-/** Returns the tasks that the lead agent started, oldest first, without the tasks of services and of other subagents. */
+/** Returns the tasks that the lead agent started, oldest first, excluding those of services and of other subagents. */
 function tasksOf({ tree, records, unit }: TaskSession): readonly Task[] {
   const own = tree.uppermost.filter(
     ({ admission: { callId, ports } }) => callId !== null || ports.name === 'lead',
@@ -270,15 +271,15 @@ function tasksOf({ tree, records, unit }: TaskSession): readonly Task[] {
   });
 }
 
-/** Names a task from its journal entry, so that the name is the same after a restart. */
+/** Names a task from its journal entry, so that the name stays the same after a restart. */
 function nameOf(toolName: string, about: string, title: string | null | undefined): string {
   return clip(title ?? (about === '' ? toolName : `${toolName}: ${about}`), MAX_SHORT_CHARS);
 }
 
-/** How long after a call, despite a reply, further words may continue the call's request. */
+/** The time after a call during which further input may continue the call's request, even if a reply has been given. */
 const CONTINUES_MS = 10_000;
 
-/** Returns the user's words, oldest first, without the words that a subagent received. */
+/** Returns the user's utterances, oldest first, except those that a subagent received. */
 export function wordsForLead(items: readonly ConversationItem[]): readonly MessageItem[] {
   return items
     .filter(isMessage)
@@ -293,24 +294,26 @@ export const indexOfCall = (items: readonly ConversationItem[], callId: string |
 
 type Calling = Pick<CallRecord, 'callId' | 'name' | 'input'>;
 
-/** Returns the tasks, oldest first, whose request a call may continue because the call's arguments extend the task's. */
+/** Returns, oldest first, the tasks whose request a call may continue because its arguments extend theirs. */
 function extendedBy({ tree }: Pick<WorkSession, 'tree'>, { callId, name, input }: Calling) {
   return tree.uppermost.filter(({ admission, outcome, subagent }) => {
     const { callId: before, task } = admission;
     if (before === null || before === callId || task.toolName !== name) return false;
     const isKept = subagent ? subagent.leaving !== 'stopping' : outcome?.status === 'completed';
-    // The option `duplicates` handles calls for the same work while it runs.
+    // While the work is running, the `duplicates` option handles further calls for the same work.
     const isSame = subagent !== null && callKey(name, task.args) === callKey(name, input);
     const isSomething = Object.keys(task.args).length > 0;
     return isKept && !isSame && isSomething && extendsJson(task.args, input);
   });
 }
 
-/** Tells whether, depending on words that are not transcribed yet, a call may continue an earlier call's request. */
+/**
+ * Returns whether a call may continue an earlier call's request, which depends on speech that is not transcribed yet.
+ */
 export const mayGoOn = (session: Pick<WorkSession, 'tree'>, call: Calling): boolean =>
   extendedBy(session, call).length > 0;
 
-/** Returns the answer to a call whose request an earlier call has already started; null if there is no such call. */
+/** Returns the answer to a call whose request an earlier call has already started, or null if there is no such call. */
 export function begunBefore(session: TaskSession, call: Calling) {
   const { conversation, calls, utteranceId } = session.records;
   const { items } = conversation;
@@ -322,11 +325,11 @@ export function begunBefore(session: TaskSession, call: Calling) {
     const at = indexOfCall(items, callId);
     const made = items[at];
     const before = calls.get(callId ?? '');
-    // Spoken words are placed at their start, which may be before the call that they follow.
+    // An utterance is placed where it started, which may be before the call that it led to.
     const isLater = at < until || (before !== undefined && before.requestId !== utteranceId);
     if (!made || !isLater) return false;
     const since = items.slice(at, until);
-    // If the user has answered a question since, the words are another request.
+    // If the user has answered a question since then, the input is another request.
     if (since.some((item) => isMessage(item) && item.note?.says === ANSWERED)) return false;
     const isSame = callKey(call.name, task.args) === callKey(call.name, call.input);
     return !since.some(isWholeReply) || (!isSame && said.at - made.at <= CONTINUES_MS);
@@ -346,7 +349,9 @@ const HAS_BEGUN =
 const WAS_DONE =
   'This was done before the user added to it: nothing was started. What came of it stands above, or comes as a note. Tell them, and ask whether it shall be done again with the rest.';
 
-/** Tells whether a value contains an earlier value: every word of its texts, every element, every property. */
+/**
+ * Returns whether a value contains an earlier value, with every word of its texts, every element and every property.
+ */
 function extendsJson(before: unknown, after: unknown): boolean {
   if (before === null || before === undefined || before === '') return true;
   if (typeof before === 'string' && typeof after === 'string') {
@@ -370,7 +375,7 @@ export function wordsIn(text: string): readonly string[] {
   return [...new Set(wordsOf(spaced))];
 }
 
-/** Returns whether two words are equal except for their endings; numbers must be equal. */
+/** Returns whether two words are equal except for their endings. Numbers must be equal. */
 function isAlike(word: string, other: string): boolean {
   const size = Math.max(4, Math.ceil(0.7 * Math.max(word.length, other.length)));
   return (
@@ -378,15 +383,21 @@ function isAlike(word: string, other: string): boolean {
   );
 }
 
-/** The short words that join others: "the table for two" does not mean the task that alone has "for". */
+/**
+ * Short function words, which do not identify a task: "the table for two" does not mean the only task that contains
+ * "for".
+ */
 const JOINING =
   /^(?:an?|the|of|for|to|in|on|at|by|and|or|with|my|der|die|das|den|dem|des|ein|zu|im|am|und|la|les?|du|une?|et|au|en|el|las|los|una|y|del|al|por|con)$/;
 
-/** Returns whether a word that matches no task makes the meaning uncertain; short words do not. */
+/** Returns whether a word that matches no task makes the meaning uncertain. Short words do not. */
 const isTelling = (word: string): boolean =>
   word.length > 3 || /\p{N}/u.test(word) || word.search(UNSPACED) >= 0;
 
-/** Returns the tasks that contain all those words of `named` that occur in any task. `isClear`: exactly one task is meant. */
+/**
+ * Returns the tasks that contain every word of `named`, apart from words that occur in no task. `isClear`: exactly one
+ * task is meant.
+ */
 export function fittingIn<T extends Pick<Task, 'name' | 'words' | 'isCurrent'>>(
   tasks: readonly T[],
   named: string,
@@ -448,7 +459,7 @@ async function steer(
   const { records, lead, userInput } = session;
   const { callId, requester } = context;
   if (records.calls.get(callId)?.requestId === null) return { status: 'refused', next: NOT_ASKED };
-  // A voice model calls before the user's words, and their author, are recorded.
+  // A voice model makes the call before the user's input and its author are recorded.
   const hears = lead.awaitsWords === true;
   if (hears) await userInput.nextWords(WORDS_LIMIT_MS);
   const by = hears ? speakerOf(records) : (requester ?? undefined);
@@ -485,7 +496,7 @@ async function stop(
     return { status: 'stopped', task: name, next: BROKEN_OFF };
   }
   if (!record) return { status: 'stopped', task: name, next: STOPPED };
-  // The wait starts before the task ends, so that it returns the outcome and no note repeats it.
+  // The wait must start before the task ends: it then returns the outcome, and no note repeats it.
   const limit = { timeoutMs: LIMIT_MS, alsoAsking: false, signal };
   const ended = tree.await([record.id], THE_LEAD, limit);
   tree.cancel(record.id, THE_LEAD, 'The user stopped it', vouched);
@@ -499,13 +510,13 @@ async function stop(
   return { status: 'stopped', task: name, ...did, next };
 }
 
-/** Returns that a task is about to end. */
+/** Returns the answer that a task is about to end. */
 const leavingView = (name: string, { subagent }: SubagentRecord) =>
   subagent?.leaving === 'over'
     ? { status: 'too_late', task: name, next: ENDING }
     : { status: 'stopping', task: name, next: STOPPING };
 
-/** Returns what a stopped task had done, and the interrupted calls, whose outcome is unknown. */
+/** Returns the work that a stopped task had done, and the interrupted calls, whose outcome is unknown. */
 function workDone(ledger: readonly LedgerEntry[]) {
   const calls = (status: LedgerEntry['status']): readonly string[] | undefined => {
     const of = ledger.filter((entry) => entry.status === status && entry.toolName !== ASK_USER);
@@ -532,7 +543,7 @@ async function tell(
   if (content === '') return { status: 'refused', next: 'Nothing was done: `words` is missing.' };
   if (record.isLive && wasTold(session, name, content))
     return { status: 'told_before', task: name, next: TOLD_BEFORE };
-  // Interrupts a model step, never a tool call.
+  // Interrupts a model step, but never a tool call.
   const mode = subagent?.isThinking === true ? 'interrupt' : 'steer';
   const sent = tree.send(id, { content, mode, idempotencyKey }, THE_LEAD, vouched);
   if (!sent.ok) return { ...taskView(session, task), next: ENDED };
@@ -562,7 +573,7 @@ async function tell(
   };
 }
 
-/** Tells whether the task received the same words just before, according to the conversation, which survives a crash. */
+/** Returns whether the conversation, which survives a crash, shows that the task just received the same message. */
 function wasTold({ records, host }: SteeredSession, task: string, content: string): boolean {
   const { items } = records.conversation;
   const since = host.environment.clock.now() - CONTINUES_MS;
@@ -610,14 +621,14 @@ const endOf = ({ name, record }: Task) =>
     ...(record && { status: reportOf(record).state, why: whyOf(record) }),
   });
 
-/** Returns why an ended task has no result, in words for the user. */
+/** Returns an explanation for the user of why an ended task has no result. */
 function whyOf({ outcome }: SubagentRecord): string | undefined {
   return (
     outcome?.error && (WHY[outcome.error.code] ?? clip(reasonOf(outcome.error), MAX_FINISHED_CHARS))
   );
 }
 
-/** Returns the reason of a failure or cancellation. */
+/** Returns the reason for a failure or cancellation. */
 const reasonOf = ({ message }: Failure): string => message.replace(/^Cancelled: /, '');
 
 const LOST = 'It was lost with the program that ran it.';
@@ -637,8 +648,8 @@ const WHY: Readonly<Record<string, string>> = {
 const MAX_PROGRESS = 5;
 
 /**
- * Returns what is known about a task: its state, its findings, and its result. `isRead`: the lead agent now reports the
- * task's result, so no delivery reports it.
+ * Returns the available information about a task: its state, its findings and its result. `isRead`: the lead agent is
+ * reporting the task's result now, so no delivery reports it.
  */
 function taskView(
   session: SteeredSession,

@@ -1,7 +1,7 @@
-// The common core of voice and text sessions. It accepts events, connects the unit, the records, the subagents and the
+// The common core of voice and text sessions. Accepts events, connects the unit, the records, the subagents and the
 // lead agent, and implements the API for apps.
 //
-// Owns:     the session's unit, and all components that exist as long as the session.
+// Owns:     the session's unit, and all components that exist for as long as the session.
 // Does not: start or end the session (session-life), decide on next actions (machines), execute effects
 //           (session-effects), speak (lead), or hold sockets or audio.
 
@@ -77,11 +77,11 @@ interface CoreOptions<Lead extends Speaker> extends SessionOptions {
   /** Whether the lead agent's speech can be stopped in mid-sentence. */
   readonly canInterrupt: boolean;
   /**
-   * Whether the lead model cannot leave a call open, so that every background call is answered at once and its result
-   * told as a notice. @defaultValue false
+   * Whether the lead model cannot leave a call open. Every background call is then answered at once, and its result is
+   * reported as a notice. @defaultValue false
    */
   readonly acknowledgesCalls?: boolean;
-  /** Whether a question is heard (voice), not only shown (text). */
+  /** Whether questions are heard (voice) and not only shown (text). */
   readonly hasVoice: boolean;
   /** Whether the lead model can settle a question with a tool. @defaultValue true */
   readonly leadSettles?: boolean;
@@ -90,7 +90,7 @@ interface CoreOptions<Lead extends Speaker> extends SessionOptions {
   readonly promptStyle?: PromptStyle;
 }
 
-/** The call at a client ends before the call of the lead agent: by its own deadline. */
+/** A client's call has its own deadline, so it ends before the lead agent's call. */
 const CLIENT_GRACE_MS = 60_000;
 
 /** The events without which a session would never end. */
@@ -115,7 +115,7 @@ export class SessionCore<Lead extends Speaker = Speaker> implements HostedSessio
   /** The ports of the subagents that the lead agent spawned with a tool. */
   readonly ofLead: SessionScope;
   readonly services: SessionServices;
-  /** The journal, as this session sees it. */
+  /** This session's view of the journal. */
   readonly journal: ScopeJournal;
   readonly snapshots: ScopeSnapshots;
   /** The start and the end of the session in this process. */
@@ -133,13 +133,13 @@ export class SessionCore<Lead extends Speaker = Speaker> implements HostedSessio
   /** The facts about the user. */
   readonly #facts: FactSource | undefined;
   readonly #effects: SessionEffects;
-  /** The calls that clients carry out. */
+  /** The calls that clients execute. */
   readonly clientCalls: ClientCalls;
   readonly schedules: Schedules;
   readonly reach: Reach;
   readonly #tellOfError: Host['report'];
 
-  /** @throws {ConfigurationError} if an option is invalid; then nothing is opened. */
+  /** @throws {ConfigurationError} if an option is invalid, in which case nothing is opened. */
   constructor(options: CoreOptions<Lead>) {
     const { runtime, hooks = {} } = options;
     const configs = options.subagentConfigs ?? {};
@@ -171,7 +171,7 @@ export class SessionCore<Lead extends Speaker = Speaker> implements HostedSessio
     });
     this.host.actors.root = this.id;
     this.startedAt = runtime.environment.clock.now();
-    // An event about the error would reach the subscriber that threw.
+    // The subscriber that threw would receive an event about its own error.
     this.projection = new Projection(this.host, this.#tellOfError);
     this.awaited = new Awaited(this);
     this.userInput = new UserInput(this, { isHeard: options.hasVoice });
@@ -261,13 +261,13 @@ export class SessionCore<Lead extends Speaker = Speaker> implements HostedSessio
         crashed: (error) => this.#effects.crashed(error),
         ignored: (event, error) => {
           this.userInput.ignored(event, error);
-          // A caller of `close` waits for the session's end, which would not come.
+          // If such an event fails, the session would never end, and a caller of `close` would wait forever.
           if (error && ENDS.has(event.type)) this.#effects.crashed(error);
         },
         journalRefused: (error) => {
           this.reportError(error, `journal of session ${this.id}`);
           this.life.leave(failureOf(error));
-          // Another process may be able to continue the session, or already does.
+          // Another process may be able to continue the session, or is already doing so.
           callSafely(this.host, 'journal', () => this.journal.release(this.id));
         },
       },
@@ -288,7 +288,7 @@ export class SessionCore<Lead extends Speaker = Speaker> implements HostedSessio
       this.journal,
       runtime.snapshots,
     );
-    // The last step, because invalid options have already thrown.
+    // Must be the last step, so that invalid options have already thrown before it.
     runtime.supervisor.open(this.id, limits);
   }
 
@@ -308,7 +308,7 @@ export class SessionCore<Lead extends Speaker = Speaker> implements HostedSessio
     return readTraceparent(this.#options.traceparent);
   }
 
-  /** The identity of the session's user; undefined if there is none. */
+  /** The identity of the session's user, or undefined if there is none. */
   get user(): string | undefined {
     return this.#options.user;
   }
@@ -406,7 +406,7 @@ export class SessionCore<Lead extends Speaker = Speaker> implements HostedSessio
     this.projection.emit({ type: 'error.reported', code, message, entry: error.entry });
   }
 
-  /** Returns the terms that an entry records, so that its consequences do not depend on later code. */
+  /** Returns the settings that an event's entry records, so that its effects do not depend on later code. */
   #termsOf(event: SessionMessage['event']): object | null {
     if (event.type === 'user.said') {
       const { language } = this.agents.current;
@@ -437,13 +437,15 @@ export class SessionCore<Lead extends Speaker = Speaker> implements HostedSessio
     return event.type === 'question.settled' ? withVerdict(records, unit, event) : event;
   }
 
-  /** Returns the session's user, for words and answers without another identity. */
+  /** Returns the session's user, for input and answers without another identity. */
   #byOf({ by }: { readonly by?: string }): { readonly by?: string } {
     const { user } = this.#options;
     return user === undefined || by !== undefined ? {} : { by: user };
   }
 
-  /** Returns whether a background call's result may be told with others: the default, unless the author decides otherwise. */
+  /**
+   * Returns whether a background call's result may be reported together with others. The author decides (default: yes).
+   */
   #isConsolidated(tool: ToolDefinition | undefined): boolean {
     if (tool?.execution !== 'background') return false;
     const config = this.configs[tool.name];

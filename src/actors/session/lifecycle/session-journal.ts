@@ -1,13 +1,14 @@
-// A session's state in its journal: the snapshot of all its parts in one entry, the entries since the session's last
-// opening, and the folding of an entry. Live, restored and replayed sessions share this file.
+// A session's state in its journal: the snapshot of all its parts in one entry, the entries since the session was last
+// opened, and the folding of an entry. Live, restored and replayed sessions use this file.
 //
 //   ── a life that was closed ──┤ opened ── … ── snapshot ── … the end
 //                                                └ this is folded
 //
 // Owns:     the forms of the snapshot, the entry from which a session continues, and the route of an event to the
 //           component that folds it.
-// Does not: decide when a snapshot is made (runtime/scope-journal.ts), restore the parts (session-life.ts), know a part's
-//           content (each part defines it), or use the app: an event contains everything that folding it requires.
+// Does not: decide when a snapshot is made (runtime/scope-journal.ts), restore the parts (session-life.ts), interpret a
+//           part's content (each part defines it), or call the app, because an event contains everything needed to fold
+//           it.
 
 import { messageOf } from '../../../values/errors.ts';
 import type { Received, SessionMessage } from '../../contracts/session-protocol.ts';
@@ -53,7 +54,7 @@ export interface SessionSnapshot {
   /** The services, by name. */
   readonly services: Readonly<Record<string, ServiceSnapshot>>;
   readonly delegation: SubagentTreeSnapshot;
-  /** Whether the session was idle when it was suspended: its clients are then considered still attached. */
+  /** Whether the session was idle when it was suspended. If so, its clients are considered still attached. */
   readonly isAsleep: boolean;
 }
 
@@ -63,7 +64,7 @@ interface SnapshotEvent extends Omit<SessionSnapshot, 'inputs'> {
   readonly inputs: unknown;
 }
 
-/** The forms of a session's snapshot: only one so far. */
+/** The formats of a session's snapshot. There is only one so far. */
 export const SNAPSHOT_FORMS = {
   type: SNAPSHOT,
   versions: {
@@ -75,7 +76,7 @@ export const SNAPSHOT_FORMS = {
   upcasters: {},
 } as const satisfies SnapshotForms;
 
-/** Returns the snapshot in this entry; null if the entry contains none, or this version cannot read it. */
+/** Returns the snapshot in this entry, or null if the entry contains none or this version cannot read it. */
 export function snapshotIn(
   entry: JournalEntry,
   forms: SnapshotForms = SNAPSHOT_FORMS,
@@ -86,7 +87,7 @@ export function snapshotIn(
   return { ...rest, inputs: inputsOf(inputs) };
 }
 
-/** The parts of a session whose state a snapshot contains. */
+/** The parts of a session whose state is in a snapshot. */
 interface Parts {
   readonly unit: SessionUnit;
   readonly records: SessionRecords;
@@ -94,7 +95,7 @@ interface Parts {
   readonly tree: SubagentTree;
 }
 
-/** Returns a session's snapshot; null while any part is busy. */
+/** Returns a session's snapshot, or null while any part is busy. */
 export function snapshotOf(
   { unit, records, services, tree }: Parts,
   isAsleep: boolean,
@@ -116,32 +117,32 @@ export function snapshotOf(
   return { event, lives };
 }
 
-/** Events with which a process resumes a session. */
+/** The events with which a process resumes a session. */
 export const CONTINUES: ReadonlySet<string> = new Set(['session.recovered', 'session.woken']);
 
-/** A session's journal, as far as it is folded. */
+/** A session's journal, restricted to the part that is folded. */
 export interface SessionHistory {
-  /** Whether there is nothing to continue: the journal is empty, or its session was closed. */
+  /** Whether there is nothing to continue, because the journal is empty or its session was closed. */
   readonly isNew: boolean;
-  /** The state before the folded entries; null if the entries contain all of it. */
+  /** The state before the folded entries, or null if the entries contain all of it. */
   readonly snapshot: SessionSnapshot | null;
-  /** The entry with this snapshot; null if there is no snapshot. */
+  /** The entry with this snapshot, or null if there is no snapshot. */
   readonly snapshotEntry: JournalEntry | null;
   /** Snapshots with an invalid shape, to be quarantined. */
   readonly unfit: readonly UnfoldableEntry[];
-  /** Whether a snapshot cannot be read, so that the entries before it are folded instead. */
+  /** Whether a snapshot cannot be read, in which case the entries before it are folded instead. */
   readonly hasUnreadable: boolean;
-  /** Whether the session was idle when it was suspended, and continues as if it had never left. */
+  /** Whether the session was idle when it was suspended and continues as if it had never left memory. */
   readonly isAsleep: boolean;
   /** The number of folded entries. */
   readonly folded: number;
   /** When the last entry was accepted, in milliseconds since 1970. */
   readonly lastAt: number;
-  /** How long the session was loaded, in any process, since its last opening, in milliseconds. */
+  /** The total time for which the session has been loaded in any process since it was last opened, in milliseconds. */
   readonly awakeMs: number;
   /** The folded entries by unit. */
   readonly units: ReadonlyMap<string, readonly JournalEntry[]>;
-  /** Ids of the units that have entries, including those of earlier sessions with this id. */
+  /** The ids of the units that have entries, including those of earlier sessions with this id. */
   readonly unitIds: ReadonlySet<string>;
   /** Returns the folded entries of a unit. */
   of(unit: string): readonly JournalEntry[];
@@ -168,7 +169,7 @@ export function historyOf(
   const folded = entries.length - from;
   const units = byUnit(entries.slice(from));
   const earlier = byUnit(entries.slice(0, from));
-  // The entries of an earlier, closed session are missing, but their numbers remain used.
+  // The entries of an earlier, closed session are gone, but their numbers remain in use.
   const [first] = entries;
   const isTrimmed = begins === 0 && first !== undefined && isOpening(first) && first.seq > 1;
   const awake = timeAwake(
@@ -200,7 +201,7 @@ export function canContinue(entries: readonly JournalEntry[], id: string): boole
   return entries.length > 0 && !isClosed(entries, id);
 }
 
-/** Returns whether the session was closed: a session's end is the last entry of its unit. */
+/** Returns whether the session was closed. A session's end is the last entry of its unit. */
 function isClosed(entries: readonly JournalEntry[], id: string): boolean {
   const own = entries.filter(({ unit }) => unit === id);
   const last = own.findLast(({ event }) => event.type !== QUARANTINED)?.event.type;
@@ -209,13 +210,13 @@ function isClosed(entries: readonly JournalEntry[], id: string): boolean {
 }
 
 interface Beginning {
-  /** The index of its entry. */
+  /** The index of the snapshot's entry. */
   readonly begins: number;
   /** Null if the entry is the opening. */
   readonly snapshot: SessionSnapshot | null;
 }
 
-/** Returns the snapshot in this entry; null if the entry contains none, or no session can continue from it. */
+/** Returns the snapshot in this entry, or null if the entry contains none or no session can continue from it. */
 function fitSnapshot(entry: JournalEntry, unfit: UnfoldableEntry[]): SessionSnapshot | null {
   if (entry.event.type !== SNAPSHOT || isUnreadable(entry, SNAPSHOT_FORMS)) return null;
   const { scope, unit, seq, event } = entry;
@@ -251,14 +252,14 @@ function beginningOf(
   // SNAPSHOT-FORMS-2
   const last = entries.findLast((entry) => isUnreadable(entry, SNAPSHOT_FORMS));
   if (last) throw unreadable(last, SNAPSHOT_FORMS);
-  // The version of an entry from before there were openings says why it cannot be read.
+  // An entry that predates openings has an old version, so reading it fails with an error that names the version.
   const [first] = entries;
   if (first && (first.seq > 1 || first.event.type === SNAPSHOT))
     throw journalCut(first, unfit[0] ?? passedOver);
   return { begins: 0, snapshot: null };
 }
 
-/** Applies an event to the records, and returns its consequences within the unit. */
+/** Applies an event to the records, and returns the messages that it causes within the unit. */
 export function foldSessionEvent(
   records: SessionRecords,
   unit: SessionUnit,
@@ -282,7 +283,7 @@ export function foldSessionEvent(
   return records.fold(received);
 }
 
-/** Client calls that have ended but are kept, because the tool may not have received the result yet. */
+/** Client calls that have ended but are kept because the tool may not have received the result yet. */
 const MAX_ENDED_CALLS = 20;
 
 function forgetEndedCalls({ clientCalls }: SessionRecords, unit: SessionUnit): void {
@@ -294,8 +295,8 @@ function forgetEndedCalls({ clientCalls }: SessionRecords, unit: SessionUnit): v
 }
 
 /**
- * Removes records that are over, as a live session does when it executes the effects. Returns their names, such as
- * `question sub_1:1`.
+ * Removes the records of everything that has ended, as a live session does when it executes the effects. Returns their
+ * names, such as `question sub_1:1`.
  */
 export function forgetWhatIsOver(records: SessionRecords, unit: SessionUnit): readonly string[] {
   const { questions, calls, batches, schedules, ways } = unit;

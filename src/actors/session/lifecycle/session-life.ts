@@ -1,32 +1,34 @@
-// A session's start and end in this process: it starts as a new session or from its journal, and is closed or suspended.
+// A session's start and end in this process: it starts as a new session or from its journal, and is later closed or
+// suspended.
 //
 //   read ─▶ restore the snapshot, refold the rest ─▶ what is due ─▶ session.recovered ─▶ session.start
 //
 // Owns:     the callers that wait for the start or the end, and the order in which the session's parts start, are
 //           restored and leave.
-// Does not: decide when the session is connected or closed (its machine does), or which effects are due
+// Does not: decide when the session is connected or closed (its machine does), decide which effects are due
 //           (session-effects), fold entries (units), or manage suspended sessions (session-pool.ts).
 //
 // Invariants
 //   SESSION-LIFE-1. A start settles once: when the lead agent is connected, when a resumed session waits without a
-//       connection, or when there will be no connection.
-//   SESSION-LIFE-2. A start that failed before anything started can be repeated, and holds no claim.
-//   SESSION-LIFE-3. A suspended session reports no end, and writes every accepted event.
-//   SESSION-LIFE-4. A session that has left does not release the claim of a later session with its id in this process,
-//       which continues under the same claim.
-//   SESSION-LIFE-5. A start after the session's end or suspension is refused; the error names the state and the remedy.
-//       The store also shows the state: `closed` or `suspended`.
+//       connection, or when it is certain that there will be no connection.
+//   SESSION-LIFE-2. A start that failed before anything was started holds no claim and can be repeated.
+//   SESSION-LIFE-3. A suspended session writes every accepted event, and does not report that it has ended.
+//   SESSION-LIFE-4. When a session leaves this process, it does not release the claim of a later session with the same
+//       id in this process, which continues under the same claim.
+//   SESSION-LIFE-5. A start after the session has ended or been suspended is refused. The error names the state and the
+//       remedy. The store also shows the state: `closed` or `suspended`.
 //   SESSION-LIFE-6. If a process died during a close, the next start completes the close and reports it
-//       (`CLOSE_INTERRUPTED`): the session has ended, as if it had been closed in time, and a new session can use its id.
-//   RECOVERY-1. An old entry's effects are not executed again. The state determines what is due: deadlines with their
-//       old time, interrupted work, unreported ends.
-//   RECOVERY-2. First, the entry `session.recovered` ends the state of things that no longer exist (a client, a connection,
-//       a voice): questions are asked again with the same ids, and unheard deliveries are due again. The exception is a
-//       session that was idle when it was suspended (`session.woken`): its clients are considered still attached.
-//   RECOVERY-3. Messages between units that the crash may have lost are sent again; a unit that has already applied one
-//       ignores it.
-//   RECOVERY-4. An entry that cannot be folded is quarantined (runtime/quarantine.ts). So is a snapshot; then the
-//       entries before it are folded, if the journal has them.
+//       (`CLOSE_INTERRUPTED`). The session has then ended as if it had been closed in time, and a new session can use
+//       its id.
+//   RECOVERY-1. The effects of old entries are not executed again. The session derives from its state everything that
+//       is due: deadlines with their original time, interrupted work, and unreported ends.
+//   RECOVERY-2. First, the entry `session.recovered` removes everything that no longer exists (clients, connections,
+//       voices). Questions are asked again with the same ids, and unheard deliveries are due again. An exception is a
+//       session that was idle when it was suspended (`session.woken`). Its clients are considered still attached.
+//   RECOVERY-3. Messages between units that the crash may have lost are sent again. A unit that has already applied a
+//       message ignores it.
+//   RECOVERY-4. An entry that cannot be folded is quarantined (runtime/quarantine.ts). An unreadable snapshot is
+//       quarantined too, and the entries before it are folded if the journal has them.
 
 import { outageOf, type Failure } from '../../../machines/index.ts';
 import {
@@ -60,13 +62,13 @@ import { canContinue, historyOf, type SessionHistory } from './session-journal.t
 import type { StartOptions } from './session-options.ts';
 import type { SessionScope } from './session-scope.ts';
 
-/** The session, as its start and end see it. */
+/** The parts of a session that its start and end use. */
 export interface HostedSession extends EffectsSession {
-  /** The ports for which the subagents of background calls work. */
+  /** The ports that the subagents of background calls use. */
   readonly ofCalls: SessionScope;
   /** The ports of the subagents that the lead agent spawned with a tool. */
   readonly ofLead: SessionScope;
-  /** The journal, as this session sees it. */
+  /** This session's view of the journal. */
   readonly journal: ScopeJournal;
   readonly snapshots: ScopeSnapshots;
   readonly upkeep: Upkeep;
@@ -78,7 +80,7 @@ export interface HostedSession extends EffectsSession {
   readonly quarantined: RecoveryReport['setAside'];
 }
 
-/** Activities that another process does not simply begin again. */
+/** The activities that another process must not simply restart. */
 const NOT_RESUMED: ReadonlySet<string> = new Set(['execute', 'read', 'send']);
 
 const suspended: Failure = {
@@ -90,7 +92,7 @@ const suspended: Failure = {
 export class SessionLife {
   readonly #core: HostedSession;
   readonly #effects: SessionEffects;
-  /** The facts with which the session was resumed; null if the session is new. */
+  /** The facts from which the session was resumed, or null if the session is new. */
   #recovery: Recovery | null = null;
   /** Whether the session was resumed from its journal. */
   #isContinued = false;
@@ -100,9 +102,9 @@ export class SessionLife {
   /** The reported reason why the session has no connection. */
   #restsFor: string | null = null;
   #closed: (() => void)[] = [];
-  /** Whether a start has resolved. */
+  /** Whether at least one start has resolved. */
   #hasBegun = false;
-  /** The final state in this process; null while the session is here. */
+  /** The final state in this process, or null while the session is in this process. */
   #overAs: 'closed' | 'suspended' | null = null;
 
   constructor(core: HostedSession, effects: SessionEffects) {
@@ -111,21 +113,22 @@ export class SessionLife {
   }
 
   /**
-   * Resolves when the lead agent is connected, or when a resumed session waits without a connection; rejects with the
+   * Resolves when the lead agent is connected, or when a resumed session waits without a connection. Rejects with the
    * reason why it cannot be connected.
    */
   start({ ifKnown = false }: StartOptions = {}): Promise<void> {
-    //   SESSION-LIFE-5. The first start of a session that could not start rejects with the reason.
+    //   SESSION-LIFE-5. If a session could not start, its first start rejects with the reason.
     if (this.#isEnding && (this.#hasBegun || !this.#started))
       return Promise.reject(this.#overError());
     this.#started ??= (async () => {
       const entries = await this.#read(ifKnown).catch((error: unknown) => {
-        //   SESSION-LIFE-2. The journal may be reachable, or unclaimed, at the next attempt.
+        //   SESSION-LIFE-2. At the next attempt, the journal may be reachable or no longer claimed.
         this.#started = null;
         throw error;
       });
       await new Promise<void>((resolve, reject) => {
-        // Set before the recovery: the session may end, or be suspended, before it is fully restored (SESSION-LIFE-1).
+        // Set before the recovery, because the session may end or be suspended before it is fully restored
+        // (SESSION-LIFE-1).
         this.#settleStart = { resolve, reject };
         this.#recovery = this.#recover(entries);
         this.#core.receive('session', { type: 'session.start' });
@@ -153,7 +156,7 @@ export class SessionLife {
     });
   }
 
-  /** Rejects the start of a session that has been closed, which nothing else would settle. */
+  /** Rejects the start of a session that has been closed, because nothing else would settle it. */
   #checkNotOver(): void {
     if (this.#unit.disposed) throw new CancelledError('closed');
   }
@@ -170,8 +173,8 @@ export class SessionLife {
   }
 
   /**
-   * Opens the session: as a new one, or with the effects that are due in the journal's state. Returns the facts with
-   * which it resumes; null if the session is new, even if an earlier session with its id was closed.
+   * Opens the session, either as a new one or with the effects that are due according to the journal. Returns the facts
+   * with which it resumes, or null if the session is new, even if an earlier session with its id was closed.
    * @throws {ConfigurationError} `UNKNOWN_AGENT` if the previous lead agent no longer exists.
    */
   #open(history: SessionHistory): Recovery | null {
@@ -199,8 +202,8 @@ export class SessionLife {
       awakeMs: history.awakeMs,
       raised: core.records.facts.raised,
     });
-    // A running tool is handled separately: it may have had an effect (P6). A question whose words a model was reading is
-    // put again.
+    // A running tool is handled separately, because it may have had an effect (P6). A question is asked again if a
+    // model was interpreting the user's words for it.
     unit.unit.releaseDue(unit.underWay.filter(({ effect }) => !NOT_RESUMED.has(effect.name)));
     effects.replyAgain();
     const continues: EventFor<'session'> = isAsleep
@@ -210,10 +213,10 @@ export class SessionLife {
     const { items } = core.records.conversation;
     const tookOver = items.findLastIndex(({ role }) => role === 'transfer');
     const recovery = {
-      // An attached client received the reply before the session was suspended, or will not receive it.
+      // An attached client either received the reply before the session was suspended, or will never receive it.
       owesReply:
         !(isAsleep && unit.session.snapshot.value.client === 'attached') && owesReply(core),
-      // A transfer tool's result answers its call, and is not speech of the new agent.
+      // A transfer tool's result answers its call and is not speech by the new agent.
       hasGreeted: items.slice(tookOver + 1).some(({ role }) => role !== 'tool_result'),
       hasEntered: core.records.facts.hasEntered || tookOver >= 0,
       takesOverFrom: core.records.facts.takesOverFrom,
@@ -241,8 +244,8 @@ export class SessionLife {
   }
 
   /**
-   * Sets the unit and the records to the journal's state (RECOVERY-4). Returns the history. `isFresh`: both are in
-   * their initial state. Their actors stay, because observers may already follow them.
+   * Sets the unit and the records to the state in the journal (RECOVERY-4). Returns the history. `isFresh`: both are in
+   * their initial state. Keeps their actors, because observers may already follow them.
    * @throws {OffstageError} if the journal cannot be folded.
    */
   #restore(entries: readonly JournalEntry[], isFresh = false): SessionHistory {
@@ -284,7 +287,7 @@ export class SessionLife {
     }
   }
 
-  /** Whether the session has ended, or is ending. */
+  /** Whether the session has ended or is ending. */
   get #isEnding(): boolean {
     return (
       this.#unit.disposed ||
@@ -312,7 +315,7 @@ export class SessionLife {
     return isA(error, UnfoldableEntry) && this.#core.host.onUnfoldable === 'lose';
   }
 
-  /** Handles a change of the connection; called by the effects. */
+  /** Handles a change of the connection. Called by the effect handlers. */
   connectionChanged(): void {
     const { unit, projection, agents, lead, services, host, hooks, id: sessionId } = this.#core;
     const { snapshot } = unit.session;
@@ -337,7 +340,7 @@ export class SessionLife {
     callSafely(host, 'hook onSessionStart', () => hooks.onSessionStart?.({ sessionId }));
   }
 
-  /** Cancels running work, and resolves when the session has completely ended. Never rejects. */
+  /** Cancels running work, and resolves when the session has ended completely. Never rejects. */
   async close(): Promise<void> {
     await Promise.all([this.#end(), this.#core.upkeep.end()]);
   }
@@ -349,17 +352,17 @@ export class SessionLife {
         return;
       }
       this.#closed.push(resolve);
-      // Repeated closes are one event.
+      // Repeated calls to `close` cause only one event.
       if (this.#closed.length > 1) return;
-      // The session in the journal is not closed, and can be continued later.
+      // The session is not closed in the journal, and can be continued later.
       if (this.#unit.isPaused) this.#effects.endUnopened();
       else this.#core.receive('session', { type: 'session.close' });
     });
   }
 
   /**
-   * Writes accepted events and removes the session from this process without reporting an end. If it `isIdle`, it
-   * continues later as if it had never left. Returns whether it was idle until it left.
+   * Writes accepted events and removes the session from this process without reporting that it ended. If `isIdle`, the
+   * session later continues as if it had never left memory. Returns whether the session was still idle when it left.
    */
   suspend(isIdle: () => boolean = () => false): Promise<boolean> {
     return (this.#leaving ??= this.#putAway(isIdle));
@@ -369,7 +372,7 @@ export class SessionLife {
     const { snapshots, journal, upkeep } = this.#core;
     if (this.#unit.disposed) return false;
     if (this.#unit.isPaused) {
-      // The session has not started here, so there is nothing to write.
+      // The session was not started here, so there is nothing to write.
       this.leave(null);
       await upkeep.end();
       await journal.release(this.#core.id);
@@ -388,7 +391,10 @@ export class SessionLife {
     return this.#unit.isBusy || tree.isBusy || services.isBusy;
   }
 
-  /** Leaves the session to another process, or a later one. @param error Null if the app requested it. */
+  /**
+   * Removes the session from this process, so that another or a later process can continue it. @param error Null if the
+   * app requested it.
+   */
   leave(error: Failure | null): void {
     if (this.#unit.disposed) return;
     const { services, tree, lead } = this.#core;
@@ -399,12 +405,12 @@ export class SessionLife {
     this.#left({ type: 'session.suspended', error }, error ?? suspended);
   }
 
-  /** Handles the end of the session, after its last event; called by the effects. */
+  /** Handles the end of the session after its last event. Called by the effect handlers. */
   ended(error: Failure | null): void {
     const { tree, records, projection, host, id, workingMemory } = this.#core;
     tree.dispose();
-    // After an error, or if the session did not start here, the working memory may still be needed by a session with
-    // the same id; after a normal close it is not.
+    // After a normal close, the working memory is no longer needed. After an error, or if the session did not start
+    // here, a session with the same id may still need it.
     if (!error && !this.#unit.isPaused)
       callSafely(host, 'working memory', () => workingMemory?.forget(id));
     // A killed subagent could not withdraw its question.
@@ -420,7 +426,7 @@ export class SessionLife {
     this.#left({ type: 'session.ended', error }, error);
   }
 
-  /** Ends all parts of the session in this process. */
+  /** Shuts down all parts of the session in this process. */
   #left(event: SessionEvent, error: Failure | null): void {
     const { unit, agents, upkeep, supervisor, userInput, projection, id } = this.#core;
     this.#overAs = event.type === 'session.suspended' ? 'suspended' : 'closed';
@@ -461,7 +467,7 @@ function closeInterrupted(id: string): OffstageError {
   );
 }
 
-/** Returns the message of the error that `begin` throws; null if it throws none. */
+/** Returns the message of the error that `begin` throws, or null if it throws none. */
 function failureOf(begin: () => void): string | null {
   try {
     begin();
@@ -471,7 +477,7 @@ function failureOf(begin: () => void): string | null {
   }
 }
 
-/** Withdraws the questions of askers that ended in a process that could not write the withdrawal. */
+/** Withdraws questions whose asker ended in a process that could not write the withdrawal. */
 function withdrawQuestionsOfEnded(core: HostedSession): void {
   for (const { requestId, subagentId } of core.records.questions.values()) {
     const asker = core.tree.get(subagentId);
@@ -482,8 +488,8 @@ function withdrawQuestionsOfEnded(core: HostedSession): void {
 }
 
 /**
- * Returns whether the lead agent has not yet answered the user's last words, a result of a tool that was called for
- * them, or the current agent's greeting. The outbox handles subagents' results.
+ * Returns whether the lead agent still owes a response to the user's latest input, a response to the result of a tool
+ * called for that input, or the current agent's greeting. The outbox handles subagents' results.
  */
 function owesReply({
   records,
@@ -494,10 +500,10 @@ function owesReply({
   const calls = new Map(
     items.flatMap((item) => (item.role === 'tool_call' ? [[item.callId, item] as const] : [])),
   );
-  // A call that was made during a due delivery is made again when the delivery is repeated.
+  // A call that was made while a due delivery was being reported is made again when the report is repeated.
   const isOfOffer = (callId: string): boolean =>
     calls.get(callId)?.repliesTo === null || isOfTelling({ records, unit }, callId);
-  // The process died between the result of a call and its way into the conversation.
+  // The process died after the call returned its result and before the result was in the conversation.
   const isUntold = ({ callId, name, output, isAnswered }: CallRecord): boolean =>
     unit.calls.stateOf(callId)?.value === 'answered' &&
     !isAnswered &&
@@ -513,12 +519,12 @@ function owesReply({
     return wantsReply && !isOfOffer(callId) && (isPending ? isWorkedOn : state !== 'settled');
   });
   const places = new Map(items.map(({ id }, index) => [id, index]));
-  // How far the model had read when it gave each reply (TEXT-LEAD-9).
+  // For each reply, the position up to which the model had read (TEXT-LEAD-9).
   const lastOfModel = items.findLast(({ role }) => role === 'assistant' || role === 'tool_call');
   const readTo = items.map((item, index) => {
     if (item.role === 'assistant')
       return item.repliesTo === null ? -1 : (places.get(item.repliesTo ?? '') ?? index);
-    // The call is a reply, unless the next call of its response was lost.
+    // The call counts as a reply, unless the next call in its response was lost.
     const isReply = item.role === 'tool_call' && !(item.isFollowed && item === lastOfModel);
     return isReply ? (places.get(item.repliesTo ?? '') ?? -1) : -1;
   });

@@ -1,4 +1,4 @@
-// A session's options: those of every session, which voice and text sessions extend, and those of its conversation.
+// The options that voice and text sessions share, and the options of their conversations.
 
 import type { LanguageModel } from 'ai';
 import { z } from 'zod';
@@ -27,53 +27,54 @@ import { hookChecks, type SessionHooks } from '../lead/hooks.ts';
 import { checkParts } from '../../subagent/define-subagent.ts';
 import type { Consolidation } from '../state/batches.ts';
 
-/** The options of every session, by voice or text. */
+/** The options that voice and text sessions share. */
 export interface SessionOptions extends OutcomeOptions {
-  /** The agents that can talk to the user; the first leads, until it transfers the lead. */
+  /** The agents that can talk to the user. The first one leads until it transfers the lead. */
   readonly agents: readonly LeadAgent[];
   /** The configurations of background tools, by tool name. */
   readonly subagentConfigs?: Readonly<Record<string, SubagentConfig>>;
-  /** Agents that watch external events as long as the session exists. */
+  /** Agents that watch external events for as long as the session exists. */
   readonly services?: readonly ServiceSubagentConfig[];
-  /** The model for subagents without a model. */
+  /** The model for subagents that do not specify one. */
   readonly model?: LanguageModel;
   /**
-   * Reads a yes, a no, a choice or a request for time over a question, in a language without tables for answers. A yes
-   * that only this model has read counts after the action was read back and affirmed again. A small, fast model: after
-   * 1.2 s its answer is too late, and the question is put again. @defaultValue none: in such a language only the names
-   * of options, the buttons and the lead agent settle questions
+   * The model that interprets the user's answer to a question (a yes, a no, a choice or a request for time) in a
+   * language that has no tables for answers. A yes that only this model has recognised counts after the action has been
+   * read back and confirmed. Use a small, fast model: its answer is ignored after 1.2 s, and the question is asked
+   * again.
+   * @defaultValue none: in such a language only the names of options, the buttons and the lead agent settle questions
    */
   readonly consentModel?: LanguageModel;
   /** Facts about the user, for the subagents' context. */
   readonly memory?: MemoryStore;
-  /** The scope of the facts: a user's id. @defaultValue 'default' */
+  /** The scope of the facts, such as a user's id. @defaultValue 'default' */
   readonly memoryScope?: string;
   /**
-   * The user's identity, which applies to words, answers and dismissals without `by`. Needed if subagents or tools
-   * restrict who may answer (`answerableBy`); tools receive it as `requester`. @defaultValue none
+   * The user's identity, which applies to input, answers and dismissals without `by`. Required if subagents or tools
+   * restrict who may answer (`answerableBy`). Tools receive it as `requester`. @defaultValue none
    */
   readonly user?: string;
   /** The limits of the conversation, and its memory. */
   readonly conversation?: ConversationOptions;
   /**
-   * The user's time zone, such as `Europe/Vienna`: the default of a schedule's `timeZone`. @defaultValue 'UTC', the same in each
-   * process that continues the session
+   * The user's time zone, such as `Europe/Vienna`. It is the default for a schedule's `timeZone`. @defaultValue 'UTC',
+   * the same in each process that continues the session
    */
   readonly timeZone?: string;
   /**
-   * The channels that bring a result, a notice or a question to a user who is gone, and when: after so long without being
-   * heard, one channel after another. @defaultValue none: deliveries wait for the next client
+   * The channels through which a user who has left receives results, notices and questions, and the times after which
+   * they are used one after another. @defaultValue none: deliveries wait for the next client
    */
   readonly reach?: ReachOptions;
-  /** The session's limits; absent limits have defaults. @defaultValue the defaults of `SessionLimits` */
+  /** The session's limits. Omitted limits have defaults. @defaultValue the defaults of `SessionLimits` */
   readonly limits?: Partial<SessionLimits>;
-  /** The budget of all subagents together; its time starts when the session is created. */
+  /** The budget of all subagents together. Its time starts when the session is created. */
   readonly budget?: BudgetLimits;
-  /** The app's functions that are called when something happens. @defaultValue none */
+  /** Functions of the app that are called when events occur in the session. @defaultValue none */
   readonly hooks?: SessionHooks;
   /**
-   * Whether the lead model has `running_task`, the tool with which it reports on background work, stops it and passes
-   * words on to it. @defaultValue true if there is background work, for each agent without tools of its own for that
+   * Whether the lead model has `running_task`, the tool that it uses to report on background work, stop it, and pass
+   * messages on to it. @defaultValue true if there is background work, for each agent without tools of its own for that
    */
   readonly steering?: boolean;
   /**
@@ -82,26 +83,28 @@ export interface SessionOptions extends OutcomeOptions {
    */
   readonly reminders?: boolean;
   /**
-   * Whether one reply tells the results of all background calls of one request. @defaultValue 'batch' in text; 'off' by
-   * voice, because listeners prefer news in small pieces
+   * Whether a single reply reports the results of all background calls of one request. @defaultValue 'batch' in text;
+   * 'off' by voice, because listeners prefer news in small pieces
    */
   readonly consolidation?: Consolidation;
-  /** Which progress reports of subagents are spoken. @defaultValue 'off' */
+  /** Which of the subagents' progress reports are spoken. @defaultValue 'off' */
   readonly speakProgress?: SpeakProgress;
   /**
-   * The role of the runtime's notes to the lead model in mid-conversation. `system` needs a model that accepts system
-   * messages there; most providers refuse them in text. Results, errors, questions and the user's words always have the
-   * user role, quoted. @defaultValue 'user' in text; by voice what the transport supports (`takesSystemMessages`)
+   * The role of the runtime's notes to the lead model within the conversation. `system` requires a model that accepts
+   * system messages there. Most providers refuse them in text sessions. Results, errors, questions and the user's words
+   * are always quoted and have the user role. @defaultValue 'user' in text; by voice what the transport supports
+   * (`takesSystemMessages`)
    */
   readonly systemAs?: SystemAs;
   /**
-   * The `traceparent` header (W3C) of the request that opens the session, the parent of the spans in `tracedJournal`.
-   * An invalid one is ignored. A resumed session stays in its trace. @defaultValue none: a new trace
+   * The `traceparent` header (W3C) of the request that opens the session. It is the parent of the spans in
+   * `tracedJournal`. An invalid header is ignored. A resumed session stays in its original trace. @defaultValue none: a
+   * new trace
    */
   readonly traceparent?: string;
   /** The session's id in the journal and the inspector. @defaultValue a new id */
   readonly sessionId?: string;
-  /** How long subagents may take to stop on `close()`, in milliseconds. @defaultValue 5000 */
+  /** The time limit for subagents to stop after `close()`, in milliseconds. @defaultValue 5000 */
   readonly closeGraceMs?: number;
   /**
    * The time without an attached client after which open questions are withdrawn, in milliseconds. @defaultValue null: never
@@ -112,7 +115,7 @@ export interface SessionOptions extends OutcomeOptions {
 /** The options of a session's `start()`. */
 export interface StartOptions {
   /**
-   * Whether to start only if the journal contains the session: otherwise, the start rejects with `UNKNOWN_SESSION` and
+   * Whether to start only if the journal contains the session. Otherwise, the start rejects with `UNKNOWN_SESSION` and
    * has no effect. @defaultValue false: a new session starts
    */
   readonly ifKnown?: boolean;
@@ -120,9 +123,9 @@ export interface StartOptions {
 
 const durationMs = z.number().nonnegative().optional();
 const name = z.string().min(1).max(200).optional();
-/** For options that are checked where they are read. */
+/** For options that are validated where they are used. */
 const elsewhere = z.unknown().optional();
-/** For objects that are checked where they are read. */
+/** For objects that are validated where they are used. */
 export const someObject = z.looseObject({}).optional();
 
 export const sessionChecks = {
@@ -153,9 +156,9 @@ export const sessionChecks = {
 } satisfies ChecksOf<SessionOptions>;
 
 /**
- * Checks a session's options before any of them is read.
- * @param type The name of the class in errors.
- * @throws {ConfigurationError} if an option is unknown or wrong.
+ * Validates a session's options before any of them is used.
+ * @param type The class name that errors use.
+ * @throws {ConfigurationError} if an option is unknown or invalid.
  */
 export function checkSessionOptions(
   type: string,
@@ -174,13 +177,13 @@ export function checkSessionOptions(
     checkParts(`subagentConfigs.${key}`, config);
 }
 
-/** A conversation's options: how long it may be, how it is summarised, and which facts are remembered. */
+/** The options of a conversation, which determine its length, its summaries and the facts that are remembered. */
 export interface ConversationOptions {
   /** The limits of the conversation. @defaultValue 500 items, 200,000 characters, 20,000 per item */
   readonly limits?: Partial<ConversationLimits>;
   /**
-   * Summarises the beginning of a long conversation, between turns. With `false`, the oldest items are dropped without
-   * a summary. @defaultValue `modelSummary` with the session's `model`; `false` without a model
+   * Summarises the oldest part of a long conversation, between turns. With `false`, the oldest items are dropped
+   * without a summary. @defaultValue `modelSummary` with the session's `model`; `false` without a model
    */
   readonly summarise?: Summarise | false;
   /**
@@ -195,7 +198,7 @@ export interface ConversationOptions {
    */
   readonly distil?: MemoryDistiller;
   /**
-   * The number of model turns between extractions of facts; facts are also extracted at the end of the session.
+   * The number of model turns between extractions of facts. Facts are also extracted when the session ends.
    * @defaultValue 5
    */
   readonly distilEveryTurns?: number;
@@ -220,7 +223,7 @@ const conversationSchema = z.strictObject({
   timeoutMs: z.number().positive(),
 });
 
-/** @throws {ConfigurationError} if an option is invalid, or `distil` is set without a memory. */
+/** @throws {ConfigurationError} if an option is invalid or `distil` is set without a memory. */
 export function checkedConversation(
   options: ConversationOptions = {},
   { model, hasMemory }: { readonly model: LanguageModel | undefined; readonly hasMemory: boolean },

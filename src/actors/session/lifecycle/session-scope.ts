@@ -1,16 +1,18 @@
-// The ports of a session's subagents, which work for the user through the lead agent.
+// The ports of a session's subagents that work for the user through the lead agent.
 //
-// Owns:     which results are held, expected or reported by a tool (ONCE-1, ONCE-2); passes on all other news.
+// Owns:     which results are held back, expected, or reported by a tool (ONCE-1, ONCE-2). Passes on all other reports
+//           from the subagents.
 // Does not: run subagents (subagents/), or decide when a delivery is made (outbox).
 //
 // Invariants
-//   ONCE-1. A result that ends a lead agent's wait (`await_subagent`), or arrives during it, is told by the words that
-//       follow the tool's result, and not by a delivery. If no words follow, or the user interrupts them, a delivery
-//       tells it (P4). Until that is known, neither does. The entry of the tool's output names the result, so that a
-//       process that takes over either gives the due reply or posts the delivery, never both.
-//   ONCE-2. A pending result that the lead agent reads (`check_subagent`, `running_task`) waits for the reply: words in
-//       full dismiss its delivery; after an interruption, a failure or no words the outbox offers it. If the app reads
-//       the result, its delivery is dismissed.
+//   ONCE-1. A result that ends a lead agent's wait (`await_subagent`), or arrives during it, is reported by the text
+//       that follows the tool's result and not by a delivery. If no text follows, or the user interrupts it, a delivery
+//       reports the result (P4). Until the outcome is clear, neither of them reports it. The entry with the tool's
+//       output names the result, so that a process that takes over either gives the reply that is due or posts the
+//       delivery, but never both.
+//   ONCE-2. A pending result that the lead agent reads (`check_subagent`, `running_task`) waits for the reply. A reply
+//       that is delivered in full dismisses the result's delivery. After an interruption, a failure or an empty reply,
+//       the outbox offers the delivery. If the app reads the result, the delivery is dismissed.
 
 import type { LanguageModel } from 'ai';
 import { requestMessage } from '../../subagents/messages.ts';
@@ -46,15 +48,15 @@ import { floorOf } from '../../../machines/index.ts';
 /** A result that has not been delivered yet. */
 interface Held {
   readonly deliveryId: string;
-  /** Makes the result a delivery. */
+  /** Turns the result into a delivery. */
   post(): void;
-  /** Records that the lead agent's words have reported it. */
+  /** Records that the lead agent's reply has reported the result. */
   known(): void;
 }
 
-/** A result that tools returned to the lead agent. */
+/** A result that tools have returned to the lead agent. */
 interface Told extends Held, ReturnedResult {
-  /** The number of the lead agent's completed turns when it was returned. */
+  /** The number of turns that the lead agent had completed when the result was returned. */
   readonly turns: number;
 }
 
@@ -67,18 +69,21 @@ export class SessionScope implements ScopePorts {
   readonly #session: EffectsSession;
   readonly #facts: FactSource | undefined;
   readonly #subagentReports: () => SubagentReports;
-  /** Whether the subagents work for background calls and services, which handle their results. */
+  /** Whether the subagents work for background calls and services, which handle the results themselves. */
   readonly #hasCalls: boolean;
   readonly #beside: SessionScope | undefined;
-  /** Ids that were posted and not taken back; the outbox may not have them yet. */
+  /** The ids of deliveries that were posted and have not been withdrawn. The outbox may not have them yet. */
   readonly #posted = new Set<string>();
-  /** Results that a wait of the lead agent will return. */
+  /** Results that the lead agent is waiting for, and that the wait will return. */
   readonly #held = new Map<string, Held>();
-  /** Results that were returned, but may not have been reported yet (ONCE-1). */
+  /** Results that were returned but may not have been reported yet (ONCE-1). */
   readonly #told = new Map<string, Told>();
-  /** Subagents whose results may be reported with others and have not arrived; true if their siblings wait for them. */
+  /**
+   * The subagents whose results are missing and may be reported together with others. The value is true if their
+   * siblings wait for them.
+   */
   readonly #expected = new Map<string, boolean>();
-  /** The number of turns that the previous process completed, if the lead agent owes a reply since; otherwise -1. */
+  /** The number of turns that the previous process completed, if a reply has been owed since then; otherwise -1. */
   #turnsBefore = -1;
 
   constructor(
@@ -154,7 +159,8 @@ export class SessionScope implements ScopePorts {
       }
       case 'input.requested':
         return this.#inputRequested(news.view, news.request);
-      // The notice is taken back even if the lead agent answers the request in the response that was to deliver it.
+      // The notice is withdrawn even if the lead agent answers the request in the very response that was to deliver the
+      // notice.
       case 'input.settled':
         return this.#takeBack(deliveryAbout(news.requestId), ['pending', 'offered']);
       case 'progressed':
@@ -186,7 +192,7 @@ export class SessionScope implements ScopePorts {
     notes: NoteMarks | null,
   ): Promise<Briefing> {
     const { context: mode, instructions } = own;
-    // The conversation at the handoff, before the facts are read.
+    // The conversation at the time of the handoff, before the facts are read.
     const { conversation } = this.#session.records;
     const model = own.relay ? undefined : (own.model ?? this.giver.model);
     const now = this.host.environment.clock.now();
@@ -209,7 +215,7 @@ export class SessionScope implements ScopePorts {
     return briefing(own, isFork ? { ...snapshot, conversation: messages } : snapshot, notes);
   }
 
-  /** Tells the lead agent about a request in the next pause; the lead agent answers it with a tool. */
+  /** Tells the lead agent about a request in the next pause. The lead agent answers it with a tool. */
   #inputRequested(view: SubagentView, request: PendingInput): void {
     const { requestId, question, dueAt, askedAt } = request;
     this.#post(deliveryAbout(requestId), {
@@ -256,7 +262,7 @@ export class SessionScope implements ScopePorts {
       return;
     }
     const { records } = this.#session;
-    // `running_task` has read the end, and its answer reports it.
+    // `running_task` has read how the subagent ended and reports it in its answer.
     const isKnown =
       isDelivered &&
       this.#runningCalls.some((running) => records.calls.get(running)?.name === RUNNING_TASK);
@@ -297,35 +303,35 @@ export class SessionScope implements ScopePorts {
   #tellOnce(id: string, held: Held, isDelivered: boolean): void {
     const { records, tree } = this.#session;
     if (isDelivered || records.returned.has(held.deliveryId)) this.#returned(id, held);
-    // A wait for several subagents continues: the lead agent reads this result when the wait ends.
+    // A wait for several subagents continues, and the lead agent reads this result when the wait ends.
     else if (tree.waits.isAwaitedByLead(id)) this.#held.set(id, held);
-    // No tool waits for the result now: the lead agent receives it in the next pause.
+    // No tool is waiting for the result now, so the lead agent receives it in the next pause.
     else held.post();
   }
 
-  /** Handles a result that was read: by a lead agent's tool or, if none runs, by the app. */
+  /** Handles a result that one of the lead agent's tools or, if no tool is running, the app has read. */
   #returned(id: string, held: Held): void {
     const { records } = this.#session;
     const { facts, returned } = records;
     const before = returned.get(held.deliveryId);
     const callIds = before?.callIds ?? this.#runningCalls;
     const turns = before ? this.#turnsBefore : facts.turns;
-    // If a detached tool has returned the result, the delivery of its call reports it.
+    // If a detached tool has returned the result, the delivery for its call reports it.
     const isOfDelivery = callIds.some((callId) => records.calls.get(callId)?.detachedAt);
-    // Whether the user heard the previous process's reply is unknown: the delivery reports the result again (P4).
+    // It is unknown whether the user heard the previous process's reply, so the delivery reports the result again (P4).
     const isUnsure = before && !isOfDelivery && this.#replyAfter(callIds);
     if (callIds.length === 0 || isUnsure) held.post();
     else this.#told.set(id, { ...held, callIds, turns });
   }
 
-  /** Returns the results that were read while this call ran. */
+  /** Returns the results that were read while this call was running. */
   returnedTo(callId: string): readonly ReturnedResult[] {
     return [...this.#told.values()]
       .filter(({ callIds }) => callIds.includes(callId))
       .map(({ deliveryId, callIds }) => ({ deliveryId, callIds }));
   }
 
-  /** Called when the floor may be free: decides whether returned results were reported (ONCE-1). */
+  /** Called when the floor may be free. Decides whether returned results were reported (ONCE-1). */
   settleTold(): void {
     if (this.#told.size === 0) return;
     const { records, unit } = this.#session;
@@ -334,14 +340,14 @@ export class SessionScope implements ScopePorts {
       const isAnswered = !told.callIds.some((callId) => unit.calls.has(callId));
       if (!isAnswered || records.facts.turns <= told.turns) continue;
       this.#told.delete(id);
-      // Uninterrupted words report the results.
+      // An uninterrupted reply has reported the results.
       const { text = '', interrupted = false } = this.#replyAfter(told.callIds) ?? {};
       if (text.trim() !== '' && !interrupted) told.known();
       else told.post();
     }
   }
 
-  /** Returns the lead agent's first words after the results of these calls. */
+  /** Returns the first message by the lead agent after the results of these calls. */
   #replyAfter(callIds: readonly string[]): MessageItem | undefined {
     const { items } = this.#session.records.conversation;
     const read = items.findLastIndex(
@@ -351,7 +357,7 @@ export class SessionScope implements ScopePorts {
     return read < 0 ? undefined : said.find(({ role }) => role === 'assistant');
   }
 
-  /** The running inline tools of the lead agent. */
+  /** The lead agent's inline tools that are running. */
   get #runningCalls(): readonly string[] {
     const { unit } = this.#session;
     return unit.calls.ids.filter((callId) => unit.runOf(callId) !== null);
@@ -361,7 +367,7 @@ export class SessionScope implements ScopePorts {
     for (const id of this.#expected.keys()) this.#heed(id);
   }
 
-  /** Posts results that the ended wait did not return, for the next pause. */
+  /** Posts results that the wait did not return before it ended, so that they are reported in the next pause. */
   #waitEnded(): void {
     this.#beside?.tell({ type: 'wait.ended' });
     this.#waitBegan();
@@ -372,7 +378,7 @@ export class SessionScope implements ScopePorts {
     }
   }
 
-  /** Handles a result that the lead agent has read or was told. */
+  /** Handles a result that the lead agent has read or was told about. */
   #delivered(id: string): void {
     const callId = this.#session.projection.subagent(id)?.callId ?? null;
     const deliveryId = this.#hasCalls ? callId : deliveryAbout(id);
@@ -388,7 +394,10 @@ export class SessionScope implements ScopePorts {
     }
   }
 
-  /** Returns how a pending delivery that the lead agent has read continues after its reply. */
+  /**
+   * Returns the two possible outcomes for a pending delivery that the lead agent has read; its reply determines which
+   * one applies.
+   */
   #readOf(deliveryId: string): Held {
     return {
       deliveryId,
@@ -399,8 +408,8 @@ export class SessionScope implements ScopePorts {
   }
 
   /**
-   * Continues with the results that the lead agent had read when the previous process ended. `owesReply`: whether this
-   * process must produce the reply that reports them.
+   * Resumes with the results that the lead agent had read when the previous process ended. `owesReply`: whether this
+   * process still has to produce the reply that reports the results.
    */
   recovered(owesReply: boolean): void {
     const { records, tree, projection, unit } = this.#session;
@@ -412,14 +421,14 @@ export class SessionScope implements ScopePorts {
       const ofCall = records.calls.get(deliveryId)?.subagentId;
       if ((ofCall !== undefined) !== this.#hasCalls) continue;
       if (read.has(deliveryId)) {
-        // Without an entry of the tool's output the lead agent has not read the result.
+        // Without an entry for the tool's output, the lead agent has not read the result.
         const held = this.#readOf(deliveryId);
         if (records.returned.has(deliveryId)) this.#returned(ofCall ?? subjectOf(deliveryId), held);
         else held.post();
         continue;
       }
       const view = projection.subagent(ofCall ?? subjectOf(deliveryId));
-      // The tree reports ends again, except those that a snapshot contains.
+      // After a restart, the tree reports ended subagents again, except those that a snapshot contains.
       const found = view && tree.check(view.id, THE_LEAD);
       const outcome = found?.ok ? found.report.outcome : null;
       if (view && outcome) this.#reported(view, outcome, true);
@@ -427,8 +436,8 @@ export class SessionScope implements ScopePorts {
   }
 
   /**
-   * After a crash, makes batches wait only for the subagents that continue. `live`: the ids of live subagents, and of
-   * those whose ends are about to be reported.
+   * After a crash, makes batches wait only for the subagents that continue. `live`: the ids of the live subagents, and
+   * of those that are about to be reported as ended.
    */
   expectOnly(live: ReadonlySet<string>): void {
     const { batches, calls } = this.#session.unit;
@@ -467,7 +476,7 @@ export class SessionScope implements ScopePorts {
     this.#tellBatch(id, holds ? 'batch.resumed' : 'batch.asking');
   }
 
-  /** Removes a member that has no result, or whose result the lead agent knows. */
+  /** Removes a member that has no result, or whose result the lead agent already has. */
   #leave(id: string): void {
     if (this.#expected.delete(id)) this.#tellBatch(id, 'batch.left');
   }
@@ -477,13 +486,13 @@ export class SessionScope implements ScopePorts {
     this.#session.receive(`member:${callId}`, { type, callId });
   }
 
-  /** Posts a notice with an id that follows from the subagent, so that a repeated post after a crash is recognised. */
+  /** Posts a notice whose id is derived from the subagent, so that a repeated post after a crash is recognised. */
   #post(deliveryId: string, notice: NewNotice): void {
     this.#posted.add(deliveryId);
     postNotice(this.#session, { ...notice, deliveryId });
   }
 
-  /** Takes back a waiting delivery whose content is already known or over. */
+  /** Withdraws a pending delivery if its content is outdated or has already been reported. */
   #takeBack(deliveryId: string, from?: readonly DeliveryView['state'][]): void {
     const isPending = this.#isPending(deliveryId, from);
     this.#posted.delete(deliveryId);
@@ -491,7 +500,7 @@ export class SessionScope implements ScopePorts {
       this.#session.receive(`delivery:${deliveryId}`, { type: 'delivery.dismissed', deliveryId });
   }
 
-  /** Tells whether a delivery is in one of these states, or will be once the outbox has its post. */
+  /** Returns whether a delivery is in one of these states, or will be as soon as the outbox has handled its post. */
   #isPending(deliveryId: string, from: readonly DeliveryView['state'][] = ['pending']): boolean {
     const view = this.#session.projection.delivery(deliveryId);
     return view ? from.includes(view.state) : this.#posted.has(deliveryId);

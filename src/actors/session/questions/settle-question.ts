@@ -1,23 +1,24 @@
 // Applies the lead agent's decision about a question: the answer, a correction, the cancellation of the asker, or a
-// wish to hear the question later or again. user-words.ts reads the user's words first; this file handles those that
-// its tables leave to the lead agent.
+// request to hear the question later or again. user-words.ts interprets the user's words first; this file handles those
+// that its tables leave to the lead agent.
 //
-// Owns:     whether such a settlement is accepted, and its consequences within the unit.
-// Does not: interpret the words (the lead model does), describe the tool to a model (lead/settle-tool.ts), or reach the
-//           subagents (session-effects).
+// Owns:     whether such a settlement is accepted, and its effects within the unit.
+// Does not: interpret the user's words (the lead model does), describe the tool to a model (lead/settle-tool.ts), or
+//           reach the subagents (session-effects).
 //
 // Invariants
-//   SETTLE-1. A settlement rests on the user's words: it quotes one of the utterances that the lead agent answers,
-//       which are all those since its last complete reply.
-//   SETTLE-2. A settlement neither gives nor changes an approval (P3). It may decline the approval with the user's
-//       words, cancel, postpone or repeat it. If the lead agent interprets words as a yes, the action is read back
-//       after its reply, and the user's next yes counts.
-//       A changed call, and an approval that lasts, are read back in the same way: they count only after a yes to that, and
-//       a no leaves the call as asked. An approval that lasts is taken back at once, by the words of a user who may give it.
-//   SETTLE-3. An utterance settles a question at most once. The same call, repeated after a crash, settles nothing again.
-//   SETTLE-4. An answer is accepted if the question was presented before the words started, and if the user may answer
-//       it (QUESTION-9, WHO-1).
-//   SETTLE-5. The entry contains the verdict: later versions of the comparison do not change past verdicts.
+//   SETTLE-1. A settlement is based on the user's words. It quotes one of the utterances that the lead agent is
+//       answering, which are all those since its last complete reply.
+//   SETTLE-2. A settlement neither gives nor changes an approval (P3). It may decline the approval in the user's words,
+//       or cancel, postpone or repeat it. If the lead agent interprets an utterance as a yes, the action is read back
+//       after its reply, and the user's next yes counts. A changed call, and an approval that remains in effect, are
+//       read back in the same way. They count only after a yes to the read-back, and a no leaves the original call
+//       open. An approval that remains in effect is revoked at once if a user who may give it says so.
+//   SETTLE-3. An utterance settles a question at most once. If the call is repeated after a crash, it settles nothing a
+//       second time.
+//   SETTLE-4. An answer is accepted if the question was presented before the user started to speak, and if the user may
+//       answer it (QUESTION-9, WHO-1).
+//   SETTLE-5. The entry contains the verdict, so that later versions of the comparison do not change past verdicts.
 
 import { closestPart } from '../../../language/similarity.ts';
 import { fold, plainWords } from '../../../language/utterance.ts';
@@ -41,25 +42,28 @@ export type QuestionSettled = Extract<EventFor<'answers'>, { readonly type: 'que
 
 type Settled = QuestionSettled & Stamped;
 
-/** How long after an answer the user may correct it. */
+/** The time after an answer during which the user may correct it. */
 export const CORRECTION_MS = 20_000;
 
-/** The time after which a postponed question is asked again; until then it is a card. */
+/** The time after which a postponed question is asked again. Until then, it is shown as a card. */
 export const LATER_MS = 300_000;
 
-/** The fraction of a quotation that must match the user's words, because models repair misheard words. */
+/** The fraction of a quotation that must match the user's words. Models repair misheard words. */
 const QUOTED_FRACTION = 0.8;
 
-/** Longer quotations are compared by their beginning: the time is proportional to the product of both lengths. */
+/**
+ * The maximum number of characters of a quotation that are compared, because the time is proportional to the product of
+ * both lengths.
+ */
 const MAX_COMPARED_CHARS = 100;
 
-/** The maximum length of an utterance's text that is searched. */
+/** The maximum length of an utterance that is searched. */
 const MAX_SEARCHED_CHARS = 4000;
 
-/** The states of a question that was presented to the user. */
+/** The states of a question that has been presented to the user. */
 const PUT: ReadonlySet<string> = new Set(['presenting', 'open', 'held', 'reading', 'parked']);
 
-/** Returns the open questions that this identity may answer; the one that has the floor is first. */
+/** Returns the open questions that this identity may answer, starting with the one that has the floor. */
 export function openQuestions(
   records: SessionRecords,
   unit: SessionUnit,
@@ -74,7 +78,7 @@ export function openQuestions(
     .toSorted((a, b) => Number(b.requestId === owner) - Number(a.requestId === owner));
 }
 
-/** Returns the answered questions whose answer can still be corrected, the latest first. */
+/** Returns the answered questions whose answer can still be corrected, latest first. */
 export function answeredJustNow(
   { answered }: SessionRecords,
   now: number,
@@ -85,7 +89,7 @@ export function answeredJustNow(
   );
 }
 
-/** Returns the identity behind an utterance. @param utteranceId @defaultValue the last one that the lead agent answers */
+/** Returns the identity of the speaker. @param utteranceId @defaultValue the last one that the lead agent answers */
 export function speakerOf(
   { conversation, utteranceId: last }: SessionRecords,
   utteranceId = last,
@@ -95,8 +99,8 @@ export function speakerOf(
 }
 
 /**
- * Returns the utterance that a model quotes, among those that it answers up to this one; this one if no utterance
- * contains the words (SETTLE-1).
+ * Returns the utterance that a model quotes, among those that it answers, up to this one. If none of them contains the
+ * quotation, returns this utterance (SETTLE-1).
  */
 export function quotedUtterance(
   { conversation, questions, answered }: SessionRecords,
@@ -127,7 +131,7 @@ export function optionOf({ options }: AskedQuestion, given: string) {
   );
 }
 
-/** Returns the answer in a settlement; null if the question has no such option, or the settlement contains no answer. */
+/** Returns the answer in a settlement, or null if the settlement contains none or the question has no such option. */
 export function answerIn(
   question: AskedQuestion,
   { optionId, text }: Pick<QuestionSettled, 'optionId' | 'text'>,
@@ -137,7 +141,7 @@ export function answerIn(
   return option ? givenAnswer(question, { optionId: option.id }) : null;
 }
 
-/** Returns the refusal of a question's offer, in the user's words or in the model's summary. */
+/** Returns the user's refusal of the action in question, in the user's own words or in the model's summary. */
 function refusalIn(
   { kind }: AskedQuestion,
   { text, quote }: Pick<QuestionSettled, 'text' | 'quote'>,
@@ -146,7 +150,7 @@ function refusalIn(
   return kind === 'approval' ? { userResponse, approved: false } : { userResponse };
 }
 
-/** Adds the verdict to a settlement, for its entry (SETTLE-5). */
+/** Adds the verdict to a settlement, to be recorded in its entry (SETTLE-5). */
 export function withVerdict(records: SessionRecords, unit: SessionUnit, settled: Settled): Settled {
   const refused = refusalOf(records, unit, settled);
   if (refused === null) return settled;
@@ -176,7 +180,7 @@ function refusalOf(
   const question = open ?? answered;
   if (!question) return 'not_open';
   const { settledBy } = question;
-  // The process ended between the settlement and the answer to the call (SETTLE-3).
+  // The process died after the settlement and before the call was answered (SETTLE-3).
   if (settledBy?.callId === callId) return null;
   if (action === 'explain') return null;
   if (settledBy?.utteranceId === utteranceId) return 'already_settled';
@@ -194,12 +198,12 @@ function refusalOf(
   return isPossible ? null : 'not_open';
 }
 
-/** Returns whether the action gives or changes the answer; a correction of an open question answers it. */
+/** Returns whether the action gives or changes the answer. A correction to an open question answers it. */
 function changesAnswer(action: SettleAction): boolean {
   return action === 'answer' || action === 'correct';
 }
 
-/** Returns the event for the question; null if the question does not change. */
+/** Returns the event for the question, or null if the question does not change. */
 function eventOf(records: SessionRecords, question: QuestionRecord, settled: Settled) {
   switch (settled.action) {
     case 'change':
@@ -213,7 +217,7 @@ function eventOf(records: SessionRecords, question: QuestionRecord, settled: Set
       return { type: 'question.hold', remindAt: settled.at + LATER_MS } as const;
     case 'repeat':
       return { type: 'question.repeat' } as const;
-    // The asker's end withdraws its question; until then it stays open, even after a crash.
+    // When the asker ends, its question is withdrawn. Until then the question stays open, even after a crash.
     case 'cancel':
     case 'explain':
     case 'revoke':
@@ -237,7 +241,7 @@ function answerEvent(records: SessionRecords, question: AskedQuestion, settled: 
   } as const;
 }
 
-/** Applies a settlement, and posts its effect. Returns the consequences within the unit. */
+/** Applies a settlement, and posts its effect. Returns the messages for other actors of the unit. */
 export function questionSettled(
   records: SessionRecords,
   unit: SessionUnit,
@@ -277,7 +281,7 @@ export function questionSettled(
   return event ? [{ actor: `question:${requestId}`, event }] : [];
 }
 
-/** Returns the question as it is put to the user: for the call as asked, or as it was changed. */
+/** Returns the question as the user is asked it, for the original call or for the changed one. */
 export function putQuestion(question: QuestionRecord): QuestionRecord {
   const { action, proposed, byButton: _, ...rest } = question;
   if (!proposed || !action) return question;
@@ -286,12 +290,15 @@ export function putQuestion(question: QuestionRecord): QuestionRecord {
   return { ...rest, ...words, action: { ...action, input: changed.input } };
 }
 
-/** Returns the approval with this id that lasts; undefined if there is none. */
+/** Returns the approval with this id that remains in effect, or undefined if there is none. */
 export function lastingOf({ lasting }: SessionRecords, requestId: string) {
   return lasting.find((one) => one.requestId === requestId);
 }
 
-/** Reads back this call instead of the call as asked: changed, or as an approval that lasts (SETTLE-2). */
+/**
+ * Makes the question read back this call instead of the original: a changed call, or an approval that remains in effect
+ * (SETTLE-2).
+ */
 export function propose(
   records: SessionRecords,
   question: QuestionRecord,
@@ -304,7 +311,10 @@ export function propose(
   return { actor: `question:${question.requestId}`, event: { ...event, change } };
 }
 
-/** Puts the call as asked to the user again, instead of the changed call. Returns the consequence within the unit. */
+/**
+ * Puts the original call to the user again, instead of the changed one. Returns the message for another actor of the
+ * unit.
+ */
 export function dropChange(records: SessionRecords, question: QuestionRecord): SessionMessage {
   records.questions.change(question.requestId, { proposed: undefined });
   readBack(records, question);
@@ -314,7 +324,7 @@ export function dropChange(records: SessionRecords, question: QuestionRecord): S
   };
 }
 
-/** Makes a question's next presentations state the action that a yes approves. */
+/** From now on, each presentation of the question states the action that a yes approves. */
 export function readBack(
   { questions, deliveries }: SessionRecords,
   { requestId }: QuestionRecord,
@@ -323,12 +333,12 @@ export function readBack(
   deliveries.delete(requestId);
 }
 
-/** Returns whether the words contain the quotation, at least approximately (SETTLE-1). */
+/** Returns whether the text contains the quotation, at least approximately (SETTLE-1). */
 function isQuoted(quote: string, text: string): boolean {
   const wanted = plainWords(quote).slice(0, MAX_COMPARED_CHARS);
   const words = plainWords(text).slice(0, MAX_SEARCHED_CHARS);
   if (wanted === '') return false;
   if (` ${words} `.includes(` ${wanted} `)) return true;
-  // A speech recogniser may split one word into two, or join two.
+  // A speech recogniser may split a word in two or join two words.
   return closestPart(wanted, words) >= QUOTED_FRACTION;
 }

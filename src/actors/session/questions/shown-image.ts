@@ -1,4 +1,4 @@
-// Checks a picture that the user shows to the lead model. The picture is passed on and not stored: the conversation
+// Validates an image that the user shows to the lead model. The image is passed on and not stored. The conversation
 // contains only a note about it.
 
 import { shown } from '../../../values/plain-checks.ts';
@@ -8,7 +8,7 @@ import { ConfigurationError } from '../../../values/errors.ts';
 export interface ShownImage {
   /** `image/png`, `image/jpeg` or `image/webp`. */
   readonly mediaType: string;
-  /** The bytes of the file, not base64; at most 5 MiB. */
+  /** The bytes of the file, not base64-encoded; at most 5 MiB. */
   readonly data: Uint8Array;
 }
 
@@ -27,7 +27,7 @@ export function checkImage(image: ShownImage): void {
 }
 
 /**
- * Refuses every picture. `who` names the receiver that accepts none.
+ * Refuses every picture. `who` names the receiver that does not accept images.
  * @throws {ConfigurationError} `IMAGES_NOT_ACCEPTED`
  */
 export function refuseImages(who: string): never {

@@ -1,14 +1,17 @@
-// The entrance for the user's input: attached clients, typed words, acknowledgements and answers, including those that
-// the lead agent read from the user's words. It puts each into the mailbox, and reports the result to the caller.
+// The entry point for the user's input: attached clients, typed text, acknowledgements and answers, including those
+// that the lead agent derived from the user's words. Puts each input into the mailbox, and reports the result to the
+// caller.
 //
-// Owns:     the waiting callers, and the number of attached clients.
-// Does not: decide which question receives words, or whether an answer is accepted (user-words, settle-question).
+// Owns:     the callers that are waiting, and the number of attached clients.
+// Does not: decide which question receives an utterance, or whether an answer is accepted (user-words,
+//           settle-question).
 //
 // Invariants
-//   USER-INPUT-1. Each caller receives one result: the receipt of its words or answer, or the end of the session.
-//   USER-INPUT-2. A call never resolves for words that the session does not have: it rejects with the error that
-//       prevented it. The same holds for an answer, unless its question is over or the session was closed: a suspended
-//       session's question waits for the next process.
+//   USER-INPUT-1. Each caller receives one result, which is the receipt for its text or answer, or the end of the
+//       session.
+//   USER-INPUT-2. A call does not resolve unless the session has received the input. Otherwise, it rejects with the
+//       error that prevented this. The same applies to an answer, unless the question has ended or the session was
+//       closed. The question of a suspended session waits for the next process.
 
 import { withoutUndefined } from '../../../values/without-undefined.ts';
 import { CancelledError, ConfigurationError } from '../../../values/errors.ts';
@@ -26,17 +29,17 @@ import type { Receiver } from '../../contracts/session-protocol.ts';
 import type { SessionUnit } from '../unit/session-unit.ts';
 import type { QuestionSettled } from './settle-question.ts';
 
-/** The result of a settlement, as the lead model receives it: `status`, and its details. */
+/** The result of a settlement in the form that the lead model receives: `status`, and its details. */
 export type Settlement = { readonly status: string } & Readonly<Record<string, unknown>>;
 
-/** The session, as the entrance sees it. */
+/** The parts of a session that the entry point uses. */
 export interface UserInputSession extends Receiver {
   readonly tree: { get(id: string): Pick<Subagent, 'changedCall'> | undefined };
   readonly host: Host;
   readonly records: SessionRecords;
   readonly projection: Projection;
   readonly unit: SessionUnit;
-  /** The identity of the session's user; undefined if there is none. */
+  /** The identity of the session's user, or undefined if there is none. */
   readonly user: string | undefined;
 }
 
@@ -49,14 +52,14 @@ export class UserInput {
   /** The lead agent's running settlements, by call. */
   readonly #settling = new Map<string, PromiseWithResolvers<Settlement>>();
 
-  /** Why the session left this process; null if it has not, or was closed. */
+  /** Why the session left this process, or null if it has not left or was closed. */
   #left: Error | null = null;
-  /** The attached clients with their identities; spoken words belong to the last one. */
+  /** The attached clients with their identities. Speech is attributed to the last client. */
   readonly #clients: { readonly by: string | undefined }[] = [];
   #listeners = 0;
   #hasListeners = false;
 
-  /** `isHeard`: whether questions are asked by voice, not only on a screen. */
+  /** `isHeard`: whether questions are spoken and not only shown on a screen. */
   constructor(session: UserInputSession, { isHeard }: { readonly isHeard: boolean }) {
     this.#session = session;
     this.#isHeard = isHeard;
@@ -76,12 +79,12 @@ export class UserInput {
     return this.#listeners;
   }
 
-  /** Whether the app ever had listeners, even if none is attached now. */
+  /** Whether the app has ever had listeners, even if none is attached now. */
   get hasListeners(): boolean {
     return this.#hasListeners;
   }
 
-  /** Handles a session that was resumed from its journal: the earlier process's clients may return. */
+  /** Records that the session was resumed from its journal, so that clients of the earlier process may return. */
   continued(): void {
     this.#hasListeners = true;
   }
@@ -98,7 +101,7 @@ export class UserInput {
     };
   }
 
-  /** The identity of the client to which spoken words belong; undefined for the session's user. */
+  /** The identity of the client that speech is attributed to; undefined for the session's user. */
   get speaker(): string | undefined {
     return this.#clients.at(-1)?.by;
   }
@@ -116,7 +119,7 @@ export class UserInput {
     };
   }
 
-  /** Records that a question is on a screen. The screen of a user who may not answer is ignored (WHO-1). */
+  /** Records that a screen shows a question. If the user of the screen may not answer, the call is ignored (WHO-1). */
   questionShown(requestId: string, by?: string): void {
     const { records, projection } = this.#session;
     const question = records.questions.get(requestId);
@@ -128,28 +131,29 @@ export class UserInput {
     });
   }
 
-  /** Records that a result or notice was seen; a question that was seen still waits for its answer. */
+  /** Records that a result or notice has been seen. A question that has been seen still waits for its answer. */
   shown(deliveryId: string, by = this.#session.user): void {
     if (this.#session.records.questions.has(deliveryId)) this.questionShown(deliveryId, by);
     else this.#session.receive(`delivery:${deliveryId}`, seen('delivery.shown', deliveryId, by));
   }
 
-  /** Dismisses a delivery. A question is answered, not dismissed. */
+  /** Dismisses a delivery. A question is answered rather than dismissed. */
   dismiss(deliveryId: string, by = this.#session.user): void {
     if (!this.#session.records.questions.has(deliveryId))
       this.#session.receive(`delivery:${deliveryId}`, seen('delivery.dismissed', deliveryId, by));
   }
 
   /**
-   * Answers a question with a button or in words.
-   * @throws {ConfigurationError} `INVALID_INPUT` for arguments that the tool does not take, {CapacityError} `MAILBOX_FULL`, {JournalError} `UNFOLDABLE_ENTRY`, {OffstageError} the reason why the
-   *   session left this process (rejects).
+   * Answers a question with a button or with text.
+   * @throws {ConfigurationError} `INVALID_INPUT` for arguments that the tool does not accept, {CapacityError}
+   *   `MAILBOX_FULL`, {JournalError} `UNFOLDABLE_ENTRY`, {OffstageError} the reason why the session left this process
+   *   (rejects).
    */
   async answer(requestId: string, answer: GivenAnswer, by?: string): Promise<AnswerReceipt> {
     const { records, host, projection, unit } = this.#session;
     const { optionId, text, approved, input, lasts } = answer;
     const asked = records.questions.get(requestId);
-    // The answer of another identity is refused without a look at the arguments.
+    // An answer from another identity is refused without checking the arguments.
     const isChanged = input !== undefined && asked?.kind === 'approval' && mayAnswer(asked, by);
     const changed = isChanged ? await this.#changedInput(asked, input) : undefined;
     const isKnown =
@@ -180,7 +184,7 @@ export class UserInput {
   }
 
   /**
-   * Returns the call of an approval with other arguments; null: its subagent no longer asks.
+   * Returns an approval's call with other arguments, or null if its subagent is no longer asking.
    * @throws {ConfigurationError} `INVALID_INPUT` (rejects).
    */
   async changedCall({ subagentId, requestId }: QuestionRecord, input: unknown) {
@@ -188,7 +192,7 @@ export class UserInput {
   }
 
   /**
-   * Posts typed words. Resolves when a question or the lead agent has received them.
+   * Posts typed words. Resolves when a question or the lead agent has received the input.
    * @throws {CapacityError} `MAILBOX_FULL`, {JournalError} `UNFOLDABLE_ENTRY`, {OffstageError} the error that ended the
    *   session first (rejects).
    */
@@ -248,14 +252,14 @@ export class UserInput {
     this.#settling.delete(callId);
   }
 
-  /** Resolves the call whose words a question or the lead agent has received. */
+  /** Resolves the call whose input a question or the lead agent has received. */
   said(utteranceId: string): void {
     this.#saying.get(utteranceId)?.resolve();
     this.#saying.delete(utteranceId);
     for (const resolve of this.#awaitingWords) resolve();
   }
 
-  /** Resolves when more of the user's words are known, or after this time. */
+  /** Resolves when more of the user's speech has been transcribed, or after this time. */
   async nextWords(limitMs: number): Promise<void> {
     const next = Promise.withResolvers<void>();
     this.#awaitingWords.add(next.resolve);
@@ -266,7 +270,7 @@ export class UserInput {
   }
 
   /**
-   * Settles the call whose event the session did not apply (USER-INPUT-1, USER-INPUT-2). `error`: the reason; null if
+   * Rejects a call whose event the session did not apply (USER-INPUT-1, USER-INPUT-2). `error`: the reason, or null if
    * the event came too late.
    */
   ignored(event: UnitEvent, error: Error | null): void {
@@ -289,15 +293,15 @@ export class UserInput {
     }
   }
 
-  /** Resolves a waiting answer with its receipt. */
+  /** Resolves a pending answer with its receipt. */
   answered(ticket: string, receipt: AnswerReceipt): void {
     this.#receipts.get(ticket)?.resolve(receipt);
     this.#receipts.delete(ticket);
   }
 
   /**
-   * Settles all calls when the session leaves this process (USER-INPUT-1, USER-INPUT-2). `error`: the reason; null if
-   * the session was closed.
+   * Rejects all pending calls when the session leaves this process (USER-INPUT-1, USER-INPUT-2). `error`: the reason,
+   * or null if the session was closed.
    */
   close(error: Error | null): void {
     this.#left = error;

@@ -1,33 +1,39 @@
-// Reads the user's words and clicks as an answer while a question has the floor, before their entry is written, and
-// routes them in the step that applies them, so that an answer and its consequences are one step. Words about another
-// subject go to the lead agent, and the question stays open.
+// While a question has the floor, interprets the user's words and clicks as an answer before their entry is written.
+// Routes them in the step that applies them, so that the answer and its effects are committed together. Input about
+// another subject goes to the lead agent, and the question stays open.
 //
-// Owns:     the reading and the route of the user's words.
-// Does not: match phrases (language), or know when a question may be answered (machine).
+// Owns:     the interpretation of the user's words, and the choice of their addressee.
+// Does not: match phrases (language does), or decide when a question may be answered (its machine does).
 //
 // Invariants
-//   USER-WORDS-1. Words have exactly one addressee: the question that has the floor, the lead agent, or none. Words that
-//       answer and ask for more ("yes, and then book a table") answer the question, and the lead agent receives the rest.
-//   USER-WORDS-2. Words are accepted at once only for a question that was the last thing said to the user when they
-//       started (QUESTION-10). Words that started before the question was presented are not about it; words during an
-//       earlier presentation, or after other speech, go to the lead agent, which may settle the question with them. The
-//       lead agent cannot settle an approval: after its reply to a yes or a no, the exact action is read back.
-//   USER-WORDS-3. A yes approves nothing while more than one approval waits: the exact action is read back, and only a
-//       yes to the read-back counts. A no need not be read back.
-//   USER-WORDS-4. The entry of words contains their reading: later versions of the tables do not change past readings.
-//   USER-WORDS-5. A user who asks for time receives it; then the question is asked again.
-//   USER-WORDS-6. Words of a user who may not answer the question that has the floor are routed as if there were no
-//       question, and the question stays open (WHO-1).
-//   USER-WORDS-7. Words that the tables do not settle beyond doubt go to the lead agent, together with the question: it
-//       settles the question with a tool of the runtime (settle-question.ts), or acts on another meaning. A lead agent
-//       without tools receives them after the question was asked once more. The asker receives only answers to its
-//       question: an option, a yes or a no, or words if it asked for words.
-//   USER-WORDS-9. Where the tables have no words of the language, a model reads them, if the session has one
-//       (words-reader.ts). The words have no addressee until then; further words of the same user are read together with
-//       them. The model gives what tables give, with two limits: an option of the question, and a yes that the question
-//       holds to QUESTION-12. Without an answer of the model the words are treated as without a model.
-//   USER-WORDS-8. Words that postpone a result while it is told ("not now") turn it into a card, and go to the lead
-//       agent; they are not an answer, even if a question has the floor.
+//   USER-WORDS-1. An utterance has at most one addressee: the question that has the floor, the lead agent, or none. An
+//       utterance that answers and asks for more ("yes, and then book a table") answers the question, and the lead
+//       agent receives the rest.
+//   USER-WORDS-2. An answer is accepted at once only if its question was the last thing said to the user when they
+//       started to speak (QUESTION-10). An utterance that started before the question was presented is never treated as
+//       its answer. An utterance that started during an earlier presentation, or after other speech, goes to the lead
+//       agent, which may use it to settle the question. The lead agent cannot settle an approval. When it has replied
+//       to a yes or a no, the exact action is read back to the user.
+//   USER-WORDS-3. While more than one approval is waiting, a yes approves nothing: the exact action is read back first,
+//       and only a yes to that counts. A no does not need to be read back.
+//   USER-WORDS-4. The entry of an utterance contains its interpretation, so that later versions of the tables do not
+//       change past interpretations.
+//   USER-WORDS-5. A user who asks for more time gets it, and the question is asked again later.
+//   USER-WORDS-6. If a user may not answer the question that has the floor, their utterance is routed as if there were
+//       no question, and the question stays open (WHO-1).
+//   USER-WORDS-7. An utterance that the tables cannot interpret with certainty goes to the lead agent together with the
+//       question. The lead agent settles the question with one of the runtime's tools (settle-question.ts), or responds
+//       to a different meaning of the utterance. A lead agent without tools receives the utterance after the question
+//       has been asked once more. The asker receives only answers to its question: an option, a yes or a no, or text if
+//       it asked for text.
+//   USER-WORDS-9. If the tables do not cover the language, a model interprets the utterance, provided that the session
+//       has one (words-reader.ts). Until the model has answered, the utterance has no addressee. Further utterances by
+//       the same user are interpreted together with it. The model returns the same form as the tables, with two limits:
+//       it may only choose the question's own options, and its yes must satisfy QUESTION-12. Without an answer from the
+//       model, the utterance is handled as in a session without a model.
+//   USER-WORDS-8. If the user postpones a result while it is being delivered ("not now"), the result becomes a card,
+//       and the utterance goes to the lead agent. Such an utterance is never an answer, even if a question has the
+//       floor.
 
 import { areTablesSilent, matchAnswer } from '../../../language/match-answer.ts';
 import { putsOff } from '../../../language/side-talk.ts';
@@ -52,43 +58,49 @@ import type { AnswerReceipt } from '../../contracts/session-views.ts';
 import { dropChange, lastingOf, propose, putQuestion, readBack } from './settle-question.ts';
 
 /**
- * The confidence at which a match by sound is decisive. Below it, a recognition error is possible, and the words do not
- * interrupt their question.
+ * The minimum confidence at which a match by sound is accepted as certain. Below it, the match may be a recognition
+ * error, and the utterance does not interrupt the question.
  */
 const DECISIVE_CONFIDENCE = 0.8;
 
-/** How much time a user receives who asks for it in writing. */
+/** How much longer a question waits when the user types that they need more time. */
 export const HOLD_MS = 10_000;
-/** How much time a user receives who asks for it in speech: twice the time after which a question is asked again. */
+/**
+ * How much longer a question waits when the user says that they need more time: twice the time after which a question
+ * is asked again.
+ */
 const SPOKEN_HOLD_MS = 30_000;
 
-/** How often a model may be too late over one question; then its words are treated as without a model. */
+/**
+ * The maximum number of times that a model's interpretation may arrive too late for one question. After that, the
+ * session acts as if it had no model.
+ */
 const MAX_LATE = 3;
 
-/** The limit of words that are read together, in UTF-16 code units. */
+/** The length limit for utterances that are interpreted together, in UTF-16 code units. */
 const MAX_READ_CHARS = 2000;
 
-/** The channel of the words, and the other open questions. */
+/** The channel of the utterance, and the other open questions. */
 export interface Heard {
-  /** Whether the words were typed and are exact; spoken words may be misrecognised. */
+  /** Whether the text was typed and is therefore exact. Speech may be misrecognised. */
   readonly typed: boolean;
-  /** The language tag of the words. @defaultValue 'en' */
+  /** The language tag of the utterance. @defaultValue 'en' */
   readonly language?: string | undefined;
-  /** The number of approvals that wait for the user, including this one. @defaultValue 1 */
+  /** The number of approvals that are waiting for the user, including this one. @defaultValue 1 */
   readonly approvals?: number;
   /** Whether the lead agent can settle the question with a tool. @defaultValue true */
   readonly leadSettles?: boolean;
   /** Whether other speech followed the question. @defaultValue false */
   readonly isFollowed?: boolean;
-  /** Whether a model can read words for which the language has no tables. @defaultValue false */
+  /** Whether a model can interpret an utterance in a language that has no tables. @defaultValue false */
   readonly hasModel?: boolean;
-  /** The model's reading of these words. @defaultValue none: the tables read them */
+  /** The model's interpretation of this utterance. @defaultValue none: the tables interpret the utterance */
   readonly read?: ModelReading;
 }
 
 /**
- * Reads an utterance as an answer to the question that has the floor. Unclear consent is requested once more, a yes to
- * one of several approvals is read back, and other unclear words go to the lead agent (USER-WORDS-7).
+ * Interprets an utterance as an answer to the question that has the floor. An unclear yes is requested once more, a yes
+ * to one of several approvals is read back, and other unclear utterances go to the lead agent (USER-WORDS-7).
  */
 export function readUtterance(
   asked: QuestionRecord,
@@ -109,31 +121,31 @@ export function readUtterance(
   if (isFollowed) {
     const decides =
       question.kind === 'approval' && (reading.to === 'question' || reading.to === 'always');
-    // Without the tool, the user can only repeat the words to the question.
+    // Without the tool, the user has to answer the question again.
     if (!leadSettles && question.kind !== 'approval') return { to: 'again' };
     return decides ? { ...toLead, readsBack: true } : toLead;
   }
   if (question.kind === 'approval') {
     const consents = reading.to === 'question' && reading.answer.approved === true;
-    // An approval that could not be spoken completely must be read before it is given.
+    // If an approval is too long to speak in full, the user must read it before approving.
     if (consents && question.byButton) return question.askedAgain ? toLead : { to: 'again' };
     if (reading.to === 'always' && question.byButton)
       return question.askedAgain ? toLead : { to: 'again' };
     if (consents && approvals > 1 && !question.readBack) return { to: 'readBack' };
-    // The question is asked again in speech once; afterwards, only its buttons and the lead agent can settle it.
+    // The question is asked again once by voice. After that, only its buttons and the lead agent can settle it.
     return reading.to === 'again' && question.askedAgain ? toLead : reading;
   }
-  // The asker has already returned words: it receives no more that the lead model has not read.
+  // The asker has already returned an utterance, so it receives none that the lead model has not read first.
   const isFree = reading.to === 'question' && reading.answer.optionId === undefined;
   if (isFree && question.returned && leadSettles) return toLead;
   if (reading.to !== 'again') return reading;
-  // An unclear spoken answer to a question for words is probably not an answer: no word was said, or the microphone
-  // picked up the question itself.
+  // An unclear spoken answer to an open-ended question is probably not an answer: the user may have said nothing, or
+  // the microphone may have picked up the question itself.
   const isForLead = leadSettles && (typed || question.options.length > 0);
   return isForLead || question.timesUnclear > 0 ? toLead : reading;
 }
 
-/** Returns the part of a question with which answers are compared. */
+/** Returns the part of a question that an answer is matched against. */
 export function answerable(record: QuestionRecord): AnswerableQuestion {
   const { kind, options, action } = record;
   const asksForWords = options.length === 0 ? 'free_text' : 'choice';
@@ -157,13 +169,13 @@ function readOnce(
     readonly typed: boolean;
     readonly language: string;
     readonly leadSettles: boolean;
-    /** Whether the approval is not read back as one that lasts yet. */
+    /** Whether the approval would remain in effect for later calls and has not been read back as such. */
     readonly isToLast: boolean;
   },
 ): Reading | 'digression' {
   const asked = answerable(question);
   const match = matchAnswer(asked, text, { language });
-  // The lead model can tell a wish or a question from an answer.
+  // The lead model can tell a request or a question from an answer.
   if (leadSettles && 'doubt' in match) return 'digression';
   switch (match.kind) {
     case 'option':
@@ -174,7 +186,7 @@ function readOnce(
       };
     case 'approved':
     case 'denied':
-      // Without a read-back, a yes covers this call only (P3).
+      // Without a read-back, a yes approves only this call (P3).
       if (match.kind === 'approved' && match.always && isToLast && question.mayDiffer !== false)
         return { to: 'always' };
       return {
@@ -186,7 +198,7 @@ function readOnce(
     case 'none':
       return { to: 'question', decisive: false, answer: { userResponse: match.text } };
     case 'free_text':
-      // A question for words is answered only by words: "neither" or "I don't mind" name no option.
+      // An open-ended question is answered only with free text: "neither" or "I don't mind" name no option.
       return asked.kind === 'free_text'
         ? { to: 'question', decisive: !match.doubt, answer: { userResponse: match.text } }
         : { to: 'again' };
@@ -203,7 +215,7 @@ function readOnce(
   }
 }
 
-/** Returns what a model has read, in the form of the tables' reading (USER-WORDS-9). */
+/** Returns a model's interpretation in the same form as the tables' interpretation (USER-WORDS-9). */
 function readByModel(
   question: QuestionRecord,
   text: string,
@@ -231,22 +243,23 @@ type Ended = EventFor<'question:'> & { readonly type: 'reading.ended' } & Stampe
 
 type Given = Extract<EventFor<'answers'>, { readonly type: 'answer.given' }> & Stamped;
 
-/** Applies the user's words: posts their effect, and returns the consequences within the unit. */
+/** Applies the user's input: posts its effect, and returns the messages within the unit. */
 export function userSaid(
   records: SessionRecords,
   unit: SessionUnit,
   said: Said,
 ): readonly SessionMessage[] {
   const follow = wordsOf(records, unit, said);
-  // The wire reports the end of speech; typing counts as speech, and also wakes resting deliveries.
+  // The wire protocol reports the end of speech. Typing counts as speech, and also wakes resting deliveries.
   return said.channel === 'typing'
     ? [{ actor: 'outbox', event: { type: 'utterance.ended' } }, ...follow]
     : follow;
 }
 
 /**
- * Adds the reading of the words for the question that has the floor, for their entry (USER-WORDS-4). `leadSettles`:
- * whether the lead agent can settle a question with a tool. `hasModel`: whether a model reads where tables are silent.
+ * Adds to an utterance how it is interpreted for the question that has the floor, so that its entry records the
+ * interpretation (USER-WORDS-4). `leadSettles`: whether the lead agent can settle a question with a tool. `hasModel`:
+ * whether a model interprets languages that the tables do not cover.
  */
 export function withReading(
   records: SessionRecords,
@@ -264,7 +277,7 @@ export function withReading(
   if (!isFor && !isFollowed) return said;
   const reading = readingOf(records, unit, question, said, { leadSettles, isFollowed, hasModel });
   if (reading.to !== 'model') return { ...said, reading };
-  // "Yes. Go ahead.": the second part of a yes that is about to be read back.
+  // "Yes. Go ahead.": the second part of a yes whose action is about to be read back.
   if (isToBeReadBack(unit, question)) return { ...said, reading: { to: 'again' } };
   const before = unreadOf(unit, question);
   const chars = before.reduce((sum, { utterance }) => sum + utterance.text.length, 0);
@@ -279,7 +292,7 @@ export function withReading(
   return { ...said, reading: canBeRead ? reading : reading.otherwise };
 }
 
-/** Returns the words that a model is reading for this question. */
+/** Returns the utterances that a model is interpreting for this question. */
 function unreadOf(
   unit: SessionUnit,
   { requestId, unread = [] }: QuestionRecord,
@@ -287,7 +300,7 @@ function unreadOf(
   return unit.questions.stateOf(requestId)?.value === 'reading' ? unread : [];
 }
 
-/** Adds to a model's reading how its words are treated, and corrects what it gives, for its entry (USER-WORDS-4). */
+/** Completes a model's interpretation with the utterance's addressee, so that its entry records both (USER-WORDS-4). */
 export function withMeaning(
   records: SessionRecords,
   unit: SessionUnit,
@@ -323,7 +336,7 @@ export function withMeaning(
   };
 }
 
-/** The effect of a reading on the question, unless it is an answer. */
+/** How each interpretation affects the question, unless it is an answer. */
 const GIVES: Readonly<Partial<Record<Reading['to'], Ended['gives']>>> = {
   again: 'again',
   repeat: 'again',
@@ -336,7 +349,9 @@ function givenBy(reading: Reading): Ended['gives'] {
   return GIVES[reading.to] ?? (isNo ? 'answer' : 'consent');
 }
 
-/** Applies a model's reading: gives the words their addressee. The question's machine draws the other consequences. */
+/**
+ * Applies a model's interpretation: gives the utterance its addressee.
+ */
 export function wordsRead(
   records: SessionRecords,
   unit: SessionUnit,
@@ -368,7 +383,10 @@ function holding(requestId: string, remindAt: number): SessionMessage {
   return { actor: `question:${requestId}`, event: { type: 'question.hold', remindAt } };
 }
 
-/** Returns the meaning of words for a question, for the lead agent. `isAnswer`: whether an answer counts. */
+/**
+ * Returns what an utterance means to a question, in the form that the lead agent receives. `isAnswer`: whether the
+ * utterance may be accepted as an answer.
+ */
 function meaningOf({ kind }: QuestionRecord, reading: Reading, isAnswer: boolean): WordsToQuestion {
   if (reading.to === 'hold') return 'time';
   if (reading.to === 'repeat') return 'repeat';
@@ -378,7 +396,7 @@ function meaningOf({ kind }: QuestionRecord, reading: Reading, isAnswer: boolean
   return { choice: isApproval || optionId === undefined ? null : userResponse, isApproval };
 }
 
-/** Passes words to the lead agent, and tells its running tools. `about`: the question that had the floor. */
+/** Passes input to the lead agent, and notifies its running tools. `about`: the question that had the floor. */
 function leadHears(
   records: SessionRecords,
   unit: SessionUnit,
@@ -409,7 +427,7 @@ function readingOf(
 }
 
 function approvalsIn(records: SessionRecords, unit: SessionUnit): number {
-  // A question that is over stays in the records until its effects are executed, which a refold does not do.
+  // A question that is over stays in the records until its effects are executed, and a refold does not execute them.
   return [...records.questions.values()].filter(
     ({ kind, requestId }) =>
       kind === 'approval' && unit.questions.stateOf(requestId)?.done === false,
@@ -451,7 +469,7 @@ function wordsOf(
     return [{ actor, event: begun }];
   }
   if (reading.to === 'lead') {
-    // Words that were read until now may have had another meaning with these.
+    // Together with this input, the utterances that were still being interpreted may mean something else.
     if (before.length > 0)
       return [...toLead(reading.about), { actor, event: { type: 'question.repeat' } }];
     if (reading.readsBack) readBack(records, question);
@@ -473,24 +491,24 @@ function wordsOf(
   } as const;
   const isAnswer =
     !awaitsReading && reading.to === 'question' && unit.accepts(actor, { ...answer, at: said.at });
-  // A no to a changed call is none to the call as asked.
+  // Declining a changed call does not decline the original call.
   if (isAnswer && isNoToChange(question, reading)) {
     const asksAgain = dropChange(records, question);
     if (reading.to === 'question' && reading.more) return [asksAgain, ...toLead(requestId)];
     unit.post('user.overheard', { utterance, subagentName, were: null });
     return [asksAgain];
   }
-  // The decision is accepted, and the lead agent must reply to the rest of the words.
+  // The decision is accepted, and the lead agent must reply to the rest of the utterance.
   if (isAnswer && reading.to === 'question' && reading.more)
     return [{ actor, event: answer }, ...toLead(requestId)];
   const were = meaningOf(question, reading, isAnswer);
   unit.post('user.overheard', { utterance, subagentName, were });
   if (reading.to === 'hold') {
-    // Earlier versions gave unlimited time.
+    // Earlier versions gave the user unlimited time.
     const isTimed = said.reading !== undefined && !awaitsReading;
     return isTimed ? [holding(requestId, said.at + reading.forMs)] : [];
   }
-  // "Yes. Go ahead.": the second part of a yes that is about to be read back.
+  // "Yes. Go ahead.": the second part of a yes whose action is about to be read back.
   if (awaitsReading) return [];
   if (reading.to === 'repeat') return [{ actor, event: { type: 'question.repeat' } }];
   if (reading.to === 'readBack') {
@@ -504,11 +522,12 @@ function wordsOf(
     timesUnclear: question.timesUnclear + 1,
     ...(reading.to === 'again' && { askedAgain: true }),
   });
-  // The words were meant for the question, but cannot be accepted (they are unclear, or interrupted the question).
+  // The utterance was meant for the question but cannot be accepted, because it is unclear or was spoken over the
+  // question.
   return [{ actor, event: { type: 'question.repeat' } }];
 }
 
-/** Passes words that a question's asker returns to the lead agent, once. */
+/** When an asker returns the user's words, passes them to the lead agent once. */
 export function wordsReturned(
   records: SessionRecords,
   unit: SessionUnit,
@@ -519,18 +538,18 @@ export function wordsReturned(
   const said = records.kept.items.findLast(
     (item) => item.role === 'user' && item.text.trim() === words.trim(),
   );
-  // The lead agent answers them now, and may settle the question with them.
+  // The lead agent responds to them now, and may use them to settle the question.
   if (said) records.note({ requestId: said.id });
   unit.post('questions.returned', { words, reason, subagentName });
 }
 
-/** The receipt of an answer, and its consequences within the unit. */
+/** Returns the receipt for an answer, and the messages within the unit. */
 interface Fate {
   readonly receipt: AnswerReceipt;
   readonly follow: readonly SessionMessage[];
 }
 
-/** Returns the result of a button's choice, or of an answer by name; changes nothing. */
+/** Returns the result that a button's choice or a programmatic answer would have, without changing anything. */
 export function fateOfAnswer(records: SessionRecords, unit: SessionUnit, given: Given): Fate {
   const { requestId, by } = given;
   const refused = (reason: Extract<AnswerReceipt, { accepted: false }>['reason']): Fate => ({
@@ -541,7 +560,7 @@ export function fateOfAnswer(records: SessionRecords, unit: SessionUnit, given: 
   const state = unit.questions.stateOf(requestId);
   const lasting = lastingOf(records, requestId);
   if (lasting) {
-    // The approval was given: what is left is to take it back.
+    // The approval was already given, so the user can only revoke it.
     if (!mayAnswer(lasting, by)) return refused('not_allowed');
     if (givenAnswer(lasting, given)?.approved !== false) return refused('over');
     return { receipt: by === undefined ? { accepted: true } : { accepted: true, by }, follow: [] };
@@ -558,7 +577,7 @@ export function fateOfAnswer(records: SessionRecords, unit: SessionUnit, given: 
     utteranceStartedAt: null,
     decisive: true,
     answer: answerBy(withInput(question, answer, given.changed), by),
-    // A card may still show the call as asked while a changed call is read back.
+    // A card may still show the original call while a changed call is being read back.
     ...(answer.approved === true && !given.changed && isChanged ? { change: 0 } : {}),
   } as const;
   if (answer.approved === true && !given.changed && isChanged) return refused('changed');
@@ -570,7 +589,7 @@ export function fateOfAnswer(records: SessionRecords, unit: SessionUnit, given: 
   };
 }
 
-/** Applies a button's choice, or an answer by name, and posts the receipt. */
+/** Applies a button's choice or a programmatic answer, and posts the receipt. */
 export function answerGiven(
   records: SessionRecords,
   unit: SessionUnit,
@@ -584,8 +603,8 @@ export function answerGiven(
 }
 
 /**
- * Returns the delivery, other than a question, that the user was hearing when these words started: it is still told, or
- * the words interrupted it. Null if there is none.
+ * Returns the delivery, other than a question, that the user was hearing when this utterance started. It is still being
+ * delivered, or was interrupted by this utterance. Returns null if there is none.
  */
 function toldWhenSaid(unit: SessionUnit, { startedAt }: Said): string | null {
   const { snapshot } = unit.outbox;
@@ -596,12 +615,12 @@ function toldWhenSaid(unit: SessionUnit, { startedAt }: Said): string | null {
   return told && told.kind !== 'question' ? told.deliveryId : null;
 }
 
-/** Tells whether words refuse the changed call that is read back: the call as asked stays open. */
+/** Returns whether an utterance refuses the changed call that was read back, so that the original call stays open. */
 function isNoToChange({ proposed }: QuestionRecord, reading: Reading): boolean {
   return proposed !== undefined && reading.to === 'question' && reading.answer.approved === false;
 }
 
-/** Returns the answer of words; a yes approves the changed call that is read back (QUESTION-13). */
+/** Returns the answer that an utterance contains. A yes approves the changed call that was read back (QUESTION-13). */
 function answerTo(question: QuestionRecord, answer: Answer, by: string | undefined): Answer {
   const { changed, lasts } = (answer.approved === true && question.proposed) || {};
   const given = withInput(question, answer, changed);
@@ -612,7 +631,7 @@ function answerBy(answer: Answer, by: string | undefined): Answer {
   return by === undefined ? answer : { ...answer, by };
 }
 
-/** Returns what the question's machine knows about its presentation; null if it is not being presented. */
+/** Returns how the question is being presented, or null if it is not being presented. */
 function presentationOf(
   unit: SessionUnit,
   { requestId }: QuestionRecord,
@@ -621,18 +640,18 @@ function presentationOf(
   return life && PUT.has(String(life.value)) ? (life.context as QuestionSnapshot['context']) : null;
 }
 
-/** Returns whether the question's action must be read back, and the reading has not started. */
+/** Returns whether the question's action must be read back and the read-back has not started yet. */
 function isToBeReadBack(unit: SessionUnit, question: QuestionRecord): boolean {
   return presentationOf(unit, question)?.readBack === 'due';
 }
 
-/** Returns what these words follow: the question, other speech after it, or neither (`wordsFollow`). */
+/** Returns what this utterance follows: the question, other speech after it, or neither (`wordsFollow`). */
 function followedBy(unit: SessionUnit, question: QuestionRecord, { channel, startedAt }: Said) {
   const put = presentationOf(unit, question);
   return put && wordsFollow(put, channel === 'typing' ? null : startedAt);
 }
 
-/** Returns whether the question had been presented, at any time, when these words started. */
+/** Returns whether the question had been presented at least once when this utterance started. */
 function wasPutToUser(unit: SessionUnit, { requestId }: QuestionRecord, said: Said): boolean {
   const { channel, startedAt: saidAt } = said;
   const event = { type: 'question.settle', channel, saidAt, decisive: true, answer: null } as const;

@@ -1,9 +1,9 @@
-// A session's batches: assigns each call, and each subagent that a tool spawned, to a batch, and keeps the batch's
-// members. A member's id is that of the call, or of the delivery of a spawned subagent's result.
+// A session's batches. Assigns each call, and each subagent that a tool spawned, to a batch, and stores the batch's
+// members. A member's id is that of the call or, for a spawned subagent, that of its result's delivery.
 //
-// Owns:     the options that decide which results are reported together, the batches, and the batch that the latest
-//           request's calls join.
-// Does not: decide when a batch is reported (its machine does).
+// Owns:     the options that decide which results are reported together, the batches, and the batch that the calls of
+//           the latest request join.
+// Does not: decide when a batch is reported (the batch's machine does).
 
 import { z } from 'zod';
 import { batchMachine, type AtCeiling, type BatchSnapshot } from '../../../machines/index.ts';
@@ -13,32 +13,38 @@ import { Cell } from '../../runtime/draft.ts';
 import type { Host } from '../../runtime/host.ts';
 import { Population, type MemberSnapshot } from '../../runtime/hosting.ts';
 
-/** How long one request's results wait for each other, to be reported together. */
+/**
+ * The time limits within which the results of one request wait for each other so that they can be reported together.
+ */
 export interface ConsolidationOptions {
   /**
-   * How long a result waits for its siblings while a client is attached, in milliseconds, counted from the first result.
+   * How long a result waits for the others of its batch while a client is attached, in milliseconds, counted from the
+   * first result.
    * @defaultValue 300000
    */
   readonly interactiveCeilingMs: number;
-  /** The same, if no client was attached when the work started. @defaultValue 600000 */
+  /** The same limit for work that started while no client was attached. @defaultValue 600000 */
   readonly backgroundCeilingMs: number;
   /**
-   * The treatment of subagents that still work when the wait is over. `deliver`: they continue, and their results are
-   * reported later. `cancel`: they are stopped, and reported as cancelled with the others, with their partial work.
+   * How to handle subagents that are still working when this time has passed. `deliver`: they continue, and their
+   * results are reported later. `cancel`: they are stopped and reported as cancelled together with the others,
+   * including their partial work.
    * @defaultValue 'deliver'
    */
   readonly atCeiling: AtCeiling;
-  /** With `cancel`: how long stopped subagents may take, in milliseconds. @defaultValue 5000 */
+  /** With `cancel`: how long stopped subagents may take to finish, in milliseconds. @defaultValue 5000 */
   readonly graceMs: number;
 }
 
 /**
  * `batch`: one reply reports the results of all background calls, and of all subagents that tools spawned, for one
- * request of the user. `off`: each result is reported separately. An object means `batch` with other numbers.
+ * request by the user. `off`: each result is reported separately. An object means `batch` with the given limits.
  */
 export type Consolidation = 'off' | 'batch' | Partial<ConsolidationOptions>;
 
-/** The reason for stopping a subagent when its siblings' wait is over. */
+/**
+ * The reason given when a subagent is stopped because the other results of its batch have waited for the maximum time.
+ */
 export const CEILING_REASON = 'cancelled at consolidation ceiling';
 
 export const defaultConsolidation: ConsolidationOptions = {
@@ -56,7 +62,7 @@ const schema = z.strictObject({
 });
 
 /**
- * Adds the defaults to the options; null for `off`.
+ * Fills in the defaults, or returns null for `off`.
  * @throws {ConfigurationError} if an option is unknown or out of range.
  */
 export function consolidationOf(consolidation: Consolidation): ConsolidationOptions | null {
@@ -67,10 +73,10 @@ export function consolidationOf(consolidation: Consolidation): ConsolidationOpti
   throw new ConfigurationError('INVALID_OPTION', `consolidation: ${z.prettifyError(parsed.error)}`);
 }
 
-/** A call, at the time it is made. */
+/** A call at the moment when it is made. */
 export interface MadeCall {
   readonly callId: string;
-  /** The utterance for which the call is made. @defaultValue null: none */
+  /** The utterance that caused the call. @defaultValue null: none */
   readonly requestId?: string | null;
   /** Whether the result may be reported with others. @defaultValue false */
   readonly isConsolidated?: boolean;
@@ -96,7 +102,7 @@ export class Batches extends Population<typeof batchMachine> {
     this.#latest = new Cell<Latest>(unit.draft, null);
   }
 
-  /** The batch that the current request's calls join; null if there is none. */
+  /** The batch that the current request's calls join, or null if there is none. */
   get latest(): string | null {
     return this.#latest.value?.batchId ?? null;
   }
@@ -106,36 +112,38 @@ export class Batches extends Population<typeof batchMachine> {
     return { latest: this.#latest.value, members: this.snapshots };
   }
 
-  /** Continues from the state that `toSnapshot` returned. */
+  /** Resumes from the state that `toSnapshot` returned. */
   restoreAll({ latest, members }: BatchesSnapshot): void {
     this.#latest.value = latest;
     this.restore(members);
   }
 
-  /** Returns a batch's context; null if the id is unknown. */
+  /** Returns a batch's context, or null if the id is unknown. */
   contextOf(batchId: string): BatchSnapshot['context'] | null {
     return this.of(batchId)?.context ?? null;
   }
 
-  /** Returns the batch that waits for this result; null if there is none. */
+  /** Returns the batch that is waiting for this result, or null if there is none. */
   expecting(id: string): string | null {
     return this.ids.find((batchId) => this.contextOf(batchId)?.working.includes(id)) ?? null;
   }
 
-  /** Returns the batch whose results are reported together with this one; null if there is none. */
+  /** Returns the batch that is waiting for this result or already contains it, or null if there is none. */
   holding(id: string): string | null {
     const holder = this.ids.find((batchId) => this.contextOf(batchId)?.parts.includes(id));
     return this.expecting(id) ?? holder ?? null;
   }
 
-  /** Returns whether this batch has stopped its late members, whose results it reports with the others. */
+  /**
+   * Returns whether this batch has stopped its unfinished members, which are then reported together with the others.
+   */
   hasStopped(batchId: string | null): boolean {
     return batchId !== null && this.stateOf(batchId)?.value === 'closing';
   }
 
   /**
-   * Adds a call to the batch of the same request, or creates a batch with it. Returns the batch; null if the result is
-   * reported separately.
+   * Adds a call to the batch of its request, and creates the batch if there is none. Returns the batch, or null if the
+   * result is reported separately.
    */
   join(
     { callId, requestId = null, isConsolidated = false, at }: MadeCall,
@@ -150,7 +158,7 @@ export class Batches extends Population<typeof batchMachine> {
       return latest.batchId;
     }
     const replied = { type: 'batch.replied', at };
-    // The reply to the previous request is over, even if its model is still speaking.
+    // The previous request's reply is over, even if its model is still speaking.
     if (latest && this.accepts(latest.batchId, replied)) this.apply(latest.batchId, replied);
     const batchId = `batch_${callId}`;
     const ceilingMs = isAttached ? interactiveCeilingMs : backgroundCeilingMs;

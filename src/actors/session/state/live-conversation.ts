@@ -1,20 +1,20 @@
-// A session's conversation in two forms. The kept conversation depends only on committed events. The readable
-// conversation also contains text that is not committed yet, and text that is being said.
+// A session's conversation in two forms. The stored conversation depends only on committed events. The readable
+// conversation also contains text that is not committed yet and messages that are still in progress.
 //
 // Owns:     the conversation, and the text on its way into it.
-// Does not: post events to the session's unit (`intoConversation` does, for the speaker), or store the calls whose
+// Does not: post events to the session's unit (`intoConversation` does so for the speaker), or store the calls whose
 //           results it contains (records).
 //
 // Invariants
-//   LIVE-CONVERSATION-1. The kept conversation is a function of the folded events: nothing else changes it, and a step
-//       reads nothing else.
-//   LIVE-CONVERSATION-2. Text is readable at once, before its event is committed; its place is where a fold of the same
-//       event puts it.
-//   LIVE-CONVERSATION-3. Text that is still being said is never kept: deltas are not events.
-//   LIVE-CONVERSATION-4. A message precedes all items that arrived while it was being said, even if they started in the
-//       same millisecond.
-//   LIVE-CONVERSATION-5. Appending text takes constant time: the readable part of a message is its beginning, and the
-//       whole is joined once, at the end.
+//   LIVE-CONVERSATION-1. The stored conversation is a function of the folded events. Nothing else changes the stored
+//       conversation, and a step reads nothing else.
+//   LIVE-CONVERSATION-2. Text is readable before its event is committed, and appears in the position that folding the
+//       event will give it.
+//   LIVE-CONVERSATION-3. Text of a message that is still in progress is never stored, because deltas are not events.
+//   LIVE-CONVERSATION-4. A message precedes all items that arrived while it was in progress, even if they started in
+//       the same millisecond.
+//   LIVE-CONVERSATION-5. Appending text takes constant time: only the start of an unfinished message is readable, and
+//       its pieces are joined once, when it is complete.
 
 import { parsedOrText } from '../../../values/json.ts';
 import { head as headOf } from '../../../values/clip.ts';
@@ -25,21 +25,21 @@ import type { ConversationEvent } from '../../contracts/records.ts';
 import type { Receiver } from '../../contracts/session-protocol.ts';
 import { Cell, Draft } from '../../runtime/draft.ts';
 
-/** A message that the lead agent is saying. */
+/** A message that the lead agent has not finished. */
 interface Saying {
   readonly saidAt: number;
-  /** The readable beginning of the text (LIVE-CONVERSATION-5). */
+  /** The start of the text, which is readable before the message is complete (LIVE-CONVERSATION-5). */
   head: string;
-  /** The whole text, in pieces. */
+  /** The whole text, as a list of pieces. */
   readonly pieces: string[];
   chars: number;
-  /** The last item that started in the same millisecond. */
+  /** The last item that arrived before this message and started in the same millisecond. */
   readonly behind: string | null;
-  /** The item that the message follows, if its speaker knows. */
+  /** The item that the message follows, if the speaker knows it. */
   readonly after: string | undefined;
 }
 
-/** The text so far of a message that is being said. */
+/** The text so far of a message that is in progress. */
 export interface Unfinished {
   readonly itemId: string;
   readonly text: string;
@@ -50,15 +50,15 @@ export class LiveConversation {
   readonly #empty: ConversationLog;
   readonly #draft: Draft;
   readonly #kept: Cell<ConversationLog>;
-  /** Events that were posted to the unit but are not folded yet, in order. */
+  /** Events that were posted to the unit but have not been folded yet, in order. */
   readonly #ahead: ConversationEvent[] = [];
   readonly #saying = new Map<string, Saying>();
-  /** The kept conversation with the posted events; null if it must be computed. */
+  /** The stored conversation together with the posted events, or null if it must be computed again. */
   #told: ConversationLog | null = null;
   #read: ConversationLog | null = null;
   readonly #outputOf: (callId: string) => unknown;
 
-  /** `outputOf`: returns a call's result; undefined if unknown. */
+  /** `outputOf`: returns a call's result, or undefined if it is unknown. */
   constructor(
     limits: Partial<ConversationLimits>,
     outputOf: (callId: string) => unknown,
@@ -75,12 +75,12 @@ export class LiveConversation {
     return this.#kept.value;
   }
 
-  /** Continues from a kept conversation, as JSON. */
+  /** Resumes from a stored conversation, as JSON. */
   restore(rest: unknown): void {
     this.change(({ limits }) => ConversationLog.fromJSON(rest, limits));
   }
 
-  /** Resets the kept conversation. Text that is posted or being said stays. */
+  /** Resets the stored conversation. Keeps text that has been posted or is still in progress. */
   reset(): void {
     this.change(() => this.#empty);
   }
@@ -95,7 +95,10 @@ export class LiveConversation {
     return this.#read;
   }
 
-  /** Returns one readable item. A message that is being said is read without computing the rest. */
+  /**
+   * Returns one item of the readable conversation. A message in progress is read without computing the rest of the
+   * conversation.
+   */
   item(id: string): ConversationItem | undefined {
     const saying = this.#read ? undefined : this.#saying.get(id);
     if (!saying) return this.log.get(id);
@@ -107,26 +110,26 @@ export class LiveConversation {
       .get(id);
   }
 
-  /** Changes the kept conversation by an event. */
+  /** Applies an event to the stored conversation. */
   change(change: (kept: ConversationLog) => ConversationLog): void {
     this.#kept.value = change(this.kept);
     this.#draft.later(() => this.#changed());
   }
 
-  /** Folds an event of the session's unit, which then no longer counts as posted. */
+  /** Folds an event of the session's unit, after which the event no longer counts as posted. */
   fold(event: ConversationEvent): void {
     this.#kept.value = this.#after(this.kept, event);
     this.#draft.later(() => {
       const about = isAbout(event);
       const index = this.#ahead.findIndex((one) => isAbout(one) === about);
       if (index !== -1) this.#ahead.splice(index, 1);
-      // The oldest posted event was folded, so the readable conversation does not change. After the last one, it equals
-      // the kept conversation and is not stored twice.
+      // The oldest posted event was folded, so the readable conversation does not change. Once all posted events have
+      // been folded, the readable conversation is the stored one, so no second copy is needed.
       if (index !== 0 || this.#ahead.length === 0) this.#changed();
     });
   }
 
-  /** Shows an event before it is posted to the unit; returns the event to post. */
+  /** Makes an event readable before it is posted to the unit, and returns the event to post. */
   expect(event: ConversationEvent): ConversationEvent {
     let told = event;
     if (event.type === 'assistant.said' || event.type === 'assistant.cut') {
@@ -134,7 +137,7 @@ export class LiveConversation {
       if (before !== null) told = { ...event, before };
       this.#saying.delete(event.itemId);
     }
-    // The event follows all posted events, so none of them must be applied again.
+    // The event follows all posted events, so none of them has to be applied again.
     this.#told = this.#after(this.#withAhead, told);
     this.#read = null;
     this.#ahead.push(told);
@@ -142,8 +145,8 @@ export class LiveConversation {
   }
 
   /**
-   * Appends text to a message that the lead agent started at `saidAt`, `after` an item. Returns whether the readable
-   * part has grown.
+   * Appends text to a message that the lead agent started at `saidAt`; `after` is the item that the message follows.
+   * Returns whether the readable part has grown.
    */
   saying(itemId: string, words: string, saidAt: number, after?: string): boolean {
     const saying = this.#saying.get(itemId) ?? {
@@ -165,7 +168,7 @@ export class LiveConversation {
     return hasGrown;
   }
 
-  /** The number of messages that are being said. */
+  /** The number of messages that are in progress. */
   get sayings(): number {
     return this.#saying.size;
   }
@@ -184,7 +187,7 @@ export class LiveConversation {
   }
 
   /**
-   * Returns the first item that arrived while this message was being said, and started in the same millisecond
+   * Returns the first item that arrived while this message was in progress and started in the same millisecond
    * (LIVE-CONVERSATION-4).
    */
   #follower(itemId: string): string | null {
@@ -241,7 +244,7 @@ export class LiveConversation {
   }
 }
 
-/** Builds the event of a note from the runtime. */
+/** Builds the event for a note from the runtime. */
 export function noted(
   itemId: string,
   prompt: Prompt,
@@ -264,7 +267,9 @@ export function intoConversation(session: Session, event: ConversationEvent): vo
   else session.receive('conversation', told);
 }
 
-/** Returns an event's key: events of one kind with the same key are folded in the order in which they were posted. */
+/**
+ * Returns the key of an event. Events of the same kind and key are folded in the order in which they were posted.
+ */
 function isAbout(event: ConversationEvent): string {
   return `${event.type} ${'itemId' in event ? event.itemId : event.callId}`;
 }

@@ -1,21 +1,22 @@
-// The session for screens: the stream of its events, and a store of its state. Events are emitted at once; the store
-// follows one or two turns of the event loop later, so that ten thousand changes produce one new state, and only once
-// the store has been read.
+// A session as screens see it: a stream of its events, and a store of its state. Events are emitted immediately. The
+// store is updated one or two turns of the event loop later, and only after it has been read once, so that ten thousand
+// changes produce one new state.
 //
-// Owns:     views, the order of events, which views are kept, and the store's listeners.
+// Owns:     views, the order of events, the choice of the views to store, and the store's listeners.
 // Does not: decide anything about the session.
 //
 // Invariants
-//   KEPT-VIEWS-1. An open view is always kept. Of the other views, the latest are kept, up to a limit.
-//   KEPT-VIEWS-2. The cost of a change does not depend on the number of views. A list is built only after a change.
-//   KEPT-VIEWS-3. Views and lists are frozen: the session reads them too, and a screen must not change them.
+//   KEPT-VIEWS-1. An open view is always stored. Of the other views, the latest are stored, up to a limit.
+//   KEPT-VIEWS-2. The cost of a change does not depend on the number of views. A list is rebuilt only when it is read
+//       after a change.
+//   KEPT-VIEWS-3. Views and lists are frozen, because the session reads them too and a screen must not change them.
 //   EVENT-ORDER-1. Every subscriber receives the events in the same order. If a subscriber causes an event while it
-//       handles another, the new event is emitted afterwards; otherwise, later subscribers would receive the newer
-//       state first, and keep the older one.
-//   SESSION-STORE-1. At the end, all subscribers are released: a listener references its screen, a screen its session,
-//       and an app may keep a store for long. (V8 immediately moves the functions of @xstate/store's subscriptions to
-//       the old generation, with everything that they reference.)
-//   SESSION-STORE-2. A listener that throws does not keep others from being notified.
+//       handles another, the new event is emitted afterwards. Otherwise, later subscribers would receive the newer
+//       state first and keep the older one.
+//   SESSION-STORE-1. When the session ends, all subscribers are released. Otherwise, an app that holds on to the store
+//       would keep the listeners, their screens and the session in memory. (V8 immediately moves the functions of
+//       @xstate/store's subscriptions to the old generation, with everything that they reference.)
+//   SESSION-STORE-2. If one listener throws, the others are still notified.
 //   SESSION-STORE-3. Only `replace` changes the state. The store's `send` and `trigger` throw `READ_ONLY_STORE`,
 //       because the store shows the session's state and accepts no events.
 
@@ -43,7 +44,7 @@ export class Projection {
   readonly #host: Pick<Host, 'environment' | 'report'>;
   readonly #published = new Subject<SessionEvent>();
   readonly #events: Observable<SessionEvent>;
-  /** The event that subscribers are receiving, and the events that it has caused. */
+  /** The event that subscribers are receiving, followed by the events that it has caused. */
   readonly #unpublished: SessionEvent[] = [];
   readonly #transcript = new KeptViews<TranscriptItem>(KEPT_VIEWS.transcript, ({ final }) => final);
   readonly #subagents = new KeptViews<SubagentView>(KEPT_VIEWS.subagents, isEnded);
@@ -57,11 +58,11 @@ export class Projection {
   #usage = NOTHING_USED;
   #limits: SessionState['limits'] = [];
   #created: CreatedStore | null = null;
-  /** Whether the store lacks a change. */
+  /** Whether the store is out of date. */
   #isDirty = false;
   #isComplete = false;
 
-  /** @param report Receives event subscribers' errors. @defaultValue the host's reporter */
+  /** @param report Receives the errors of event subscribers. @defaultValue the host's reporter */
   constructor(
     host: Pick<Host, 'environment' | 'report'>,
     report: Host['report'] = (error, where) => host.report(error, where),
@@ -70,7 +71,7 @@ export class Projection {
     this.#events = guarded(this.#published, { report }, 'events');
   }
 
-  /** The store, including all changes up to the read. */
+  /** The store, brought up to date when it is read. */
   get store(): SessionStore {
     if (this.#isDirty) this.flush();
     this.#created ??= createSessionStore(this.#state, (error) => this.#threw(error));
@@ -101,7 +102,7 @@ export class Projection {
     return this.#questions.get(requestId);
   }
 
-  /** Shows that approvals last no longer. */
+  /** Updates the views of approvals that are no longer in effect. */
   endLasting(isEnded: (question: QuestionView) => boolean): void {
     for (const question of this.#questions.list) {
       if (question.state !== 'answered' || !question.lasts || !isEnded(question)) continue;
@@ -167,7 +168,6 @@ export class Projection {
       case 'limits.changed':
         this.#limits = event.limits;
         break;
-      // These events change nothing in the store.
       case 'agent.exited':
       case 'transfer.completed':
       case 'transfer.failed':
@@ -214,7 +214,7 @@ export class Projection {
     if (this.#isComplete) this.#published.complete();
   }
 
-  /** Completes the stream: nothing changes afterwards. */
+  /** Completes the stream. Nothing changes afterwards. */
   complete(): void {
     this.flush();
     this.#isComplete = true;
@@ -228,7 +228,7 @@ export class Projection {
     try {
       this.#created?.replace(this.#state);
     } catch (error) {
-      // A selector (`store.select`) threw, which must not end the session in the middle of a change.
+      // A selector (`store.select`) has thrown an error. It must not end the session in the middle of a change.
       this.#threw(error);
     }
   }
@@ -257,7 +257,8 @@ export class Projection {
     if (!this.#created || this.#isDirty) return;
     this.#isDirty = true;
     const { scheduler } = this.#host.environment;
-    // The update runs after work that already waits: an answer is urgent, a screen is not.
+    // The update runs after work that is already waiting, because answering the user is more urgent than updating a
+    // screen.
     scheduler.yieldThen(() =>
       scheduler.yieldThen(() => {
         if (this.#isDirty) this.flush();
@@ -270,7 +271,7 @@ function isSameUse(before: SessionState['usage'], after: SessionState['usage']):
   return before.lead === after.lead && before.subagents === after.subagents;
 }
 
-/** Returns whether a screen would show both in the same way. */
+/** Returns whether two states of a view look the same on a screen. */
 function looksSame<T extends object>(before: T | undefined, after: T): boolean {
   if (!before) return false;
   const keys = Object.keys(after) as (keyof T)[];
@@ -310,7 +311,7 @@ export function questionView(
   const open = proposed && { input: proposed.changed.input, question: proposed.question };
   const changed = answer ? answer.changed && { input: answer.changed.input } : open;
   return {
-    // The record's id, because the given id may be part of an actor's name, which V8 would keep in memory.
+    // Uses the record's id, because the given id may be a slice of an actor's name, which V8 would then keep in memory.
     requestId,
     subagentId,
     subagentName,
@@ -335,7 +336,10 @@ export function questionView(
   };
 }
 
-/** Returns the views of the approvals that last. `isLive`: whether a subagent has not ended. @defaultValue true */
+/**
+ * Returns the views of approvals still in effect. `isLive`: returns whether a subagent is still running. @defaultValue
+ * true
+ */
 export function lastingViews(
   lasting: readonly AnsweredQuestion[],
   isLive: (subagentId: string) => boolean = () => true,
@@ -356,13 +360,13 @@ export class KeptViews<T> {
   readonly #over = new Set<string>();
   #list: readonly T[] | null = null;
 
-  /** `kept`: the maximum number of views for which `isOver` holds. */
+  /** `kept`: the maximum number of stored views that are over (`isOver`). */
   constructor(kept: number, isOver: (view: T) => boolean) {
     this.#kept = kept;
     this.#isOver = isOver;
   }
 
-  /** The list of views: the same array until a view changes. */
+  /** The list of views. The array is replaced only when a view changes. */
   get list(): readonly T[] {
     return (this.#list ??= Object.freeze([...this.#views.values()]));
   }
@@ -393,7 +397,7 @@ function storeOf(state: SessionState) {
 
 type OwnStore = ReturnType<typeof storeOf>;
 
-/** A store from @xstate/store that can be read, subscribed to and selected from, but not changed. */
+/** An @xstate/store store that can be read, subscribed to and selected from, but not changed. */
 export type SessionStore = Omit<OwnStore, 'send' | 'trigger'> & {
   /** @deprecated Throws {ConfigurationError} `READ_ONLY_STORE`: use the session's methods. */
   readonly send: (event: unknown) => never;
@@ -415,7 +419,7 @@ export interface CreatedStore {
   release(): void;
 }
 
-/** Creates the store. `threw` receives listeners' errors. */
+/** Creates the store. `threw` receives errors that listeners throw. */
 export function createSessionStore(
   state: SessionState,
   threw: (error: unknown) => void,
@@ -427,7 +431,7 @@ export function createSessionStore(
   store.subscribe = (observer: Observer) => {
     const listener = new Listener(observer, all);
     listener.subscription = subscribe(listener);
-    // An arrow function, because `useSelector` calls `unsubscribe` without its object.
+    // An arrow function, because `useSelector` calls `unsubscribe` without a receiver.
     return { unsubscribe: () => listener.leave() };
   };
   const release = (): void => {
@@ -455,7 +459,7 @@ const readOnly = {
 
 interface Listeners {
   readonly listeners: Set<Listener>;
-  /** Null after the release. It also references the session (SESSION-STORE-1). */
+  /** Null once released. It also holds a reference to the session (SESSION-STORE-1). */
   threw: ((error: unknown) => void) | null;
 }
 

@@ -1,12 +1,12 @@
-// The content behind a session's machines, folded from the same events: questions, calls, answers, deliveries, and the
-// conversation.
+// The content behind a session's machines: questions, calls, answers, deliveries and the conversation, folded from the
+// same events as the machines.
 //
-// Owns:     the records, under the ids that the machines know.
-// Does not: decide an event's consequences (machines), or publish anything.
+// Owns:     the records, each stored under the id that its machine uses.
+// Does not: decide the effects of an event (machines), or publish anything.
 //
 // Invariants
-//   SESSION-RECORDS-1. A record exists as long as its machine, and until the consequences of the machine's end are executed.
-//   SESSION-RECORDS-2. Folding is a function of the events: the same events yield the same records.
+//   SESSION-RECORDS-1. A record exists until its machine has ended and the effects of that end have been executed.
+//   SESSION-RECORDS-2. Folding is a function of the events: the same events produce the same records.
 
 import { priorityOf, type OutboxItem, type Stamped } from '../../../machines/index.ts';
 import type { ConversationLog } from '../../conversation/conversation.ts';
@@ -59,14 +59,14 @@ type Successor = {
   readonly enters?: boolean;
 } | null;
 
-/** The failed model calls of the lead agent's current or last response. */
+/** The failed model calls in the lead agent's current or last response. */
 export interface LeadTrouble {
   readonly failed: number;
-  /** The code of the last failure. */
+  /** The code of the latest failure. */
   readonly code: string;
-  /** The maximum number of calls; null if no further call is made. */
+  /** The maximum number of calls, or null if the model is not called again. */
   readonly attempts: number | null;
-  /** When the next call is made, in milliseconds since 1970; null if none is made. */
+  /** When the model is called next, in milliseconds since 1970, or null if it is not called again. */
   readonly retryAt: number | null;
 }
 
@@ -105,20 +105,26 @@ export interface SessionRecordsSnapshot {
   readonly conversation: unknown;
 }
 
-/** The maximum number of kept answered questions: a user who corrects an answer does so soon. */
+/**
+ * The maximum number of answered questions that are stored. A user who corrects an answer usually does so soon after
+ * giving it.
+ */
 const MAX_ANSWERED = 4;
 
-/** The maximum number of approvals that last: without the oldest, its calls are asked again. */
+/**
+ * The maximum number of approvals that remain in effect at the same time. When the oldest is dropped, its calls need
+ * approval again.
+ */
 const MAX_LASTING = 200;
 
-/** The session's events that clear the failed model calls. */
+/** The session events after which the failed model calls are no longer shown. */
 const TROUBLE_ENDS: ReadonlySet<string> = new Set([
   'response.requested',
   'session.recovered',
   'transfer.ended',
 ]);
 
-/** The records outside the tables. */
+/** The facts that belong to no table of records. */
 interface Facts extends Omit<
   Required<SessionRecordsSnapshot>,
   | 'questions'
@@ -132,25 +138,28 @@ interface Facts extends Omit<
   | 'trouble'
 > {
   readonly directives: Directives;
-  /** Null if the lead agent's model has answered since, or was not called. */
+  /** Null if the lead agent's model has responded since then, or was not called. */
   readonly trouble: LeadTrouble | null;
 }
 
 export class SessionRecords {
-  /** Holds the changes of a step. */
+  /** Holds the changes made by a step. */
   readonly draft = new Draft();
   readonly questions = new Table<QuestionRecord>(this.draft);
   readonly calls = new Table<CallRecord>(this.draft);
   readonly clientCalls = new Table<ClientCallRecord>(this.draft);
   readonly schedules = new Table<ScheduleRecord>(this.draft);
-  /** Notices, and spawned subagents' results. The other deliveries follow from a question or a call. */
+  /** Notices and the results of spawned subagents. All other deliveries are derived from a question or a call. */
   readonly deliveries = new Table<DeliveryRecord>(this.draft);
   /** Results that the lead agent has read, until its reply or a delivery has reported them (ONCE-1). */
   readonly returned = new Table<ReturnedResult>(this.draft);
-  /** Results that a reply has reported since the last snapshot, which records that the lead agent has read them. */
+  /**
+   * Results that a reply has reported since the last snapshot. The snapshot itself records that the lead agent has read
+   * them.
+   */
   readonly #toldByReply = new Table<true>(this.draft);
 
-  /** Writes results and progress for the lead model. */
+  /** Formats results and progress for the lead model. */
   readonly words: ResultWords;
   readonly #first: Facts;
   readonly #facts: Cell<Facts>;
@@ -185,12 +194,12 @@ export class SessionRecords {
     );
   }
 
-  /** The records outside the tables. */
+  /** The facts that belong to no table of records. */
   get facts(): Facts {
     return this.#facts.value;
   }
 
-  /** The current lead agent. */
+  /** The agent that currently leads. */
   get agentName(): string {
     return this.facts.agentName;
   }
@@ -199,17 +208,17 @@ export class SessionRecords {
     return this.facts.directives;
   }
 
-  /** The id of the utterance that the lead agent answers, or answered last. */
+  /** The id of the utterance that the lead agent is answering or has answered last. */
   get utteranceId(): string | null {
     return this.facts.requestId;
   }
 
-  /** The latest answered questions, the latest first. */
+  /** The latest answered questions, newest first. */
   get answered(): readonly AnsweredQuestion[] {
     return this.facts.answered;
   }
 
-  /** The approvals that last, the latest first: the user has not taken them back. */
+  /** The approvals that remain in effect because the user has not revoked them, newest first. */
   get lasting(): readonly AnsweredQuestion[] {
     return this.facts.lasting;
   }
@@ -219,17 +228,17 @@ export class SessionRecords {
     return this.facts.usage;
   }
 
-  /** Null if the lead agent's model has answered since, or was not called. */
+  /** Null if the lead agent's model has responded since then, or was not called. */
   get trouble(): LeadTrouble | null {
     return this.facts.trouble;
   }
 
-  /** Changes records outside the tables. */
+  /** Changes facts that belong to no table of records. */
   note(facts: Partial<Facts>): void {
     this.#facts.value = { ...this.facts, ...facts };
   }
 
-  /** Returns the kept records, for `restore`. */
+  /** Returns the stored records, for `restore`. */
   toSnapshot(): SessionRecordsSnapshot {
     const { requestIsTyped, usage, raised, trouble, directives, answered, lasting, ...facts } =
       this.facts;
@@ -263,7 +272,7 @@ export class SessionRecords {
     this.#conversation.reset();
   }
 
-  /** Continues from the result of `toSnapshot`. */
+  /** Resumes from the result of `toSnapshot`. */
   restore(snapshot: SessionRecordsSnapshot): void {
     const { questions, calls, deliveries, returned, conversation, directives, ...rest } = snapshot;
     const { clientCalls = [], schedules = [], ...facts } = rest;
@@ -275,7 +284,7 @@ export class SessionRecords {
       const outcome = call.outcome && readOutcome(call.outcome);
       this.calls.set(call.callId, { ...call, outcome });
     }
-    // Earlier versions kept copies of those that follow from a question or a call.
+    // Earlier versions stored copies of the deliveries that are derived from a question or a call.
     for (const delivery of deliveries)
       if (!this.#deliveryOf(delivery.deliveryId))
         this.deliveries.set(delivery.deliveryId, delivery);
@@ -283,12 +292,12 @@ export class SessionRecords {
     this.#conversation.restore(conversation);
   }
 
-  /** The conversation of the entries, which steps read. */
+  /** The conversation that the folded entries produce, which steps read. */
   get kept(): ConversationLog {
     return this.#conversation.kept;
   }
 
-  /** The conversation so far, including text that is being said. */
+  /** The conversation so far, with the messages that are still in progress. */
   get conversation(): ConversationLog {
     return this.#conversation.log;
   }
@@ -303,7 +312,7 @@ export class SessionRecords {
     return this.#conversation.sayings;
   }
 
-  /** The messages that the lead agent has not completed. */
+  /** The messages that the lead agent has not completed yet. */
   get unfinished(): readonly Unfinished[] {
     return this.#conversation.unfinished;
   }
@@ -313,23 +322,23 @@ export class SessionRecords {
     return this.#conversation.saying(itemId, words, saidAt, after);
   }
 
-  /** Shows an event before it is posted to the unit; returns the event to post. */
+  /** Makes an event readable before it is posted to the unit, and returns the event to post. */
   expect(event: ConversationEvent): ConversationEvent {
     if (event.type === 'call.answered') this.calls.change(event.callId, { isAnswered: true });
     return this.#conversation.expect(event);
   }
 
-  /** Adds words of the user. */
+  /** Adds input from the user. */
   userSaid(id: string, text: string, at: number, by?: string): void {
     const who = by === undefined ? {} : { by };
     this.#conversation.change((log) => log.add({ id, at, role: 'user', text, ...who }));
   }
 
-  /** Applies an event's content to a record, or creates one. */
+  /** Applies an event's content to its record, or creates the record. */
   fold({ kind, id, event }: Received): readonly SessionMessage[] {
     switch (kind) {
       case 'session':
-        // The next response may not come soon: until then, the last failure is shown.
+        // The next response may not start soon. Until it does, the last failure is shown.
         if (
           TROUBLE_ENDS.has(event.type) ||
           (event.type === 'response.ended' && typeof this.trouble?.retryAt === 'number')
@@ -452,7 +461,7 @@ export class SessionRecords {
       case 'snapshots':
         this.#toldByReply.clear();
         return [];
-      // These events change only machines, or contain words that `userSaid` and similar methods record.
+      // These events only change machines, or their text is recorded by `userSaid` and similar methods.
       case 'interaction':
       case 'batch':
       case 'member':
@@ -468,12 +477,18 @@ export class SessionRecords {
     }
   }
 
-  /** Returns whether the end of a subagent that the lead agent spawned is known: posted, or reported by a reply. */
+  /**
+   * Returns whether the result of a subagent that the lead agent spawned has been posted as a delivery or reported in a
+   * reply.
+   */
   knowsResult(deliveryId: string): boolean {
     return this.deliveries.has(deliveryId) || this.#toldByReply.has(deliveryId);
   }
 
-  /** Stops a returned result from waiting for a reply. If no reply told it, a delivery does, and no reply is owed. */
+  /**
+   * Ends the wait of a returned result for the reply that reports it. If no reply has reported it, a delivery will. The
+   * lead agent then owes no reply to its calls.
+   */
   #settled(deliveryId: string, isTold: boolean): void {
     const result = this.returned.get(deliveryId);
     if (!result) return;
@@ -486,13 +501,15 @@ export class SessionRecords {
     return this.deliveries.get(id) ?? this.#deliveryOf(id);
   }
 
-  /** Builds the prompt that reports these results together; `working`: the names of members without a result. */
+  /**
+   * Builds the prompt for reporting these results together. `working`: the names of members that have no result yet.
+   */
   togetherPrompt(ids: readonly string[], working: readonly string[]): Note {
     const told = ids.flatMap((id) => this.#told(id) ?? this.deliveries.get(id)?.result ?? []);
     return this.words.together(told, working);
   }
 
-  /** Applies a transfer: the previous agent's directives end. */
+  /** Applies a transfer to another lead agent, which removes the previous agent's directives. */
   #transferred({ at }: Stamped): void {
     const { successor, agentName: from } = this.facts;
     if (!successor) return;
@@ -515,7 +532,7 @@ export class SessionRecords {
     const { action } = asked;
     if (!action || answer.approved === undefined) return;
     if (!answer.approved) {
-      // The latest decision about a call holds.
+      // Only the latest decision about a call is in effect.
       this.endLasting((one) => coversCall(one, action));
       return;
     }
@@ -525,7 +542,7 @@ export class SessionRecords {
     this.note({ lasting: [lasts, ...this.lasting].slice(0, MAX_LASTING) });
   }
 
-  /** Ends approvals that last. */
+  /** Ends approvals that remain in effect. */
   endLasting(isEnded: (approval: AnsweredQuestion) => boolean): void {
     if (this.lasting.some(isEnded))
       this.note({ lasting: this.lasting.filter((one) => !isEnded(one)) });
@@ -596,7 +613,7 @@ export class SessionRecords {
     return [{ actor: 'outbox', event: { type: 'outbox.add', item } }];
   }
 
-  /** Posts the words of a schedule at their time. */
+  /** Posts the message of a schedule when it is due. */
   #scheduled(
     key: string,
     event: EventFor<`schedule:${string}`> & Stamped,
@@ -607,7 +624,7 @@ export class SessionRecords {
     return [{ actor: 'notices', event: { ...dueNotice(key, say, event), ...replaces } }];
   }
 
-  /** Builds a delivery from the record of a question, or of a call that has a result. */
+  /** Builds a delivery from the record of a question, or of a call with a result. */
   #deliveryOf(id: string): DeliveryRecord | undefined {
     const question = this.questions.get(id);
     if (question) return deliveryOfQuestion(question);
@@ -616,7 +633,7 @@ export class SessionRecords {
     return call && told ? deliveryOfResult(call, told, this.words) : undefined;
   }
 
-  /** Returns the content of a settled call's result. */
+  /** Returns the result of a settled call. */
   #told(callId: string): ToldResult | undefined {
     const call = this.calls.get(callId);
     if (!call?.outcome) return undefined;
@@ -629,7 +646,10 @@ export class SessionRecords {
   }
 }
 
-/** Returns the notice of a schedule; the same time has the same notice, even in a later process. */
+/**
+ * Returns the notice that a schedule posts when it is due. A later process gives the notice for the same due time the
+ * same id.
+ */
 export function dueNotice(
   key: string,
   text: string,
@@ -659,7 +679,7 @@ function changeOfCall(
   { name, pendingMessage = '', detachedAt }: CallRecord,
   event: EventFor<`call:${string}`> & Stamped,
 ): Partial<CallRecord> {
-  // The model has the answer of a detached call; a delivery reports the result.
+  // The model has already received an answer to a detached call. Its result is reported by a delivery.
   const executed = (output: unknown, failed: boolean): Partial<CallRecord> =>
     detachedAt === undefined
       ? { output, ...(failed && { failed }) }
@@ -702,7 +722,7 @@ function changeOfCall(
   }
 }
 
-/** After these events, a question is asked in full. */
+/** The events after which a question is asked in full. */
 const PUTS: ReadonlySet<string> = new Set([
   'question.repeat',
   'question.readBack',

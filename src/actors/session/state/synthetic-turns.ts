@@ -1,5 +1,5 @@
-// The notes in which results reach the lead model: individually or together, as a notice from the runtime or as a turn
-// in the user's place.
+// The notes that report results to the lead model: individually or together, either as a notice from the runtime or as
+// a turn in the user's name.
 
 import { isUnfinished as endsUnfinished } from '../../../results/verify-claims.ts';
 import type { Outcome } from '../../contracts/outcome.ts';
@@ -9,13 +9,16 @@ import { completedSentence, failedSentence } from '../../conversation/prompts.ts
 import type { ToldResult } from '../../contracts/records.ts';
 
 /**
- * The form of results for the lead model. `notice`: a note from the runtime, "Background task completed successfully.
- * …", which quotes the result. `turn`: `[Subagent task x completed]: "…"`, as a turn in the user's place, which the
- * conversation records like the reply to it.
+ * The form in which results reach the lead model. `notice`: a note from the runtime, "Background task completed
+ * successfully. …", which quotes the result. `turn`: `[Subagent task x completed]: "…"`, as a turn in the user's name,
+ * which the conversation records in the same way as the reply to it.
  */
 export type PromptStyle = 'notice' | 'turn';
 
-/** Returns a spawned subagent's name for the lead model, with its id, because several may have the same configuration. */
+/**
+ * Returns a spawned subagent's name for the lead model, with its id, because several subagents may share a
+ * configuration.
+ */
 export function nameOfSpawned({
   id,
   name,
@@ -50,7 +53,7 @@ export function toldResult(
   };
 }
 
-/** Returns a result's spoken form: the summary, if there is one; the model receives the whole. */
+/** Returns what is spoken about a result: its summary, if it has one. The model receives the whole result. */
 export function saidOf({ error, text }: ToldResult, { summary }: Outcome): string {
   return error?.message ?? summary ?? text;
 }
@@ -58,9 +61,12 @@ export function saidOf({ error, text }: ToldResult, { summary }: Outcome): strin
 export interface ResultWords {
   readonly role: 'system' | 'user';
   one(result: ToldResult): Note;
-  /** Tells one request's results; `working`: the names of tools that still work for the request. */
+  /**
+   * Builds the note about the results of one request. `working`: the names of tools that are still working on the
+   * request.
+   */
   together(results: readonly ToldResult[], working: readonly string[]): Note;
-  /** Tells progress that must be spoken. */
+  /** Builds the note about progress that must be spoken. */
   progress(subagent: { readonly id: string; readonly name: string }, text: string): Note;
 }
 
@@ -110,7 +116,10 @@ function joined(first: Sentence, ...others: readonly Sentence[]): Sentence {
   return others.reduce((text, other) => sentence`${text} ${other}`, first);
 }
 
-/** Returns the sentence that requests one reply about results, failures with their reasons, and work that continues. */
+/**
+ * Returns the sentence that asks the model to report all results in one reply, and to mention failures and unfinished
+ * work if there are any.
+ */
 function togetherSentence(results: readonly ToldResult[], working: readonly string[]): Sentence {
   return joined(
     IN_ONE_REPLY,
@@ -121,8 +130,8 @@ function togetherSentence(results: readonly ToldResult[], working: readonly stri
 }
 
 /**
- * Returns the reservations about results, so that the model does not pass on a doubtful report, and where it can read
- * more. Empty if there are none; otherwise a model would look for them.
+ * Returns the doubts about results, so that the model does not present them as certain, and names where it can read
+ * more. Empty if there are no doubts, because a model would otherwise look for them.
  */
 function remarks(results: readonly ToldResult[]): readonly Sentence[] {
   return [
@@ -147,7 +156,7 @@ function quotesOf(result: ToldResult): Quotes {
   };
 }
 
-/** Returns the quotes that accompany a result. */
+/** Returns a result's quoted texts. */
 function beside(result: ToldResult): Quotes {
   const { notes, unverified, isUnfinished } = result;
   const missing = notes.length - MAX_KEYS;
@@ -159,7 +168,7 @@ function beside(result: ToldResult): Quotes {
   };
 }
 
-/** Returns the quotes that accompany several results, each under its task. */
+/** Returns the quoted texts of several results, grouped by task. */
 function besides(results: readonly ToldResult[]): Quotes {
   const [only] = results;
   if (results.length === 1 && only) return beside(only);

@@ -1,8 +1,8 @@
-// The entries that a session writes about itself, and the shapes of all events of its unit. The entries are its opening
-// and its loss; lifecycle/session-journal.ts has its snapshots.
+// The entries that a session writes about itself, and the shapes of all events in its unit. These entries record that
+// the session was opened or lost; lifecycle/session-journal.ts defines its snapshots.
 //
-// The first entry contains the initial inputs of the session's machines and records: a process that continues the
-// session may have other options, with which the same events would lead to a different state.
+// The first entry contains the initial inputs of the session's machines and records. A process that continues the
+// session may have other options, which would lead to a different state when the same events are folded.
 
 import { z } from 'zod';
 import { DELIVERY_MODES, type OutboxInput, type SessionInput } from '../../../machines/index.ts';
@@ -30,14 +30,17 @@ import type { ConsolidationOptions } from '../state/batches.ts';
 import type { PromptStyle } from '../state/synthetic-turns.ts';
 
 /**
- * The version of the definition; increased when a machine, or the meaning of its effects, changes. Entries are not
- * refolded across versions.
+ * The version of the session's definition. Increase it when a machine changes or its effects change meaning. Entries of
+ * another version are not folded.
  */
 export const SESSION_VERSION = 2;
 
 export const OPENED = 'session.opened';
 
-/** The type of the last entry of a session that could not fold an entry (`onUnfoldable: 'lose'`). */
+/**
+ * The type of the last entry of a session that was given up because it could not fold an entry (`onUnfoldable:
+ * 'lose'`).
+ */
 export const LOST = 'session.lost';
 
 export interface SessionInputs {
@@ -45,10 +48,10 @@ export interface SessionInputs {
   readonly outbox: OutboxInput;
   /** Whether the lead agent's speech can be stopped in mid-sentence. */
   readonly canInterrupt: boolean;
-  /** The rules for reporting results together; null if each is reported separately. @defaultValue null */
+  /** The rules for reporting results together, or null if each is reported separately. @defaultValue null */
   readonly batches?: ConsolidationOptions | null;
   /**
-   * The records' inputs in the process that started the session; other processes may have other options.
+   * The records' inputs in the process that started the session. Other processes may have other options.
    * @defaultValue unknown
    */
   readonly books?: {
@@ -82,15 +85,15 @@ export function openedWith(
   };
 }
 
-/** The actor of the first entry. */
+/** The actor that the first entry belongs to. */
 export const OPENING_ACTOR = 'opening';
 
-/** Returns whether a session starts with this entry. */
+/** Returns whether this entry is the first of a session. */
 export function isOpening({ actor, event }: JournalEntry): boolean {
   return event.type === OPENED && actor === OPENING_ACTOR;
 }
 
-/** Returns the inputs with which the journal's session started; null if its first entry is missing. */
+/** Returns the inputs from the journal's first entry, or null if that entry is missing. */
 export function inputsIn(entries: readonly JournalEntry[]): SessionInputs | null {
   const [first] = entries;
   if (!first || !isOpening(first) || quarantinedIn(entries).has(first.seq)) return null;
@@ -103,7 +106,7 @@ export function inputsIn(entries: readonly JournalEntry[]): SessionInputs | null
   }
 }
 
-/** Restores the inputs that `openedWith` wrote. */
+/** Restores the inputs from the form in which `openedWith` wrote them. */
 export function inputsOf(inputs: unknown): SessionInputs {
   return JSON.parse(JSON.stringify(inputs), infinityFromText) as SessionInputs;
 }
@@ -112,14 +115,14 @@ export function isSameInputs(one: SessionInputs, other: SessionInputs): boolean 
   return JSON.stringify(openedWith(one)) === JSON.stringify(openedWith(other));
 }
 
-// JSON has no number for "no limit".
+// JSON has no number for infinity ("no limit").
 const NO_LIMIT = 'Infinity';
 const infinityAsText = (_key: string, value: unknown): unknown =>
   value === Infinity ? NO_LIMIT : value;
 const infinityFromText = (_key: string, value: unknown): unknown =>
   value === NO_LIMIT ? Infinity : value;
 
-/** Returns the last event of a lost session; the next session with its id starts new. */
+/** Returns the event that ends a lost session. The next session with its id starts from the beginning. */
 export function lostBy({ entry: { seq, event, reason } }: UnfoldableEntry): UnitEvent {
   const lost = { type: LOST, seq, event, reason };
   return lost;
@@ -127,7 +130,7 @@ export function lostBy({ entry: { seq, event, reason } }: UnfoldableEntry): Unit
 
 const limit = z.union([amount, z.literal('Infinity')]);
 
-/** The shape of the inputs, as written. */
+/** The shape of the recorded inputs. */
 const inputsShape = z.looseObject({
   session: z.looseObject({
     maxReconnects: limit,
@@ -210,7 +213,7 @@ const ofCall = z.looseObject({ callId: text });
 
 const deadline = z.looseObject({ dueAt: amount });
 
-/** The shapes of `deadline.execution` and similar events, which come from a deadline, or from a call that the journal has. */
+/** The shapes of events such as `deadline.execution`, which come from a deadline or from a call in the journal. */
 const deadlines = Object.fromEntries(
   [
     'connect',
@@ -259,7 +262,7 @@ const leadUsage = z.looseObject({
   cost: maybe(amount),
 });
 
-/** The name of a state, which is never empty. */
+/** A state's name, which is never empty. */
 const name = z.string().min(1);
 
 const machine = z.looseObject({

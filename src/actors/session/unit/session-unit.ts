@@ -1,17 +1,20 @@
-// A session's commit unit: its machines, and the messages between them. The session's regions, the interaction arbiter, the
-// outbox, the questions and the tool calls apply one event at a time, and exchange their messages in the same transaction.
+// A session's commit unit: its machines, and the messages between them. The session's regions, the interaction arbiter,
+// the outbox, the questions and the tool calls apply one event at a time, and exchange messages in the same
+// transaction.
 //
 // Owns:     the session's machines, and the order within a transaction.
-// Does not: define the wiring (machines/session-wiring), store texts and results (records), speak (lead), or run subagents.
+// Does not: define the messages between machines (machines/session-wiring), store texts and results (records), speak
+//           (lead), or run subagents.
 //
 // Invariants
-//   SESSION-UNIT-1. An accepted answer, the release of the floor and the next grant are one transaction.
-//   SESSION-UNIT-2. The outbox receives its gate's state in the transaction that changes it.
-//   SESSION-UNIT-3. The user's words have exactly one addressee: the question that has the floor, or the lead agent.
-//   SESSION-UNIT-4. Background work is delegated, and a tool is detached, only if the same transaction reserved a place for
-//       its result; otherwise, that transaction rejects the call, or the model waits for the tool. A place is freed once.
-//   SESSION-UNIT-5. The result of a subagent that a tool spawned waits for its siblings only in a place that the
-//       result's transaction reserves; without such a place, the result is reported separately. It is never dropped.
+//   SESSION-UNIT-1. Accepting an answer, releasing the floor and granting it again are one transaction.
+//   SESSION-UNIT-2. The outbox learns whether its gate is open in the transaction that changes the gate.
+//   SESSION-UNIT-3. User input has exactly one addressee: the question that has the floor, or the lead agent.
+//   SESSION-UNIT-4. Background work is delegated, and a tool is detached, only if the same transaction has reserved a
+//       place for the result. Otherwise, that transaction rejects the call, or the model waits for the tool. A reserved
+//       place is freed exactly once.
+//   SESSION-UNIT-5. The result of a subagent that a tool spawned waits for the rest of its batch only if the result's
+//       transaction reserves a place in the outbox. Otherwise, the result is reported separately. It is never dropped.
 
 import { OffstageError } from '../../../values/errors.ts';
 import type { Snapshot, SnapshotFrom } from 'xstate';
@@ -96,25 +99,25 @@ export interface SessionUnitSnapshot {
   readonly placed: readonly string[];
 }
 
-/** The kinds of actors whose views may change with each event. */
+/** The kinds of actors whose view may change with any of their events. */
 const SHOWN: ReadonlySet<string> = new Set(['session', 'question', 'client', 'schedule', 'reach']);
 
-/** The time limit of an inline tool that sets none. */
+/** The default time limit of an inline tool. */
 export const DEFAULT_TOOL_TIMEOUT_MS = 30_000;
 
 /** The actor of a session. */
 export type SessionActor = HostedActor<SnapshotFrom<typeof sessionMachine>, SessionActorEvent>;
 
-/** The session around its unit. No method may call the unit's machines. */
+/** The session that contains the unit. None of the owner's methods may call the unit's machines. */
 export interface SessionUnitOwner extends Pick<
   UnitBody,
   'release' | 'crashed' | 'ignored' | 'journalRefused'
 > {
-  /** Holds the changes of a step, in the unit and outside it. */
+  /** Holds the changes that a step makes, in the unit and outside it. */
   readonly draft: Draft;
-  /** Applies an event that contains text or creates a machine; returns its consequences within the unit. */
+  /** Applies an event that contains text or creates a machine, and returns the messages within the unit. */
   fold(received: Received): readonly SessionMessage[];
-  /** Adds current facts to an event, for its entry. */
+  /** Adds facts that are known at that moment to an event, so that its entry records them. */
   complete?(taken: Received): UnitEvent & Stamped;
 }
 
@@ -125,7 +128,7 @@ export class SessionUnit implements UnitBody {
   readonly calls: Population<typeof toolCallMachine>;
   readonly clientCalls: Population<typeof clientCallMachine>;
   readonly schedules: Population<typeof scheduleMachine>;
-  /** The ways of deliveries over the channels. */
+  /** The machines that deliver over the channels of `reach`. */
   readonly ways: Population<typeof reachMachine>;
   batches!: Batches;
   // The owner, which executes the effects and receives the unit's reports.
@@ -138,7 +141,7 @@ export class SessionUnit implements UnitBody {
   readonly #session: Population<typeof sessionMachine>;
   readonly #interaction: Population<typeof interactionMachine>;
   readonly #outbox: Population<typeof outboxMachine>;
-  /** The machine for each kind of address. For other kinds, the fold decides whether their events mean anything. */
+  /** The machines by kind of address. For other kinds, `fold` decides whether an event has an effect. */
   readonly #machines: {
     readonly [Kind in Received['kind']]?: (id: string) => readonly [Population, id: string];
   } = {
@@ -161,12 +164,12 @@ export class SessionUnit implements UnitBody {
   /** This process's inputs. */
   readonly #own: SessionInputs;
   #inputs!: SessionInputs;
-  /** False until the machines are first read: a suspended session's machines never start. */
+  /** False until the machines are first read. The machines of a suspended session are never started. */
   #hasBegun = false;
-  /** Ids of service events whose messages have a place in the outbox. */
+  /** The ids of service events for whose messages the outbox has reserved a place. */
   readonly #placed: Table<true>;
   readonly #gate: Cell<Gate | null>;
-  /** The actor of `session` that an app has read; null if none has. */
+  /** The `session` actor that an app has read, or null if no app has read it. */
   #actor: SessionActor | null = null;
 
   constructor(
@@ -189,7 +192,7 @@ export class SessionUnit implements UnitBody {
     this.unit = new CommitUnit(identity, host, this, draft);
     this.#placed = new Table(draft);
     this.#gate = new Cell<Gate | null>(draft, null);
-    // The journal's entries are folded first.
+    // The journal's entries are folded before the machines start.
     this.unit.pause();
     this.#session = new Population(sessionMachine, 'session', this.unit, host, id);
     this.#interaction = new Population(interactionMachine, 'interaction', this.unit, host);
@@ -200,7 +203,7 @@ export class SessionUnit implements UnitBody {
     this.schedules = new Population(scheduleMachine, 'schedule', this.unit, host);
     this.ways = new Population(reachMachine, 'reach', this.unit, host);
     this.#beginWith(options);
-    // An inspector shows a session as soon as it exists.
+    // An inspector shows a session as soon as it is created.
     if (host.actors.isSeen) this.begin();
   }
 
@@ -228,7 +231,7 @@ export class SessionUnit implements UnitBody {
     };
   }
 
-  /** Continues from the result of `toSnapshot`, after `seq` entries. `inputs`: the machines' initial inputs. */
+  /** Resumes from the result of `toSnapshot`, after `seq` entries. `inputs`: the machines' initial inputs. */
   restore(snapshot: SessionUnitSnapshot, inputs: SessionInputs, seq: number): void {
     this.#beginWith(inputs);
     this.unit.setSequence(seq);
@@ -249,8 +252,8 @@ export class SessionUnit implements UnitBody {
   }
 
   /**
-   * Folds the journal's entries. The machines keep their initial inputs; this process's `inputs` apply to sessions that
-   * start in it.
+   * Folds the journal's entries. The machines keep the inputs from the journal's first entry. The `inputs` of this
+   * process apply only to sessions that start in it.
    */
   refold(entries: readonly JournalEntry[]): readonly QuarantinedEntry[] {
     const { actors } = this.#host;
@@ -277,7 +280,7 @@ export class SessionUnit implements UnitBody {
     this.#beginWith(this.#own);
   }
 
-  /** The running activities: deadlines, and inline tools. */
+  /** The activities that are running: deadlines and inline tools. */
   get underWay(): readonly Posted[] {
     this.begin();
     return this.#populations.flatMap((members) => members.underWay);
@@ -292,7 +295,7 @@ export class SessionUnit implements UnitBody {
     this.#hasBegun = false;
   }
 
-  /** Starts the machines, unless they have started or were restored. */
+  /** Starts the machines, unless they were already started or restored. */
   begin(): void {
     if (this.#hasBegun) return;
     this.#hasBegun = true;
@@ -315,9 +318,9 @@ export class SessionUnit implements UnitBody {
     for (const members of this.#populations) members.stop();
   }
 
-  /** The session's actor for apps: the same object as long as the session exists. */
+  /** The session's actor for apps, which is the same object for as long as the session exists. */
   get actor(): SessionActor {
-    // The tree has one type for all machines.
+    // The actor tree declares the same type for all machines.
     this.#actor ??= this.#host.actors.show(this.session.shown()) as SessionActor;
     if (this.unit.disposed) this.#host.actors.ended(this.unit.id);
     return this.#actor;
@@ -328,7 +331,7 @@ export class SessionUnit implements UnitBody {
     return this.#session;
   }
 
-  /** The unit's machines, as their actors show them. */
+  /** The unit's machines, as their actors expose them. */
   *machines(): Iterable<Shown> {
     this.begin();
     for (const members of this.#populations) yield* members.machines();
@@ -344,19 +347,19 @@ export class SessionUnit implements UnitBody {
     return this.#interaction.snapshot;
   }
 
-  /** The question that receives the user's words; null if there is none. */
+  /** The question that receives the user's input, or null if there is none. */
   get owner(): string | null {
     this.begin();
     return ownerOf(this.#interaction.snapshot);
   }
 
-  /** Returns the batch with which the result of a call, or of a spawned subagent, is told; null if there is none. */
+  /** Returns the batch with which a call's or a spawned subagent's result is reported, or null if there is none. */
   batchOf(id: string): string | null {
     const call = this.calls.of(id);
     return call ? call.context.batchId : this.batches.holding(id);
   }
 
-  /** Returns whether the delivery is still to reach the user: the outbox has it, or it is an open question. */
+  /** Returns whether the delivery has yet to reach the user: it is in the outbox or is an open question. */
   isWaiting(deliveryId: string): boolean {
     const { pending, current } = this.outbox.snapshot.context;
     return (
@@ -366,7 +369,7 @@ export class SessionUnit implements UnitBody {
     );
   }
 
-  /** Returns where a call is whose tool runs; null: none runs. */
+  /** Returns whether a call's running tool is awaited or detached, or null if the call has no running tool. */
   runOf(callId: string): 'awaited' | 'detached' | null {
     return runOf(this.calls.stateOf(callId)?.value);
   }
@@ -399,19 +402,19 @@ export class SessionUnit implements UnitBody {
     machine?.[0].apply(machine[1], event);
     switch (kind) {
       case 'session':
-        // The previous clients left when the process ended, not when the next one started.
+        // The previous clients left when the earlier process ended, not when this one started.
         this.#within(
           shared(event, this.owner, this.batches.latest),
           event.type === 'session.recovered' ? (event.lastAt ?? event.at) : event.at,
         );
         break;
       case 'place':
-        // The service has no message for the user. The place is freed once, even if the event is repeated.
+        // The service has no message for the user. Repeated events do not free the place again.
         if (this.#placed.delete(id))
           this.#within([{ actor: 'outbox', event: { type: 'outbox.unreserve' } }], event.at);
         break;
       case 'call':
-        // Freed in the same transaction: a call that was cancelled meanwhile frees its place itself.
+        // Freed in the same transaction, because a call that was cancelled in the meantime frees its place on its own.
         if (event.type === 'subagent.rejected' && event.reserved !== undefined)
           this.#within([{ actor: 'outbox', event: { type: 'outbox.unreserve' } }], event.at);
         break;
@@ -420,7 +423,7 @@ export class SessionUnit implements UnitBody {
         if (this.questions.has(requestId)) break;
         this.questions.create(requestId, { requestId, timeoutMs });
         this.#within([askingFor(requestId)], event.at);
-        // A waiting question posts no event.
+        // A question that has to wait its turn posts no event.
         this.#changed(`question:${requestId}`);
         this.post('ways.wanted', { deliveryId: requestId });
         break;
@@ -483,7 +486,7 @@ export class SessionUnit implements UnitBody {
         if (event.type === 'outbox.add')
           this.post('ways.wanted', { deliveryId: event.item.deliveryId });
         break;
-      // The fold, or the machine, has applied these events.
+      // These events have already been applied by `fold` or by a machine.
       case 'interaction':
       case 'question':
       case 'client':
@@ -508,7 +511,7 @@ export class SessionUnit implements UnitBody {
     if (SHOWN.has(kind)) this.#changed(actor);
   }
 
-  /** Posts an effect of the unit itself, for the event being applied. */
+  /** Posts an effect that belongs to the unit and not to a machine, for the event that is being applied. */
   post<Name extends keyof UnitEffects>(name: Name, params: UnitEffects[Name]): void {
     const [actor, effect] = split(name);
     this.unit.post(actor, { kind: 'do', name: effect, params });
@@ -519,7 +522,10 @@ export class SessionUnit implements UnitBody {
     return this.#placed.has(eventId);
   }
 
-  /** Returns the messages that an effect sends to other machines of this unit. Other effects leave the unit. */
+  /**
+   * Returns the messages that an effect sends to other machines of this unit. Other effects are executed outside the
+   * unit.
+   */
   route({ actor, effect }: Posted): readonly SessionMessage[] {
     if (effect.kind !== 'do') return [];
     const [kind, id] = split(actor, ':');
@@ -534,7 +540,7 @@ export class SessionUnit implements UnitBody {
     return this.session.snapshot.matches({ client: 'attached' });
   }
 
-  /** Lets the result of a subagent that a tool spawned be reported together with those of the same request. */
+  /** Allows a spawned subagent's result to be reported together with the other results of its request. */
   #expect({
     deliveryId: callId,
     requestId,
@@ -544,13 +550,13 @@ export class SessionUnit implements UnitBody {
     const made = { callId, requestId, isConsolidated: true, at };
     const batchId = this.batches.join(made, this.isAttached);
     if (batchId === null || floorOf(this.session.snapshot) !== 'nobody') return;
-    // The reply in which it was spawned is already over.
+    // The reply in which the subagent was spawned is already over.
     this.#within([{ actor: `batch:${batchId}`, event: { type: 'batch.replied' } }], at);
   }
 
   /**
-   * Adds a spawned subagent's result to its batch, in a separate place of the outbox; without a place, the result is
-   * reported separately.
+   * Adds a spawned subagent's result to its batch, and reserves a place in the outbox for it. If the outbox has no free
+   * place, the result is reported separately.
    */
   #withSiblings(
     { deliveryId: callId, result }: EventFor<'notices'>,
@@ -568,7 +574,7 @@ export class SessionUnit implements UnitBody {
     ];
   }
 
-  /** Reserves a place in the outbox before work starts, so that results are never dropped. */
+  /** Reserves a place in the outbox before work starts, so that its result is never dropped. */
   #reserve(callId: string): SessionMessage {
     const { context } = this.outbox.snapshot;
     if (hasRoom(context)) return { actor: 'outbox', event: { type: 'outbox.reserve' } };
@@ -587,7 +593,7 @@ export class SessionUnit implements UnitBody {
     return [gateMessage(gate)];
   }
 
-  /** Updates an actor's view, after the commit. */
+  /** Updates an actor's view after the commit. */
   #changed(actor: string): void {
     this.unit.post(actor, { kind: 'do', name: 'changed', params: undefined });
   }
@@ -610,7 +616,7 @@ function addressed(actor: string, event: UnitEvent & Stamped): Received {
   );
 }
 
-/** Splits an address, or the name of an effect. */
+/** Splits an address, or an effect's name, into its parts. */
 function split(name: string, separator = '.'): [kind: string, rest: string] {
   const end = name.indexOf(separator);
   return end < 0 ? [name, ''] : [name.slice(0, end), name.slice(end + 1)];

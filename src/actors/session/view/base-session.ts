@@ -1,5 +1,6 @@
-// The API that voice and text sessions share, and the API of their subagents. Also the commands of a user, which are
-// the same from a client over a network, from the inspector, and as events of a session's actor.
+// The API that voice and text sessions share, and the API of their subagents. Also contains the commands that a user
+// can give. They are the same from a client over a network, from the inspector, and as events sent to a session's
+// actor.
 
 import { filter, map, type Observable } from 'rxjs';
 import { z } from 'zod';
@@ -61,51 +62,51 @@ const startOptions = z.strictObject({ ifKnown: z.boolean().optional() });
 
 /** The subagents of a session. */
 export interface SessionSubagents {
-  /** Returns the live subagents, and the latest ended ones. */
+  /** Returns the live subagents and the most recently ended ones. */
   list(): readonly SubagentView[];
-  /** Returns one subagent; undefined if the id is unknown. */
+  /** Returns one subagent, or undefined if the id is unknown. */
   get(id: string): SubagentView | undefined;
-  /** Returns the subagent that works, or worked, for this tool call of the lead agent. */
+  /** Returns the subagent that is working, or has worked, on this tool call by the lead agent. */
   ofCall(callId: string): SubagentView | undefined;
   /** Returns the subagent that asked this question. */
   ofQuestion(requestId: string): SubagentView | undefined;
   /** The number of live subagents. */
   readonly activeCount: number;
   /**
-   * Cancels a subagent. Returns false if it has ended, or is unknown.
+   * Cancels a subagent. Returns false if the subagent has ended or is unknown.
    * @throws {ConfigurationError} `INVALID_ARGUMENT`.
    * @throws {CapacityError} `MAILBOX_FULL`.
    */
   cancel(id: string, reason?: string, options?: VouchedFor): boolean;
   /**
-   * Sends a subagent a message, or answers its request to the lead agent.
+   * Sends a message to a subagent, or answers its request to the lead agent.
    * @throws {ConfigurationError} `INVALID_ARGUMENT`.
    * @throws {CapacityError} `TEXT_TOO_LONG` above 100,000 characters.
    */
   send(id: string, message: SendRequest, options?: VouchedFor): SendResult;
   /**
-   * Raises limits of a subagent's budget, or (null) of the session's own, to new totals, like the service's
-   * `raiseBudget` for the lead agent.
+   * Raises limits in a subagent's budget, or in the session's own budget (null), to new totals, as `raiseBudget` of the
+   * service does for the lead agent.
    * @throws {ConfigurationError} `INVALID_ARGUMENT`.
    * @throws {CapacityError} `MAILBOX_FULL`.
    */
   raiseBudget(id: string | null, limits: BudgetLimits, options?: VouchedFor): RaiseResult;
-  /** The subagent service, with waits, progress, streams and more; the app calls it as `THE_LEAD`. */
+  /** The subagent service, which offers waits, progress, streams and more. The app's calls are made as `THE_LEAD`. */
   readonly service: SubagentService;
 }
 
-/** A session's services; each change is an event `service.changed`. */
+/** A session's services. Each change is emitted as the event `service.changed`. */
 export interface SessionServiceViews {
   /** Returns the services of the session. */
   list(): readonly ServiceView[];
 }
 
 export abstract class BaseSession {
-  /** The session's subagents: to list, cancel and instruct. */
+  /** The session's subagents, which can be listed, cancelled and instructed. */
   readonly subagents: SessionSubagents;
   /** The services of the session. */
   readonly services: SessionServiceViews;
-  /** The calls of tools that clients of the user carry out; each change is an event `client_call.changed`. */
+  /** The calls to tools that the user's clients execute. Each change is emitted as the event `client_call.changed`. */
   readonly clientCalls: CallsOfClients;
   readonly #core: SessionCore;
 
@@ -123,29 +124,29 @@ export abstract class BaseSession {
   }
 
   /**
-   * The session's XState actor, always the same object. Its children are the actors of the interaction, the outbox, the
-   * questions, the calls and the subagents. An app may send it a user's commands (`SessionActorEvent`), which go
-   * through the journal. Any other event, or an event without an effect, changes nothing and is emitted as `refused`.
-   * Stopping the actor closes the session.
+   * The session's XState actor, which is the same object on every read. The actors of the interaction, the outbox, the
+   * questions, the calls and the subagents are its children. An app may send it user commands (`SessionActorEvent`),
+   * which are recorded in the journal. Any other event, and a command without an effect, changes nothing and is emitted
+   * as `refused`. Stopping the actor closes the session.
    */
   get actor(): SessionCore['unit']['actor'] {
     return this.#core.unit.actor;
   }
 
   /**
-   * Transcript, subagents, questions and deliveries, for screens. Updated one or two turns of the event loop after a
-   * change. Read-only: `send` and `trigger` throw `READ_ONLY_STORE`.
+   * The transcript, subagents, questions and deliveries, for display. Updated one or two turns of the event loop after
+   * a change. Read-only: `send` and `trigger` throw `READ_ONLY_STORE`.
    */
   get store(): SessionStore {
     return this.#core.projection.store;
   }
 
-  /** All events of the session, in order, without past ones; completes when the session has ended. */
+  /** All events of the session from now on, in order. Completes when the session has ended. */
   get events(): Observable<SessionEvent> {
     return this.#core.projection.events;
   }
 
-  /** Emits each result or notice when it changes: the `delivery` of `delivery.changed` events. */
+  /** Emits a result or notice whenever it changes: the `delivery` of `delivery.changed` events. */
   get notifications(): Observable<DeliveryView> {
     return this.events.pipe(
       filter((event) => event.type === 'delivery.changed'),
@@ -153,7 +154,7 @@ export abstract class BaseSession {
     );
   }
 
-  /** Emits each question when it changes: the `question` of `question.changed` events. */
+  /** Emits a question whenever it changes: the `question` of `question.changed` events. */
   get questions(): Observable<QuestionView> {
     return this.events.pipe(
       filter((event) => event.type === 'question.changed'),
@@ -161,7 +162,7 @@ export abstract class BaseSession {
     );
   }
 
-  /** Emits the words of both sides, partial and final: the `item` of `transcript.changed` events. */
+  /** Emits the messages of both sides, partial and final: the `item` in `transcript.changed` events. */
   get transcript(): Observable<TranscriptItem> {
     return this.events.pipe(
       filter((event) => event.type === 'transcript.changed'),
@@ -170,7 +171,7 @@ export abstract class BaseSession {
   }
 
   /**
-   * Shows a picture to the lead model, if it is a voice model that accepts pictures.
+   * Shows an image to the lead model, if it is a voice model that accepts images.
    * @throws {ConfigurationError} `IMAGES_NOT_ACCEPTED`
    */
   showImage(_image: ShownImage): boolean {
@@ -178,7 +179,7 @@ export abstract class BaseSession {
   }
 
   /**
-   * Transfers the lead to another agent. Resolves when that agent leads, or with the reason why it does not.
+   * Makes another agent the lead agent. Resolves when that agent has taken over, or with the reason why it has not.
    * @throws {ConfigurationError} `INVALID_ARGUMENT` if the name is not a string (rejects).
    */
   async transfer(agentName: string): Promise<TransferAnswer> {
@@ -186,12 +187,12 @@ export abstract class BaseSession {
     return this.#core.agents.transfer(agentName, null);
   }
 
-  /** Sets a standing order to the lead agent; null removes it. See `ToolContext.setDirective`. */
+  /** Sets a standing instruction for the lead agent; null removes it. See `ToolContext.setDirective`. */
   get setDirective(): SetDirective {
     return this.#core.agents.setDirective;
   }
 
-  /** The lead agent's calls without a result, including background calls. */
+  /** The lead agent's calls that have no result yet, including background calls. */
   get pendingToolCalls(): readonly string[] {
     const { unit } = this.#core;
     const isPending = (id: string): boolean => PENDING.has(String(unit.calls.stateOf(id)?.value));
@@ -215,11 +216,11 @@ export abstract class BaseSession {
   }
 
   /**
-   * Starts the session. Resolves when the lead agent is connected; rejects with the reason why it cannot be connected.
-   * A repeated call returns the same result.
-   * @throws {ConfigurationError} `SESSION_CLOSED` after `close()` or the session's end; `SESSION_SUSPENDED` after
-   *   `suspend()` or `hibernate()` (rejects).
-   * @throws {OffstageError} `CLOSE_INTERRUPTED`: an earlier process died while it closed the session, which is now closed
+   * Starts the session. Resolves when the lead agent is connected, and rejects with the reason if it cannot be
+   * connected. Further calls return the same promise.
+   * @throws {ConfigurationError} `SESSION_CLOSED` after `close()` or after the session has ended; `SESSION_SUSPENDED`
+   *   after `suspend()` or `hibernate()` (rejects).
+   * @throws {OffstageError} `CLOSE_INTERRUPTED`: an earlier process died while closing the session, which is now closed
    *   (rejects).
    */
   async start(options: StartOptions = {}): Promise<void> {
@@ -228,48 +229,50 @@ export abstract class BaseSession {
   }
 
   /**
-   * Ends the session: cancels every subagent, and kills those that remain after `closeGraceMs`. Resolves when the
-   * session has completely ended. Never rejects; may be repeated.
+   * Ends the session: cancels every subagent, and kills those that are still running after `closeGraceMs`. Resolves
+   * when the session has ended completely. Never rejects, and may be called repeatedly.
    */
   close(): Promise<void> {
     return this.#core.life.close();
   }
 
   /**
-   * Leaves the session to its journal: no part of it stays in memory, no subagent is cancelled, and nothing ends. To
-   * resume it, in this process or another one, start a session with the same id and journal. Running work is interrupted
-   * as in a crash: model calls are repeated, and so are tool calls that permit it (`idempotent`). May be repeated.
+   * Suspends the session: it leaves memory, but no subagent is cancelled, and the session does not end. To resume it,
+   * in this or another process, start a session with the same id and journal. Running work is interrupted as in a
+   * crash: model calls are repeated, and so are tool calls that permit it (`idempotent`). May be repeated.
    */
   async suspend(): Promise<void> {
     await this.#core.life.suspend();
   }
 
   /**
-   * Leaves an idle session to its journal without a visible effect: like `suspend`, but after the next start its
-   * clients are considered still attached, its time has continued, and nothing is said or asked again. A session that
-   * is not idle is suspended. Resolves to whether the session was idle until it left; if not, some of its work may be
-   * due at once. May be repeated.
+   * Suspends an idle session without a visible effect. Unlike after `suspend`, the next start treats the session's
+   * clients as still attached and its time as continuous, and nothing is said or asked again. A session that is not
+   * idle is suspended as by `suspend`. Resolves with whether the session was still idle when it left memory. If it was
+   * not, some of its work may be due at once. May be repeated.
    */
   hibernate(): Promise<boolean> {
     return this.#core.life.suspend(() => this.isIdle);
   }
 
   /**
-   * Whether nothing is being said, called, told or examined, so that everything open waits for the user, for time, or for an
-   * event from outside. A session with `services` or with an attached client is never idle, because both need it in memory.
+   * Whether nothing is being spoken, executed, delivered or interpreted, so that the session only waits for the user, a
+   * timer or an external event. A session with `services` or with an attached client is never idle, because both need
+   * it in memory.
    */
   get isIdle(): boolean {
     return isIdle(this.#core, this.ownClients);
   }
 
-  /** The number of attached clients that only embed the session. */
+  /** The number of attached clients that belong to the program embedding the session. */
   protected get ownClients(): number {
     return 0;
   }
 
   /**
-   * Resolves when the session is quiet: no model, tool or subagent works, and every due delivery has been made, or has
-   * no listener. A question that waits for the user is quiet. Also resolves when the session has ended.
+   * Resolves when the session is quiet: no model, tool or subagent is running, and every due delivery has been made or
+   * has no listener to receive it. A question that waits for the user does not prevent this. Also resolves when the
+   * session has ended.
    * @throws {CancelledError} if `signal` aborts (rejects).
    * @throws {ConfigurationError} `INVALID_ARGUMENT`; `SESSION_NOT_ACTIVE` before `start()` (rejects).
    */
@@ -278,9 +281,9 @@ export abstract class BaseSession {
   }
 
   /**
-   * Returns the next subagent result that is reported or shown as a card, or that was reported before and not returned.
-   * Each result is returned once, in the order of reporting, by the process that reported it. In a text session, the wait
-   * counts as a listener, so that the result counts as heard.
+   * Returns the next subagent result that is spoken or shown as a card, or an earlier one that has not been returned
+   * yet. Each result is returned once, in the order of the reports, in the process that reported it. In a text session,
+   * a pending call counts as a listener, so the result counts as heard.
    * @throws {CancelledError} if the session ends or `signal` aborts (rejects).
    * @throws {OffstageError} `NO_RESULT` if the named subagent has ended and none of its results will be reported.
    * @throws {ConfigurationError} `INVALID_ARGUMENT`.
@@ -290,21 +293,22 @@ export abstract class BaseSession {
   }
 
   /**
-   * When the session's next deadline is due, such as the end of a question's time, in milliseconds since 1970; null if
-   * none is pending.
+   * When the session's next deadline is due, such as a question's timeout, in milliseconds since 1970; null if none is
+   * pending.
    */
   get nextDueAt(): number | null {
     return nextDueAt(this.#core);
   }
 
-  /** Whether a client is attached; the program that embeds a text session does not count. */
+  /** Whether a client is attached. The program that embeds a text session is not counted. */
   get isAttached(): boolean {
     return this.#core.userInput.clients > this.ownClients;
   }
 
   /**
-   * Attaches a client. Returns the function that detaches it. `by`: the identity of the client's user, if the app vouches for
-   * it; words spoken while this client is the last attached one belong to this identity. @defaultValue the session's `user`
+   * Attaches a client. Returns a function that detaches the client. `by`: the identity of the client's user, if the app
+   * has verified it. Speech is attributed to this identity while this client is the one that attached last.
+   * @defaultValue the session's `user`
    * @throws {ConfigurationError} `INVALID_ARGUMENT`.
    * @throws {CapacityError} `MAILBOX_FULL` while 10,000 of the session's events wait for the journal.
    */
@@ -323,13 +327,14 @@ export abstract class BaseSession {
   }
 
   /**
-   * Passes the user's typed words to the open question, or to the lead agent. Resolves when they are accepted.
+   * Passes the user's typed text to the open question or to the lead agent. Resolves when the text is accepted.
    * @throws {ConfigurationError} `INVALID_TEXT` if the text has no words; `SESSION_NOT_ACTIVE` before `start()` and
-   *   after the end (rejects).
+   *   after the session has ended (rejects).
    * @throws {CapacityError} `TEXT_TOO_LONG` above 100,000 characters; `MAILBOX_FULL` while 10,000 of the session's
    *   events wait for the journal (rejects).
-   * @throws {JournalError} `UNFOLDABLE_ENTRY`: the session could not apply the words, and continues without them (rejects).
-   * @throws {OffstageError} The session ended, by a failure or with `CANCELLED`, before it accepted them (rejects).
+   * @throws {JournalError} `UNFOLDABLE_ENTRY`: the session could not apply the text, and continues without it
+   * (rejects).
+   * @throws {OffstageError} The session ended, by a failure or with `CANCELLED`, before it accepted the text (rejects).
    */
   async sendText(text: string, options: SaidBy = {}): Promise<void> {
     const source = withoutUndefined(checkedSource('sendText(text, options)', options));
@@ -338,13 +343,13 @@ export abstract class BaseSession {
   }
 
   /**
-   * Answers a question with an option's id, in words, or with consent: exactly one of them. The first valid answer
-   * counts; the receipt says whether this one was accepted. If the question restricts who may answer (`answerableBy`),
-   * `by`, or otherwise the session's `user`, must be one of these identities. Anyone else's answer is refused with
-   * `not_allowed`; the question stays open.
+   * Answers a question with exactly one of these: an option's id, text, or an approval decision. The first valid answer
+   * counts. The receipt says whether this answer was accepted. If the question restricts who may answer it
+   * (`answerableBy`), `by` must be one of these identities. If `by` is absent, the session's `user` must be. An answer
+   * by any other identity is refused with `not_allowed`, and the question stays open.
    * @throws {ConfigurationError} `INVALID_ANSWER` if the answer has an unknown property, a value of the wrong type, or
    *   not exactly one of the three (rejects).
-   * @throws {CapacityError} `TEXT_TOO_LONG` for words above 100,000 characters; `MAILBOX_FULL` while 10,000 of the
+   * @throws {CapacityError} `TEXT_TOO_LONG` for text above 100,000 characters; `MAILBOX_FULL` while 10,000 of the
    *   session's events wait for the journal (rejects).
    * @throws {JournalError} `UNFOLDABLE_ENTRY`: the session could not apply the answer, and the question stays open (rejects).
    * @throws {OffstageError} `SUSPENDED`, or the error that ended the session, if it left this process before the answer
@@ -362,7 +367,7 @@ export abstract class BaseSession {
   }
 
   /**
-   * Reports that a client shows the question: from now on, its buttons are accepted.
+   * Reports that a client is showing the question. From then on, answers by its buttons are accepted.
    * @throws {ConfigurationError} `INVALID_ARGUMENT`.
    * @throws {CapacityError} `MAILBOX_FULL`.
    */
@@ -374,7 +379,7 @@ export abstract class BaseSession {
   }
 
   /**
-   * Reports that the user has seen a result or notice, which then need not be spoken.
+   * Reports that the user has seen a result or notice, which then does not have to be spoken.
    * @throws {ConfigurationError} `INVALID_ARGUMENT`.
    * @throws {CapacityError} `MAILBOX_FULL`.
    */
@@ -398,9 +403,9 @@ export abstract class BaseSession {
   }
 
   /**
-   * Reports what a channel of `reach` learned later: the delivery with this `key` reached the user's device, or the user
-   * has read it, which counts as heard. Resolves with whether the session did not know that: false for a repeated or
-   * earlier receipt, for a delivery that is over, and for another session's key.
+   * Reports what a channel of `reach` learned later about the delivery with this `key`: that it reached the user's
+   * device, or that the user has read it, which counts as heard. Resolves with false if the report changed nothing: it
+   * was a repeated or outdated receipt, the delivery was already over, or the key belongs to another session.
    * @throws {ConfigurationError} `INVALID_ARGUMENT` (rejects).
    * @throws {CapacityError} `MAILBOX_FULL` (rejects).
    */
@@ -410,8 +415,9 @@ export abstract class BaseSession {
   }
 
   /**
-   * Reports an error in the app's own code, such as a malformed message from a client, to the hook `onError` and as the
-   * event `error.reported`. `where` names the place. The session continues.
+   * Reports an error in the app's own code, such as a malformed message from a client: calls the hook `onError` and
+   * emits the event `error.reported`. `where` names the place in the app where the error occurred. The session
+   * continues.
    * @throws {ConfigurationError} `INVALID_ARGUMENT` if `where` is not a string.
    */
   reportError(error: unknown, where: string): void {
@@ -420,9 +426,9 @@ export abstract class BaseSession {
   }
 
   /**
-   * Posts a notice that the user hears in the next pause; `urgent` interrupts. Returns the `deliveryId`.
-   * @throws {ConfigurationError} `INVALID_NOTICE` if the text has no words, or an option is invalid;
-   *   `SESSION_NOT_ACTIVE` after the session's end.
+   * Posts a notice, which is delivered to the user in the next pause. `urgent` interrupts. Returns the `deliveryId`.
+   * @throws {ConfigurationError} `INVALID_NOTICE` if the text has no words or an option is invalid;
+   *   `SESSION_NOT_ACTIVE` after the session has ended.
    * @throws {CapacityError} `TEXT_TOO_LONG` above 100,000 characters; `MAILBOX_FULL` while 10,000 of the session's
    *   events wait for the journal.
    */
@@ -437,11 +443,11 @@ export abstract class BaseSession {
   }
 
   /**
-   * Sets a schedule: at its times a message is delivered or a task started, even if the session is not in memory or its
-   * process has died meanwhile. Resolves when the journal has it. A schedule with the key of another one replaces it; the same
-   * schedule set again continues with its times.
-   * @throws {ConfigurationError} `INVALID_ARGUMENT`; `TIME_PASSED` for a time that is not in the future; `SESSION_NOT_ACTIVE`
-   *   before `start()` and after the end (rejects).
+   * Sets a schedule. At each scheduled time, a message is delivered or a task is started, even if the session is not in
+   * memory then or its process has died. Resolves when the schedule has been written to the journal. A schedule
+   * replaces any other with the same key. Setting an identical schedule again does not restart it.
+   * @throws {ConfigurationError} `INVALID_ARGUMENT`; `TIME_PASSED` for a time that is not in the future;
+   *   `SESSION_NOT_ACTIVE` before `start()` and after the session has ended (rejects).
    * @throws {CapacityError} `TOO_MANY_SCHEDULES` above `limits.maxSchedules`; `TEXT_TOO_LONG` above 100,000 characters;
    *   `MAILBOX_FULL` (rejects).
    */
@@ -450,9 +456,10 @@ export abstract class BaseSession {
   }
 
   /**
-   * Cancels a schedule. Resolves with false if there is none with this key. A message that is due already is
+   * Cancels a schedule. Resolves with false if there is no schedule with this key. A message that is already due is
    * delivered, unless it is dismissed.
-   * @throws {ConfigurationError} `INVALID_ARGUMENT`; `SESSION_NOT_ACTIVE` before `start()` and after the end (rejects).
+   * @throws {ConfigurationError} `INVALID_ARGUMENT`; `SESSION_NOT_ACTIVE` before `start()` and after the session has
+   * ended (rejects).
    * @throws {CapacityError} `MAILBOX_FULL` (rejects).
    */
   async unschedule(key: string): Promise<boolean> {
@@ -460,22 +467,23 @@ export abstract class BaseSession {
   }
 
   /**
-   * Resolves when all requests to the session and its subagents so far are in the journal, so that a crash does not lose them:
-   * `cancel`, `shown`, `dismiss`, a notice. Promises from the session, such as that of `answer`, do not resolve earlier.
-   * @throws {CancelledError} (rejects) if the session has ended or was suspended: later requests are dropped.
+   * Resolves when all requests made so far to the session and its subagents are in the journal and cannot be lost in a
+   * crash: `cancel`, `shown`, `dismiss`, a notice. Promises that the session returns, such as that of `answer`, do not
+   * resolve earlier.
+   * @throws {CancelledError} (rejects) if the session has ended or was suspended, which drops later requests.
    */
   async committed(): Promise<void> {
     await Promise.all([this.#core.unit.unit.whenHandled(), this.#core.tree.whenHandled()]);
   }
 
-  /** Refuses a call while the journal makes no progress, so that calls do not fill the memory. */
+  /** Refuses a call while the journal makes no progress, so that waiting events do not fill the memory. */
   protected checkRoom(): void {
     this.#core.unit.unit.checkRoom();
   }
 }
 
-// A class, not an object with getters: V8 would put such a getter into the old generation from the start, with the
-// session that it reads, until the next full collection.
+// A class rather than an object with getters: V8 would immediately put such a getter, together with the session that it
+// reads, into the old generation, where both stay until the next full collection.
 class SubagentsOfSession implements SessionSubagents {
   readonly #core: Pick<SessionCore, 'projection' | 'tree' | 'user' | 'raiseBudget'>;
 
@@ -536,10 +544,10 @@ export type CommandedSession = Pick<
 >;
 
 /**
- * Executes a command, and returns the value of its receipt once the request is in the journal: a crash loses nothing
- * that has a receipt.
+ * Executes a command, and returns its value once the request is in the journal, so that a crash loses nothing that the
+ * sender has a receipt for.
  * @throws {OffstageError} like the session's method (rejects).
- * @throws {CancelledError} if the session leaves first.
+ * @throws {CancelledError} if the session ends or is suspended first.
  */
 export async function carryOut(
   session: CommandedSession,
@@ -547,7 +555,7 @@ export async function carryOut(
   by: VouchedFor,
 ): Promise<unknown> {
   const value = await valueOf(session, command, by);
-  // These two resolve only when their entries are written, and the session may have ended immediately.
+  // The promises of these two commands already wait for the journal, and the session may have ended when they resolve.
   if (command.type !== 'send' && command.type !== 'answer') await session.committed();
   return value;
 }
@@ -607,11 +615,11 @@ const OF_QUESTION: readonly CommandType[] = ['answer', 'question.shown'];
 const OF_SUBAGENT: readonly CommandType[] = ['cancel', 'message', 'raise'];
 
 /**
- * Returns the door of a session's actors, which accepts a user's commands. The session's actor accepts all of them; the
- * actor of a question or a subagent accepts only commands about itself.
+ * Returns the function through which a session's actors accept user commands. The session's actor accepts all of them.
+ * The actor of a question or a subagent accepts only commands about itself.
  */
 export function doorOf(session: CommandedSession & Pick<BaseSession, 'id' | 'close'>): Door {
-  /** Returns the commands that an actor accepts, and the properties of a command that its path determines. */
+  /** Returns the commands that an actor accepts, and the properties that the actor's path already determines. */
   function openAt(path: string): readonly [readonly CommandType[], object] {
     const name = path.slice(path.lastIndexOf('/') + 1);
     if (path === session.id) return [OF_SESSION, {}];
@@ -621,7 +629,7 @@ export function doorOf(session: CommandedSession & Pick<BaseSession, 'id' | 'clo
   }
   async function carried(command: SessionCommand, by: VouchedFor): Promise<OffstageError | null> {
     try {
-      // A user who answers a question by its id has seen it.
+      // A user who answers a question by its id must have seen it.
       if (command.type === 'answer') session.questionShown(command.requestId, by);
       return refusalIn(command, await carryOut(session, command, by));
     } catch (error) {
@@ -635,14 +643,14 @@ export function doorOf(session: CommandedSession & Pick<BaseSession, 'id' | 'clo
       if (!open.some((type) => type === event.type))
         return unopened(path, event, open.join(', ') || 'none: only its session moves it');
       const { by, ...command } = { ...event, ...subject };
-      // The session's methods check the other properties.
+      // All other properties are checked by the session's methods.
       return carried(command as SessionCommand, by === undefined ? {} : { by });
     },
     stopped: () => void session.close(),
   };
 }
 
-/** Returns why, according to its receipt, a command had no effect; null if it had one. */
+/** Returns why a command had no effect, according to its receipt, or null if it had an effect. */
 function refusalIn(command: SessionCommand, value: unknown): OffstageError | null {
   if (command.type === 'answer') {
     const receipt = value as AnswerReceipt;

@@ -2,15 +2,15 @@
 // `getPersistedSnapshot` work as with any other logic.
 //
 // Owns:     the actor's snapshot.
-// Does not: run the session, or decide an event's effect (base-session.ts does).
+// Does not: run the session, or decide what effect an event has (base-session.ts does).
 //
 // Invariants
-//   SESSION-LOGIC-1. Outsiders can only send a user's commands. Any other event, or an event without an effect, is
-//       emitted as `refused` and changes nothing.
+//   SESSION-LOGIC-1. Code outside the session can send it only user commands. Any other event, and a command without an
+//       effect, is emitted as `refused` and changes nothing.
 //   SESSION-LOGIC-2. The snapshot shows an answered question as `answered` at once, so that a machine that answers in
-//       `onSnapshot` answers once. If the answer is refused, the next change shows the question as open again.
-//   SESSION-LOGIC-3. Stopping an actor closes its session, unless `leave` has aborted: the session is then left to its
-//       journal.
+//       `onSnapshot` answers only once. If the answer is refused, the next change shows the question as open again.
+//   SESSION-LOGIC-3. Stopping an actor closes its session, unless `leave` has aborted. In that case, the session is
+//       suspended.
 
 import type { ActorLogic, ActorScope, AnyActorRef, AnyEventObject, Snapshot } from 'xstate';
 import { z } from 'zod';
@@ -30,7 +30,7 @@ import { BaseSession, doorOf } from './base-session.ts';
 
 /** The output of a session's actor: how the session ended. */
 export interface SessionEnd {
-  /** The error that ended the session; null if it was closed. */
+  /** The error that ended the session, or null if it was closed. */
   readonly error: { readonly code: string; readonly message: string } | null;
   /** The last state of the session. */
   readonly state: SessionState;
@@ -39,7 +39,7 @@ export interface SessionEnd {
 /** The snapshot of a session's actor. */
 export type SessionActorSnapshot<Input = unknown> = Snapshot<SessionEnd> & {
   readonly value: ConnectionState;
-  /** The state of `session.store`. */
+  /** The state in `session.store`. */
   readonly context: SessionState;
   readonly input: Input;
   /** Returns whether the actor is in this state. */
@@ -49,14 +49,14 @@ export type SessionActorSnapshot<Input = unknown> = Snapshot<SessionEnd> & {
 /** The options of `sessionLogic`. */
 export interface SessionLogicOptions {
   /**
-   * Aborts when the process leaves: the session is suspended, and stopping its actor closes nothing. An actor whose
-   * `open` creates a session with the same `sessionId` resumes it from its journal. @defaultValue none: stopping an
-   * actor closes its session
+   * The signal that the process is about to exit. Once it aborts, the session is suspended, and stopping its actor does
+   * not close it. An actor whose `open` creates a session with the same `sessionId` resumes it from its journal.
+   * @defaultValue none: stopping an actor closes its session
    */
   readonly leave?: AbortSignal;
 }
 
-/** A session as XState actor logic, whose output is how it ended. */
+/** A session as XState actor logic. The output of the actor says how the session ended. */
 export type SessionLogic<Input = unknown> = ActorLogic<
   SessionActorSnapshot<Input>,
   SessionActorEvent,
@@ -65,17 +65,17 @@ export type SessionLogic<Input = unknown> = ActorLogic<
   SessionEvent | ActorRefusal
 >;
 
-/** The session of a started actor. */
+/** The sessions of started actors. */
 interface Live {
   readonly door: Door;
   readonly id: string;
-  /** The questions whose answer is being processed. */
+  /** The questions with an answer that is still being processed. */
   readonly answered: Set<string>;
   /** Called when the actor is stopped. */
   leave(): void;
 }
 
-/** Returns the state with these questions answered. */
+/** Returns a copy of the state in which these questions are answered. */
 function withAnswered(state: SessionState, answered: ReadonlySet<string>): SessionState {
   if (answered.size === 0) return state;
   const questions = state.questions.map((question): QuestionView => {
@@ -89,11 +89,11 @@ const optionsSchema = z.strictObject({
 } satisfies ChecksOf<SessionLogicOptions>);
 
 /**
- * Returns a session as XState actor logic. The actor opens the session with the input, starts it, and shows its state:
- * `value` is the connection's state, `context` that of `session.store`. The actor emits the session's events. When the
- * session is closed, the actor is done, and its output says how the session ended; if the session cannot be started,
- * the actor fails with the reason.
- * @param open Creates the session, with a `sessionId` with which it can be resumed.
+ * Returns a session as XState actor logic. The actor opens the session with the input, starts it, and exposes its
+ * state: `value` is the state of the connection, and `context` is the state of `session.store`. The actor emits the
+ * session's events. When the session is closed, the actor is done, and its output says how the session ended. If the
+ * session cannot be started, the actor fails with the reason.
+ * @param open Creates the session, with a `sessionId` that allows it to be resumed.
  * @throws {ConfigurationError} if an argument is invalid.
  */
 export function sessionLogic<Input>(
@@ -101,7 +101,7 @@ export function sessionLogic<Input>(
   options: SessionLogicOptions = {},
 ): SessionLogic<Input> {
   type Shot = SessionActorSnapshot<Input>;
-  /** The data of a snapshot. */
+  /** The stored part of a snapshot. */
   type Kept = Omit<Shot, 'matches'>;
   type Scope = ActorScope<
     Shot,
@@ -112,7 +112,7 @@ export function sessionLogic<Input>(
   check('sessionLogic(open)', aFunction, open);
   const { leave } = check('sessionLogic(open, options)', optionsSchema, options);
   const lives = new WeakMap<object, Live>();
-  /** The snapshot's changes, by the events of the session. Outsiders' events are not included. */
+  /** How each event of the session changes the snapshot. Events from outside the session are not included. */
   const moves = new WeakMap<object, (before: Kept) => Partial<Kept>>();
 
   const shot = (kept: Kept): Shot =>
@@ -158,7 +158,7 @@ export function sessionLogic<Input>(
         complete() {
           follow();
           stopFollowing();
-          // A suspended session has not ended: another actor resumes it.
+          // A suspended session has not ended, because another actor can resume it.
           if (session.store.getSnapshot().context.connection === 'closed')
             move('session.ended', ({ context: state }) => ({
               status: 'done',
@@ -177,9 +177,9 @@ export function sessionLogic<Input>(
       },
     });
     leave?.addEventListener('abort', suspend, { once: true });
-    // The app that follows the snapshots shows the session's output, so it counts as a listener.
+    // The app that follows the snapshots displays the session and therefore counts as a listener.
     session.listen();
-    // Reading the actor creates the actors of the session's parts.
+    // Reading `session.actor` also creates the actors of the session's parts.
     void session.actor;
     follow();
     session.start().catch((reason: unknown) => {
@@ -200,7 +200,7 @@ export function sessionLogic<Input>(
         input,
       }),
 
-    // The context comes from the journal.
+    // The context is restored from the journal.
     getPersistedSnapshot: ({ matches: _matches, context: _context, ...kept }) => kept,
 
     restoreSnapshot: (persisted) => shot({ ...(persisted as Kept), context: emptySessionState }),

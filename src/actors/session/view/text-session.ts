@@ -1,4 +1,4 @@
-// A conversation in text: the lead agent is a streaming model, which reports subagents' results between its replies.
+// A text conversation: the lead agent is a streaming model that reports subagents' results between its replies.
 
 import type { LanguageModel } from 'ai';
 import type { Observable } from 'rxjs';
@@ -22,26 +22,26 @@ import { TextLead } from '../lead/text-lead.ts';
 import { TextOutput, type TextPart } from '../lead/text-output.ts';
 
 export interface TextSessionOptions extends SessionOptions {
-  /** The model of the lead agent, and of subagents without a model. */
+  /** The model of the lead agent, and of subagents that do not specify one. */
   readonly model: LanguageModel;
-  /** The runtime to which the session belongs. */
+  /** The runtime that the session belongs to. */
   readonly runtime: Runtime;
   /**
-   * The form of results for the lead model; with `turn`, results are also shown unchanged, before the model rephrases
-   * them. @defaultValue 'notice'
+   * The form in which results reach the lead model. With `turn`, results are also shown verbatim before the model
+   * rephrases them. @defaultValue 'notice'
    */
   readonly promptStyle?: PromptStyle;
 }
 
 const schema = z.strictObject({
   ...sessionChecks,
-  // Checked separately and first, because it is the most frequently forgotten option.
+  // Validated on its own and first, because it is the option that is most often forgotten.
   model: z.unknown().optional(),
   runtime: anObject('a runtime: createRuntime(…)'),
   promptStyle: z.enum(['notice', 'turn']).optional(),
 } satisfies ChecksOf<TextSessionOptions>);
 
-/** @throws {ConfigurationError} if an option is unknown or wrong. */
+/** @throws {ConfigurationError} if an option is unknown or invalid. */
 function checkTextSession(options: TextSessionOptions): void {
   checkIsObject('new TextSession(options)', options, TEXT_EXAMPLE);
   checkModel('new TextSession(options): `model`', options.model);
@@ -51,9 +51,12 @@ function checkTextSession(options: TextSessionOptions): void {
 const TEXT_EXAMPLE =
   "new TextSession({ model: openai('gpt-5.4'), agents: [{ name: 'lead', instructions: 'You help the user.' }] })";
 
-/** The pause before a due delivery, in milliseconds: in text, delivery starts once nothing else is being said. */
+/**
+ * The pause before a delivery that is due, in milliseconds. In a text session, a delivery starts as soon as nothing
+ * else is being said.
+ */
 const QUIET_MS = 0;
-/** The time after which an attempt has failed if the model has not started to speak. */
+/** The time after which an attempt fails if the model has not started to respond. */
 const OFFER_TIMEOUT_MS = 60_000;
 const PLAY_TIMEOUT_MS = 600_000;
 const MAX_ATTEMPTS = 3;
@@ -89,14 +92,15 @@ export class TextSession extends BaseSession {
     this.#lead = core.lead;
   }
 
-  /** The output from now on, including replies that no caller reads. Past output is not replayed. */
+  /** The output from now on, including replies that no caller is reading. Past output is not replayed. */
   get parts(): Observable<TextPart> {
     return this.#parts;
   }
 
   /**
-   * Starts the session; resolves when it accepts input. The embedding program counts as attached as long as the session
-   * exists, unless a client attached first; then clients attach and detach with `attach`.
+   * Starts the session, and resolves when it accepts input. The embedding program counts as an attached client for as
+   * long as the session exists, unless another client attached first. In that case, clients attach and detach with
+   * `attach`.
    */
   override async start(options?: StartOptions): Promise<void> {
     await super.start(options);
@@ -110,7 +114,8 @@ export class TextSession extends BaseSession {
   }
 
   /**
-   * Sends text to the session and reads the output until there is nothing more to say for now. `parts` receives later results.
+   * Sends text to the session and reads the output until there is nothing more to say at the moment. Later results
+   * arrive through `parts`.
    */
   async *send(text: string, options: SaidBy = {}): AsyncGenerator<TextPart, void, undefined> {
     const { parts, end } = this.#output.read();
@@ -120,7 +125,7 @@ export class TextSession extends BaseSession {
     await taken;
   }
 
-  /** Reads the output from now on, until the session is closed. */
+  /** Reads the output from now on until the session is closed. */
   read(): AsyncGenerator<TextPart, void, undefined> {
     return this.#output.read().parts;
   }

@@ -1,5 +1,5 @@
-// Converts AI SDK tools to a lead agent's tools. An ordinary tool is called inline; a tool that is a subagent becomes a
-// background tool, whose work continues while the agent talks.
+// Converts AI SDK tools to a lead agent's tools. An ordinary tool is called inline. A tool that is a subagent becomes a
+// background tool, which keeps working while the agent talks.
 
 import { z } from 'zod';
 import { check, type ChecksOf } from '../../../values/checks.ts';
@@ -15,13 +15,13 @@ import type { ToolContext, ToolDefinition } from '../../contracts/lead-tool.ts';
 
 /** The options of `leadTools`. */
 export interface LeadToolsOptions {
-  /** The agent's pending message when it calls a subagent: one for all tools, or one per tool name. */
+  /** The pending message for calls to subagents: one for all tools, or one for each tool name. */
   readonly pendingMessage?: string | Readonly<Record<string, string>>;
-  /** `detach` of the tools that are called inline, by tool name. */
+  /** The `detach` option for the tools that are called inline, by tool name. */
   readonly detach?: Readonly<Record<string, NonNullable<ToolDefinition['detach']>>>;
 }
 
-/** The part of an AI SDK tool that is read. */
+/** The part of an AI SDK tool that this module reads. */
 interface SourceTool extends Pick<
   ToolDefinition,
   'runsAt' | 'resultSchema' | 'absent' | 'timeoutMs' | 'idempotent'
@@ -32,12 +32,12 @@ interface SourceTool extends Pick<
   readonly toModelOutput?: (options: object) => unknown;
 }
 
-/** The maximum duration of a wait, which its own `timeoutMs` ends long before. */
+/** The maximum duration of a call that waits. The call's own `timeoutMs` usually ends the wait much earlier. */
 const WAIT_TIMEOUT_MS = 86_400_000;
 
 const optionsSchema = z.strictObject({
   pendingMessage: z.union([z.string(), z.record(z.string(), z.string())]).optional(),
-  // The session checks the options of each tool.
+  // The session validates the options of each tool.
   detach: z.record(z.string(), z.custom<NonNullable<ToolDefinition['detach']>>()).optional(),
 } satisfies ChecksOf<LeadToolsOptions>);
 
@@ -47,9 +47,9 @@ const toolsSchema = z.record(
 );
 
 /**
- * Returns the tools for `agents: [{ tools }]`. If any of them are subagents, also pass `leadSubagents(tools)` to the
- * session as `subagentConfigs`.
- * @throws {ConfigurationError} if a tool lacks a description, a schema or an `execute`.
+ * Returns the tools for `agents: [{ tools }]`. If any of the tools are subagents, also pass `leadSubagents(tools)` to
+ * the session as `subagentConfigs`.
+ * @throws {ConfigurationError} if a tool has no description, schema or `execute`.
  */
 export function leadTools(
   tools: Readonly<Record<string, object>>,

@@ -1,17 +1,18 @@
-// The toolset with which an agent uses subagents: it spawns, checks, messages, awaits, lists and cancels them.
+// The tools with which an agent works with subagents: it spawns, checks, messages, awaits, lists and cancels them.
 //
 // Owns:     the schemas of these tools, the interpretation of the names in a spawn (spawn-plan.ts), and the outputs for
 //           a model (parent-views.ts).
-// Does not: hold state. The service holds it, or parent-views.ts on the service's behalf. The service belongs to the
-//           calling session or subagent, or, for a program, comes from the options.
+// Does not: hold state. The service does, or parent-views.ts on the service's behalf. The tools use the service of the
+//           session or subagent that calls them. If a program calls them, the service comes from the options.
 //
 // Invariants
-//   PARENT-TOOLSET-1. A refusal by the service becomes a result, `{ error: { code, message } }`, with the service's
-//       code; no tool here throws.
-//   PARENT-TOOLSET-2. A wait that is aborted or timed out ends no subagent.
+//   PARENT-TOOLSET-1. If the service refuses a request, the result is `{ error: { code, message } }` with the service's
+//       code. The tools never throw.
+//   PARENT-TOOLSET-2. A wait that is aborted or times out never ends a subagent.
 //   PARENT-TOOLSET-3. After a crash, a running call is repeated (`idempotent`): a spawn finds its subagent by the key,
 //       the recipient recognises a message by its key, and the other tools only read, or cancel a subagent that has
-//       already ended. A message's call returns once the message is in the journal, so that it is never lost.
+//       already ended. A call that sends a message returns only when the message is in the journal and can no longer be
+//       lost.
 
 import type { Toolset } from '../../contracts/task.ts';
 import { withoutUndefined } from '../../../values/without-undefined.ts';
@@ -43,7 +44,7 @@ import { inScope, type ToolScope } from './toolset-scope.ts';
 /** The toolset's name and version in a registry of toolsets. */
 export const PARENT_TOOLSET = { name: 'subagent-parent', version: '0.1.0' } as const;
 
-/** Hints for hosts that display or confirm calls of these tools; AI SDK tools have no field for them. */
+/** Hints for hosts that display these calls or ask for confirmation. AI SDK tools have no property for them. */
 export const toolsetAnnotations = {
   spawn_subagent: { destructive: true },
   check_subagent: { readOnly: true },
@@ -69,7 +70,9 @@ export type ParentTool =
 
 /** The options of `createParentSubagentToolset`. */
 export interface ParentToolsetOptions extends SpawnOptions {
-  /** The service for a program's calls: `createSubagentService(…)`. In a session or a subagent, their service is used. */
+  /**
+   * The service for a program's calls: `createSubagentService(…)`. In a session or a subagent, its own service is used.
+   */
   readonly service?: SubagentService;
 }
 
@@ -119,7 +122,7 @@ const listInput = z.object({
 
 type AwaitInput = z.infer<typeof awaitInput>;
 
-/** The part of the AI SDK's `execute` options that is read. */
+/** The part of the AI SDK's `execute` options that the tools read. */
 interface CallOptions {
   readonly toolCallId: string;
   readonly messages?: readonly ModelMessage[];
@@ -134,7 +137,7 @@ const optionsSchema = z.strictObject({
 /**
  * Creates plain AI SDK tools, for a lead agent (`leadTools`), a subagent, or any AI SDK agent outside a session. A spawned
  * subagent receives the caller's tools, or those that the call names, and the tools of `createChildSubagentToolset`.
- * @throws {ConfigurationError} if an option is unknown or invalid, also in `agent`.
+ * @throws {ConfigurationError} if an option is unknown or invalid, including those in `agent`.
  */
 export function createParentSubagentToolset(
   options: ParentToolsetOptions = {},
@@ -228,7 +231,7 @@ export function createParentSubagentToolset(
   };
 }
 
-/** Creates a tool whose call may be repeated if its outcome is unknown. */
+/** Creates a tool whose calls may be repeated if their outcome is unknown. */
 const repeatable: typeof tool = ((definition: Tool) =>
   marked(tool(definition), { ...AT_ITS_SESSION, idempotent: true })) as typeof tool;
 
@@ -244,7 +247,7 @@ function spawn(
   const { systemPrompt: instructions, ...recipe } = spawnRecipe.parse(input);
   const receipt = service.spawn({
     config: plan.config,
-    // The calling model's words are data of the task, not part of the system prompt.
+    // Text from the calling model is part of the task's data and never of the system prompt.
     task: {
       toolName: plan.config.name,
       args: withoutUndefined({ instructions }),
@@ -260,7 +263,7 @@ function spawn(
       idempotencyKey,
       adapterName: input.adapterName,
       modelName: input.model,
-      // A conversation that ends with unanswered calls cannot be continued.
+      // A conversation that ends with unanswered calls could not be continued.
       messages: contextMode === 'fork' && messages ? closeDanglingCalls(messages) : undefined,
     }),
   });
@@ -292,7 +295,7 @@ function cancel(
   reason: string,
 ): { cancelled: true } | ToolFailure {
   if (service.cancel(subagentId, requester, reason)) return { cancelled: true };
-  // `list` does not mark the result as delivered; `check` would.
+  // `list` does not mark the result as delivered, as `check` would.
   const found = service.list(requester, { includeEnded: true }).find(({ id }) => id === subagentId);
   if (!found) return toolFailure('NOT_FOUND', `There is no subagent "${subagentId}"`);
   return found.endedAt === null

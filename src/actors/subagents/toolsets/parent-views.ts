@@ -1,8 +1,8 @@
 // A parent's views of its subagents: the service's reports in the tools' terms, with the runtime's notes on an outcome,
 // the receipts of the parent's messages, and references to grandchildren.
 //
-// Owns:     the receipts of messages that a parent sent: `send_to_subagent` does not wait until a message is read;
-//           later views contain the step that read it, or why none will.
+// Owns:     the receipts for messages that a parent sent: `send_to_subagent` does not wait until a message is read.
+//           Later views contain the step that read it, or the reason why no step will.
 
 import { clip } from '../../../values/clip.ts';
 import { forgetOldest } from '../../../values/forget-oldest.ts';
@@ -20,7 +20,7 @@ import type {
 
 const MAX_TASK_CHARS = 300;
 
-/** A subagent's status for its parent. */
+/** The status of a subagent, as its parent sees it. */
 export type ChildStatus =
   | 'spawning'
   | 'running'
@@ -30,7 +30,7 @@ export type ChildStatus =
   | 'failed'
   | 'cancelled';
 
-/** A child's question to its parent. `send_to_subagent` answers it, with `inResponseTo: messageId`. */
+/** A child's question to its parent. `send_to_subagent` with `inResponseTo: messageId` answers it. */
 export interface PendingRequest {
   readonly messageId: string;
   readonly question: string;
@@ -41,31 +41,33 @@ export interface ChildView extends OutcomeNotes {
   readonly subagentId: string;
   readonly status: ChildStatus;
   readonly pendingRequest?: PendingRequest;
-  /** The result: text, or the JSON value if a `responseSchema` was given. */
+  /** The result, which is text, or a JSON value if a `responseSchema` was given. */
   readonly result?: unknown;
   readonly summary?: string;
-  /** Why the subagent failed or was cancelled. */
+  /** The reason why the subagent failed or was cancelled. */
   readonly error?: { readonly code: string; readonly message: string };
-  /** The last text of a subagent that did not complete. */
+  /** The last text from a subagent that did not complete its task. */
   readonly partial?: string;
-  /** The messages sent to the subagent, with their receipts. */
+  /** The messages that were sent to the subagent, with their receipts. */
   readonly messages?: readonly SentMessage[];
 }
 
 export interface CheckView extends ChildView {
-  /** The latest notes, at most 50, oldest first; with a prefix such as `[50%]` if the note has a percentage. */
+  /** The latest notes, at most 50, oldest first. A note with a percentage has a prefix such as `[50%]`. */
   readonly progress: readonly string[];
-  /** The percentage of the latest note that has one. */
+  /** The percentage in the latest note that contains one. */
   readonly percentComplete: number | null;
   /** The id of the child's conversation in the journal and in the inspector. */
   readonly childSessionId?: string;
-  /** True if the child waits for the user's answer, not its parent's. */
+  /** True if the child is waiting for an answer from the user and not from its parent. */
   readonly waitsForUser?: true;
-  /** The subagents of the child. */
+  /** The child's own subagents. */
   readonly subAgentRefs?: readonly SubAgentRef[];
 }
 
-/** The status of one awaited subagent. For several, `ended` means that the condition of the wait is met. */
+/**
+ * The status of one awaited subagent. If the call awaits several, `ended` means that the condition of the wait is met.
+ */
 export type AwaitStatus =
   | 'completed'
   | 'failed'
@@ -74,7 +76,7 @@ export type AwaitStatus =
   | 'interrupted'
   | 'timeout';
 
-/** The output for the lead agent if the user's words end its wait. */
+/** The output for a lead agent whose wait ended because of user input. */
 export const USER_SPOKE = {
   why: 'user',
   note:
@@ -115,7 +117,10 @@ export interface ListedView {
   readonly workstreamId?: string;
 }
 
-/** Returns the status: `ready` before the first step is `spawning`; a subagent that waits for the user is `running`. */
+/**
+ * Returns the status: `ready` before the first step is shown as `spawning`, and a subagent that waits for the user is
+ * shown as `running`.
+ */
 function statusOf(report: SubagentReport): ChildStatus {
   const { state } = report;
   if (state === 'completed' || state === 'failed' || state === 'cancelled') return state;
@@ -182,7 +187,7 @@ export function awaitManyView(service: SubagentService, waited: Waited): AwaitMa
   };
 }
 
-/** Returns the status without the result: an ended subagent's result is told after the user's words were answered. */
+/** Returns the status without the result, which is reported after the user's input has been answered. */
 function howItIs({ subagentId, status, pendingRequest, messages }: ChildView): ChildView {
   return withoutUndefined({ subagentId, status, pendingRequest, messages });
 }
@@ -222,13 +227,13 @@ function requestView({ requestId, question, context }: PendingInput): PendingReq
 }
 
 interface OutcomeNotes {
-  /** Objections to the report, one sentence each. */
+  /** Doubts about the report, one sentence each. */
   readonly caveats?: readonly string[];
-  /** Keys of the working memory entries that the subagent left. */
+  /** Keys of the entries that the subagent has written to working memory. */
   readonly workingMemory?: readonly string[];
 }
 
-/** Returns the notes; empty if there are none, because models act on empty hints. */
+/** Returns the notes. If there are no notes, the field is absent, because models act on empty hints. */
 export function outcomeNotes(outcome: Outcome | null): OutcomeNotes {
   const { verification, notes = [] } = outcome ?? {};
   const caveats = (verification?.unverified ?? []).map(({ claim, reason, toolName }) =>
@@ -244,13 +249,16 @@ export function outcomeNotes(outcome: Outcome | null): OutcomeNotes {
   };
 }
 
-/** A message with its receipt; `pending` while a model call may still read it. */
+/** A message with its receipt, which is `pending` as long as a model call may still read the message. */
 type SentMessage = { readonly messageId: string; readonly words?: string } & (
   | MessageReceipt
   | { readonly applied: 'pending' }
 );
 
-/** The maximum numbers of messages per subagent, and of subagents per service; beyond them, the oldest are forgotten. */
+/**
+ * The maximum number of messages per subagent, and the maximum number of subagents per service. Beyond these, the
+ * oldest are forgotten.
+ */
 const MAX_MESSAGES = 20;
 const MAX_SUBAGENTS = 1000;
 
@@ -266,7 +274,7 @@ export function keepReceipt(
   const log = logs.get(service) ?? new Map<string, SentMessage[]>();
   logs.set(service, log);
   const sent = log.get(subagentId) ?? [];
-  // The subagent that received the latest message is forgotten last.
+  // Moved to the end, so that the subagent with the latest message is forgotten last.
   log.delete(subagentId);
   log.set(subagentId, sent);
   forgetOldest(log, MAX_SUBAGENTS);
@@ -279,30 +287,30 @@ export function keepReceipt(
   });
 }
 
-/** Returns the messages, oldest first, with their words if the sender kept them. */
+/** Returns the messages, oldest first, with their text if the sender stored it. */
 export function sentMessages(service: SubagentService, subagentId: string): readonly SentMessage[] {
   return logs.get(service)?.get(subagentId)?.slice() ?? [];
 }
 
-/** A subagent's subagent, in Helix's terms. */
+/** A subagent of a subagent, in Helix's terms. */
 export interface SubAgentRef {
-  /** The id of the subagent. */
+  /** The subagent's id. */
   readonly id: string;
-  /** The parent's call for which the child works. */
+  /** The parent's call that the child works on. */
   readonly toolCallId: string | null;
-  /** The `name` of its configuration. */
+  /** The `name` in the subagent's configuration. */
   readonly agentType: string;
-  /** The subagent's state, in the toolset's words. */
+  /** The state of the subagent, in the toolset's terms. */
   readonly status: 'running' | 'waiting_input' | 'completed' | 'failed' | 'cancelled';
-  /** A completed subagent's output. @defaultValue none */
+  /** The output of a completed subagent. @defaultValue none */
   readonly output?: unknown;
-  /** The failure, in words. @defaultValue none */
+  /** The failure as text. @defaultValue none */
   readonly error?: string;
 }
 
 /**
- * Returns the children of one subagent, or of the lead agent or program, oldest first. Ended children are included
- * while the service keeps their results.
+ * Returns the children of one subagent, or of the lead agent or program, oldest first. Ended children are included for
+ * as long as the service stores their results.
  */
 export function subAgentRefs(service: SubagentService, parent: Requester): SubAgentRef[] {
   return service

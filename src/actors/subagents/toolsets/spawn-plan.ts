@@ -1,5 +1,5 @@
-// Derives a subagent from the arguments of `spawn_subagent`: its configuration, its model, its tools, its part of the
-// conversation. The host's options resolve names, not a model's text: an unknown name is refused.
+// Derives a subagent from the arguments of `spawn_subagent`: its configuration, its model, its tools, and its part of
+// the conversation. Names are resolved by the host's options, and an unknown name from a model is refused.
 //
 // Does not: decide whether another subagent may run, or check that the tools are a subset of the caller's and that
 //           denials apply. The service does both, because it knows the caller.
@@ -22,7 +22,7 @@ const anId = z.string().min(1).max(200);
 const aName = z.string().min(1).max(200);
 const someNames = z.array(aName).max(200);
 
-/** A model's text in the arguments of a tool. */
+/** Text from a model in a tool's arguments. */
 export const words = z.string().trim().min(1).max(100_000);
 
 const OF_HOST = 'Only if your instructions name one';
@@ -52,17 +52,17 @@ export const spawnInput = z.object({
 
 export type SpawnInput = z.infer<typeof spawnInput>;
 
-/** The base configuration of a spawned subagent, which the call may override. */
+/** The configuration that a spawned subagent starts from, and that the call may override. */
 export type SpawnBase = Partial<Omit<SubagentConfig, 'inputSchema' | 'outputSchema'>>;
 
-/** The names that only a host can interpret. */
+/** The names whose meaning only a host knows. */
 export type HostNames = Pick<
   SpawnInput,
   'adapterName' | 'providerConfigId' | 'harnessId' | 'model' | 'executionTargetId' | 'workstreamId'
 >;
 
 /**
- * Checks a toolset's base configuration before any spawn.
+ * Validates a toolset's base configuration before any subagent is spawned.
  * @throws {ConfigurationError} if an option is unknown or invalid.
  */
 export function checkSpawnBase(where: string, base: SpawnBase): void {
@@ -76,25 +76,25 @@ export const spawnChecks = {
   configure: aFunction.optional(),
 } satisfies ChecksOf<SpawnOptions>;
 
-/** The options of tools with which a model spawns subagents: their configurations and models. */
+/** The options of tools that a model uses to spawn subagents: their configurations and models. */
 export interface SpawnOptions {
   /** The base configuration of every spawned subagent. @defaultValue name 'subagent', completion 'tool', maxSteps 20 */
   readonly agent?: SpawnBase;
-  /** Kinds of subagents, by `adapterName`; each overrides `agent`. */
+  /** The kinds of subagents, by `adapterName`. Each kind overrides the options in `agent`. */
   readonly adapters?: Readonly<Record<string, SpawnBase>>;
-  /** Models by name; any other name is refused. */
+  /** Models by name. Any other name is refused. */
   readonly models?: Readonly<Record<string, LanguageModel>>;
   /**
-   * Resolves a call's names for this host. Needed for `providerConfigId`, `harnessId` and `executionTargetId`, and for
-   * `adapterName` and `model` if `adapters` or `models` are absent. Takes precedence over all other options; an error
-   * becomes the result of the call.
+   * Resolves the names in a call, for this host. Required for `providerConfigId`, `harnessId` and `executionTargetId`,
+   * and for `adapterName` and `model` if `adapters` or `models` are absent. Takes precedence over all other options. If
+   * it throws, the error becomes the result of the call.
    */
   readonly configure?: (names: HostNames) => SpawnBase;
 }
 
 /**
  * The arguments that determine the configuration. The task (with the calling model's instructions) and the grant are
- * recorded separately. Earlier versions' recipes have a `systemPrompt`.
+ * recorded separately. Recipes from earlier versions have a `systemPrompt`.
  */
 export const spawnRecipe = spawnInput.omit({
   task: true,
@@ -104,11 +104,11 @@ export const spawnRecipe = spawnInput.omit({
 });
 export const SPAWN_RECIPE = 'spawn_subagent';
 
-/** Created once, because a tool is prepared for a model once per tool object. */
+/** Created only once, because a tool object is prepared for a model once. */
 const toolsWithout = createChildSubagentToolset();
 const toolsWithSchema = createChildSubagentToolset({ structured: true });
 
-/** The default step limit: reporting, asking and submitting the result take steps too. */
+/** The default step limit. It includes the steps for reporting, asking and submitting the result. */
 const DEFAULT_MAX_STEPS = 20;
 
 const DEFAULT_INSTRUCTIONS =
@@ -118,7 +118,7 @@ const DEFAULT_INSTRUCTIONS =
 
 type ResponseSchema =
   | { readonly ok: true; readonly schema: Schema }
-  /** The message for the model that wrote the schema. */
+  /** The message to the model that wrote the schema. */
   | { readonly ok: false; readonly message: string };
 
 export type SpawnPlan =
@@ -126,8 +126,8 @@ export type SpawnPlan =
   | { readonly ok: false; readonly failure: ToolFailure };
 
 /**
- * Returns a spawned subagent's configuration, without its caller's tools. `earlier`: instructions that an earlier
- * version stored in the recipe; they are quoted, as a model's text.
+ * Returns the configuration of a spawned subagent, without its caller's tools. `earlier`: instructions that an earlier
+ * version stored in the recipe, which are quoted as a model's text.
  */
 export function planSpawn(
   input: Omit<SpawnInput, 'systemPrompt'>,
@@ -164,13 +164,13 @@ export function planSpawn(
   };
 }
 
-/** Returns the instructions with an earlier version's stored text, quoted. */
+/** Returns the instructions, followed by a quote of the text that an earlier version stored. */
 export function withQuoted(instructions: string, quotes: Quotes): string {
   const kept = note(sentence`The agent that gave the task said this of it.`, quotes);
   return `${instructions}\n\n${unmarked(kept)}`;
 }
 
-/** Refuses names that have no meaning here: ignoring them would change the request. */
+/** Refuses names that this host does not know, because ignoring them would change the request. */
 function unresolved(input: HostNames, options: SpawnOptions): ToolFailure | null {
   const { adapterName, model } = input;
   const { configure, adapters = configure ? null : {}, models = configure ? null : {} } = options;
@@ -198,8 +198,9 @@ function hostNames(input: HostNames): HostNames {
 }
 
 /**
- * Returns a model's JSON Schema as the schema of a result: the child receives exactly this schema, and its answer is checked
- * against it. Refuses keywords that cannot be checked (`if`, `not`, an external `$ref`, …) instead of ignoring them.
+ * Converts a JSON Schema from a model to the schema of a result. The child receives exactly this schema, and its result
+ * is validated against it. Refuses keywords that cannot be checked (`if`, `not`, an external `$ref`, …) instead of
+ * ignoring them.
  */
 export function responseSchemaOf(raw: Readonly<Record<string, unknown>>): ResponseSchema {
   let checker: z.ZodType;

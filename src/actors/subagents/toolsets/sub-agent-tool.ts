@@ -1,14 +1,14 @@
-// A subagent as a tool, with typed input and output, whose call waits for the result. The same tool works in a
-// program's `generateText`, in another subagent, and for a lead agent.
+// A subagent as a tool with typed input and output. A call of the tool waits for the result. The same tool can be used
+// in a program's `generateText`, by another subagent, and by a lead agent.
 //
-// Owns:     the contract of the call, and the form of a failure for the calling model.
-// Does not: run the subagent (the service does), or share state: the subagent receives only the input, and the parent
+// Owns:     the contract of the call, and the form in which the calling model receives a failure.
+// Does not: run the subagent (the service does), or share state. The subagent receives only the input, and the parent
 //           only the result.
 //
 // Invariants
-//   SUB-AGENT-TOOL-1. One call is one subagent: when the call ends, the subagent has ended or was cancelled, unless its
-//       question is the result (`questions: 'return'`).
-//   SUB-AGENT-TOOL-2. A failure is a result, `{ error, code }`: the calling model decides how to proceed.
+//   SUB-AGENT-TOOL-1. Each call runs one subagent. When the call ends, the subagent has ended or has been cancelled,
+//       unless the call returned its question (`questions: 'return'`).
+//   SUB-AGENT-TOOL-2. A failure is returned as `{ error, code }`, so that the calling model decides how to proceed.
 
 import { tool, type FlexibleSchema, type Tool } from 'ai';
 import { z } from 'zod';
@@ -45,26 +45,26 @@ export interface SubAgentToolOptions extends ProgramOptions {
   /** The description for the calling model. @defaultValue `Hands the task to the subagent "<name>"…` */
   readonly description?: string;
   /**
-   * The treatment of a question that the subagent asks with `request_input` while its parent waits. `decline`: the
-   * subagent is told that it receives no answer. `return`: the question is the result of the call,
-   * `{ status: 'waiting_input', subagentId, pendingRequest }`, for a parent that also has `send_to_subagent` and
-   * `await_subagent`.
+   * How to handle a question that the subagent asks with `request_input` while its parent is waiting for it. `decline`:
+   * the subagent is told that it will get no answer. `return`: the call returns the question, `{ status:
+   * 'waiting_input', subagentId, pendingRequest }`, for a parent that also has `send_to_subagent` and `await_subagent`.
    * @defaultValue 'decline'
    */
   readonly questions?: 'return' | 'decline';
   /**
-   * The treatment of the subagent when its parent run ends first, on an engine that keeps runs
-   * (`runSubagent(…, { engine })`), where the subagent is a separate run. `cancel`: it is cancelled. `abandon`: it
-   * continues, and the engine keeps its outcome. In a process, it is always cancelled. @defaultValue 'cancel'
+   * How to handle the subagent if its parent run ends first. Applies to an engine that stores runs (`runSubagent(…, {
+   * engine })`), where the subagent is a separate run. `cancel`: the subagent is cancelled. `abandon`: the subagent
+   * continues, and the engine stores its outcome. Without such an engine, the subagent is always cancelled.
+   * @defaultValue 'cancel'
    */
   readonly onParentClose?: OnParentClose;
 }
 
-/** A failure, as the calling model reads it. */
+/** A failure in the form that the calling model reads. */
 export interface SubagentFailure {
   readonly error: string;
   readonly code: string;
-  /** The last text of the subagent. */
+  /** The last text that the subagent wrote. */
   readonly partial?: string;
 }
 
@@ -85,9 +85,9 @@ interface CallOptions {
 }
 
 /**
- * Creates a tool from a subagent. The subagent sees only its input, unless its `context` includes more.
- * @throws {ConfigurationError} OUTPUT_SCHEMA_REQUIRED; INVALID_OPTION or INVALID_SCHEMA for an invalid configuration or
- *   schema.
+ * Creates a tool that runs a subagent. The subagent sees only its input, unless its `context` includes more.
+ * @throws {ConfigurationError} OUTPUT_SCHEMA_REQUIRED; INVALID_OPTION or INVALID_SCHEMA if the configuration or a
+ *   schema is invalid.
  */
 export function createSubAgentTool<Input>(
   agent: SubAgentConfig,
@@ -130,14 +130,14 @@ export function createSubAgentTool<Input>(
   return marked(made, {
     [DELEGATES]: true as const,
     [SUBAGENT]: config,
-    // A question can only be the result of the call within the caller's run.
+    // A call can return a question only if it is made within the caller's run.
     ...(questions === 'decline' ? { [RUN_OF_ITS_OWN]: onParentClose } : {}),
   });
 }
 
 /**
- * Returns the tools with names that the runtime recognises: `subagent__<type>`.
- * @throws {ConfigurationError} INVALID_TOOL, if two tools have the same type.
+ * Returns the tools, named so that the runtime recognises them: `subagent__<type>`.
+ * @throws {ConfigurationError} INVALID_TOOL if two tools have the same type.
  */
 export function subAgentTools<const Tools extends readonly SubagentFlag[]>(
   ...tools: Tools
@@ -167,7 +167,7 @@ async function run(
   const toolName = `${SUBAGENT_TOOL_PREFIX}${config.name}`;
   const task = { toolName, args: argsOf(input), description };
   const wanted = { config, task, caller: requester, idempotencyKey };
-  // Only a configuration with `lineage` has inputs to look up: any other call is accepted or refused at once.
+  // Only a configuration with `lineage` has inputs to look up. Without it, the call is accepted or refused at once.
   const missing = config.lineage === true ? await service.checkInputs(wanted) : null;
   abortSignal?.throwIfAborted();
   if (missing) return flat(missing.error);
@@ -176,7 +176,7 @@ async function run(
   const { subagentId } = receipt;
   const ended = await awaitEnd(service, subagentId, requester, { questions, signal: abortSignal });
   if (ended.ok) return resultOf(ended.report);
-  // The result is no longer awaited, because the parent has ended or continued.
+  // Nothing is waiting for the result any more, because the parent has ended or continued without it.
   service.cancel(subagentId, requester, ended.error.message);
   return flat(ended.error);
 }
@@ -196,12 +196,12 @@ function resultOf(report: SubagentReport): unknown {
   };
 }
 
-/** Returns the failure in the form for the calling model: `{ error: 'Max steps exceeded', code }`. */
+/** Returns the failure in the form that the calling model receives: `{ error: 'Max steps exceeded', code }`. */
 function flat({ message, code }: ToolFailure['error']): SubagentFailure {
   return { error: message, code };
 }
 
-/** Returns the input as the task's arguments; a value that is not a record becomes the argument `input`. */
+/** Converts the input to the arguments of a task. A value that is not a record becomes the argument `input`. */
 function argsOf(input: unknown): Readonly<Record<string, unknown>> {
   return isRecord(input) ? input : { input };
 }

@@ -1,9 +1,10 @@
-// One call of a tool that uses subagents: its service, its requester, and the wait for a subagent's end.
+// One call of a tool that uses subagents: its service, its requester, and the wait until a subagent ends.
 //
-// In a session or a subagent, the call's context contains service and requester; a program passes the service when it creates
-// the tool. A tool that represents a subagent has one answer, its result, and its caller cannot be asked during the call. A
-// question therefore becomes the result (`return`), or the subagent is told at once that it receives no answer (`decline`):
-// the call never waits for an answer that cannot come. Other subagents' questions to the caller are not answered here.
+// In a session or a subagent, the call's context contains the service and the requester. A program passes the service
+// when it creates the tool. A tool that represents a subagent returns only a result, and its caller cannot be asked
+// during the call. Therefore, a question is returned as the result (`return`), or the subagent is told at once that it
+// will get no answer (`decline`). The call never waits for an answer that cannot come. Questions from other subagents
+// to the caller are not handled here.
 
 import {
   type CheckResult,
@@ -20,17 +21,17 @@ import {
   type ToolFailure,
 } from '../../model/tool-results.ts';
 
-/** One call, with its requester. */
+/** One call and its requester. */
 export interface ToolScope {
   readonly service: SubagentService;
   readonly requester: Requester;
-  /** The same for every attempt at the call; undefined if the call has none. */
+  /** The same for every attempt at the call, or undefined if the call has no id. */
   readonly idempotencyKey: string | undefined;
 }
 
 /**
- * Returns the scope of a call. The caller in the context takes precedence over the tool's options, because a tool may
- * be used both ways.
+ * Returns the scope of a call. The caller in the context takes precedence over the tool's options, because the same
+ * tool may be used inside and outside a session.
  */
 export function scopeOfCall(
   options: object,
@@ -46,7 +47,7 @@ export function scopeOfCall(
   );
 }
 
-/** Runs the work of one call. Errors, and a call without a service, become results. */
+/** Runs the work of one call. An error, or a missing service, becomes the result of the call. */
 export async function inScope<T>(
   options: object,
   service: SubagentService | undefined,
@@ -67,13 +68,13 @@ const UNANSWERABLE =
 export interface AwaitEndOptions {
   readonly questions: 'return' | 'decline';
   readonly signal: AbortSignal | undefined;
-  /** Whether new words from the user end the lead agent's wait. @defaultValue false */
+  /** Whether new input from the user ends the wait of the lead agent. @defaultValue false */
   readonly heedsUser?: boolean;
 }
 
 /**
- * Returns the report on a subagent that has ended, asks a question (`return`), or still runs when the user speaks
- * (`heedsUser`).
+ * Returns the report on the subagent when it has ended, has asked a question (`return`), or is still running when the
+ * user speaks (`heedsUser`).
  */
 export async function awaitEnd(
   service: SubagentService,
@@ -89,7 +90,7 @@ export async function awaitEnd(
     const { pendingRequest: request } = report;
     if (waited.why === 'user') return { ok: true, report };
     if (report.endedAt !== null || (request && questions === 'return')) return { ok: true, report };
-    // The service refuses this if the request is already over; the next report then shows how it ended.
+    // The service refuses the call if the request is already over. The next report then shows how the request ended.
     if (request)
       service.send(id, { content: UNANSWERABLE, inResponseTo: request.requestId }, requester);
   }

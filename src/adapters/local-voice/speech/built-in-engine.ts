@@ -1,10 +1,10 @@
-// The built-in speech engine: Silero and Moonshine in one thread, Flite in another. English; no key, no network, about
-// 350 MB of memory. The engine does not load a model that an external service replaces.
+// The built-in speech engine: Silero and Moonshine in one thread, Flite in another. Supports English only, needs no key
+// and no network, and uses about 350 MB of memory. The engine does not load a model that an external service replaces.
 //
-// SPEECH-THREAD-1. Every call settles: with a result, a failure, or a rejection when the thread ends.
-// SPEECH-THREAD-2. A call after the thread's death starts a new thread, without the old thread's state.
-// SPEECH-THREAD-3. Closing and process exit never interrupt a running model, because its native code would abort the
-//     whole process.
+// SPEECH-THREAD-1. Every call settles: with a result, with a failure, or with a rejection when the thread ends.
+// SPEECH-THREAD-2. A call after the thread has died starts a new thread without the old thread's state.
+// SPEECH-THREAD-3. Neither closing the engine nor the exit of the process interrupts a running model, because its
+//     native code would abort the whole process.
 
 import { Worker } from 'node:worker_threads';
 import {
@@ -29,7 +29,7 @@ import type {
   ThreadStart,
 } from './thread-protocol.ts';
 
-/** External speech to text and text to speech that replace the engine's own. */
+/** External speech-to-text and text-to-speech services that replace the engine's own. */
 interface SpeechParts {
   readonly transcriber?: Transcriber | undefined;
   readonly voice?: Voice | undefined;
@@ -38,7 +38,7 @@ interface SpeechParts {
 /** An external voice's name. */
 const OWN_VOICE = 'own';
 
-/** Creates the engine; loading happens in `start`. `parts`: the external replacements. */
+/** Creates the engine. The models are loaded in `start`. `parts`: the external replacements. */
 export function createBuiltInEngine(parts: SpeechParts = {}): SpeechEngine {
   const transcriber = new SpeechThread(parts.transcriber ? 'detector' : 'transcriber');
   const voiceThread = parts.voice ? null : new SpeechThread('voice');
@@ -78,7 +78,7 @@ export function createBuiltInEngine(parts: SpeechParts = {}): SpeechEngine {
 
 const SILENCE: AudioFrame = { samples: new Int16Array(0), sampleRateHz: 24_000 };
 
-/** Returns the engine with external replacements, which it neither starts nor closes. */
+/** Returns the engine with external replacements. It neither starts nor closes them. */
 export function withParts(engine: SpeechEngine, { transcriber, voice }: SpeechParts): SpeechEngine {
   return {
     voices: voice ? [OWN_VOICE] : engine.voices,
@@ -105,11 +105,11 @@ interface RunningThread {
   readonly pending: Map<number, PendingCall>;
 }
 
-// In the repository, the sources run directly; the package contains only JavaScript.
+// In the repository, the sources run directly. The package contains only JavaScript.
 const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
 const workerUrl = new URL(`../speech-worker.${extension}`, import.meta.url);
 
-/** One thread of the built-in speech engine: calls return promises, and a new thread replaces a dead one. */
+/** One thread of the built-in speech engine. Calls return promises, and a new thread replaces one that has died. */
 export class SpeechThread {
   readonly #role: ThreadRole;
   readonly #workerUrl: URL;
@@ -117,14 +117,14 @@ export class SpeechThread {
   #lastId = 0;
   #closed = false;
 
-  /** @param url The module that the thread runs; tests pass a different module. */
+  /** @param url The module that the thread runs. Tests pass a different module. */
   constructor(role: ThreadRole, url: URL = workerUrl) {
     this.#role = role;
     this.#workerUrl = url;
   }
 
   /**
-   * Resolves when the models are loaded.
+   * Resolves when the models have been loaded.
    * @throws {ConfigurationError} `MISSING_DEPENDENCY`
    * @throws {ProviderError} `SPEECH_ENGINE_FAILED`
    */
@@ -146,7 +146,7 @@ export class SpeechThread {
     return (await answer) as ThreadCalls[Name]['answers'];
   }
 
-  /** Ends the thread after the current model step; pending calls reject with a `CancelledError`. */
+  /** Ends the thread after the current step of the model. Pending calls reject with a `CancelledError`. */
   async close(): Promise<void> {
     this.#closed = true;
     const thread = this.#thread;

@@ -1,22 +1,22 @@
-// Delays process exit while a model runs in a worker thread: the model's native code would otherwise abort the process,
-// regardless of the exit code.
+// Delays the exit of the process while a model is running in a worker thread. Otherwise, the model's native code would
+// abort the process, whatever the exit code.
 //
-// The guard waits for no other calls of the thread, and does not keep the process alive.
+// The guard does not wait for the thread's other calls and does not keep the process alive.
 
-/** On a slow machine, model steps take several hundred milliseconds, and loading one to two seconds. */
+/** On a slow machine, a step of the model takes several hundred milliseconds, and loading takes one to two seconds. */
 const LONGEST_STEP_MS = 5000;
 
-/** A thread as the exiting process controls it, without its event loop. */
+/** A thread as the exiting process controls it, without using its event loop. */
 export interface GuardedThread {
-  /** Shared memory; any value but 0 means that the thread has ended. */
+  /** Shared memory. Any value other than 0 means that the thread has ended. */
   readonly ended: Int32Array;
-  /** Tells the thread to end after the current step. */
+  /** Requests that the thread end after the current step. */
   end(): void;
 }
 
 const guarded = new Set<GuardedThread>();
 
-/** Guards a thread. Returns a function to call when the thread has ended by itself. */
+/** Guards a thread. Returns a function to call when the thread has ended on its own. */
 export function guardExit(thread: GuardedThread): () => void {
   if (guarded.size === 0) process.on('exit', endAll);
   guarded.add(thread);
@@ -31,7 +31,7 @@ function endAll(): void {
   for (const { ended } of guarded) Atomics.wait(ended, 0, 0, LONGEST_STEP_MS);
 }
 
-/** Reports the thread's end, whatever its cause; must run first in the thread. */
+/** Reports the end of the thread, whatever the cause. It must run first in the thread. */
 export function tellEnd(ended: Int32Array): void {
   process.once('exit', () => {
     Atomics.store(ended, 0, 1);

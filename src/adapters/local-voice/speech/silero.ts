@@ -1,5 +1,5 @@
 // The first stage of speech to text: Silero VAD v6 (weights from @ricky0123/vad-web) computes the speech probability of
-// each 32 ms of audio, in 0.2 ms of CPU.
+// each 32 ms of audio in 0.2 ms of CPU time.
 
 import { fileURLToPath } from 'node:url';
 import {
@@ -12,7 +12,7 @@ import {
 
 export const SILERO_SAMPLE_RATE_HZ = 16_000;
 const WINDOW_SAMPLES = 512;
-/** The end of the previous window, which the model needs too. */
+/** The end of the previous window, which is also an input of the model. */
 const CONTEXT_SAMPLES = 64;
 const STATE_SHAPE = [2, 1, 128] as const;
 
@@ -48,7 +48,7 @@ export class SileroStream {
   readonly #session: InferenceSession;
   readonly #sampleRate: Tensor;
   #state: Tensor;
-  /** The end of the last window and the samples after it, less than one window. */
+  /** The end of the last window and the samples after it, which are less than one window. */
   #pending = new Float32Array(CONTEXT_SAMPLES);
 
   constructor(onnx: Onnx, session: InferenceSession) {

@@ -1,5 +1,6 @@
-// The port to a speech engine. The built-in engine (`built-in-engine.ts`) runs small models in worker threads; tests
-// use scripted engines. Transcription and synthesis may be external (`Transcriber`, `Voice`).
+// The interface to a speech engine. The built-in engine (`built-in-engine.ts`) runs small models in worker threads.
+// Tests use scripted engines. Transcription and synthesis may be performed by external services (`Transcriber`,
+// `Voice`).
 
 import type { AudioFrame } from '../../../voice/audio/audio-frame.ts';
 import type { Transcriber } from '../../../voice/speech/voice.ts';
@@ -10,18 +11,18 @@ export interface SpokenRequest {
   readonly text: string;
   /** One of `voices`. */
   readonly voice: string;
-  /** The relative speed, 0.25 to 1.5; 1 is the voice's normal pace. */
+  /** The relative speed, from 0.25 to 1.5; 1 is the voice's normal pace. */
   readonly speed: number;
 }
 
 /** Detects speech in one audio stream. */
 export interface SpeechDetector {
-  /** The audio duration that one probability covers. */
+  /** How much audio one probability covers. */
   readonly windowMs: number;
   /**
    * Adds the next samples of the stream, at the detector's rate. Resolves, in call order, with the speech probability
-   * (0 to 1) of each window that these samples complete; windows are contiguous from the first sample. Rejects if the
-   * engine fails; the stream can then continue with new windows.
+   * (0 to 1) of each window that these samples complete. Windows are contiguous, starting at the first sample. Rejects
+   * if the engine fails. The stream can then continue with new windows.
    */
   push(samples: Int16Array): Promise<readonly number[]>;
   /** Ends the stream. Later calls to `push` resolve without windows. */
@@ -30,15 +31,15 @@ export interface SpeechDetector {
 
 /** Transcribes and speaks. All promises may reject with a `ProviderError`. */
 export interface SpeechEngine extends Transcriber {
-  /** The names of the voices, the default first. */
+  /** The names of the voices, starting with the default. */
   readonly voices: readonly string[];
-  /** Loads the models; resolves once the engine is ready. Called before all other methods, possibly more than once. */
+  /** Loads the models. Resolves once the engine is ready. Called before all other methods, possibly more than once. */
   start(): Promise<void>;
   /** Creates a detector for one audio stream at this rate. */
   createDetector(sampleRateHz: number): SpeechDetector;
   /**
-   * Returns a text's audio; empty if the text has nothing to pronounce. The signal aborts when the audio is no longer
-   * needed.
+   * Returns a text's audio; empty if the text has nothing to pronounce. The signal is aborted when the audio is no
+   * longer needed.
    */
   synthesize(request: SpokenRequest, signal?: AbortSignal): Promise<AudioFrame>;
   /** Frees threads and memory. Pending calls reject. */

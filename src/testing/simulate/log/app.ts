@@ -1,4 +1,4 @@
-// The simulated app with its agents, tools and policies. The simulation replaces only its models.
+// The simulated app with its agents, tools and policies. The simulation replaces only the models of the app.
 
 import type { SessionOptions } from '../../../actors/session/lifecycle/session-options.ts';
 import type { Environment } from '../../../actors/ports/environment.ts';
@@ -19,38 +19,38 @@ export interface SimulatedApp extends Omit<SessionOptions, 'sessionId' | 'model'
   readonly program?: (host: ProgramHost) => SimulatedProgram;
 }
 
-/** The simulated process in which an app's program runs. */
+/** The simulated process in which the program of an app runs. */
 export interface ProgramHost {
-  /** The runtime on the process's journal. */
+  /** The runtime that uses the journal of the process. */
   readonly runtime: Runtime;
   readonly session: AnySession;
 }
 
 /**
  * A program that runs together with a session and dies with its process. It receives the results of its services'
- * subagents (`await`, `check`): the promises require that it receives each result once.
+ * subagents (`await`, `check`). The promises require that it receives each result exactly once.
  */
 export interface SimulatedProgram {
-  /** The open work, each item as a sentence; a run continues until there is none. */
+  /** The open work, with a sentence for each item. A run continues until there is none. */
   unfinished(): readonly string[];
-  /** Ends the program at the end of the run. If it rejects, the simulation ends. */
+  /** Stops the program at the end of the run. If this rejects, the simulation ends. */
   close(): Promise<void>;
 }
 
-/** An app's resources in one process of one run. */
+/** The resources of an app in one process of one run. */
 export interface AppContext {
-  /** The process's time and randomness. Tools that take time must use this clock, never real time. */
+  /** The time and randomness of the process. Tools that take time must use this clock and never real time. */
   readonly environment: Environment;
   /** The run's seed. */
   readonly seed: number;
   /**
-   * Returns the same configuration with a generated model and watched tools: for a subagent that only one of the app's
-   * tools knows (`createSubAgentTool`, `createParentSubagentToolset({ agent })`).
+   * Returns the same configuration with a generated model and watched tools. It is for a subagent that only one of the
+   * app's tools knows (`createSubAgentTool`, `createParentSubagentToolset({ agent })`).
    */
   simulated<Config extends Partial<SubagentConfig>>(config: Config): Config;
 }
 
-/** An app, or a function that creates one, which is called for each process like a program that starts. */
+/** An app, or a function that creates one. The function is called for each process, like a program that starts. */
 export type SimulatedAppLike = SimulatedApp | ((context: AppContext) => SimulatedApp);
 
 export type AnySession = TextSession | VoiceSession;

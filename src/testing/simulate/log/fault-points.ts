@@ -1,11 +1,11 @@
-// The fault points by name, and their default probabilities.
+// The names of the fault points and their default probabilities.
 //
-// Owns:     the names, each one's effect, and the default plan.
-// Does not: decide when a point fires (faults), or apply anything (its callers do).
+// Owns:     the names, the effect of each fault point, and the default plan.
+// Does not: decide when a fault fires (faults) or apply one (its callers do).
 
 import { z } from 'zod';
 
-/** Every fault point and its effect. */
+/** Every fault point and what it does. */
 export const FAULT_POINTS = {
   'crash.beforeAppend': 'the process dies before an entry is written',
   'crash.afterAppend': 'the process dies after an entry was written, before the append returns',
@@ -48,23 +48,23 @@ export const FAULT_POINTS = {
 /** A place in a simulation at which a fault can fire, such as `crash.afterAppend`. */
 export type FaultPoint = keyof typeof FAULT_POINTS;
 
-/** The names of all of a simulation's fault points. */
+/** The names of all fault points of a simulation. */
 export const faultPoints = Object.keys(FAULT_POINTS) as readonly FaultPoint[];
 
-/** The occurrences at which a fault point fires. */
+/** When a fault point fires. */
 export interface FaultRule {
   /** The probability at each occurrence, from 0 to 1. @defaultValue 0 */
   readonly probability?: number;
-  /** The occurrences at which the point always fires, counting from 1. @defaultValue none */
+  /** The occurrences at which the point always fires, counted from 1. @defaultValue none */
   readonly at?: readonly number[];
   /** The maximum number of times that the point fires in one run. @defaultValue unlimited */
   readonly most?: number;
 }
 
-/** The armed fault points; a number is a probability. Omitted points never fire. */
+/** The active fault points. A number is a probability. Points that are omitted never fire. */
 export type FaultPlan = { readonly [Point in FaultPoint]?: number | FaultRule };
 
-/** One fault that fired: the point and its occurrence, counting from 1. */
+/** A fault that fired: the point and its occurrence, counted from 1. */
 export interface Strike {
   readonly point: FaultPoint;
   readonly occurrence: number;
@@ -75,7 +75,7 @@ export const strikeSchema = z.strictObject({
   occurrence: z.number().int().min(1),
 });
 
-/** Most runs contain a crash, a lost connection and a barge-in; few contain everything. */
+/** Most runs contain a crash, a lost connection or a barge-in, but few contain everything. */
 export const defaultFaults: FaultPlan = {
   'crash.beforeAppend': { probability: 0.012, most: 2 },
   'crash.afterAppend': { probability: 0.012, most: 2 },

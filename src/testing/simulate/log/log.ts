@@ -1,5 +1,5 @@
-// A run's log, in order: the actions on the session, the events and parts that it showed, and the journal's entries.
-// The promises are checked on this log.
+// The log of a run, in order: the actions on the session, the events and parts that it showed, and the entries of the
+// journal. The promises are checked against this log.
 
 import type { JournalEntry } from '../../../actors/ports/journal.ts';
 import type { TextPart } from '../../../actors/session/lead/text-output.ts';
@@ -14,20 +14,20 @@ import type { SimulatedApp } from './app.ts';
 import type { Strike } from './fault-points.ts';
 import { seconds, stepInWords, type Script, type Step } from './script.ts';
 
-/** A log entry, without its time. */
+/** An entry of the log without its time. */
 export type Happening =
   | { readonly kind: 'step'; readonly step: Step }
   | { readonly kind: 'fault'; readonly strike: Strike }
-  /** A process started on the journal. */
+  /** A process was started on the journal. */
   | { readonly kind: 'started' }
   /** The session failed to start: `start` rejected. */
   | { readonly kind: 'notStarted'; readonly why: string }
   | { readonly kind: 'crashed' }
-  /** The session is idle without a client: it leaves memory, and another process continues it. */
+  /** The session is idle and has no client. It leaves memory, and another process continues it. */
   | { readonly kind: 'slept' }
   | { readonly kind: 'event'; readonly event: SessionEvent }
   | { readonly kind: 'said'; readonly words: string; readonly how: 'speech' | 'typing' }
-  /** The session refused the words. */
+  /** The session refused the user's text. */
   | { readonly kind: 'wordsRefused'; readonly why: string }
   | { readonly kind: 'clicked'; readonly requestId: string; readonly answer: GivenAnswer }
   | {
@@ -36,28 +36,28 @@ export type Happening =
       readonly answer: GivenAnswer;
       readonly receipt: AnswerReceipt;
     }
-  /** A part that a text session showed. */
+  /** A part that a text session has shown. */
   | { readonly kind: 'part'; readonly part: TextPart }
   | { readonly kind: 'kept'; readonly entry: JournalEntry }
   | { readonly kind: 'model'; readonly name: string; readonly toolNames: readonly string[] }
-  /** The session asked the voice model to tell a message. */
+  /** The session asked the voice model to speak a message. */
   | { readonly kind: 'asked'; readonly instructions: string }
-  /** `resumed`: the voice model continues where another connection ended. */
+  /** `resumed`: the voice model continues from where another connection ended. */
   | { readonly kind: 'line'; readonly what: 'opened' | 'resumed' | 'lost' | 'refused' }
-  /** From here on no fault fires, and the user answers everything. */
+  /** From here on, no fault fires and the user answers everything. */
   | { readonly kind: 'behaves' }
   /** The player asked the session to close. */
   | { readonly kind: 'closing' };
 
-/** A log entry with its time and process. */
+/** An entry of the log with its time and process. */
 export type LogEntry = Happening & {
   /** Milliseconds since the start of the run. */
   readonly at: number;
-  /** The process number, starting at 1. */
+  /** The number of the process, starting at 1. */
   readonly process: number;
 };
 
-/** A finished run's record. */
+/** The record of a finished run. */
 export interface RunRecord {
   /** The run's script. */
   readonly script: Script;
@@ -67,28 +67,28 @@ export interface RunRecord {
   readonly log: readonly LogEntry[];
   /** The tool runs. */
   readonly effects: readonly Effect[];
-  /** The audio that a voice client really played, in all processes. */
+  /** The audio that a voice client has really played, across all processes. */
   readonly plays: readonly Play[];
-  /** Returns the voice model's words in an item. */
+  /** Returns what the voice model said in an item. */
   wordsOf(itemId: string): string;
   /** The start of the run, in milliseconds since 1970. */
   readonly startedAt: number;
-  /** The state before the session was closed. */
+  /** The state just before the session was closed. */
   readonly state: SessionState | null;
-  /** The work that was unfinished when time ran out, each item as a sentence. */
+  /** The work that was unfinished when time ran out, with a sentence for each item. */
   readonly unfinished: readonly string[];
   /**
-   * The longest time, in milliseconds, during which a delivery was due, a client listened, the connection was active,
-   * both sides were silent, and the session told nothing.
+   * The longest time, in milliseconds, during which a delivery was due and the session could have delivered it but did
+   * not: a client was listening, the connection was active, and both sides were silent.
    */
   readonly longestSilenceMs: number;
-  /** The session's timers that remained after its close. */
+  /** The timers of the session that remained after it was closed. */
   readonly timersLeft: number;
-  /** The number of journal appends. */
+  /** The number of appends to the journal. */
   readonly appends: number;
 }
 
-/** Returns a simulation log's events of this type, each with its time and process. */
+/** Returns the events of this type from a simulation's log, each with its time and process. */
 export function eventsOf<Type extends SessionEvent['type']>(
   log: readonly LogEntry[],
   type: Type,
@@ -114,7 +114,7 @@ export function upToClosing(log: readonly LogEntry[]): readonly LogEntry[] {
   return end < 0 ? log : log.slice(0, end);
 }
 
-/** The states of a question that has ended, and of a delivery that has ended. */
+/** The states in which a question or a delivery has ended. */
 export const OVER: ReadonlySet<string> = new Set([
   'answered',
   'expired',
@@ -125,7 +125,7 @@ export const FINAL: ReadonlySet<string> = new Set(['delivered', 'dismissed', 'dr
 
 const MAX_CHARS = 200;
 
-/** Formats the log for a person, without bookkeeping. */
+/** Formats the log for a person and leaves out bookkeeping. */
 export function logInWords(log: readonly LogEntry[]): string {
   return log
     .flatMap((entry) => {
@@ -184,15 +184,15 @@ function brief(value: object): string {
 
 /** One run of a tool. */
 export interface Effect {
-  /** The idempotency key, which is the same for every attempt at a call. */
+  /** The idempotency key. It is the same for every attempt at a call. */
   readonly key: string;
   /** The tool's name. */
   readonly tool: string;
-  /** The tool call's arguments. */
+  /** The arguments of the tool call. */
   readonly input: unknown;
-  /** The tool call's id. */
+  /** The id of the tool call. */
   readonly callId: string;
-  /** The subagent that called the tool; null for the lead agent's own tool. */
+  /** The subagent that called the tool, or null if the tool belongs to the lead agent. */
   readonly subagentId: string | null;
   /** The number of the process that ran it, starting at 1. */
   readonly process: number;
@@ -201,6 +201,6 @@ export interface Effect {
   readonly isIdempotent: boolean;
   /** Whether the tool needs approval. */
   readonly needsApproval: boolean;
-  /** `begun`: the tool has not returned, and never will if its process is dead. */
+  /** `begun`: the tool has not returned, and it never will if its process is dead. */
   status: 'begun' | 'returned' | 'threw';
 }

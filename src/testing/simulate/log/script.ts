@@ -1,7 +1,7 @@
-// A run's steps as plain data: times and actions. A script can be printed, stored as JSON, shrunk and replayed.
+// The steps of a run as plain data: times and actions. A script can be printed, stored as JSON, shrunk and replayed.
 //
-// Owns:     a script's shape, and its description in words.
-// Does not: generate one (`generate-script`), or play it (`player`).
+// Owns:     the shape of a script, and its description as text.
+// Does not: generate a script (`generate-script`) or play it (`player`).
 
 import { z } from 'zod';
 import { check } from '../../../values/checks.ts';
@@ -15,22 +15,22 @@ const words = z.string().min(1);
 const calls = z.array(z.string());
 
 const stepSchema = z.discriminatedUnion('do', [
-  /** The user says or types something. `calls`: the lead agent's tools that the model calls for it. */
+  /** The user speaks or types a text. `calls`: the tools of the lead agent that the model then calls. */
   z.strictObject({ at, do: z.literal('say'), words, calls }),
   /** The user types, even in a voice session. */
   z.strictObject({ at, do: z.literal('type'), words, calls }),
-  /** The app sends a notice. */
+  /** The app sends a notice to the user. */
   z.strictObject({
     at,
     do: z.literal('notify'),
     text: words,
     priority: z.enum(['normal', 'high', 'urgent']),
   }),
-  /** The user cancels one of the working subagents; `nth` counts from 0 and wraps around. */
+  /** The user cancels one of the running subagents. `nth` counts from 0 and wraps around. */
   z.strictObject({ at, do: z.literal('cancel'), nth }),
   /** The user dismisses one of the pending deliveries. */
   z.strictObject({ at, do: z.literal('dismiss'), nth }),
-  /** The app sends a message to one of the working subagents. */
+  /** The app sends a message to one of the running subagents. */
   z.strictObject({
     at,
     do: z.literal('message'),
@@ -41,7 +41,7 @@ const stepSchema = z.discriminatedUnion('do', [
   z.strictObject({ at, do: z.literal('transfer'), to: words }),
   z.strictObject({ at, do: z.literal('leave') }),
   z.strictObject({ at, do: z.literal('attach') }),
-  /** The process is killed, and another one continues from its journal. */
+  /** The process is killed, and another process continues from its journal. */
   z.strictObject({ at, do: z.literal('crash') }),
   /** The connection to the voice model is lost. */
   z.strictObject({ at, do: z.literal('drop') }),
@@ -50,13 +50,13 @@ const stepSchema = z.discriminatedUnion('do', [
 /** One action at a time. */
 export type Step = Readonly<z.infer<typeof stepSchema>>;
 
-/** A replayable run: the same seed, steps and fired faults produce the same log. */
+/** A run that can be replayed: the same seed, steps and fired faults produce the same log. */
 export interface Script {
   /** The run's seed. */
   readonly seed: number;
-  /** The kind of session. */
+  /** The kind of session in which the run takes place. */
   readonly session: 'text' | 'voice';
-  /** The steps of the user, in order. */
+  /** The user's steps, in order. */
   readonly steps: readonly Step[];
   /** The faults, and where they fire. */
   readonly strikes: readonly Strike[];
@@ -70,8 +70,8 @@ const scriptSchema = z.object({
 });
 
 /**
- * Parses a script from JSON, in the form that a failure prints.
- * @throws {ConfigurationError} `INVALID_SCRIPT`, whose message states what was expected
+ * Parses a script from JSON in the form that a failure prints.
+ * @throws {ConfigurationError} `INVALID_SCRIPT`; the message states what was expected
  */
 export function parseScript(json: string): Script {
   let value: unknown;

@@ -1,7 +1,7 @@
-// P10: each user utterance is sent to one place, and the lead agent answers its utterances within a time limit: with
-// words, a sound, a call, or a report that there is no answer.
+// P10: each utterance of the user is sent to one place. The lead agent answers its utterances within a time limit: with
+// speech, a sound, a call, or a report that there is no answer.
 //
-// Owns:     what counts as an answer, and which words need none.
+// Owns:     what counts as an answer, and which utterances need none.
 // Does not: judge whether the answer is the right one (P3).
 
 import { propertiesOf } from '../../../values/json.ts';
@@ -9,12 +9,12 @@ import { upToClosing, type LogEntry, type RunRecord } from '../log/log.ts';
 import type { Broken } from './broken.ts';
 
 /**
- * The time limit for an answer, in milliseconds: longer than two silent attempts of a model until its timeout, or a
- * hanging tool of the lead agent.
+ * The time limit for an answer, in milliseconds. It is longer than two attempts of a silent model until its timeout,
+ * and longer than a hanging tool of the lead agent.
  */
 const ANSWERED_WITHIN_MS = 120_000;
 
-/** A run continues for this much longer, so that its log shows a late answer. */
+/** A run continues for this additional time, so that its log shows a late answer. */
 const SLACK_MS = 3000;
 
 export function* answered({ log }: RunRecord): Iterable<Broken> {
@@ -23,12 +23,12 @@ export function* answered({ log }: RunRecord): Iterable<Broken> {
   yield* inTime(seen);
 }
 
-/** Checks that each utterance has one place, even if several processes handle it. */
+/** Checks that each utterance is sent to one place, even if several processes handle it. */
 function* placed(log: readonly LogEntry[]): Iterable<Broken> {
   const places = new Map<string, string>();
   const said = new Map<string, LogEntry>();
   for (const entry of log) {
-    // A dead process's effects are discarded: the next process continues from the entry.
+    // The effects of a dead process are discarded, because the next process continues from the entry.
     if (entry.kind === 'crashed' || entry.kind === 'slept') said.clear();
     const id = saidIn(entry);
     if (id !== null) said.set(id, entry);
@@ -44,7 +44,7 @@ function* placed(log: readonly LogEntry[]): Iterable<Broken> {
     if (last - at > ANSWERED_WITHIN_MS) yield broken(`${id} was taken in, and went nowhere`);
 }
 
-/** Returns the id of the words in this journal entry; null if there are none. */
+/** Returns the id of the utterance in this journal entry, or null if there is none. */
 function saidIn(entry: LogEntry): string | null {
   if (entry.kind !== 'kept' || entry.entry.event.type !== 'user.said') return null;
   const { utteranceId } = propertiesOf(entry.entry.event);
@@ -61,20 +61,20 @@ function* inTime(log: readonly LogEntry[]): Iterable<Broken> {
   }
 }
 
-/** Follows the log, and tracks the utterance that still waits for an answer. */
+/** Follows the log and tracks the utterance that is still waiting for an answer. */
 export class AnswerWatch {
   #waiting: { readonly utteranceId: string; readonly since: number } | null = null;
   #isThere = true;
-  /** Whether the user has heard or seen something since they last spoke. */
+  /** Whether the user has heard or seen anything since they last spoke. */
   #hasSign = false;
 
-  /** Returns the utterance that waits for an answer, until the answer is late; null if there is none. */
+  /** Returns the utterance that is waiting for an answer that is not late yet, or null if there is none. */
   waiting(now: number): string | null {
     const { utteranceId, since = 0 } = this.#waiting ?? {};
     return now - since <= ANSWERED_WITHIN_MS + SLACK_MS ? (utteranceId ?? null) : null;
   }
 
-  /** Returns the utterance whose answer is late, once; null if there is none. */
+  /** Returns the utterance whose answer is late, but only once; null if there is none. */
   late(now: number): string | null {
     const { utteranceId = null, since = now } = this.#waiting ?? {};
     if (now - since <= ANSWERED_WITHIN_MS) return null;
@@ -91,13 +91,13 @@ export class AnswerWatch {
       this.#waiting = null;
     if (entry.kind !== 'event' || entry.event.type !== 'utterance.routed') return;
     const { utteranceId, to } = entry.event;
-    // A model that responds without a request may have replied before the user's words are known.
+    // A model that responds without a request may have replied before the user's transcript is known.
     if (to === 'lead' && this.#isThere && !this.#hasSign)
       this.#waiting = { utteranceId, since: entry.at };
   }
 }
 
-/** Tells whether the user sees or hears a reaction of the lead agent. */
+/** Returns whether the user sees or hears a reaction of the lead agent. */
 function isSign(entry: LogEntry): boolean {
   if (entry.kind !== 'event') return entry.kind === 'part';
   const { event } = entry;
@@ -110,7 +110,7 @@ function speaksOn(entry: LogEntry): boolean {
   return entry.kind === 'said' && entry.words !== '';
 }
 
-/** Tells whether the conversation continues with another agent, connection or process. */
+/** Returns whether the conversation continues with another agent, connection or process. */
 function beginsAnew(entry: LogEntry): boolean {
   if (entry.kind === 'crashed' || entry.kind === 'slept') return true;
   return (

@@ -2,13 +2,13 @@
 
 import type { RunRecord } from '../log/log.ts';
 
-/** A promise that was not kept. */
+/** A promise that has not been kept. */
 export interface Broken {
-  /** `P1` to `P10`; `LIVE`: some work never ended; or the name of an app promise. */
+  /** `P1` to `P10`; `LIVE`, if some work never ended; or the name of a promise of the app. */
   readonly promise: string;
   /** A sentence. */
   readonly what: string;
 }
 
-/** Finds a promise's violations. */
+/** Finds the violations of a promise. */
 export type PromiseCheck = (record: RunRecord) => Iterable<Broken>;

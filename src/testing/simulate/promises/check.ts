@@ -1,5 +1,5 @@
-// Checks the promises on a finished run's record. This file contains the promises about the whole run: a crash loses
-// nothing, and work ends within a time limit.
+// Checks the promises against the record of a finished run. This file contains the promises about the whole run: a
+// crash loses nothing, and all work ends within a time limit.
 
 import { defaultSessionLimits } from '../../../actors/admission/limits.ts';
 import { eventsOf, FINAL, OVER, upToClosing, type LogEntry, type RunRecord } from '../log/log.ts';
@@ -34,7 +34,7 @@ const checks: readonly PromiseCheck[] = [
   liveness,
 ];
 
-/** Returns the promises that this run broke; empty if none. */
+/** Returns the promises that this run has broken, or an empty list. */
 export function brokenPromises(
   record: RunRecord,
   more: readonly PromiseCheck[] = [],
@@ -44,7 +44,7 @@ export function brokenPromises(
 }
 
 /**
- * P9: a crash loses nothing. State that was shown before a crash is there afterwards, unchanged or advanced; the
+ * P9: a crash loses nothing. State that was shown before a crash exists afterwards, either unchanged or advanced. The
  * journal has no gaps, and each process continues from it.
  */
 function* keeping(record: RunRecord): Iterable<Broken> {
@@ -68,7 +68,7 @@ function* noGaps(log: readonly LogEntry[]): Iterable<Broken> {
   }
 }
 
-/** Checks the state that any process showed against the final state. */
+/** Compares the state that any process showed with the final state. */
 function* nothingForgotten({ log, state, app }: RunRecord): Iterable<Broken> {
   if (!state || !log.some(({ kind }) => kind === 'crashed')) return;
   const seen = upToClosing(log);
@@ -97,12 +97,12 @@ function* nothingForgotten({ log, state, app }: RunRecord): Iterable<Broken> {
     yield { promise: 'P9', what: `${what} was there before a crash, and is not known after it` };
 }
 
-/** Tells whether the user said this. Words without an addressee are shown as empty. */
+/** Returns whether the user said this. A text without an addressee is shown as empty. */
 function isSaid({ role, text, final }: TranscriptItem): boolean {
   return role === 'user' && final && text !== '';
 }
 
-/** Returns the questions that were shown and not shown as ended. */
+/** Returns the questions that were shown and whose end was not shown. */
 function stillOpen(log: readonly LogEntry[]): ReadonlySet<string> {
   const open = new Set<string>();
   for (const { event } of eventsOf(log, 'question.changed')) {
@@ -113,7 +113,7 @@ function stillOpen(log: readonly LogEntry[]): ReadonlySet<string> {
   return open;
 }
 
-/** Returns the deliveries that were shown as due and are not settled according to the events and entries. */
+/** Returns the deliveries that were shown as due and that are not settled in the events and entries. */
 function stillDue(log: readonly LogEntry[]): ReadonlyMap<string, string> {
   const due = new Map<string, string>();
   const underWay = new Set<string>();
@@ -126,7 +126,7 @@ function stillDue(log: readonly LogEntry[]): ReadonlyMap<string, string> {
       if (state === 'offered' || state === 'playing') underWay.add(deliveryId);
       else underWay.delete(deliveryId);
     } else if (entry.kind === 'kept') {
-      // The process may die after an entry is stored and before its effects are shown.
+      // The process may die after an entry is stored but before its effects are shown.
       const event = entry.entry.event as { readonly type: string; readonly deliveryId?: string };
       if (event.type === 'delivery.heard')
         for (const deliveryId of underWay) due.delete(deliveryId);
@@ -137,17 +137,17 @@ function stillDue(log: readonly LogEntry[]): ReadonlyMap<string, string> {
   return due;
 }
 
-/** The error for telling the model a second time, which no session may attempt. */
+/** The error for passing a message to the model a second time, which no session may do. */
 export const KNOWN = 'KNOWN_ALREADY';
 
 /**
- * The time within which a due delivery is told, in milliseconds: longer than the session listens to a television, a
- * tool of the lead agent works, or a response is awaited.
+ * The time within which a due delivery must be spoken or shown, in milliseconds. It is longer than the time for which
+ * the session listens to a television, a tool of the lead agent runs, or a response is awaited.
  */
 const TOLD_WITHIN_MS = 120_000;
 
 /**
- * Errors that no fault explains. One of them is a prompt that a provider refuses, because scripted models apply
+ * Errors that cannot be explained by a fault. One of them is a prompt that a provider refuses: scripted models apply
  * `providerRules`.
  */
 const UNEXPECTED: ReadonlySet<string> = new Set([
@@ -158,8 +158,9 @@ const UNEXPECTED: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * A due delivery is told while a client listens and both sides are silent. Within a time limit after the last fault, every
- * subagent and question has ended, every result was heard, shown or dismissed, and every fault was reported under its name.
+ * A due delivery is spoken or shown while a client is listening and both sides are silent. Within a time limit after
+ * the last fault, every subagent and every question has ended, every result has been heard, shown or dismissed, and
+ * every fault has been reported under its name.
  */
 function* liveness({ log, unfinished, longestSilenceMs }: RunRecord): Iterable<Broken> {
   for (const what of unfinished) yield { promise: 'LIVE', what: `at the end ${what}` };
@@ -181,7 +182,7 @@ function* liveness({ log, unfinished, longestSilenceMs }: RunRecord): Iterable<B
     };
 }
 
-/** Events that report an occurrence instead of a state. */
+/** Events that report that something happened, rather than a state. */
 const HAPPENED: ReadonlySet<SessionEvent['type']> = new Set([
   'tool.called',
   'tool.answered',
@@ -192,8 +193,8 @@ const HAPPENED: ReadonlySet<SessionEvent['type']> = new Set([
 const CONTINUATIONS: ReadonlySet<string> = new Set(['session.recovered', 'session.woken']);
 
 /**
- * Filters a recovered session's log: states that it shows again before it reports its recovery are not new. Only an
- * object's last state counts, and a repeated event does not count as told twice.
+ * Filters the log of a recovered session: states that it shows again before it reports its recovery are not new. Only
+ * the last state of an object counts, and a repeated event is not a repeated delivery.
  */
 function asShown(log: readonly LogEntry[]): readonly LogEntry[] {
   const shown: LogEntry[] = [];
@@ -211,7 +212,7 @@ function asShown(log: readonly LogEntry[]): readonly LogEntry[] {
   return shown;
 }
 
-/** Returns the index at which the process that starts here reports its recovery or dies; -1 if it does not recover. */
+/** Returns the index at which the process that starts here reports its recovery or dies; -1 if it does neither. */
 function recoveredAt(log: readonly LogEntry[], from: number): number {
   let isRecovering = false;
   for (let at = from + 1; at < log.length; at += 1) {
@@ -231,7 +232,7 @@ function lastStates(log: readonly LogEntry[]): readonly LogEntry[] {
       entry.kind !== 'event' ||
       (!HAPPENED.has(entry.event.type) && last.get(subjectOf(entry.event)) === entry),
   );
-  // Ended objects come first, because they end before another one is shown.
+  // Ended objects come first, because they end before others are shown.
   return [...shown.filter(isOver), ...shown.filter((entry) => !isOver(entry))];
 }
 

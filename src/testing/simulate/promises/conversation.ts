@@ -15,16 +15,16 @@ import type { Play } from '../../conformance/loudspeaker.ts';
 import { TICK_MS } from '../../conformance/client.ts';
 
 const PUT: ReadonlySet<string> = new Set(['presenting', 'open', 'parked']);
-/** The user's speech, text and clicks. */
+/** The user's speech, texts and clicks. */
 interface Tried {
   readonly words: string;
-  /** The arguments of the approval's call, as they were shown then, or as the user changed them. */
+  /** The arguments of the approval's call, either as they were shown at that time or as the user changed them. */
   readonly input: unknown;
 }
 
 interface Asked {
   view: QuestionView;
-  /** While the question was shown. */
+  /** The answers that the user gave while the question was shown. */
   readonly tried: Tried[];
   accepted: number;
   /** It is an approval that lasts, or lasted. */
@@ -32,8 +32,8 @@ interface Asked {
 }
 
 /**
- * P2: at most one question owns the user's words, in asking order. P3: the user gave the answer to that question while
- * it was shown, and the answer reaches the asking subagent unchanged.
+ * P2: at most one question at a time receives the user's utterances, in the order in which the questions were asked.
+ * P3: the user gave the answer to that question while it was shown, and the subagent that asked receives it unchanged.
  */
 export function* questions({ log }: RunRecord): Iterable<Broken> {
   const book = new Map<string, Asked>();
@@ -75,12 +75,12 @@ function* answered({ view, tried: all }: Asked): Iterable<Broken> {
       promise: 'P3',
       what: `the ${kind} ${requestId} was answered with ${JSON.stringify(answer)}; the user had said to it only: ${all.map((one) => JSON.stringify(one)).join(', ') || 'nothing'}`,
     };
-  // Only a model can recognise this as a yes, and it counts only once the action has been read back.
+  // Only a model can interpret this as a yes, and it counts only once the action has been read back.
   if (plain(answer ?? '') === 'sim' && view.putAgain === undefined)
     yield { promise: 'P3', what: `${requestId} was approved by a yes that was not read back` };
 }
 
-/** The arguments that an approval is about, or that were approved. */
+/** The arguments that an approval concerns, or that were approved. */
 const inputOf = (view: QuestionView): unknown => (view.changed ?? view.action)?.input;
 
 function means({ words, input }: Tried, view: QuestionView): boolean {
@@ -95,10 +95,10 @@ function means({ words, input }: Tried, view: QuestionView): boolean {
   return said === plain(answer) || (option !== undefined && said.includes(plain(answer)));
 }
 
-/** Records an entry that may be an answer. */
+/** Records an entry that may contain an answer. */
 function* tried(book: Map<string, Asked>, entry: LogEntry): Iterable<Broken> {
   if (entry.kind === 'said') {
-    // Spoken words settle later: they count for every question shown until then.
+    // Spoken input settles later, so it counts for every question that was shown until then.
     for (const asked of book.values())
       if (!OVER.has(asked.view.state))
         asked.tried.push({ words: entry.words, input: inputOf(asked.view) });
@@ -134,7 +134,7 @@ function inWords(
   return label ?? answer.text ?? '';
 }
 
-/** Checks that the asking subagent's ledger contains the given answer. */
+/** Checks that the ledger of the subagent that asked contains the answer that was given. */
 function* reachTheirAskers(
   book: ReadonlyMap<string, Asked>,
   log: readonly LogEntry[],
@@ -170,14 +170,15 @@ function stateOf(book: ReadonlyMap<string, Asked>, requestId: string): string {
   return book.get(requestId)?.view.state ?? 'queued';
 }
 
-/** A client counts in frames, and a session counts an item as heard from 90 %. */
+/** A client counts in frames, and a session counts an item as heard from 90 % on. */
 const HEARD_FRACTION = 0.89;
-/** The reasons why the app or the user causes a drop. */
+/** The reasons for a drop that the app or the user causes. */
 const MAY_DROP: ReadonlySet<string> = new Set(['expired', 'withdrawn', 'superseded', 'cancelled']);
 
 /**
- * P4: heard. A delivery that counts as heard was played or shown to the end; it is not told again, nor dropped without
- * a reason. A delivery that was told in full is told once, even without an acknowledgement, and delays no other.
+ * P4: heard. A delivery that counts as heard was played or shown to the end. It is not repeated, and it is not dropped
+ * without a reason. A delivery that was played or shown in full is not repeated, even without an acknowledgement, and
+ * delays no other.
  */
 export function* deliveries(record: RunRecord): Iterable<Broken> {
   const broken = (what: string): Broken => ({ promise: 'P4', what });
@@ -207,8 +208,8 @@ export function* deliveries(record: RunRecord): Iterable<Broken> {
 }
 
 /**
- * In text: checks that a delivery is told once per client and process. A client that leaves, or a process that dies,
- * may have delivered nothing.
+ * Text sessions: checks that a delivery is shown only once per client and process. A client that leaves, or a process
+ * that dies, may have shown nothing.
  */
 export function* deliveredOnce({ log }: RunRecord): Iterable<Broken> {
   const told = new Map<string, string>();
@@ -226,10 +227,10 @@ export function* deliveredOnce({ log }: RunRecord): Iterable<Broken> {
   }
 }
 
-/** The time that a slow journal, or a repeated call of a failing model, can explain. */
+/** The delay that a slow journal, or a repeated call of a failing model, can explain. */
 const HELD_UP_MS = 120_000;
 
-/** In text: checks that a pending delivery is told soon while a client is attached and both sides are silent. */
+/** Text sessions: checks that a pending delivery is shown soon while a client is attached and both sides are silent. */
 export function* heldUp({ log, script }: RunRecord): Iterable<Broken> {
   if (script.session !== 'text') return;
   const waiting = new Map<string, { readonly since: number; readonly delivery: DeliveryView }>();
@@ -266,9 +267,9 @@ export function* heldUp({ log, script }: RunRecord): Iterable<Broken> {
   }
 }
 
-/** Checks a voice delivery. */
+/** Checks a delivery in a voice session. */
 function* playedTo(record: RunRecord, delivery: DeliveryView, at: number): Iterable<Broken> {
-  // The check is impossible if the text on the screen differs from the spoken words.
+  // The check is impossible if the text on the screen differs from the spoken text.
   const wasAsked = record.log.some(
     (entry) => entry.kind === 'asked' && entry.instructions.includes(delivery.text),
   );
@@ -283,7 +284,7 @@ function* playedTo(record: RunRecord, delivery: DeliveryView, at: number): Itera
   const since = (ms: number): number => ms - record.startedAt;
   if (!telling.some(({ firstAt }) => since(firstAt) <= at))
     yield { promise: 'P4', what: `${name} counts as heard, but was not played to its end` };
-  // Speech that the session did not request is not checked.
+  // Speech that the session has not requested is not checked.
   const isAskedAgain = record.log.some(
     (entry) =>
       entry.kind === 'asked' && entry.at > at && entry.instructions.includes(delivery.text),
@@ -291,7 +292,7 @@ function* playedTo(record: RunRecord, delivery: DeliveryView, at: number): Itera
   if (isAskedAgain) yield { promise: 'P4', what: `${name} was told again after it had been heard` };
 }
 
-/** Joins the item that continues after a false interruption to the interrupted item. */
+/** Joins the item that continues after a false interruption to the item that was interrupted. */
 function tellings({
   plays,
 }: RunRecord): readonly Pick<Play, 'itemId' | 'sentMs' | 'playedMs' | 'firstAt'>[] {
@@ -307,7 +308,7 @@ function tellings({
   return told;
 }
 
-/** Checks a text delivery. */
+/** Checks a delivery in a text session. */
 function* shownTo(
   { log }: RunRecord,
   { deliveryId, ...delivery }: DeliveryView,
@@ -332,10 +333,10 @@ function nameOf({ kind, deliveryId, text, label }: DeliveryView): string {
   return `the ${kind} ${deliveryId} (${JSON.stringify(text || label)})`;
 }
 
-/** Audio that played in this tick and the next was already on its way when the user spoke. */
+/** Audio that was played in this tick and the next was already on its way when the user spoke. */
 const AT_ONCE_MS = 2 * TICK_MS;
 
-/** P5: a barge-in stops speech at once, and nothing else: no subagent is cancelled without a reason. */
+/** P5: a barge-in stops speech immediately and stops nothing else: no subagent is cancelled without a reason. */
 export function* interruptions(record: RunRecord): Iterable<Broken> {
   yield* speechStops(record);
   yield* workContinues(record);
@@ -343,8 +344,8 @@ export function* interruptions(record: RunRecord): Iterable<Broken> {
 
 function* speechStops({ log, plays, startedAt, wordsOf }: RunRecord): Iterable<Broken> {
   const changes = eventsOf(log, 'floor.changed');
-  // Speech that continues without being resumed is lowered until the words are known. The floor changes later while its
-  // entry is being written to the journal.
+  // Speech that continues without being resumed is lowered until the transcript is known. The floor changes later while
+  // its entry is being written to the journal.
   const stops = log.filter(
     (entry) =>
       entry.kind === 'event' &&
@@ -359,7 +360,8 @@ function* speechStops({ log, plays, startedAt, wordsOf }: RunRecord): Iterable<B
   const full = plays.filter((play) => !isLowered(play));
   for (const [index, { at, event }] of changes.entries()) {
     if (event.floor !== 'user') continue;
-    // Compares order instead of time: with slow transcripts, a "mm-hm" takes and returns the floor at once.
+    // Compares the order instead of the time: with slow transcripts, a "mm-hm" takes the floor and returns it
+    // immediately.
     const until = changes.slice(index + 1).find((next) => next.event.floor !== 'user');
     const endsAt = until?.at ?? Infinity;
     for (const { itemId, firstAt, lastAt } of full) {
@@ -394,20 +396,20 @@ function* workContinues({ log, app }: RunRecord): Iterable<Broken> {
     const { id, name, state, parentId, outcome } = event.subagent;
     if (state !== 'cancelled' || seen.has(id)) continue;
     seen.add(id);
-    // One call of `running_task` stops one task.
+    // One call of `running_task` stops only one task.
     if (outcome?.error?.message.includes(STOPPED) && (stopped += 1) <= stops.size) continue;
-    // A child is cancelled together with its parent, or by its parent.
+    // A child is cancelled together with its parent or by its parent.
     if (parentId !== null || hasCancelled || mayEnd.has(name)) continue;
     yield { promise: 'P5', what: `${id} was cancelled by nobody: ${outcome?.error?.message}` };
   }
 }
 
-/** Less than the time for which the runtime takes words for the rest of a request. */
+/** Less than the time during which the runtime treats an utterance as the rest of a request. */
 const ONE_REQUEST_MS = 8000;
 
 /**
- * P6: a request that comes in pieces starts one task, and the user's words reach it once. P4: the result of a detached call
- * is a delivery, and no second answer of the call.
+ * P6: a request that is spoken in several pieces starts one task, and that task receives each piece once. P4: the
+ * result of a detached call is a delivery and not a second answer to the call.
  */
 export function* requests({ log, app }: RunRecord): Iterable<Broken> {
   const begun: { readonly at: number; readonly spawned: SpawnedEvent }[] = [];
@@ -417,7 +419,7 @@ export function* requests({ log, app }: RunRecord): Iterable<Broken> {
     eventsOf(log, 'delivery.changed').map(({ event }) => event.delivery.deliveryId),
   );
   for (const entry of upToClosing(log)) {
-    // An answer, a failure and a cancellation end a request.
+    // A request ends with an answer, a failure or a cancellation.
     if (entry.kind === 'event' && isEndOfRequest(entry.event)) begun.length = 0;
     if (entry.kind === 'event' && entry.event.type === 'tool.answered') {
       const { callId, name, status } = entry.event;
@@ -430,7 +432,7 @@ export function* requests({ log, app }: RunRecord): Iterable<Broken> {
     const { unit, actor, event } = entry.entry;
     const callId = actor.replace(/^call:/, '');
     const { output } = propertiesOf(event);
-    // A wait for subagents that is detached returns nothing.
+    // When a wait for subagents is detached, it returns nothing.
     if (event.type === 'call.executed' && detached.delete(callId) && output !== null)
       if (!delivered.has(callId))
         yield {

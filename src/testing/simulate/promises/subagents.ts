@@ -1,4 +1,4 @@
-// The promises about subagents: endings, families, calls, limits, authority, and services' agents.
+// The promises about subagents: how they end, their families, calls, limits and authority, and the agents of services.
 
 import { isRecord, propertiesOf, callKey } from '../../../values/json.ts';
 import { nothingTwice as noneTwice } from '../../conformance/promises.ts';
@@ -23,7 +23,7 @@ import { tellingOf, type CheckedEvent } from '../../../actors/services/service-e
 
 const ENDED: ReadonlySet<unknown> = new Set(['completed', 'failed', 'cancelled']);
 
-/** P1: one ending. An accepted subagent ends once, and its outcome contains its work. */
+/** P1: one ending. A subagent that was accepted ends exactly once, and its outcome contains its work. */
 export function* endings({ log, effects }: RunRecord): Iterable<Broken> {
   const broken = (what: string): Broken => ({ promise: 'P1', what });
   const ended = new Map<string, { readonly state: string; readonly outcome: string }>();
@@ -31,10 +31,10 @@ export function* endings({ log, effects }: RunRecord): Iterable<Broken> {
   const ledgers = new Map<string, ReadonlyMap<string, string>>();
   for (const { event } of eventsOf(log, 'subagent.changed')) {
     const { id, state, outcome } = event.subagent;
-    // A cancelled subagent's activity is collected and reported when it ends, but not kept.
+    // The activity of a cancelled subagent is collected and reported when it ends, but it is not kept.
     const told = JSON.stringify({ ...outcome, diagnostics: null });
     const before = ended.get(id);
-    // The subagent is not accepted yet: its first entry is about to be written.
+    // The subagent has not been accepted yet, because its first entry is about to be written.
     if (state !== 'spawning') seen.add(id);
     if (before && before.state !== state)
       yield broken(`${id} was ${before.state}, and then ${state}`);
@@ -60,7 +60,7 @@ export function* endings({ log, effects }: RunRecord): Iterable<Broken> {
   }
 }
 
-/** An orphaned child is killed after 5 s; the journal may be slow. */
+/** An orphaned child is killed after 5 s, and the journal may be slow. */
 const OUTLIVES_MS = 6000;
 const PREFIX = 'subagent__';
 
@@ -77,8 +77,8 @@ interface Child {
 }
 
 /**
- * Parents and children. P1: no child outlives its parent, and a child's outcome reaches its parent unchanged. P3: the
- * answer that a child receives comes from an agent above it. P6: one call starts one child.
+ * Parents and children. P1: no child outlives its parent, and the outcome of a child reaches its parent unchanged. P3:
+ * the answer that a child receives comes from one of its ancestors. P6: one call starts one child.
  */
 export function* families({ log }: RunRecord): Iterable<Broken> {
   const people = peopleIn(log);
@@ -97,7 +97,7 @@ export function* families({ log }: RunRecord): Iterable<Broken> {
   }
 }
 
-/** Returns each subagent's last shown state. */
+/** Returns the last state of each subagent that was shown. */
 function peopleIn(log: readonly LogEntry[]): ReadonlyMap<string, Person> {
   const people = new Map<string, Person>();
   for (const { at, event } of eventsOf(log, 'subagent.changed')) {
@@ -108,12 +108,12 @@ function peopleIn(log: readonly LogEntry[]): ReadonlyMap<string, Person> {
   return people;
 }
 
-/** Returns a session's children, from their first entries in the journal. */
+/** Returns the children in a session, from their first entries in the journal. */
 function childrenIn(log: readonly LogEntry[]): readonly Child[] {
   return log.flatMap((entry) => {
     if (entry.kind !== 'kept' || entry.entry.event.type !== SPAWNED) return [];
     const { parentId, callId, task, worksFor } = entry.entry.event as SpawnedEvent;
-    // Only the program receives its subagents' results.
+    // Only the program receives the results of its subagents.
     if (parentId === null || worksFor === 'program') return [];
     return [{ id: entry.entry.unit, parentId, callId, toolName: task.toolName }];
   });
@@ -138,7 +138,7 @@ function* noChildOutlives(
   }
 }
 
-/** Returns the time between two moments of a process's life. */
+/** Returns the time between two moments in the life of a process. */
 function upMs(log: readonly LogEntry[], from: number, to: number): number {
   let ms = 0;
   let isUp = true;
@@ -152,7 +152,7 @@ function upMs(log: readonly LogEntry[], from: number, to: number): number {
   return ms;
 }
 
-/** Checks that one call starts one child. An app's tools may start any number. */
+/** Checks that one call starts one child. The app's own tools may start any number. */
 function* oneForEachCall(children: readonly Child[]): Iterable<Broken> {
   const seen = new Map<string, string>();
   for (const { id, parentId, callId, toolName } of children) {
@@ -165,7 +165,7 @@ function* oneForEachCall(children: readonly Child[]): Iterable<Broken> {
   }
 }
 
-/** Checks that the call's result is the child's, or reports that there is none. */
+/** Checks that the result of the call is the child's result, or states that there is none. */
 function* waitedFor(
   parent: SubagentView,
   { callId, toolName, output }: LedgerEntry,
@@ -191,7 +191,7 @@ function* waitedFor(
     yield broken(`${view.id} came to ${JSON.stringify(view.outcome?.output)}`);
 }
 
-/** Checks that the parent sees the real outcome of an ended child. */
+/** Checks that the parent sees the real outcome of a child that has ended. */
 function* lookedAt(
   parent: SubagentView,
   { toolName, output }: LedgerEntry,
@@ -229,8 +229,8 @@ function viewsIn(output: unknown): readonly Shown[] {
 }
 
 /**
- * Checks the answers to children. A child whose parent's call waits for it learns that its question cannot be answered;
- * any other child receives the words of an agent above it.
+ * Checks the answers that children receive. If the parent's call is waiting for the child, the child is informed that
+ * its question cannot be answered. Any other child receives an answer from one of its ancestors.
  */
 function* answeredFromAbove(
   child: SubagentView,
@@ -258,7 +258,7 @@ function isSame(one: unknown, other: unknown): boolean {
 }
 
 /**
- * P6: nothing twice. One call has one idempotency key and one answer; a tool runs once per key, unless it declares that
+ * P6: nothing twice. One call has one idempotency key and one answer. A tool runs once per key unless it declares that
  * it may run again.
  */
 export function* nothingTwice({ log, effects }: RunRecord): Iterable<Broken> {
@@ -279,7 +279,7 @@ export function* nothingTwice({ log, effects }: RunRecord): Iterable<Broken> {
       yield { promise: 'P6', what: `the call ${callId} of ${subagentId} ran ${tool} twice` };
     calls.add(call);
   }
-  // A process cannot know the last events of the one before it, and repeats them.
+  // A process cannot know the last events of the process before it, so it repeats them.
   for (const number of new Set(log.map(({ process }) => process)))
     for (const what of noneTwice(
       log.flatMap((entry) => (entry.kind === 'event' && entry.process === number ? entry : [])),
@@ -288,8 +288,8 @@ export function* nothingTwice({ log, effects }: RunRecord): Iterable<Broken> {
 }
 
 /**
- * P7: bounded. The numbers of working, living and total subagents, and a subagent's steps, never exceed the limits; a
- * closed session leaves no timers behind.
+ * P7: bounded. The numbers of working, living and total subagents, and the steps of each subagent, never exceed the
+ * limits. A closed session leaves no timers behind.
  */
 export function* bounded(record: RunRecord): Iterable<Broken> {
   yield* counted(record);
@@ -299,7 +299,7 @@ export function* bounded(record: RunRecord): Iterable<Broken> {
     yield { promise: 'P7', what: `${timersLeft} timers are left of a session that is closed` };
 }
 
-/** Counts after all events of the same time, because a subagent may pass through several states at once. */
+/** Counts after all events with the same time, because a subagent may pass through several states at once. */
 function* counted({ log, app }: RunRecord): Iterable<Broken> {
   const limits = sessionLimits(app.limits);
   const states = new Map<string, string>();
@@ -309,7 +309,7 @@ function* counted({ log, app }: RunRecord): Iterable<Broken> {
       const { id, state } = entry.event.subagent;
       states.set(id, state);
     }
-    // The crash came before the subagent's first entry.
+    // The crash happened before the first entry of the subagent.
     if (entry.kind === 'crashed')
       for (const [id, state] of states) if (state === 'spawning') states.delete(id);
     if (entry.at === log[index + 1]?.at) continue;
@@ -333,7 +333,7 @@ function* steps({ log, app }: RunRecord): Iterable<Broken> {
   for (const entry of log) {
     if (entry.kind !== 'event' || entry.event.type !== 'subagent.changed') continue;
     const { id, step, maxSteps, depth } = entry.event.subagent;
-    // One more call delivers the work done after a budget is exhausted.
+    // After a budget is exhausted, one more call delivers the work that has been done.
     const isBounded = step <= maxSteps + 1 && depth <= maxDepth;
     if (isBounded || told.has(id)) continue;
     told.add(id);
@@ -341,7 +341,7 @@ function* steps({ log, app }: RunRecord): Iterable<Broken> {
   }
 }
 
-/** Tools that the runtime adds, which grant no authority. */
+/** Tools that the runtime adds and that grant no authority. */
 const RUNTIMES_OWN: ReadonlySet<string> = new Set([
   'ask_user',
   'not_for_me',
@@ -350,8 +350,8 @@ const RUNTIMES_OWN: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * P8: least authority. A subagent is offered, and runs, only the tools in its configuration; a call that needs consent
- * runs only after the user consented to exactly that call.
+ * P8: least authority. A subagent is offered, and runs, only the tools in its configuration. A call that needs consent
+ * runs only after the user has consented to exactly that call.
  */
 export function* authority(record: RunRecord): Iterable<Broken> {
   yield* ownTools(record);
@@ -365,7 +365,7 @@ function* ownTools({ app, log, effects }: RunRecord): Iterable<Broken> {
   );
   const mayUse = (name: string, tool: string): boolean => {
     const config = configs.get(name);
-    // Only the parent knows its child's configuration.
+    // Only the parent knows the configuration of its child.
     if (!config || config.createInstance) return true;
     return tool in (config.tools ?? {}) || RUNTIMES_OWN.has(tool);
   };
@@ -386,7 +386,7 @@ function* ownTools({ app, log, effects }: RunRecord): Iterable<Broken> {
   }
 }
 
-/** Returns the configurations by name, including those that another one's tools run, and those of services. */
+/** Returns the configurations by name, including those that tools of other configurations run and those of services. */
 function configsIn({
   subagentConfigs = {},
   services: served = [],
@@ -450,8 +450,8 @@ function* consent({ app, log, effects }: RunRecord): Iterable<Broken> {
 }
 
 /**
- * Returns the calls to which the user said yes: in the answer, or before the read-back. A `consentModel` that mistakes
- * the words after a read-back makes them the answer.
+ * Returns the calls to which the user said yes, either in the answer or before the read-back. If a `consentModel`
+ * misinterprets the utterance after a read-back, that utterance becomes the answer.
  */
 function consentsIn(log: RunRecord['log']) {
   const given: { readonly at: number; readonly subagentId: string; readonly key: string }[] = [];
@@ -520,8 +520,9 @@ function* lastingIn(log: RunRecord['log']): Generator<Broken, readonly Lasting[]
 }
 
 /**
- * Services. P6: each event is examined by one agent. P4: its findings are told, and an empty finding is not; an
- * accepted event is never lost silently. Programs that run together with the session: each receives each result once.
+ * Services. P6: each event is examined by only one agent. P4: the agent's findings are delivered, but an empty finding
+ * is not. An accepted event is never lost without a report. Programs that run together with the session: each program
+ * receives each result exactly once.
  */
 export function* services({ log }: RunRecord): Iterable<Broken> {
   const seen = upToClosing(log);
@@ -584,7 +585,7 @@ function* tells(
     yield broken(`it found ${JSON.stringify(text)}, and told ${JSON.stringify(delivery.text)}`);
 }
 
-/** Checks programs: their scopes record the results that they received. */
+/** Checks the programs: their scopes record the results that they have received. */
 function* resultsHad(kept: readonly JournalEntry[]): Iterable<Broken> {
   const had = new Map<string, number>();
   for (const { scope, event } of kept)
@@ -597,7 +598,8 @@ function* resultsHad(kept: readonly JournalEntry[]): Iterable<Broken> {
     const { scope, unit } = entry;
     const spawned = spawnedIn(entry);
     if (!spawned || spawned.worksFor !== 'program' || spawned.parentId !== null) continue;
-    // A run with an id keeps its result permanently (RUN-SUBAGENT-KR-1), and every repeated run returns it again.
+    // A run with an id keeps its result permanently (RUN-SUBAGENT-KR-1), and every repetition of the run returns it
+    // again.
     const isKeptRun = spawned.idempotencyKey === scope;
     if (!programs.has(scope) || isKeptRun) continue;
     const times = had.get(`${scope}/${unit}`) ?? 0;

@@ -1,5 +1,5 @@
-// Decides who may connect, and with which protocol: from the path, the key (in every place where a protocol's clients
-// put it), and ephemeral tokens.
+// Decides who may connect, and with which protocol. The decision depends on the path, on the key (in every place where
+// a protocol's clients send it) and on ephemeral tokens.
 
 import { presentedKey } from '../../../adapters/local-voice/access.ts';
 import type { VoiceWire } from './control.ts';
@@ -7,11 +7,11 @@ import type { TokenIssuer } from './token-issuer.ts';
 
 /** The response to an upgrade. */
 export type Admission =
-  /** `preset`: the configuration that an ephemeral token fixed for the session. */
+  /** `preset`: the configuration that an ephemeral token has fixed for the session. */
   | { readonly type: 'welcome'; readonly wire: VoiceWire; readonly preset: unknown }
   /** Refused before the socket is open. */
   | { readonly type: 'refused'; readonly status: number; readonly message: string }
-  /** The socket opens, an event may be sent, and the socket closes. */
+  /** The socket opens, an event may be sent, and then the socket closes. */
   | {
       readonly type: 'expelled';
       readonly event: object | null;
@@ -29,14 +29,14 @@ const GEMINI_PATH =
 const CLOSE_UNAUTHORIZED = 3000;
 const CLOSE_INVALID = 1007;
 
-/** Returns this path's protocol; null if there is none. */
+/** Returns the protocol for this path, or null if there is none. */
 export function wireOfPath(path: string): VoiceWire | null {
   if (REALTIME_PATH.test(path)) return 'openai-realtime';
   if (LIVE_PATH.test(path)) return 'openai-live';
   return GEMINI_PATH.test(path) ? 'gemini-live' : null;
 }
 
-/** Returns a request's key from a header, the query, or a subprotocol; null if there is none. */
+/** Returns the key of a request from a header, the query or a subprotocol, or null if there is none. */
 export function keyOf(url: URL, headers: Headers): string | null {
   const google = headers['x-goog-api-key'];
   if (typeof google === 'string' && google !== '') return google;
@@ -46,7 +46,7 @@ export function keyOf(url: URL, headers: Headers): string | null {
   return token ?? presentedKey(headers);
 }
 
-/** @param expected the right key; null accepts any non-empty key */
+/** @param expected The right key; null accepts any non-empty key */
 export function admit(
   url: URL,
   headers: Headers,
@@ -78,7 +78,7 @@ function admitWithToken(
       ? { type: 'expelled', event: null, code: CLOSE_INVALID, reason: token.problem }
       : unauthorized(wire, '');
   }
-  // Gemini accepts tokens only at the constrained method.
+  // Gemini accepts tokens only for the constrained method.
   if (wire === 'gemini-live' && !url.pathname.includes('Constrained')) {
     const reason = 'API key not valid. Please pass a valid API key.';
     return { type: 'expelled', event: null, code: CLOSE_INVALID, reason };
@@ -101,7 +101,7 @@ const missingModel: Admission = {
   reason: 'invalid_request_error.missing_model',
 };
 
-/** Rejects a client without a valid key as each real server does. */
+/** Rejects a client without a valid key in the way that each real server does. */
 function unauthorized(wire: VoiceWire, key: string | null): Admission {
   const type = 'invalid_request_error';
   switch (wire) {

@@ -14,7 +14,8 @@ const turnSchema = z.looseObject({
 });
 
 /**
- * A server's default responder: repeats the user's words, reads results and messages aloud, and never calls a tool.
+ * The default responder of a server. It repeats what the user said, reads results and messages aloud, and never calls a
+ * tool.
  * @throws {ConfigurationError} `INVALID_ARGUMENT` if the value is not a turn
  */
 export const echoResponder: VoiceResponder = (turn) => {

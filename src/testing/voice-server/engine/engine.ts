@@ -1,5 +1,5 @@
-// The fake server's engine for one protocol and one client: it handles the client's frames, keeps the model's memory,
-// and sends the real server's events. It has no socket, and its time and ids come from the environment.
+// The fake server's engine for one protocol and one client. It handles the client's frames, keeps the model's memory
+// and sends the events that the real server would send. It has no socket. Its time and ids come from the environment.
 
 import type { Environment } from '../../../actors/ports/environment.ts';
 import type {
@@ -12,13 +12,13 @@ import type {
 } from './control.ts';
 import type { ReplyRecord } from './reply-record.ts';
 
-/** Faults that the engine itself applies. */
+/** The faults that the engine itself applies. */
 export interface EngineFaults {
   /** No turn starts. */
   silence: boolean;
-  /** How many of the next `response.create` events are refused, and the error code. */
+  /** How many of the next `response.create` events are refused, and with which error code. */
   refuseResponses: { times: number; code: string };
-  /** The error code for the next `session.update`; null accepts it. */
+  /** The error code for the next `session.update`, or null to accept it. */
   refuseConfiguration: string | null;
   deltasAfterCancel: boolean;
   duplicateCalls: boolean;
@@ -27,40 +27,40 @@ export interface EngineFaults {
 export interface EnginePorts {
   readonly environment: Environment;
   readonly url: URL;
-  /** The audio generation speed as a multiple of playback speed; null for the protocol's default. */
+  /** The speed of audio generation as a multiple of the playback speed, or null for the protocol's default. */
   readonly speed: number | null;
   readonly faults: EngineFaults;
-  /** Gemini: whether it reports where speech starts and ends. */
+  /** Gemini: whether the server reports where speech starts and ends. */
   readonly voiceActivity: boolean;
-  /** The configuration that an ephemeral token fixed for this connection. */
+  /** The configuration that an ephemeral token has fixed for this connection. */
   readonly preset: unknown;
-  /** Returns the steps of the turn that starts now; null if it never responds and never ends. */
+  /** Returns the steps of the turn that is starting, or null if the turn never responds and never ends. */
   nextTurn(cause: VoiceCause, instructions: string | null): readonly VoiceStep[] | null;
   beginReply(id: string, cause: VoiceCause): ReplyRecord;
-  /** Sends an event; `text` is the event as JSON, if known. */
+  /** Sends an event. `text` is the event as JSON, if it is known. */
   send(event: object, text?: string): void;
   close(code: number, reason: string): void;
-  /** Records a well-formed client frame. */
+  /** Records a well-formed frame from the client. */
   received(frame: Omit<ReceivedFrame, 'at'>): void;
-  /** The client's first configuration was accepted. */
+  /** The client's first configuration has been accepted. */
   configured(): void;
 }
 
 export interface VoiceEngine {
   /** Handles the opening of the connection. */
   open(): void;
-  /** Handles a client frame. Never throws. */
+  /** Handles a frame from the client. Never throws. */
   receive(text: string): void;
-  /** Handles the end of the connection: sends nothing more, and stops timers. */
+  /** Handles the end of the connection: sends nothing more and stops its timers. */
   end(): void;
 
   userBegins(): void;
-  /** Handles a piece of the user's words when the server hears it. */
+  /** Handles a piece of the user's speech when the server hears it. */
   userSays(words: string): void;
-  /** Handles the end of an utterance. `text`: all words; `rest`: the words that `userSays` has not received. */
+  /** Handles the end of an utterance. `text`: the whole utterance; `rest`: what `userSays` has not received. */
   userEnds(text: string, rest: string, transcript: TranscriptTiming): void;
 
-  /** Starts a model turn with these steps. */
+  /** Starts a turn of the model with these steps. */
   answers(steps: readonly VoiceStep[]): ReplyRecord;
 
   readonly heardMs: number;
@@ -69,11 +69,11 @@ export interface VoiceEngine {
   readonly items: readonly FakeItem[];
   readonly openCalls: readonly { readonly callId: string; readonly name: string }[];
 
-  /** Reports the end of the session as this protocol does, and closes. */
+  /** Reports the end of the session in the way that this protocol does, and closes. */
   expire(): void;
-  /** Returns an event of a type that the protocol does not know. */
+  /** Returns an event whose type the protocol does not know. */
   unknownEvent(type: string): object;
-  /** Faults of this protocol only; absent for others. */
+  /** Faults that only this protocol has; absent for the others. */
   readonly goAway?: (timeLeftMs: number) => void;
   readonly cancelCalls?: (callIds?: readonly string[]) => void;
 }

@@ -1,5 +1,5 @@
-// One connection with any protocol: a test's `FakeVoiceModel`, between the protocol's engine and a host's socket, with
-// its user (when they speak, and when the server hears their words) and its faults.
+// One connection with any protocol. It is a test's `FakeVoiceModel`, between the protocol's engine and a host's socket.
+// It has its own user (when they speak, and when the server hears it) and its own faults.
 
 import { ConfigurationError } from '../../../values/errors.ts';
 import type {
@@ -35,7 +35,7 @@ export interface ConnectionSettings {
   readonly forget: () => void;
 }
 
-/** A connection, and its socket's side for the host. */
+/** A connection, with the side of its socket that the host uses. */
 export interface FakeConnection extends FakeVoiceModel, FrameTaker {
   /** Handles the opening of the socket. */
   open(): void;
@@ -172,9 +172,9 @@ export function fakeConnection(settings: ConnectionSettings): FakeConnection {
   return model;
 }
 
-/** The words of one utterance, as the server hears them. */
+/** The text of one utterance, as the server hears it. */
 interface Utterance {
-  /** The words that the server has heard so far. */
+  /** The text that the server has heard so far. */
   heard: string;
   readonly cancels: (() => void)[];
 }
@@ -226,7 +226,7 @@ function scriptedUser(scheduler: Scheduler, engine: VoiceEngine): FakeUser & { s
       }
       return new Promise((resolve) => {
         const end = (): void => {
-          // The test may have ended the utterance.
+          // The test may have already ended the utterance.
           if (utterance === begun) ends(text, { transcript });
           resolve();
         };
@@ -237,7 +237,7 @@ function scriptedUser(scheduler: Scheduler, engine: VoiceEngine): FakeUser & { s
   };
 }
 
-/** Returns when words are heard while the user speaks; the last words are left for the end. */
+/** Returns when the pieces of an utterance are heard while the user speaks. The last piece is left for the end. */
 function arrivals(
   text: string,
   durationMs: number,
@@ -259,7 +259,7 @@ interface FaultParts {
   readonly outlet: Outlet;
   readonly drop: () => void;
   readonly close: (code: number, reason: string) => void;
-  /** Forgets the states that a later connection could resume. */
+  /** Deletes the states that a later connection could resume. */
   readonly forget: () => void;
 }
 

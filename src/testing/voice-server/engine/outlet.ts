@@ -1,29 +1,29 @@
-// Sends the server's frames to the client, with the faults of a bad network.
+// Sends the server's frames to the client and applies the faults of a bad network.
 //
-// OUTLET-1. Frames keep their order, even delayed ones; a close waits for the frames before it.
+// OUTLET-1. Frames keep their order even if they are delayed. A close waits for the frames before it.
 // OUTLET-2. After the end, no frame is sent.
 
 import type { Environment } from '../../../actors/ports/environment.ts';
 import type { FaultMoment } from './fault-control.ts';
 import { timersOf } from './timers.ts';
 
-/** A close frame can contain 123 bytes of reason; the reasons here are ASCII. */
+/** The reason in a close frame can have at most 123 bytes. The reasons here are ASCII. */
 const MAX_REASON_LENGTH = 123;
 
-/** The server's end of a socket. */
+/** The server's side of a socket. */
 export interface Link {
   send(text: string): void;
   close(code: number, reason: string): void;
   /** Closes the socket without a close frame. */
   terminate(): void;
-  /** Holds the client's frames. */
+  /** Holds the frames that the client sends. */
   hold(on: boolean): void;
 }
 
-/** Receives a client's frames. */
+/** Receives the frames that the client sends. */
 export interface FrameTaker {
   receive(text: string): void;
-  /** Handles the loss of the client, with this close code. */
+  /** Handles the loss of the client with this close code. */
   lost(code: number): void;
 }
 
@@ -35,7 +35,7 @@ export function outletOf(environment: Environment, link: Link) {
   let isStalled = false;
   let isOver = false;
   let delayMs = 0;
-  /** The arrival time of the latest frame in transit: no frame overtakes it. */
+  /** The arrival time of the latest frame in transit. No frame may overtake it. */
   let lastDueAt = 0;
   let onItsWay = 0;
   const timers = timersOf(environment.scheduler);
@@ -89,7 +89,7 @@ export function outletOf(environment: Environment, link: Link) {
         end();
         link.close(code, reason.slice(0, MAX_REASON_LENGTH));
       }),
-    /** Closes the socket at once, losing frames in transit. */
+    /** Closes the socket immediately and loses the frames in transit. */
     terminate(): void {
       if (isOver) return;
       end();

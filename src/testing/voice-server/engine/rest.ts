@@ -1,5 +1,5 @@
-// The two endpoints that issue ephemeral tokens: OpenAI's client secrets, and Gemini's auth tokens. The official types
-// do not include one for the Live protocol.
+// The two endpoints that issue ephemeral tokens. They issue OpenAI's client secrets and Gemini's auth tokens. The
+// official types do not include a token for the Live protocol.
 
 import { z } from 'zod';
 import {
@@ -27,7 +27,7 @@ export interface RestAnswer {
 export interface RestParts {
   readonly environment: Environment;
   readonly tokens: TokenIssuer;
-  /** null accepts any non-empty key. */
+  /** If null, any non-empty key is accepted. */
   readonly apiKey: string | null;
 }
 
@@ -111,7 +111,7 @@ function mintToken(body: unknown, { environment, tokens }: RestParts): RestAnswe
     wire: 'gemini-live',
     preset: bidiGenerateContentSetup ?? undefined,
     opensUntil,
-    // 0 means no limit; unset means one use.
+    // 0 means no limit, and an unset value means one use.
     uses: uses === 0 ? null : (uses ?? 1),
   });
   return { status: 200, body: { name } };

@@ -1,10 +1,10 @@
-// The states that a later connection can resume, by the name that the client received.
+// The states that a later connection can resume, by the name that the client has received.
 
 export interface ResumeStore<State> {
   save(name: string, state: State): void;
-  /** Returns the state with this name; null if there is none, or it was forgotten. */
+  /** Returns the state with this name, or null if there is none or it has been deleted. */
   find(name: string): State | null;
-  /** Forgets all states, so that none can be resumed. */
+  /** Deletes all states, so that none of them can be resumed. */
   forget(): void;
   readonly isForgetful: boolean;
 }

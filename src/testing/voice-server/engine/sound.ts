@@ -1,4 +1,4 @@
-// The fake's audio: a quiet tone, split into pieces with the words that start in each.
+// The fake's audio: a quiet tone that is split into pieces, each with the words that start in it.
 
 import { placeWords } from '../../../voice/speech/spoken-words.ts';
 import type { VoiceStep } from './control.ts';
@@ -24,14 +24,14 @@ export function tone(fromMs: number, durationMs: number, sampleRateHz: number): 
   return samples;
 }
 
-/** A stretch of speech: its audio, and the words that start in it. */
+/** A stretch of speech: its audio and the words that start in it. */
 export interface SpeechPiece {
   readonly words: string;
   readonly startMs: number;
   readonly durationMs: number;
 }
 
-/** Splits a spoken step into pieces of 100 ms, which together contain every word. */
+/** Splits a spoken step into pieces of 100 ms. Together, the pieces contain every word. */
 export function* piecesOf(step: Extract<VoiceStep, { say: string }>): Generator<SpeechPiece> {
   const totalMs = step.durationMs ?? speechMs(step.say);
   const words = placeWords(step.say, 0, totalMs);

@@ -1,4 +1,4 @@
-// Scheduled tasks that can all be cancelled at once.
+// Scheduled tasks that can all be cancelled together.
 
 import type { Scheduler } from '../../../actors/ports/environment.ts';
 
@@ -8,7 +8,7 @@ export function timersOf(scheduler: Scheduler) {
   const cancels = new Set<() => void>();
 
   return {
-    /** Runs `task` once, `delayMs` from now. */
+    /** Runs `task` once after `delayMs`. */
     later(task: () => void, delayMs: number): void {
       const cancel = scheduler.schedule(() => {
         cancels.delete(cancel);

@@ -1,4 +1,4 @@
-// Ephemeral tokens, which the holder of a key issues for a browser, each with the session that it is valid for.
+// Ephemeral tokens. The holder of a key issues them for a browser, each with the session that it is valid for.
 
 import type { Environment } from '../../../actors/ports/environment.ts';
 import type { VoiceWire } from './control.ts';
@@ -6,9 +6,9 @@ import type { VoiceWire } from './control.ts';
 interface Token {
   readonly wire: VoiceWire;
   readonly preset: unknown;
-  /** The latest time at which a session may be opened, in milliseconds since 1970. */
+  /** The latest time at which a session may be opened with the token, in milliseconds since 1970. */
   readonly opensUntil: number;
-  /** The number of remaining uses; null for no limit. */
+  /** The number of remaining uses, or null for no limit. */
   usesLeft: number | null;
 }
 
@@ -16,7 +16,7 @@ interface Token {
 export interface RedeemedToken {
   readonly wire: VoiceWire;
   readonly preset: unknown;
-  /** Why the token is invalid; null if it is valid. */
+  /** Why the token is invalid, or null if it is valid. */
   readonly problem: string | null;
 }
 
@@ -26,7 +26,7 @@ export function tokenIssuer(environment: Environment) {
   const tokens = new Map<string, Token>();
 
   return {
-    /** @returns the token; `uses` null: no limit */
+    /** @returns the token; if `uses` is null, there is no limit */
     mint(token: {
       readonly wire: VoiceWire;
       readonly preset: unknown;
@@ -39,7 +39,7 @@ export function tokenIssuer(environment: Environment) {
       tokens.set(name, { wire, preset, opensUntil, usesLeft: uses });
       return name;
     },
-    /** Uses a token once; null if the token is unknown. */
+    /** Uses a token once. Returns null if the token is unknown. */
     redeem(name: string): RedeemedToken | null {
       const token = tokens.get(name);
       if (token === undefined) return null;

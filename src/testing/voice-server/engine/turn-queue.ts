@@ -1,12 +1,12 @@
-// The turns of a model that responds without a request (Live, Gemini): one at a time, in order, and none while a holder
-// delays them (a speaking user, a blocking call).
+// The turns of a model that responds without a request (Live, Gemini). They run one at a time and in order, and none
+// starts while something delays it (a user who is speaking, a blocking call).
 //
-// TURN-QUEUE-1. At most one turn is being generated; the next one starts when it has ended.
-// TURN-QUEUE-2. A delayed turn starts when each holder has released it.
+// TURN-QUEUE-1. At most one turn is being generated. The next one starts when that turn has ended.
+// TURN-QUEUE-2. A delayed turn starts when every holder that delays it has released it.
 // TURN-QUEUE-3. A turn without a response (a silent model) does not delay the next one.
-// TURN-RUN-1. After `cancel` no step follows, and `ended` has been called once.
-// TURN-RUN-2. Steps run one after another in the environment's time; no step runs before `begin` returns. The
-// protocol's engine defines the meaning of a step.
+// TURN-RUN-1. After `cancel`, no further step follows, and `ended` has been called exactly once.
+// TURN-RUN-2. Steps run one after another in the environment's time. No step runs before `begin` returns. The engine of
+// the protocol defines what a step means.
 
 import type { CallStep } from './call-step.ts';
 import type { VoiceCause, VoiceStep } from './control.ts';
@@ -16,16 +16,16 @@ import type { SpeechPiece } from './sound.ts';
 import type { Scheduler } from '../../../actors/ports/environment.ts';
 import { piecesOf } from './sound.ts';
 
-/** The meaning of a turn's steps in the protocol. */
+/** What the steps of a turn mean in the protocol. */
 export interface TurnWords {
   readonly speed: number;
   piece(piece: SpeechPiece, reply: ReplyRecord): void;
   call(step: CallStep): void;
   delegate(delegationId: string | undefined): void;
   fail(message: string): void;
-  /** The script is done. @returns the remaining duration of the turn, in milliseconds */
+  /** All steps of the script have run. @returns how long the turn still takes, in milliseconds */
   generated(reply: ReplyRecord): number;
-  /** The turn has ended; `next`: the next unspoken piece, if the turn was cancelled. */
+  /** The turn has ended. If it was cancelled, `next` is the next piece that was not spoken. */
   ended(reply: ReplyRecord, next: SpeechPiece | null): void;
 }
 
@@ -49,7 +49,7 @@ export function turnQueue(ports: EnginePorts, words: TurnWords) {
   let isOver = false;
   const holders = new Set<TurnHolder>();
 
-  /** Ends the current turn, so that the next one starts. @returns whether there was a turn */
+  /** Ends the current turn, so that the next one can start. @returns whether there was a turn */
   function cancel(): boolean {
     const running = current;
     if (running === null) return false;
@@ -98,7 +98,7 @@ export function turnQueue(ports: EnginePorts, words: TurnWords) {
     get isIdle(): boolean {
       return current === null && pending.length === 0;
     },
-    /** The reply that is being generated. */
+    /** The reply that is being generated now. */
     get reply(): ReplyRecord | null {
       return current?.reply ?? null;
     },
@@ -124,8 +124,8 @@ export function turnQueue(ports: EnginePorts, words: TurnWords) {
     },
     cancel,
     /**
-     * Like `cancel`. @returns the turn's cause if the turn has said nothing yet: the model has read the message, and may
-     * still speak about it
+     * Like `cancel`. @returns the cause of the turn if the turn has said nothing yet: the model has read the message
+     * and may still speak about it
      */
     postpone(): VoiceCause | null {
       const running = current;
@@ -144,7 +144,7 @@ export function turnQueue(ports: EnginePorts, words: TurnWords) {
 
 type TurnRun = ReturnType<typeof turnRun>;
 
-/** Runs a turn's steps. `over` is called when they are done, or one has failed. */
+/** Runs the steps of a turn. `over` is called when the steps are done or one of them has failed. */
 function turnRun(
   scheduler: Scheduler,
   words: TurnWords,
@@ -207,7 +207,7 @@ function turnRun(
 
   return {
     begin: (steps: readonly VoiceStep[]): void => void run(steps),
-    /** @returns the next unspoken piece */
+    /** @returns the next piece that was not spoken */
     cancel(): SpeechPiece | null {
       abandon();
       return upcoming;

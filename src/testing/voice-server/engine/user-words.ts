@@ -1,9 +1,9 @@
-// Sends an utterance's last words in protocols that send words piece by piece.
+// Sends the last words of an utterance in protocols that send them piece by piece.
 
 import type { TranscriptTiming } from './control.ts';
 import type { Timers } from './timers.ts';
 
-/** @param say sends a piece of the user's words */
+/** @param say sends a piece of the user's speech */
 export function bringLastWords(
   words: string,
   timing: TranscriptTiming,

@@ -1,5 +1,5 @@
-// A client's messages in the Gemini Live protocol. A field that is unknown or has the wrong shape ends the connection:
-// the protocol has no error messages.
+// The messages that a client sends in the Gemini Live protocol. A field that is unknown or has the wrong shape ends the
+// connection, because the protocol has no error messages.
 
 import { z } from 'zod';
 import { propertiesOf } from '../../../values/json.ts';
@@ -54,7 +54,7 @@ const tool = z.strictObject({
   codeExecution: anything.optional(),
   urlContext: anything.optional(),
 });
-/** 64-bit numbers may be written as text. */
+/** 64-bit numbers may be written as strings. */
 const count = z.union([z.number(), z.string().regex(/^\d+$/)]);
 
 const setup = z.strictObject({
@@ -152,7 +152,7 @@ export type FunctionDeclaration = z.output<typeof declaration>;
 export type Tool = z.output<typeof tool>;
 export type Blob = z.output<typeof blob>;
 
-/** Parses a frame: an object with exactly one of the known fields. @throws {InvalidMessage} */
+/** Parses a frame, which is an object with exactly one of the known fields. @throws {InvalidMessage} */
 export function parseGeminiFrame(text: string): GeminiClientMessage {
   let raw: unknown;
   try {

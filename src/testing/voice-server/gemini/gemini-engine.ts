@@ -1,15 +1,16 @@
-// The fake of the Gemini Live server. The model responds to speech and results without a request; turns have no names;
-// an invalid message ends the connection with 1007.
+// The fake of the Gemini Live server. The model responds to speech and results without a request. Turns have no names.
+// An invalid message ends the connection with 1007.
 //
-// Owns:     the client's messages and their consequences, calls and their scheduling, the model's speech, resumption.
+// Owns:     the client's messages and their consequences, calls and their scheduling, the model's speech, and
+//           resumption.
 // Does not: define the schemas (`client-messages.ts`) or the memory (`gemini-memory.ts`).
 //
-// GEMINI-MODEL-TURNS-1. A normal turn ends with generationComplete, and then, when its audio would have been played,
-//     with turnComplete. An interrupted turn ends with interrupted, then turnComplete.
-// GEMINI-MODEL-TURNS-2. A turn with a blocking call ends silently: the result continues it.
-// GEMINI-ENGINE-3. While a blocking call is open, the model is silent; an interruption cancels the call.
-// GEMINI-ENGINE-4. The scheduling of a non-blocking call decides when the model speaks about its result; content that
-//     arrives during generation is read but gets no response.
+// GEMINI-MODEL-TURNS-1. A normal turn ends with generationComplete, followed by turnComplete at the time when its audio
+//     would have been played. An interrupted turn ends with interrupted, followed by turnComplete.
+// GEMINI-MODEL-TURNS-2. A turn with a blocking call ends silently, and the result continues it.
+// GEMINI-ENGINE-3. While a blocking call is open, the model is silent. An interruption cancels the call.
+// GEMINI-ENGINE-4. The scheduling of a non-blocking call determines when the model speaks about its result. Content
+//     that arrives during generation is read but gets no response.
 
 import { isRecord } from '../../../values/json.ts';
 import { messageOf } from '../../../values/errors.ts';
@@ -47,7 +48,7 @@ export function geminiEngine(ports: EnginePorts, handles: ResumeStore<GeminiMemo
   let heardMs = 0;
   let awaitsHistory = false;
   let messagesRead = 0;
-  /** The user's words while the client itself reports the speech. */
+  /** What the user has said while the client itself reports the speech. */
   let spoken = '';
   const send = (message: ServerMessage): void => ports.send(message);
   const timers = timersOf(ports.environment.scheduler);
@@ -107,7 +108,7 @@ export function geminiEngine(ports: EnginePorts, handles: ResumeStore<GeminiMemo
 
   function start(given: Setup): void {
     if (live !== null) throw new InvalidMessage(INVALID);
-    // An ephemeral token fixes the choices of the program that issued it.
+    // An ephemeral token fixes what the program that issued it has chosen.
     const setup = ports.preset === undefined ? given : overlay(given, ports.preset);
     const handle = setup.sessionResumption?.handle;
     const memory = handle === undefined ? null : handles.find(handle);
@@ -172,7 +173,7 @@ export function geminiEngine(ports: EnginePorts, handles: ResumeStore<GeminiMemo
 
   function answer(session: GeminiSession, given: FunctionResponse): void {
     const call = session.openCalls.get(given.id ?? '');
-    // The call was cancelled, or already has a result.
+    // The call has been cancelled or already has a result.
     if (call === undefined) return;
     const { callId, name, behavior } = call;
     session.answer(callId, given);
@@ -310,7 +311,7 @@ export function geminiEngine(ports: EnginePorts, handles: ResumeStore<GeminiMemo
   };
 }
 
-/** Merges the setups: fields of `fixed` override the client's. @throws {InvalidMessage} */
+/** Merges the setups. Fields of `fixed` override those of the client. @throws {InvalidMessage} */
 export function overlay(asked: Setup, fixed: unknown): Setup {
   const setup = merge(asked, fixed);
   const message = parseGeminiFrame(JSON.stringify({ setup }));
@@ -327,7 +328,7 @@ function merge(under: unknown, over: unknown): unknown {
 
 const DEFAULT_RATE_HZ = 16_000;
 
-/** Returns the duration of the audio, in milliseconds. @throws {InvalidMessage} */
+/** Returns the duration of audio, in milliseconds. @throws {InvalidMessage} */
 export function readSound({ mimeType, data }: Blob): number {
   const type = /^audio\/pcm(?:;\s*rate=(\d+))?$/.exec(mimeType);
   if (type === null) throw new InvalidMessage('Request contains an invalid argument.');
@@ -345,17 +346,17 @@ const PROMPT_TOKENS = 50;
 const MS_PER_TOKEN = 40;
 
 interface ModelTurnsPorts {
-  /** null before the setup. */
+  /** Null before the setup. */
   session(): GeminiSession | null;
   send(message: ServerMessage): void;
   call(step: CallStep): void;
-  /** Called after a turn's end has been sent. */
+  /** Called after the end of a turn has been sent. */
   ended(): void;
 }
 
-/** The model's speech, turn by turn, and how a turn ends in the protocol. */
+/** The model's speech in each turn, and how a turn ends in the protocol. */
 function modelTurns(engine: EnginePorts, ports: ModelTurnsPorts) {
-  /** When playback of the current turn started. */
+  /** When the playback of the current turn started. */
   let playingSince: number | null = null;
   /** Why the current turn fails. */
   let failure: ServerContent['turnCompleteReason'];
@@ -366,7 +367,7 @@ function modelTurns(engine: EnginePorts, ports: ModelTurnsPorts) {
     call: (step) => ports.call(step),
     // This protocol calls tools by name.
     delegate: () => {},
-    // The turn's end reports it.
+    // The end of the turn reports it.
     fail: () => {
       failure = 'RESPONSE_REJECTED';
     },
@@ -391,7 +392,7 @@ function modelTurns(engine: EnginePorts, ports: ModelTurnsPorts) {
     }
   }
 
-  /** @returns the remaining duration of its playback */
+  /** @returns the remaining duration of the turn's playback */
   function generated(reply: ReplyRecord): number {
     if (ports.session()?.isBlocked) return 0;
     content({ generationComplete: true });
@@ -431,7 +432,7 @@ function modelTurns(engine: EnginePorts, ports: ModelTurnsPorts) {
 
   return {
     queue,
-    /** Handles a call that cannot be parsed: the turn ends with that reason. */
+    /** Handles a call that cannot be parsed. The turn ends with that reason. */
     callIsMalformed(): void {
       failure = 'MALFORMED_FUNCTION_CALL';
     },

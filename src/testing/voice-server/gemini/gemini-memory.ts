@@ -1,5 +1,5 @@
-// A Gemini Live session's memory: its setup and its conversation. The protocol has no item ids, so this module names
-// the items.
+// The memory of a Gemini Live session: its setup and its conversation. The protocol has no item ids, so this module
+// names the items.
 
 import type { FakeItem, FakeTool, VoiceCause } from '../engine/control.ts';
 import {
@@ -12,7 +12,7 @@ import {
 } from './client-messages.ts';
 const INVALID = 'Request contains an invalid argument.';
 
-/** A call that the model made. */
+/** A call that the model has made. */
 export interface GeminiCall {
   readonly callId: string;
   readonly name: string;
@@ -54,7 +54,7 @@ export class GeminiSession {
     return { items: [...this.items], openCalls: [...this.openCalls.values()] };
   }
 
-  /** The calls whose results the model waits for before it continues. */
+  /** The calls for whose results the model waits before it continues. */
   get blockingCalls(): readonly GeminiCall[] {
     return [...this.openCalls.values()].filter(({ behavior }) => behavior === 'BLOCKING');
   }
@@ -108,7 +108,7 @@ export class GeminiSession {
     this.items.push({ kind: 'image', id: this.#newId(), mediaType });
   }
 
-  /** Adds the turns that the client sends. @returns the cause that results from the newest turn */
+  /** Adds the turns that the client has sent. @returns the cause of a turn that results from the newest one */
   add(turns: readonly Content[]): VoiceCause {
     let cause: VoiceCause = { type: 'nothing' };
     for (const { role = 'user', parts = [] } of turns) {
@@ -147,19 +147,19 @@ export function textOf(content: Content | undefined): string {
   return (content?.parts ?? []).map(({ text = '' }) => text).join('\n');
 }
 
-// The differences between Gemini's Live models, by name.
+// How Gemini's Live models differ, by name.
 
 export type Behavior = 'BLOCKING' | 'NON_BLOCKING';
 
 export interface ModelTraits {
-  /** The behaviour of a function that declares none. */
+  /** The behaviour of a function that does not declare one. */
   readonly defaultBehavior: Behavior;
   readonly behaviors: readonly Behavior[];
-  /** Reports in `interactionStatus` whether the model is really idle. */
+  /** Whether the model reports in `interactionStatus` that it is really idle. */
   readonly reportsStatus: boolean;
-  /** Accepts `clientContent` after the conversation has started. */
+  /** Whether the server accepts `clientContent` after the conversation has started. */
   readonly takesLateContent: boolean;
-  /** Requires exactly one of `thinkingLevel` and `thinkingBudget`. */
+  /** Whether the server requires exactly one of `thinkingLevel` and `thinkingBudget`. */
   readonly mustThink: boolean;
 }
 

@@ -1,5 +1,6 @@
-// A self-signed certificate for 127.0.0.1 and localhost, created at run time: clients that require TLS trust it explicitly.
-// Node.js creates keys and signatures; this module writes the few bytes of structure around them (X.509 in DER).
+// A self-signed certificate for 127.0.0.1 and localhost, created at run time. Clients that require TLS must trust it
+// explicitly. Node.js creates the keys and signatures. This module writes the few bytes of structure around them (X.509
+// in DER).
 
 import { generateKeyPairSync, sign } from 'node:crypto';
 
@@ -12,7 +13,7 @@ export interface Certificate {
 const DAY_MS = 24 * 60 * 60 * 1000;
 const TEN_YEARS_MS = 3_650 * DAY_MS;
 
-/** The certificate's encoded object identifiers. */
+/** The encoded object identifiers in the certificate. */
 const oids = {
   ecdsaWithSha256: '2a8648ce3d040302',
   commonName: '550403',
@@ -20,7 +21,7 @@ const oids = {
   subjectAltName: '551d11',
 } as const;
 
-/** @param now milliseconds since 1970; the certificate is valid from the day before */
+/** @param now milliseconds since 1970; the certificate is valid from the day before this time */
 export function selfSignedCertificate(now: number): Certificate {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const algorithm = sequence(oid('ecdsaWithSha256'));
@@ -67,7 +68,7 @@ const oid = (name: keyof typeof oids): Buffer => tagged(0x06, Buffer.from(oids[n
 function integer(value: number): Buffer {
   const hex = value.toString(16);
   const bytes = Buffer.from(hex.length % 2 === 0 ? hex : `0${hex}`, 'hex');
-  // A leading one bit would make the number negative.
+  // If the first bit were one, the number would be negative.
   const isPositive = ((bytes[0] ?? 0) & 0x80) === 0;
   return tagged(0x02, isPositive ? bytes : Buffer.concat([Buffer.from([0]), bytes]));
 }

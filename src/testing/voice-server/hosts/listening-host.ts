@@ -13,17 +13,17 @@ import type { FrameTaker, Link } from '../engine/outlet.ts';
 import type { RestAnswer, RestRequest } from '../engine/rest.ts';
 import type { Certificate } from './certificate.ts';
 
-/** The maximum frame size: the real server's limit for one append. */
+/** The maximum size of a frame, which is the real server's limit for one append. */
 const MAX_FRAME_BYTES = 15 * 1024 * 1024;
 /** The maximum size of a token request. */
 const MAX_BODY_BYTES = 1024 * 1024;
 const BODY_TIMEOUT_MS = 10_000;
-/** The longest time that a test may leave a client unanswered. */
+/** The longest time for which a test may leave a client without an answer. */
 const UNANSWERED_MS = 600_000;
 const MAX_CONNECTIONS = 10_000;
 const LOOPBACK = '127.0.0.1';
 
-/** The outcome of an upgrade. */
+/** The decision about an upgrade. */
 export type Upgrade =
   /** `open` is called with the socket right after it has opened. */
   | { readonly type: 'accepted'; readonly open: (link: Link) => FrameTaker }
@@ -34,7 +34,7 @@ export interface HostOptions {
   readonly environment: Environment;
   readonly port: number;
   readonly certificate: Certificate | null;
-  /** Whether frames are sent as bytes, as Gemini does. */
+  /** Whether frames are sent as bytes, as in Gemini's protocol. */
   readonly isBinary: (url: URL) => boolean;
   readonly upgrade: (url: URL, headers: Headers) => Upgrade;
   readonly answer: (request: RestRequest) => RestAnswer;

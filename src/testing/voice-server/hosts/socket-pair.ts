@@ -1,8 +1,9 @@
-// Two ends of a socket without a network: each end receives the other's frames in the next microtask, in order. Only a
-// fault makes time pass.
+// The two ends of a socket without a network. Each end receives the other's frames in the next microtask, in order.
+// Only a fault makes time pass.
 //
-// SOCKET-PAIR-1. The client receives nothing before its `open` or its refusal.
-// SOCKET-PAIR-2. `close` is the client's last event and is emitted once; then the server is notified of the loss.
+// SOCKET-PAIR-1. The client receives nothing before its `open` event or its refusal.
+// SOCKET-PAIR-2. `close` is the last event that the client receives, and it is emitted once. The server is then
+//     notified of the loss.
 
 import { Readable } from 'node:stream';
 import type { WebSocketLike } from '../../../adapters/socket/web-socket.ts';
@@ -10,9 +11,9 @@ import type { FrameTaker, Link } from '../engine/outlet.ts';
 
 export interface SocketPair {
   readonly client: WebSocketLike;
-  /** The server's end, for its connection. */
+  /** The server's end of the socket, for its connection. */
   readonly link: Link;
-  /** Opens the client's socket and passes its frames to `taker`. Then calls `opened`. */
+  /** Opens the client's socket and passes the client's frames to `taker`. Then calls `opened`. */
   accept(taker: FrameTaker, opened: () => void): void;
   /** Answers the client's upgrade with an HTTP status. */
   refuse(status: number, message: string): void;
@@ -27,7 +28,7 @@ export function createSocketPair(): SocketPair {
   const listeners = new Map<EventName, Listener[]>();
   let taker: FrameTaker | null = null;
   let isOver = false;
-  /** Client frames that wait while the network is slow. */
+  /** Frames from the client that are waiting because the network is slow. */
   let held: (() => void)[] | null = null;
   let heldBytes = 0;
 

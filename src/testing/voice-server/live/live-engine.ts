@@ -1,9 +1,10 @@
-// The fake of the OpenAI Live server, with client delegation. The model hears and speaks at the same time and decides when:
-// the protocol has no turns and no responses, a delegation contains no task, and no event reports that audio was heard.
+// The fake of the OpenAI Live server with client delegation. The model hears and speaks at the same time and decides
+// when to speak. The protocol has no turns and no responses, a delegation contains no task, and no event reports that
+// audio was heard.
 //
-// Owns:     the session (configuration, timeline and memory, nearly all fixed at its start), its audio formats, delegations
-//           and their acknowledgements, the choice of the next turn.
-// Does not: define the schemas (`client-events.ts`), or run a turn's script (`turn-queue.ts`).
+// Owns:     the session (configuration, timeline and memory, nearly all of which are fixed at its start), its audio
+//           formats, delegations and their acknowledgements, and the choice of the next turn.
+// Does not: define the schemas (`client-events.ts`) or run the script of a turn (`turn-queue.ts`).
 
 import { Refusal } from '../../../adapters/local-voice/wire-events.ts';
 import { messageOf } from '../../../values/errors.ts';
@@ -34,7 +35,7 @@ type WithoutId<Event> = Event extends { event_id: string } ? Omit<Event, 'event_
 
 const FORK_PATH = /\/sessions\/([^/]+)\/fork\/?$/;
 const ACKNOWLEDGEMENT = 'One moment.';
-/** The time from the answer to the user until the message that the model had postponed. */
+/** The time from the answer to the user until the model speaks the message that it has postponed. */
 const POSTPONED_MS = 2000;
 const MAX_FIXTURE_MS = 30_000;
 const FIXTURE_RATE_HZ = 24_000;
@@ -46,13 +47,14 @@ export function liveEngine(ports: EnginePorts, stored: ResumeStore<LiveMemory>):
   let heardMs = 0;
   let isMuted = false;
   let isPlayingFixture = false;
-  /** The timeline position up to which the track contains speech. */
+  /** The position on the timeline up to which the track contains speech. */
   let soundsUntilMs = 0;
   /**
-   * The messages that the model had read but not spoken about when the user started: it speaks about them after its answer.
+   * The messages that the model had read, but not spoken about, when the user started to speak. It speaks about them
+   * after it has answered.
    */
   const unspoken: VoiceCause[] = [];
-  /** The start of the current utterance on the timeline. */
+  /** When the current utterance started on the timeline. */
   let spokenFromMs = 0;
   const usage = (): { seconds: number } => ({ seconds: Math.round(nowMs() / 1000) });
   const delegations = delegationsOf(ports.environment.scheduler);
@@ -108,7 +110,7 @@ export function liveEngine(ports: EnginePorts, stored: ResumeStore<LiveMemory>):
     }
   }
 
-  /** Counts the user's audio: input and output are two tracks of the same length. */
+  /** Counts the user's audio, because input and output are two tracks of the same length. */
   function hear({ resource }: LiveSession, { audio }: EventOf<'session.input_audio.append'>): void {
     const durationMs = lengthOf(audio, resource);
     heardMs += durationMs;
@@ -219,7 +221,7 @@ export function liveEngine(ports: EnginePorts, stored: ResumeStore<LiveMemory>):
     const delegation = live?.resource.delegation;
     if (delegation?.type !== 'client') return;
     delegations.acknowledge(() => {
-      // A model that is already speaking needs no other acknowledgement.
+      // A model that is already speaking does not need another acknowledgement.
       if (turns.isIdle) turns.addOwn([{ say: ACKNOWLEDGEMENT }]);
     }, delegation.acknowledgement_delay_ms ?? 0);
   }
@@ -305,7 +307,7 @@ export function liveEngine(ports: EnginePorts, stored: ResumeStore<LiveMemory>):
     userBegins() {
       if (isMuted || live === null) return;
       spokenFromMs = nowMs();
-      // The model notices the user and falls silent, without a report to the client.
+      // The model notices the user and falls silent without a report to the client.
       turns.hold('user');
       const postponed = turns.postpone();
       if (postponed) unspoken.push(postponed);
@@ -315,7 +317,7 @@ export function liveEngine(ports: EnginePorts, stored: ResumeStore<LiveMemory>):
       if (isMuted || live === null) return;
       remember('user', text, 'speech');
       bringLastWords(rest, transcript, timers, (words) => userSays(words));
-      // The model answers the user before it speaks about messages that it has read meanwhile.
+      // The model answers the user before it speaks about messages that it has read in the meantime.
       turns.addFirst({ type: 'utterance', text });
       turns.release('user');
       const causes = unspoken.splice(0);
@@ -350,7 +352,7 @@ export function liveEngine(ports: EnginePorts, stored: ResumeStore<LiveMemory>):
 
 interface Delegation {
   readonly callId: string;
-  /** The tool that the script called, whose name is not sent. */
+  /** The name of the tool that the script called. It is not sent to the client. */
   readonly name: string;
   isAnswered: boolean;
 }
@@ -369,7 +371,7 @@ function delegationsOf(scheduler: Scheduler) {
       all.find((delegation) => delegation.callId === callId),
     add: (callId: string, name: string): void => void all.push({ callId, name, isAnswered: false }),
     acknowledge: acknowledgements.later,
-    /** Cancels the pending acknowledgement, because text was appended. */
+    /** Cancels the pending acknowledgement because text was appended. */
     stopAcknowledging: acknowledgements.stop,
   };
 }
@@ -379,7 +381,7 @@ const TELEPHONE_RATE_HZ = 8_000;
 /** Silence in both G.711 encodings. */
 const TELEPHONE_SILENCE = 0xff;
 
-/** Returns the duration of client audio, in milliseconds. @throws {Refusal} */
+/** Returns the duration of audio from the client, in milliseconds. @throws {Refusal} */
 export function lengthOf(base64: string, { audio }: SessionResource): number {
   const format = audio?.format;
   if (format?.type === 'audio/pcm') return pcmLength(base64, format.rate);
@@ -405,7 +407,7 @@ export function silenceOf(durationMs: number, { audio }: SessionResource): strin
   return Buffer.alloc(samples, TELEPHONE_SILENCE).toString('base64');
 }
 
-/** Returns the audio of a piece of speech, as base64. */
+/** Returns the audio of a piece of speech in base64. */
 export function soundOf({ startMs, durationMs }: SpeechPiece, { audio }: SessionResource): string {
   const format = audio?.format;
   if (format?.type === 'audio/pcm') {
@@ -421,17 +423,17 @@ type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 
 type Resource = Mutable<SessionResource>;
 
-/** A fork's initial memory. */
+/** The initial memory of a fork. */
 export interface LiveMemory {
   readonly resource: SessionResource;
   readonly items: readonly FakeItem[];
 }
 
 export interface LiveSession {
-  /** The session in the protocol's form. */
+  /** The session in the form that the protocol uses. */
   readonly resource: Resource;
   readonly items: FakeItem[];
-  /** The start time, by the environment's clock. */
+  /** When the session started, according to the environment's clock. */
   readonly startedAt: number;
 }
 

@@ -1,5 +1,5 @@
-// The official types of the Live protocol, for checks at compile time only: `openai` is a development dependency, so a
-// published declaration may not refer to it.
+// The official types of the Live protocol, which are only for checks at compile time. `openai` is a development
+// dependency, so a published declaration may not refer to it.
 
 // oxlint-disable-next-line offstage/import-direction -- types only; in no published declaration
 export type { ClientEvent, ServerEvent, SessionResource } from 'openai/resources/live/live';

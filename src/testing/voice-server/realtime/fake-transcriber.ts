@@ -1,5 +1,5 @@
-// The fake's input audio buffer: it only counts and stores audio; the test decides where speech starts and ends, and
-// its words.
+// The fake's input audio buffer. It only counts and stores audio. The test decides where speech starts and ends, and
+// what is said.
 
 import {
   checkCommitted,
@@ -13,10 +13,10 @@ import { ProviderError } from '../../../values/errors.ts';
 import type { TranscriptTiming } from '../engine/control.ts';
 import type { Timers } from '../engine/timers.ts';
 
-/** The duration of silence that is kept. */
+/** The duration of the silence that is kept. */
 const PREFIX_MS = 1_000;
 
-/** An utterance's words, and when they become known. */
+/** The text of an utterance, and when it becomes known. */
 export interface Spoken {
   readonly text: string;
   readonly words: Promise<string>;
@@ -31,7 +31,7 @@ export function fakeTranscriber(
   const buffer = new SoundBuffer(INPUT_SAMPLE_RATE_HZ);
   let listens = false;
   let openItem: string | null = null;
-  /** Words spoken without turn detection, which belong to the next commit. */
+  /** Speech without turn detection. It belongs to the next commit. */
   let unheard = nothingSaid;
 
   function utterance({ text, words }: Spoken, startMs: number, endMs: number): Utterance {
@@ -42,7 +42,7 @@ export function fakeTranscriber(
   }
 
   return {
-    /** The audio since the connection started. */
+    /** All audio since the connection started. */
     get heardMs(): number {
       return buffer.endMs;
     },
@@ -105,7 +105,7 @@ export function transcriptOf(
       const failed = Promise.reject(
         new ProviderError('audio_unintelligible', 'The audio could not be transcribed.'),
       );
-      // The session reads the rejection if the client wants transcripts; otherwise it is not a failure.
+      // If the client wants transcripts, the session handles the rejection. Otherwise, the rejection is not a failure.
       failed.catch(() => {});
       return failed;
     }

@@ -1,14 +1,14 @@
-// A Realtime session's memory as a test sees it, and the cause of its current turn.
+// The memory of a Realtime session from a test's point of view, and the cause of its current turn.
 
 import type { ConversationItem, Remembered } from '../../../adapters/local-voice/conversation.ts';
 import type { InputItem } from '../../../adapters/local-voice/client-events.ts';
 import type { FakeItem, VoiceCause } from '../engine/control.ts';
 
-/** Facts about items that the protocol does not contain. */
+/** Facts about items that are not in the protocol. */
 export interface ItemNotes {
-  /** The user's words, by item. */
+  /** What the user said, by item. */
   readonly spoken: ReadonlyMap<string, string>;
-  /** The items that the model generated. */
+  /** The items that the model has generated. */
   readonly generated: ReadonlySet<string>;
 }
 
@@ -41,7 +41,7 @@ function toFakeItems({ id, remembered }: ConversationItem, notes: ItemNotes): Fa
   }
 }
 
-/** Derives the cause from the newest item. */
+/** Derives the cause of a turn from the newest item. */
 export function causeOf(items: readonly ConversationItem[], notes: ItemNotes): VoiceCause {
   const item = items.at(-1);
   if (item === undefined) return { type: 'nothing' };
@@ -64,7 +64,7 @@ function causeOfRemembered(newest: Remembered, items: readonly ConversationItem[
   }
 }
 
-/** Derives the cause of a response with its own input from the input's last item. */
+/** Derives the cause of a response that has its own input from the last item of that input. */
 export function causeOfInput(input: readonly InputItem[], items: readonly FakeItem[]): VoiceCause {
   const given = input.at(-1);
   if (given === undefined) return { type: 'nothing' };

@@ -1,7 +1,8 @@
-// The fake of the OpenAI Realtime server (GA). The local voice server (`RealtimeSession`) implements sessions, items and
-// responses, with refusals captured from the real server; this module adds its transcriber, its script and its faults.
+// The fake of the OpenAI Realtime server (GA). The local voice server (`RealtimeSession`) implements sessions, items
+// and responses, with refusals that were captured from the real server. This module adds its own transcriber, script
+// and faults.
 //
-// Every event is typed against the official union where it is created (`wire-events.ts`).
+// Every event is typed against the official union at the place where it is created (`wire-events.ts`).
 
 import { parseClientFrame } from '../../../adapters/local-voice/client-events.ts';
 import { RealtimeSession } from '../../../adapters/local-voice/realtime-session.ts';
@@ -28,13 +29,13 @@ const DEFAULT_MODEL = 'gpt-realtime-2.1';
 const DEFAULT_SPEED = 4;
 const CLOSE_EXPIRED = 1001;
 
-/** A turn that the test requested. */
+/** A turn that the test has requested. */
 interface OwnTurn {
   readonly reply: ReplyRecord;
   readonly steps: readonly VoiceStep[];
 }
 
-/** A response's requester and cause. */
+/** Who requested a response, and its cause. */
 interface Asking {
   readonly own: OwnTurn | null;
   /** If null, the cause is the newest item. */
@@ -49,7 +50,7 @@ export function realtimeEngine(ports: EnginePorts): VoiceEngine {
   const duplicatedTranscripts = new Set<string>();
   const ownTurns: OwnTurn[] = [];
   let transcriber: FakeTranscriber | null = null;
-  /** The requester of the next response; `noRequester` if the end of an utterance starts it. */
+  /** Who requests the next response; `noRequester` if the end of an utterance starts it. */
   let asking: Asking = noRequester;
   let lastCommitted: string | null = null;
   let isConfigured = false;
@@ -96,7 +97,7 @@ export function realtimeEngine(ports: EnginePorts): VoiceEngine {
     return null;
   }
 
-  /** Called right after `response.created` was sent. */
+  /** Called right after `response.created` has been sent. */
   function takeTurn(): readonly VoiceStep[] | null {
     const { own, instructions } = asking;
     return own?.steps ?? ports.nextTurn(causeNow(), instructions);
@@ -180,7 +181,7 @@ export function realtimeEngine(ports: EnginePorts): VoiceEngine {
       session.close();
     },
     userBegins: () => transcriber?.begin(),
-    /** The protocol sends words only after the end. */
+    /** The protocol sends the transcript only after the utterance has ended. */
     userSays() {},
     userEnds(text, _rest, transcript) {
       const words = transcriptOf(text, transcript, timers);
@@ -230,7 +231,7 @@ export function realtimeEngine(ports: EnginePorts): VoiceEngine {
   };
 }
 
-/** The remaining limits of an account with little usage. */
+/** The remaining limits of an account that has used little. */
 const rateLimits = [
   { name: 'requests' as const, limit: 1_000, remaining: 999, reset_seconds: 60 },
   { name: 'tokens' as const, limit: 50_000, remaining: 49_000, reset_seconds: 60 },
@@ -252,10 +253,10 @@ interface Watched {
   readonly deltas: Map<string, Delta>;
 }
 
-/** Records a session's responses for the test, and applies the faults that repeat a part of them. */
+/** Records the responses of a session for the test, and applies the faults that repeat a part of them. */
 function responseWatch(ports: EnginePorts, say: (event: ServerEventBody) => void) {
   const responses = new Map<string, Watched>();
-  /** Items that the model generated. */
+  /** The items that the model has generated. */
   const generated = new Set<string>();
 
   function end({ response }: EventOf<'response.done'>): void {
@@ -271,7 +272,7 @@ function responseWatch(ports: EnginePorts, say: (event: ServerEventBody) => void
 
   return {
     generated,
-    /** Tells whether a response writes to the conversation. */
+    /** Returns whether a response writes to the conversation. */
     get isBusy(): boolean {
       return [...responses.values()].some(({ isOutOfBand }) => !isOutOfBand);
     },
@@ -309,7 +310,7 @@ function responseWatch(ports: EnginePorts, say: (event: ServerEventBody) => void
         watched.reply.text += event.delta;
       }
     },
-    /** Called right after an event was sent. */
+    /** Called right after an event has been sent. */
     after(event: ServerEventBody): void {
       const { faults } = ports;
       if (event.type === 'response.function_call_arguments.done' && faults.duplicateCalls) {
@@ -329,17 +330,17 @@ function responseWatch(ports: EnginePorts, say: (event: ServerEventBody) => void
 
 const SAMPLE_RATE_HZ = 24_000;
 const CHARACTERS_PER_TOKEN = 4;
-/** A writing model streams about twenty words a second. */
+/** A model that writes streams about twenty words per second. */
 const WRITTEN_WORD_MS = 50;
 
-/** A script as a session's language model and voice: text and calls for its responses, and a tone for its speech. */
+/** A script as the language model and voice of a session: text and calls for its responses, a tone for its speech. */
 function scriptModel(
   scheduler: Scheduler,
   takeTurn: () => readonly VoiceStep[] | null,
 ): TextModel & { readonly voice: SpeechEngine } {
-  /** The speaking time of the sentences in steps with an explicit duration. */
+  /** How long the sentences take to speak in steps with an explicit duration. */
   const chosenMs = new Map<string, number>();
-  /** The voice: a tone as long as the spoken text. It does not transcribe; `fakeTranscriber` does. */
+  /** The voice: a tone that is as long as the spoken text. It does not transcribe, because `fakeTranscriber` does. */
   const voice: SpeechEngine = {
     voices: ['marin'],
     start: async () => {},

@@ -46,7 +46,7 @@ describe('users row 8: a second call for the same work', () => {
     await close();
   });
 
-  test('starts separate work with other arguments, or after the first has ended', async () => {
+  test('starts separate work if its arguments differ or the first call has ended', async () => {
     const { start, type, states, waiting, environment } = talk();
     await start();
     await type('use report {"a":1}');
@@ -58,7 +58,7 @@ describe('users row 8: a second call for the same work', () => {
     expect(states()).toEqual(['completed', 'running', 'running']);
   });
 
-  test('reject: is refused, with the reason', async () => {
+  test('reject: returns an error with the reason', async () => {
     const { start, type, states, outputs } = talk('reject');
     await start();
     await type('use report');
@@ -67,7 +67,7 @@ describe('users row 8: a second call for the same work', () => {
     expect(outputs()[1]).toEqual({ error: expect.stringContaining('at work on exactly this') });
   });
 
-  test('replace: cancels the first', async () => {
+  test('replace: cancels the first call', async () => {
     const { start, type, states, state } = talk('replace');
     await start();
     await type('use report');
@@ -76,7 +76,7 @@ describe('users row 8: a second call for the same work', () => {
     expect(state().subagents[0]?.outcome?.error?.message).toContain('asked for anew');
   });
 
-  test('replace: replaces nothing when it is refused', async () => {
+  test('replace: replaces nothing if the new call is refused', async () => {
     const { start, type, states, outputs } = talk('replace', undefined, {
       limits: { maxLivePerSession: 1 },
     });
@@ -87,11 +87,11 @@ describe('users row 8: a second call for the same work', () => {
     expect(outputs()[1]).toEqual({ error: expect.stringContaining('maxLivePerSession') });
   });
 
-  test('confirm: is held back until the user speaks again', async () => {
+  test('confirm: waits until the user speaks again', async () => {
     const { start, type, states, outputs } = talk('confirm');
     await start();
     await type('use report');
-    // Both calls answer the same words: the second does not confirm the first.
+    // Both calls answer the same utterance, so the second does not confirm the first.
     await type('use report and report');
     expect(states()).toEqual(['running']);
     expect(outputs()[1]).toMatchObject({ status: 'needs_confirmation' });
@@ -104,7 +104,7 @@ describe('users row 8: a second call for the same work', () => {
   });
 
   test(
-    'gets an answer at once if its call stays open, and the first call still delivers the result',
+    'gets an answer at once if its call stays open, while the first call still delivers the result',
     { tags: ['BW26'] },
     async () => {
       const { start, type, states, outputs, waiting, environment, said } = talk('join', null);

@@ -1,4 +1,4 @@
-// SCHEDULES-2: the times of a schedule, compared with a search through all minutes by the platform's calendar.
+// SCHEDULES-2: the times of a schedule, compared with a search through all minutes in the platform's calendar.
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -6,7 +6,7 @@ import { timeAfter } from '../../../../src/actors/session/effects/schedules.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
-/** With whole hours, half hours, a gap at midnight, and without daylight saving. */
+/** Time zones with offsets in whole and half hours, with a gap at midnight, and without daylight saving. */
 const ZONES = [
   'UTC',
   'Europe/Vienna',
@@ -39,7 +39,7 @@ const START = Date.UTC(2026, 0, 1);
 const moments = fc.integer({ min: 0, max: 2 * 365 * 24 * 60 }).map((n) => START + n * MINUTE);
 
 describe('a daily time', () => {
-  test('comes once on each local day, at its clock time unless the clock skips it', () => {
+  test('occurs once on each local day at its clock time, unless the clock skips that time', () => {
     fc.assert(
       fc.property(
         fc.constantFrom(...ZONES),
@@ -59,7 +59,7 @@ describe('a daily time', () => {
             expect(date).not.toBe(before);
             before = date;
             if (minutes !== wanted) {
-              // The clock skipped the time: the first minute after the gap.
+              // The clock skipped the scheduled time, so this is the first minute after the gap.
               expect(localOf(next - MINUTE, timeZone).minutes).toBeLessThan(wanted);
               expect(minutes).toBeGreaterThan(wanted);
             }

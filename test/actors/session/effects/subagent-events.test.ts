@@ -1,4 +1,4 @@
-// The reports of subagents to readers of a text session and to listeners, and the lead agent's use of a result.
+// How subagents report to readers and listeners of a text session, and how the lead agent uses a result.
 import { describe, expect, test } from 'vitest';
 import { TextSession, type TextPart } from '../../../../src/index.ts';
 import { resultsIn, calls, counting, say, steps } from '../../../support/subagent-runs.ts';
@@ -10,7 +10,7 @@ const reportsIn = (parts: readonly TextPart[]) =>
 
 describe('in a text session', () => {
   test(
-    'passes progress on unchanged, without a model call or a conversation entry',
+    'passes on progress unchanged, without a model call or a conversation entry',
     { tags: ['R31', 'RW1'] },
     async () => {
       const { subagent, next } = counting();
@@ -38,14 +38,14 @@ describe('in a text session', () => {
         })),
       );
       expect(histories).toHaveLength(before);
-      // Only the note on running work has the latest progress, in case the user asks about it.
+      // Only the note on running work contains the latest progress, in case the user asks about it.
       await type('hello');
       expect(histories.at(-1)?.match(/\d+ of 30/g)).toEqual(['20 of 30']);
     },
   );
 
   test(
-    'records with `turn` the raw result, then the result as a user turn with its reply',
+    'records the raw result with `turn`, followed by the result as a user turn with its reply',
     { tags: ['R32', 'R33'] },
     async () => {
       const histories: unknown[][] = [];
@@ -85,7 +85,7 @@ describe('in a text session', () => {
   });
 
   test(
-    'TEXT-LEAD-6: does not restart the finished work in the reply to its result',
+    'TEXT-LEAD-6: does not restart finished work when replying to its result',
     { tags: ['RW12'] },
     async () => {
       let tries = 0;
@@ -135,7 +135,7 @@ describe('in a text session', () => {
 });
 
 test(
-  'presents a question to the lead model as a question, before results',
+  'presents a question to the lead model as a question, and before results',
   { tags: ['B48'] },
   async () => {
     const { start, use, pause, asked, state } = voiceTalk({
@@ -156,7 +156,7 @@ test(
 );
 
 describe('spoken progress', { tags: ['B39', 'B48', 'R30'] }, () => {
-  test('stays silent unless the app requested it', async () => {
+  test('stays silent unless the app enables it', async () => {
     const { subagent } = counting();
     const { start, use, pause, asked } = voiceTalk({ subagents: { report: subagent } });
     await start();
@@ -166,7 +166,7 @@ describe('spoken progress', { tags: ['B39', 'B48', 'R30'] }, () => {
   });
 
   test(
-    '`all`: is spoken in a pause as an update, at most once per pace interval',
+    '`all`: plays as an update during a pause, at most once per pace interval',
     { tags: ['B48'] },
     async () => {
       const { subagent, next } = counting(['10 of 30', '20 of 30', '30 of 30']);
@@ -211,7 +211,7 @@ describe('spoken progress', { tags: ['B39', 'B48', 'R30'] }, () => {
     expect(asked()).toBeNull();
   });
 
-  test('disappears undelivered when the result arrives first', async () => {
+  test('disappears without being delivered if the result arrives first', async () => {
     const { subagent, next } = counting(['10 of 30']);
     const { start, use, pause, asked, speak, model, environment, state } = voiceTalk({
       speakProgress: 'all',
@@ -247,7 +247,7 @@ describe('spoken progress', { tags: ['B39', 'B48', 'R30'] }, () => {
     );
   });
 
-  test('an invalid option is refused at construction', () =>
+  test('refuses an invalid option at construction', () =>
     expect(
       () =>
         new TextSession({
@@ -262,7 +262,7 @@ describe('spoken progress', { tags: ['B39', 'B48', 'R30'] }, () => {
 describe('consolidation by voice', { tags: ['R34'] }, () => {
   const found = (name: string) => ({ script: () => say(`${name} is found`) });
 
-  test('stays off by default: results arrive one by one, each in its own pause', async () => {
+  test('stays off by default, so that results arrive one by one, each in its own pause', async () => {
     const { start, use, pause, asked, speak } = voiceTalk({
       subagents: { flight: found('flight'), hotel: found('hotel') },
     });
@@ -276,7 +276,7 @@ describe('consolidation by voice', { tags: ['R34'] }, () => {
     expect(asked()).toContain('hotel is found');
   });
 
-  test('P4: delivers all results at once when requested, and repeats all of them after a barge-in', async () => {
+  test('P4: delivers all results at once when enabled, and repeats all of them after a barge-in', async () => {
     const { start, use, pause, asked, speak, play, model, state, environment } = voiceTalk({
       consolidation: 'batch',
       subagents: { flight: found('flight'), hotel: found('hotel') },

@@ -1,4 +1,4 @@
-// An app waits for an idle session, and for the next result.
+// An app waits for an idle session and for the next result.
 
 import { describe, expect, test } from 'vitest';
 import {
@@ -57,7 +57,7 @@ describe('idle', () => {
     await session.idle();
   });
 
-  test('resolves if the last entry to be written is a snapshot, after any delay', async () => {
+  test('resolves even if the last entry written is a snapshot, whatever the delay', async () => {
     for (let turns = 1; turns <= 8; turns += 1) {
       const environment = simulatedEnvironment();
       const memory = memoryJournal();
@@ -110,7 +110,7 @@ describe('idle', () => {
     expect(state().deliveries).toMatchObject([{ state: 'delivered' }]);
   });
 
-  test('resolves at once in an idle session, even with an undelivered card', async () => {
+  test('resolves immediately in an idle session, even with an undelivered card', async () => {
     const { session, type, environment } = working({ report: 1 });
     await session.start();
     await type('use report');
@@ -120,7 +120,7 @@ describe('idle', () => {
     expect(idle.isSettled).toBe(true);
   });
 
-  test('does not wait for the user: a presented question counts as idle', async () => {
+  test('does not wait for the user, since a presented question counts as idle', async () => {
     const { start, type, session, environment, question } = textTalk({
       subagents: {
         ride: {
@@ -139,7 +139,7 @@ describe('idle', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('waits for the reply to words that were just sent', async () => {
+  test('waits for the reply to a message that was just sent', async () => {
     const { session, start, said } = textTalk();
     await start();
     await session.sendText('Hello');
@@ -184,7 +184,7 @@ describe('nextResult', () => {
   });
 
   test.each(['off', 'batch'] as const)(
-    'AWAITED-1: returns each result once, in the order of delivery (consolidation: %s)',
+    'AWAITED-1: returns each result once, in order of delivery (consolidation: %s)',
     async (consolidation) => {
       const talk = working({ a: 1000, b: 2000, c: 3000 }, { consolidation });
       const { session, environment } = talk;
@@ -193,7 +193,7 @@ describe('nextResult', () => {
       const first = watched(session.nextResult());
       const second = watched(session.nextResult());
       await environment.advance(10_000);
-      // The result was told before the app waited for it.
+      // The result was delivered before the app waited for it.
       const third = watched(session.nextResult());
       const fourth = watched(session.nextResult());
       await environment.settle();
@@ -224,7 +224,7 @@ describe('nextResult', () => {
     expect(ofA.value?.text).toBe('The a is ready.');
   });
 
-  test('rejects for a result that never arrives because it was cancelled', async () => {
+  test('rejects if the result will never arrive because its subagent was cancelled', async () => {
     const { session, environment } = working({ a: 100_000 });
     await session.start();
     await session.sendText('use a');
@@ -257,7 +257,7 @@ describe('nextResult', () => {
   });
 });
 
-test('waits for idle and nextResult in a voice session until the result was heard', async () => {
+test('settles idle and nextResult in a voice session once the result has been heard', async () => {
   const { session, start, use, pause, asked, speak, environment } = voiceTalk({
     subagents: { report: { script: () => say('Sales are up.') } },
   });

@@ -1,5 +1,5 @@
-// For any events between the pieces of an answer: the lead model owes an answer to the last message that it reads, and
-// each message of the user is answered once.
+// For any events between the pieces of an answer, the lead model owes an answer to the last message that it reads, and
+// each message from the user is answered once.
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -16,7 +16,7 @@ const textOf = (message: Prompt[number]): string =>
     ? message.content
     : message.content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('');
 
-/** Returns the user's words that no words of the assistant follow. */
+/** Returns the user's messages that no assistant message follows. */
 function owedIn(prompt: Prompt): readonly string[] {
   const answered = prompt.findLastIndex(
     (message) => message.role === 'assistant' && textOf(message) !== '',
@@ -27,7 +27,7 @@ function owedIn(prompt: Prompt): readonly string[] {
   });
 }
 
-/** The next event: words of the user, a notice, or the next piece of the current answer. */
+/** The next event: a message from the user, a notice, or the next piece of the current answer. */
 const happening = fc.constantFrom(
   'words',
   'words',
@@ -79,7 +79,7 @@ async function talk(script: readonly string[], greeting: boolean) {
   const said: string[] = [];
   const over = new Set<HandAnswer>();
   const spoken = new Set<HandAnswer>();
-  /** The answers with a call, whose words continue after its result. */
+  /** The answers that contain a call and continue after its result. */
   const called = new Set<HandAnswer>();
   const current = () => answers.findLast((answer) => !over.has(answer));
   const sayIn = (answer: HandAnswer): void => {
@@ -120,7 +120,7 @@ async function talk(script: readonly string[], greeting: boolean) {
   return { answers, words, said };
 }
 
-test('answers each user message once, always after the last message that the model reads', async () => {
+test('answers each user message once, always after the latest message that the model has read', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(happening, { maxLength: 24 }),

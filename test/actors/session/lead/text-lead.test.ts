@@ -1,4 +1,4 @@
-// The lead agent of a text session in the middle of an answer: events between its words, and a model that stalls.
+// The lead agent of a text session in the middle of an answer: events arrive between its words, and a model stalls.
 
 import { describe, expect, it, test } from 'vitest';
 import { z } from 'zod';
@@ -57,12 +57,12 @@ async function talk(
       await session.sendText(text);
       await environment.settle();
     },
-    /** Continues the current answer, and lets a moment pass. */
+    /** Continues the current answer and lets a moment pass. */
     async go(step: (answer: HandAnswer) => void) {
       step(answers.at(-1) as HandAnswer);
       await environment.advance(10);
     },
-    /** Returns the conversation that the model read at its last call: roles and texts. */
+    /** Returns the conversation that the model read in its last call: roles and texts. */
     read: () =>
       (answers.at(-1) as HandAnswer).asked.prompt.flatMap((message) => {
         if (message.role === 'system') return [];
@@ -75,7 +75,7 @@ async function talk(
 }
 
 describe('TEXT-RESPONSE-1: puts a reply at its start time', () => {
-  test('gives the model the words before the tool call that follows them', async () => {
+  test('puts text before the tool call that follows it', async () => {
     const { type, go, read } = await talk([inline('look', () => 'seen')]);
     await type('Look.');
     await go((answer) => answer.text('Let me look.'));
@@ -89,7 +89,7 @@ describe('TEXT-RESPONSE-1: puts a reply at its start time', () => {
     ]);
   });
 
-  test('puts words that the user sends during a reply after the reply', async () => {
+  test('puts a message that the user sends during a reply after that reply', async () => {
     const { type, go, read } = await talk();
     await type('One.');
     await go((answer) => answer.text('First'));
@@ -122,7 +122,7 @@ describe('words that arrive before the first word of a reply', () => {
     expect(said()).toEqual(['First answer.', 'Second answer.']);
   });
 
-  test('follow a greeting that is being written', async () => {
+  test('follow a greeting that is still being written', async () => {
     const { type, go, read } = await talk([], { greeting: 'Greet the user.' });
     await type('One.');
     await go((answer) => answer.text('Welcome!'));
@@ -150,7 +150,7 @@ describe('words that arrive before the first word of a reply', () => {
 });
 
 describe('a reply', () => {
-  it('ends without more words if its words came before a tool call', async () => {
+  it('ends without more text if its text came before a tool call', async () => {
     const { type, go, answers, errors, parts, said } = await talk([inline('note', () => 'noted')]);
     await type('Note it.');
     await go((answer) => answer.text('I have noted it.'));
@@ -164,7 +164,7 @@ describe('a reply', () => {
     expect(parts.map(({ type: kind }) => kind)).not.toContain('response.failed');
   });
 
-  it('precedes a result whose delivery has not begun', async () => {
+  it('precedes a result whose delivery has not started', async () => {
     const { type, go, read, session, environment, said } = await talk();
     await type('Hello.');
     await go((answer) => answer.text('Hi.'));
@@ -182,7 +182,7 @@ describe('a reply', () => {
   });
 });
 
-test('includes a result once, even if the model answers it with nothing', async () => {
+test("includes a result once, even if the model's reply to it is empty", async () => {
   const { read, go, session, environment, answers } = await talk();
   session.notifyBackground('The mail has come.');
   await environment.settle();
@@ -195,7 +195,7 @@ test('includes a result once, even if the model answers it with nothing', async 
 });
 
 describe('a model that stalls', () => {
-  test('times out after 60 s, even if it ignores its signal, and the next words are answered', async () => {
+  test('times out after 60 s, even if it ignores its signal, without delaying the next reply', async () => {
     const { type, go, environment, parts, said } = await talk([], { isDeaf: true });
     await type('Hello?');
     await environment.advance(60_000);
@@ -206,7 +206,7 @@ describe('a model that stalls', () => {
     expect(said()).toEqual(['Yes.']);
   });
 
-  test('continues past its timeout while it shows activity', async () => {
+  test('continues past its timeout as long as it shows activity', async () => {
     const { type, go, environment, parts, said } = await talk();
     await type('Think.');
     for (let step = 0; step < 5; step += 1) {
@@ -224,7 +224,7 @@ describe('TEXT-LEAD-4: resumes an answer that an urgent notice interrupted', () 
   const fire = 'The building is on fire';
 
   test.each(['dismiss', 'shown'] as const)(
-    'resumes the answer even after a call of %s during the delivery',
+    'resumes the answer even after a call to %s during the delivery',
     async (how) => {
       const { type, go, session, environment, answers, read } = await talk();
       await type('What is my balance?');
@@ -272,7 +272,7 @@ describe('TEXT-LEAD-4: resumes an answer that an urgent notice interrupted', () 
   });
 });
 
-test('does not count a delivery among the rounds of an answer', async () => {
+test('does not count a delivery as one of the rounds of an answer', async () => {
   const { type, go, session, environment, answers } = await talk([inline('look', () => 'seen')], {
     others: [{ name: 'next', instructions: 'Go on.', greeting: 'Greet.' }],
   });

@@ -1,4 +1,4 @@
-// The words of a text session, piece by piece, for observers and readers.
+// The output of a text session, piece by piece, for observers and readers.
 
 import { take } from 'rxjs';
 import { describe, expect, test } from 'vitest';
@@ -18,7 +18,7 @@ const told = (deliveryId: string): TextPart => ({
 });
 
 describe('TEXT-OUTPUT-1: readers', () => {
-  test('receive every piece since they began to read, in order, each at its own pace', async () => {
+  test('receive every piece written since they started to read, in order, each at its own pace', async () => {
     const output = new TextOutput();
     output.push(piece('before'));
     const first = output.read().parts;
@@ -35,7 +35,7 @@ describe('TEXT-OUTPUT-1: readers', () => {
     expect(await all(first)).toEqual(['one', 'two']);
   });
 
-  test('end on request, after the parts that they already have', async () => {
+  test('end on request, after the parts that they have already received', async () => {
     const output = new TextOutput();
     const { parts, end } = output.read();
     output.push(piece('one'));
@@ -50,7 +50,7 @@ describe('TEXT-OUTPUT-1: readers', () => {
     expect(await output.read().parts.next()).toEqual({ done: true, value: undefined });
   });
 
-  test('TEXT-OUTPUT-3: skip the oldest parts when they are too slow, and receive the number of skipped parts', async () => {
+  test('TEXT-OUTPUT-3: skip the oldest parts when they are too slow, and learn how many were skipped', async () => {
     const output = new TextOutput();
     const { parts } = output.read();
     for (let index = 0; index < 10_003; index += 1) output.push(piece(String(index)));
@@ -71,7 +71,7 @@ describe('TEXT-OUTPUT-6: a reader that stops', () => {
     expect(await parts.next()).toEqual({ done: true, value: undefined });
   });
 
-  test('ends while it waits for a piece', async () => {
+  test('ends while it is waiting for a piece', async () => {
     const output = new TextOutput();
     const { parts } = output.read();
     const next = parts.next();
@@ -107,7 +107,7 @@ function fates() {
 }
 
 describe('TEXT-OUTPUT-2: a part that counts as seen', () => {
-  test('reached an observer, even if there is a reader', () => {
+  test('has reached an observer, even if there is a reader', () => {
     const output = new TextOutput();
     const { log, fate } = fates();
     output.parts.subscribe();
@@ -129,7 +129,7 @@ describe('TEXT-OUTPUT-2: a part that counts as seen', () => {
     expect(log).toEqual(['one seen']);
   });
 
-  test('reached a caller that waits for its delivery', () => {
+  test('has reached a caller that was waiting for its delivery', () => {
     const output = new TextOutput();
     const { log, fate } = fates();
     output.awaitedBy((ids) => ids.includes('d1'));
@@ -140,7 +140,7 @@ describe('TEXT-OUTPUT-2: a part that counts as seen', () => {
 });
 
 describe('TEXT-OUTPUT-4: a part that counts as unseen', () => {
-  test('had no listener', () => {
+  test('has no listener', () => {
     const output = new TextOutput();
     const { log, fate } = fates();
     output.push(piece('one'), fate('one'));
@@ -148,7 +148,7 @@ describe('TEXT-OUTPUT-4: a part that counts as unseen', () => {
   });
 
   test.each(['breaks off', 'throws'] as const)(
-    'had only a reader that %s at the part',
+    'has only a reader that %s at that part',
     async (how) => {
       const output = new TextOutput();
       const { log, fate } = fates();
@@ -166,7 +166,7 @@ describe('TEXT-OUTPUT-4: a part that counts as unseen', () => {
     },
   );
 
-  test('waits for the other reader if one reader stops at it', async () => {
+  test('waits for the other reader if one reader stops there', async () => {
     const output = new TextOutput();
     const { log, fate } = fates();
     const [first, second] = [output.read().parts, output.read().parts];
@@ -182,7 +182,7 @@ describe('TEXT-OUTPUT-4: a part that counts as unseen', () => {
     expect(log).toEqual(['one seen']);
   });
 
-  test('overflowed the buffer of every reader', async () => {
+  test('overflows the buffer of every reader', async () => {
     const output = new TextOutput();
     const { log, fate } = fates();
     output.read();
@@ -196,7 +196,7 @@ describe('TEXT-OUTPUT-5: a card', () => {
   const card = (output: TextOutput, log: string[], isDue: () => boolean = () => true): void =>
     output.card('d1', told('d1'), isDue, () => log.push('seen'));
 
-  test('reaches the first listener, and no other after it was seen', async () => {
+  test('reaches the first listener, and no other once it has been seen', async () => {
     const output = new TextOutput();
     const log: string[] = [];
     card(output, log);
@@ -211,7 +211,7 @@ describe('TEXT-OUTPUT-5: a card', () => {
     expect(got).toHaveLength(1);
   });
 
-  test('does not reach a listener that already has its content', async () => {
+  test('does not reach a listener that has already received its content', async () => {
     const output = new TextOutput();
     const log: string[] = [];
     const { parts, end } = output.read();
@@ -223,7 +223,7 @@ describe('TEXT-OUTPUT-5: a card', () => {
     expect(log).toEqual([]);
   });
 
-  test('does not count as seen by an observer that left earlier', () => {
+  test('does not count as seen by an observer that left before it arrived', () => {
     const output = new TextOutput();
     const seen: string[] = [];
     for (const id of ['d1', 'd2'])

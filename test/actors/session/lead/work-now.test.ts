@@ -1,4 +1,4 @@
-// The lead agent's information about the work, until the user has heard its result.
+// What the lead agent knows about the work until the user has heard its result.
 
 import { expect, test } from 'vitest';
 import { workNow } from '../../../../src/actors/session/lead/work.ts';
@@ -44,7 +44,7 @@ test('lists finished work before and during its delivery, but no questions', () 
   });
 });
 
-test('lists a thousand subagents by at most twenty names, each with a count', () => {
+test('lists a thousand subagents under at most twenty names, each with a count', () => {
   const many = (names: number) =>
     Array.from({ length: 1000 }, (_, at) => ({
       id: `sub_${at}`,
@@ -65,7 +65,7 @@ test('shows the latest progress of running work', () =>
     { task: 'ride', progress: '40 %' },
   ]));
 
-test('lists a result that waits for other results of its request, until the outbox has it', () => {
+test('lists a result that is waiting for other results of its request until it enters the outbox', () => {
   const parts = ['call_1'];
   expect(workNow(sessionWith([], null, two, { parts }))).toMatchObject({
     finished: [{ task: 'sales', result: 'Sales are up.' }],

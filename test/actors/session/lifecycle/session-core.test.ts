@@ -1,5 +1,5 @@
-// The core of a session with a lead agent that only records: kept and deleted state, progress, and a failure inside
-// the unit.
+// The core of a session with a lead agent that only records: state that is kept and deleted, progress, and a failure
+// inside the unit.
 
 import { describe, expect, test } from 'vitest';
 import { waitFor } from 'xstate';
@@ -28,7 +28,7 @@ import { gatedJournal } from '../../../support/journals.ts';
 import { calls, never, say, simpleTool, steps } from '../../../support/subagent-runs.ts';
 import { agentOf, castOf, configsOf, type TalkOptions } from '../../../support/text-talk.ts';
 
-/** A lead agent that connects, and records its input. */
+/** A lead agent that connects and records its input. */
 class NotingLead implements Speaker {
   readonly said: string[] = [];
   readonly offers: Offer[] = [];
@@ -113,7 +113,7 @@ async function coreTalk(
       await environment.settle();
       return callId;
     },
-    /** Reports the current offer as heard. */
+    /** Reports that the current offer has been heard. */
     async hear() {
       const { generation } = lead.offers.at(-1) as Offer;
       core.receive('outbox', { type: 'delivery.playing', generation });
@@ -130,7 +130,7 @@ const asking = {
   config: { interactive: true },
 };
 
-describe('SESSION-RECORDS-1: ended records, which are deleted (P7)', () => {
+describe('SESSION-RECORDS-1: deletion of ended records (P7)', () => {
   test(
     'disappear after calls, results, questions and notices',
     { tags: ['R15', 'BW31'] },
@@ -190,7 +190,7 @@ describe('SESSION-RECORDS-1: ended records, which are deleted (P7)', () => {
     },
   );
 
-  test('stay visible if they are among the latest, and so do records of running work', async () => {
+  test('stay visible if they are among the latest or belong to running work', async () => {
     const { call, core, state, environment } = await coreTalk(
       { subagents: { quick, hanging } },
       { limits: { maxLivePerSession: 1000, maxDeliveries: 1000, maxConcurrentPerSession: 1000 } },
@@ -210,7 +210,7 @@ describe('SESSION-RECORDS-1: ended records, which are deleted (P7)', () => {
   });
 });
 
-test('SESSION-UNIT-4 OUTBOX-6: frees one place, not two, for a call that is refused and cancelled at once', async () => {
+test('SESSION-UNIT-4 OUTBOX-6: frees only one place for a call that is refused and cancelled at once', async () => {
   const journal = gatedJournal();
   const { core, call, events, environment } = await coreTalk(
     {
@@ -256,7 +256,7 @@ describe('OUTBOX-7: progress', () => {
     reserved: false,
   });
 
-  test('offers only the latest progress of each subagent, and a repeated post only once', async () => {
+  test('offers only the latest progress of each subagent, and a repeated report only once', async () => {
     const { core, lead, environment, hear, state } = await coreTalk();
     core.receive('session', { type: 'response.requested' });
     for (const [text, id] of [
@@ -306,7 +306,7 @@ describe('an offer', () => {
     expect(state().deliveries).toEqual([expect.objectContaining({ state: 'offered' })]);
   });
 
-  test('ends as abandoned when its delivery is dismissed, and its late end has no effect', async () => {
+  test('ends as abandoned when its delivery is dismissed, and ignores a late end event', async () => {
     const { core, lead, environment, state } = await coreTalk();
     const deliveryId = core.notifyBackground('A notice');
     await environment.settle();
@@ -319,7 +319,7 @@ describe('an offer', () => {
     expect(state().deliveries[0]).toMatchObject({ state: 'dismissed' });
   });
 
-  test('repeats under a new generation when no answer arrives, up to a limit', async () => {
+  test('repeats under a new generation if no response arrives, up to a limit', async () => {
     const { core, lead, environment, state } = await coreTalk();
     core.notifyBackground('A notice');
     await environment.advance(1000);
@@ -338,7 +338,7 @@ describe('an offer', () => {
 });
 
 const broken = async ({ core, environment }: Awaited<ReturnType<typeof coreTalk>>) => {
-  // The machine would accept this event, but it lacks a field that the records keep.
+  // The machine would accept this event, but it lacks a field that the records store.
   core.receive('calls', { type: 'tool.called', callId: 'broken', name: 'slow', arguments: '{}' });
   // @ts-expect-error: it has no error.
   core.receive('call:broken', { type: 'call.invalid' });
@@ -375,7 +375,7 @@ describe('COMMIT-UNIT-2: an event that cannot be handled', () => {
     return { ...talk, journal, signals };
   }
 
-  test('fails with a named error, without an entry or a change of the session', async () => {
+  test('fails with a named error, without writing an entry or changing the session', async () => {
     const talk = await busy();
     const { core, environment, ended, errors, events, journal, signals, state } = talk;
     core.receive('calls', { type: 'tool.called', callId: 'broken', name: 'slow', arguments: '{}' });
@@ -391,7 +391,7 @@ describe('COMMIT-UNIT-2: an event that cannot be handled', () => {
     const before = parts();
     await broken(talk);
     expect(parts()).toEqual(before);
-    // The call itself was valid, and continues.
+    // The call itself was valid and continues.
     expect(core.unit.calls.stateOf('broken')?.value).toEqual({ executing: 'awaited' });
     expect(ended).toEqual([]);
     expect(errors).toEqual([`${core.id}: \`call.invalid\` for call:broken`]);
@@ -412,7 +412,7 @@ describe('COMMIT-UNIT-2: an event that cannot be handled', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('throws once for each record of a conversation, and the session continues', async () => {
+  test('throws once for each record of a conversation, without stopping the session', async () => {
     let number = 0;
     for (let isOver = false; !isOver && number < 60;) {
       number += 1;
@@ -462,12 +462,12 @@ describe('COMMIT-UNIT-2: an event that cannot be handled', () => {
       const closed = core.life.close();
       await environment.advance(60_000);
       await closed;
-      // ACTORS-1, ACTORS-2: the observers are informed of the end, whichever actor ended.
+      // ACTORS-1, ACTORS-2: observers learn that the session has ended, whichever actor ended first.
       expect(completions).toBe(1);
       expect(seen).not.toContain('created');
       expect(seen).not.toContain('connecting');
       if (planted !== 'session.close') expect(seen.at(-1)).toBe('closed');
-      // The session cannot continue after its end.
+      // The session cannot continue after it has ended.
       expect(ended).toEqual([planted === 'session.close' ? 'INTERNAL' : null]);
       for (const { view } of replaySession(talk.journal.read({ scope: core.id })))
         expect(view.connection).toBeDefined();
@@ -499,7 +499,7 @@ describe('COMMIT-UNIT-2: an event that cannot be handled', () => {
     expect(codes).toEqual(['MALFORMED_EVENT', 'MALFORMED_EVENT', 'MALFORMED_EVENT']);
   });
 
-  test('USER-INPUT-2: does not report words that the journal refuses as accepted', async () => {
+  test('USER-INPUT-2: does not report input as accepted if the journal refuses it', async () => {
     const journal = memoryJournal();
     let isFenced = false;
     const append: typeof journal.append = (entry) => {
@@ -514,7 +514,7 @@ describe('COMMIT-UNIT-2: an event that cannot be handled', () => {
     expect(await said).toEqual({ code: 'FENCED' });
   });
 
-  test('USER-INPUT-2: does not report unwritten words and answers as accepted when the session is unloaded', async () => {
+  test('USER-INPUT-2: does not report unwritten input as accepted when the session is unloaded', async () => {
     const gate = gatedJournal();
     const { core, environment, state } = await busy({}, gate as never);
     gate.shut();
@@ -528,7 +528,7 @@ describe('COMMIT-UNIT-2: an event that cannot be handled', () => {
     expect(await answered).toEqual({ code: 'SUSPENDED' });
   });
 
-  test('ACTORS-1: lets a subscriber from before a restore follow the restored actor', async () => {
+  test('ACTORS-1: lets an existing subscriber follow the restored actor', async () => {
     const first = await busy();
     const suspended = first.core.life.suspend();
     await first.environment.advance(1000);

@@ -18,7 +18,7 @@ import { calls, never, say, simpleTool, steps } from '../../../support/subagent-
 import { failingJournal, gatedJournal } from '../../../support/journals.ts';
 import { instructionsOf, textTalk } from '../../../support/text-talk.ts';
 
-/** A journal whose claims take a while. */
+/** A journal that takes a while to claim a scope. */
 function claimedJournal({ scheduler }: SimulatedEnvironment) {
   const inner = memoryJournal();
   const claimed = new Set<string>();
@@ -44,7 +44,7 @@ const SUSPENDED = { name: 'ConfigurationError', code: 'SESSION_SUSPENDED' };
 const hanging = { script: () => calls(['hang']), config: { tools: { hang: simpleTool(never) } } };
 
 describe('start', () => {
-  test('resolves when the session accepts words; a second call shares the first start', async () => {
+  test('resolves once the session accepts input, and a second call shares the first start', async () => {
     const log: string[] = [];
     const { session, state, environment } = textTalk({
       hooks: { onSessionStart: ({ sessionId }) => log.push(sessionId) },
@@ -52,7 +52,7 @@ describe('start', () => {
     await Promise.all([session.start(), session.start()]);
     await environment.settle();
     expect(state().connection).toBe('active');
-    // The program that embeds the session is not a client.
+    // The program that embeds the session does not count as a client.
     expect(session.isAttached).toBe(false);
     const detach = session.attach();
     expect(session.isAttached).toBe(true);
@@ -70,7 +70,7 @@ describe('start', () => {
     ]);
   });
 
-  test('calls no model without a greeting', async () => {
+  test('does not call the model without a greeting', async () => {
     const seen: string[] = [];
     const { start } = textTalk({ onModelCall: (who) => seen.push(who) });
     await start();
@@ -121,7 +121,7 @@ describe('an id that is used for many sessions, one after another', () => {
 });
 
 describe('SESSION-LIFE-5: start', () => {
-  test('rejects after close, even while it is closing', async () => {
+  test('rejects after close, even while the session is still closing', async () => {
     const talk = textTalk();
     await talk.start();
     const closing = talk.session.close();
@@ -132,7 +132,7 @@ describe('SESSION-LIFE-5: start', () => {
   });
 
   test.each(['suspend', 'hibernate'] as const)(
-    'rejects after %s, in agreement with the store',
+    'rejects after %s, and the store shows the session as suspended',
     async (leave) => {
       const talk = textTalk();
       await talk.start();
@@ -148,7 +148,7 @@ describe('SESSION-LIFE-5: start', () => {
     },
   );
 
-  test('rejects after a failed connection with the error of the first start', async () => {
+  test('rejects after a failed connection with the error from the first start', async () => {
     const journal: Journal = {
       append() {
         throw new JournalError('FENCED', 'taken over', { retryable: false });
@@ -165,7 +165,7 @@ describe('SESSION-LIFE-5: start', () => {
     expect(state().connection).toBe('suspended');
   });
 
-  test('emits one event for repeated close() calls', async () => {
+  test('emits a single event for repeated close() calls', async () => {
     const journal = gatedJournal();
     const ignored: string[] = [];
     const talk = textTalk({ journal, hooks: { onIgnored: ({ type }) => ignored.push(type) } });
@@ -194,7 +194,7 @@ describe('SESSION-LIFE-1: a session that ends during its start', () => {
     await expect(session.start()).rejects.toMatchObject({ code: 'FENCED' });
   });
 
-  test('rejects the start when a subscriber of its recovery closes it', async () => {
+  test('rejects the start when a subscriber closes it during its recovery', async () => {
     const environment = simulatedEnvironment();
     const journal = memoryJournal();
     const begin = () => {
@@ -258,7 +258,7 @@ describe('SESSION-LIFE-4: a session that is closed during its start', () => {
 });
 
 describe('a session before start', () => {
-  test('accepts no words', async () => {
+  test('refuses input', async () => {
     const { session } = textTalk();
     const refusal = {
       code: 'SESSION_NOT_ACTIVE',
@@ -305,7 +305,7 @@ describe('refuses a value that is not text', () => {
 });
 
 describe('close', () => {
-  test('ends subagents, timers, model calls and events', async () => {
+  test('stops subagents, timers, model calls and events', async () => {
     const seen: string[] = [];
     const ended: unknown[] = [];
     const { session, start, type, environment, events, state } = textTalk({
@@ -332,7 +332,7 @@ describe('close', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('works before a start and when called repeatedly', async () => {
+  test('succeeds before a start and when called repeatedly', async () => {
     const { session, start } = textTalk();
     const first = session.close();
     await Promise.all([first, session.close()]);
@@ -344,7 +344,7 @@ describe('close', () => {
     await expect(start()).rejects.toThrow();
   });
 
-  test('SUBAGENT-TREE-4: waits for a slow dispose, but not longer than its grace', async () => {
+  test('SUBAGENT-TREE-4: waits for a slow dispose, but no longer than the grace period', async () => {
     let disposed: () => void = () => {};
     const config = {
       ...hanging.config,
@@ -366,7 +366,7 @@ describe('close', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('SUBAGENT-TREE-4: stops waiting after the grace for a tool or a dispose that never settles', async () => {
+  test('SUBAGENT-TREE-4: stops waiting for a tool or dispose that never settles after the grace period', async () => {
     const config = { ...hanging.config, dispose: never };
     const { session, start, type, environment, state, errors } = textTalk({
       subagents: { work: { ...hanging, config } },
@@ -381,13 +381,13 @@ describe('close', () => {
     await environment.advance(1);
     expect(closed).toBe(true);
     expect(state().subagents.map((subagent) => subagent.state)).toEqual(['cancelled', 'cancelled']);
-    // Both runs share one dispose, which is abandoned and reported; then nothing of it is left.
+    // Both runs share one dispose, which is abandoned and reported; after that, nothing of it is left.
     await environment.advance(30_000);
     expect(errors.map(({ where }) => where)).toEqual(['dispose of work']);
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('stops an answer in the middle, and calls the model no more', async () => {
+  test('stops an answer in progress, and does not call the model again', async () => {
     let asked = 0;
     let signal: AbortSignal | undefined;
     const { session, start, environment, said } = textTalk({
@@ -439,7 +439,7 @@ describe('close', () => {
     expect(asked).toBe(before);
   });
 
-  test('settles all pending answers, texts and readers', async () => {
+  test('settles all pending answers, messages and readers', async () => {
     const { session, start, type, environment, question } = textTalk({
       subagents: {
         work: {
@@ -519,7 +519,7 @@ describe('refuses conflicting options, and leaves no resources behind', () => {
     );
   });
 
-  test('frees the id of a refused session, but not of an open one', async () => {
+  test('frees the id of a refused session, but not the id of an open one', async () => {
     const environment = simulatedEnvironment();
     const runtime = createRuntime({ environment });
     const options = { environment, runtime, sessionId: 'mine' };
@@ -533,62 +533,66 @@ describe('refuses conflicting options, and leaves no resources behind', () => {
 });
 
 describe('hooks that throw', () => {
-  test('cause a report, and the conversation continues', { tags: ['B73', 'BW33'] }, async () => {
-    const reported: string[] = [];
-    const broken = () => {
-      throw new Error('the hook is broken');
-    };
-    const { session, start, type, said, environment, question, events } = textTalk({
-      subagents: {
-        work: {
-          script: steps(calls(['ask_user', { question: 'Well?' }]), say('It is done.')),
-          config: { interactive: true },
+  test(
+    'cause an error report without stopping the conversation',
+    { tags: ['B73', 'BW33'] },
+    async () => {
+      const reported: string[] = [];
+      const broken = () => {
+        throw new Error('the hook is broken');
+      };
+      const { session, start, type, said, environment, question, events } = textTalk({
+        subagents: {
+          work: {
+            script: steps(calls(['ask_user', { question: 'Well?' }]), say('It is done.')),
+            config: { interactive: true },
+          },
         },
-      },
-      hooks: {
-        onSessionStart: broken,
-        onSessionEnd: broken,
-        onToolCall: broken,
-        onToolResult: broken,
-        onSubagentStart: broken,
-        onSubagentStep: broken,
-        onSubagentEnd: broken,
-        onQuestion: broken,
-        onDelivered: broken,
-        onError: (_, where) => {
-          reported.push(where);
-          throw new Error('this one too');
+        hooks: {
+          onSessionStart: broken,
+          onSessionEnd: broken,
+          onToolCall: broken,
+          onToolResult: broken,
+          onSubagentStart: broken,
+          onSubagentStep: broken,
+          onSubagentEnd: broken,
+          onQuestion: broken,
+          onDelivered: broken,
+          onError: (_, where) => {
+            reported.push(where);
+            throw new Error('this one too');
+          },
         },
-      },
-    });
-    await start();
-    await type('use work');
-    expect(question()?.state).toBe('open');
-    await type('yes, well');
-    await environment.settle();
-    expect(said().at(-1)).toContain('It is done.');
-    await session.close();
-    expect(new Set(reported)).toEqual(
-      new Set(
-        [
-          'SessionStart',
-          'ToolCall',
-          'ToolResult',
-          'SubagentStart',
-          'SubagentStep',
-          'SubagentEnd',
-          'Question',
-          'Delivered',
-          'SessionEnd',
-        ].map((name) => `hook on${name}`),
-      ),
-    );
-    const errors = events.filter((event: SessionEvent) => event.type === 'error.reported');
-    expect(errors.length).toBe(reported.length - 1);
-  });
+      });
+      await start();
+      await type('use work');
+      expect(question()?.state).toBe('open');
+      await type('yes, well');
+      await environment.settle();
+      expect(said().at(-1)).toContain('It is done.');
+      await session.close();
+      expect(new Set(reported)).toEqual(
+        new Set(
+          [
+            'SessionStart',
+            'ToolCall',
+            'ToolResult',
+            'SubagentStart',
+            'SubagentStep',
+            'SubagentEnd',
+            'Question',
+            'Delivered',
+            'SessionEnd',
+          ].map((name) => `hook on${name}`),
+        ),
+      );
+      const errors = events.filter((event: SessionEvent) => event.type === 'error.reported');
+      expect(errors.length).toBe(reported.length - 1);
+    },
+  );
 });
 
-test('cause a report even when they reject', { tags: ['B73', 'BW33'] }, async () => {
+test('cause an error report even when they reject', { tags: ['B73', 'BW33'] }, async () => {
   const { start, type, said, errors } = textTalk({
     subagents: { work: { script: () => say('done') } },
     hooks: {

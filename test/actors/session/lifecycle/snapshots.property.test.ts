@@ -1,5 +1,5 @@
-// SCOPE-SNAPSHOTS-3: a session continues from a snapshot in the same way as from all entries before it. Whole
-// conversations with all faults, at each of their snapshots; the following steps are compared.
+// SCOPE-SNAPSHOTS-3: a session continues from a snapshot in the same way as from all entries before it. Plays whole
+// conversations with all kinds of faults and compares the following steps at each of their snapshots.
 
 import { expect, test } from 'vitest';
 import { nothingFollows, replayHost } from '../../../../src/actors/replay/entry-by-entry.ts';
@@ -15,7 +15,7 @@ const isSnapshot = ({ event }: JournalEntry): boolean => event.type === 'session
 
 const OVER = new Set(['answered', 'expired', 'withdrawn', 'superseded']);
 
-/** Returns the due parts. A session that continues from a snapshot deletes ended parts sooner. */
+/** Returns the parts that are due. A session that continues from a snapshot deletes ended parts sooner. */
 function due(view: ReplayView) {
   const { questions, subagents, calls, ...rest } = { ...view, at: 0 };
   const isLive = ({ state }: (typeof subagents)[number]): boolean =>
@@ -29,7 +29,7 @@ function due(view: ReplayView) {
   };
 }
 
-/** Expects that a session restored from the snapshot would write the same one. */
+/** Expects that a session restored from the snapshot would write the same snapshot. */
 function expectWhole(entry: JournalEntry): void {
   const snapshot = snapshotIn(entry);
   if (!snapshot) throw new Error('Expected a snapshot');
@@ -81,7 +81,7 @@ test.each([
           expect(after.isAccepted).toBe(before.isAccepted);
           expect(due(after.view)).toEqual(due(before.view));
           compared += 1;
-          // Later entries have other snapshots.
+          // Later entries contain other snapshots.
           if (compared % 20 === 0) break;
         }
       }

@@ -1,4 +1,4 @@
-// The effects of a settlement within the session: once for each call, even if the call is repeated after a crash.
+// A settlement takes effect in the session once per call, even if the call is repeated after a crash.
 
 import { expect, test } from 'vitest';
 import {

@@ -1,4 +1,4 @@
-// The input of the user: each caller gets one receipt (USER-INPUT-1).
+// The user's input: each caller gets one receipt (USER-INPUT-1).
 
 import { describe, expect, test } from 'vitest';
 import {
@@ -7,7 +7,7 @@ import {
 } from '../../../../src/actors/session/questions/user-input.ts';
 import { simulatedEnvironment } from '../../../../src/testing/index.ts';
 
-/** A session that accepts all input, and does nothing with it before it ends. */
+/** A session that accepts all input and does nothing with it before it ends. */
 function entrance(): UserInput {
   const session = {
     host: { environment: simulatedEnvironment() },
@@ -50,7 +50,7 @@ describe('USER-INPUT-1: a session that has ended', () => {
     expect(await receipt).toEqual({ accepted: false, reason: 'over' });
   });
 
-  test('rejects pending words and settlements', async () => {
+  test('rejects pending messages and settlements', async () => {
     const userInput = entrance();
     const calls = [userInput.say('hello'), userInput.settle(settled)];
     userInput.close(null);

@@ -21,7 +21,7 @@ const rides: QuestionRecord = {
 };
 const approval: QuestionRecord = { ...rides, kind: 'approval' };
 
-test('P3: accepts an option as an answer, even before the whole question was heard', () => {
+test('P3: accepts an option as an answer, even before the whole question has been heard', () => {
   expect(readUtterance(rides, 'economy, please', { typed: false })).toEqual({
     to: 'question',
     decisive: true,
@@ -32,7 +32,7 @@ test('P3: accepts an option as an answer, even before the whole question was hea
 const toLead = { to: 'lead', about: 'sub_1.q1' };
 
 test.each(['the cheaper one', 'asdf', "I don't want it any more", 'economy or premium'])(
-  'USER-WORDS-7: sends words that name no option to the lead agent with the question: %s',
+  'USER-WORDS-7: sends an utterance that names no option to the lead agent with the question: %s',
   (words) => {
     for (const typed of [true, false]) {
       expect(readUtterance(rides, words, { typed })).toEqual(toLead);
@@ -42,7 +42,7 @@ test.each(['the cheaper one', 'asdf', "I don't want it any more", 'economy or pr
 );
 
 test.each(['the cheaper one', 'asdf'])(
-  'USER-WORDS-7: repeats the question once, then sends unclear words to a lead agent without tools: %s',
+  'USER-WORDS-7: repeats the question once, then passes unclear replies to a tool-less lead agent: %s',
   (words) => {
     for (const typed of [true, false]) {
       const heard = { typed, leadSettles: false };
@@ -52,7 +52,7 @@ test.each(['the cheaper one', 'asdf'])(
   },
 );
 
-test('USER-WORDS-7: accepts words that decline all options as the answer', () => {
+test('USER-WORDS-7: accepts an utterance that declines all options as the answer', () => {
   for (const typed of [true, false])
     expect(readUtterance(rides, 'neither', { typed })).toEqual({
       to: 'question',
@@ -61,7 +61,7 @@ test('USER-WORDS-7: accepts words that decline all options as the answer', () =>
     });
 });
 
-test('USER-WORDS-7: accepts words as the answer to a question for free text', () => {
+test('USER-WORDS-7: accepts any utterance as the answer to a free-text question', () => {
   const name: QuestionRecord = { ...rides, options: [], question: 'What is your name?' };
   expect(readUtterance(name, 'Ada', { typed: false })).toMatchObject({
     to: 'question',
@@ -70,10 +70,10 @@ test('USER-WORDS-7: accepts words as the answer to a question for free text', ()
   expect(readUtterance(name, 'why do you ask?', { typed: false })).toEqual(toLead);
 });
 
-test('P3: accepts only a clear yes or no as consent, however often the question is repeated', () => {
+test('P3: accepts only a clear yes or no as the answer to an approval, however often it is repeated', () => {
   const unclear = { ...approval, timesUnclear: 5, askedAgain: true };
   expect(readUtterance(approval, 'well I guess so', { typed: true })).toEqual({ to: 'again' });
-  // The question was asked again once; now only the buttons and the lead agent remain.
+  // The question has already been asked again once, so only the buttons and the lead agent remain.
   expect(readUtterance(unclear, 'well I guess so', { typed: true })).toEqual(toLead);
   expect(readUtterance(unclear, 'yes', { typed: false })).toMatchObject({
     answer: { approved: true },
@@ -86,7 +86,7 @@ test('P3: accepts only a clear yes or no as consent, however often the question 
   });
 });
 
-test("P3: understands consent in the leading agent's language", () => {
+test("P3: understands approval in the current lead agent's language", () => {
   const said = (text: string, language?: string) =>
     readUtterance(approval, text, { typed: false, language });
   expect(said('ja, bitte', 'de-AT')).toMatchObject({ answer: { approved: true } });
@@ -95,7 +95,7 @@ test("P3: understands consent in the leading agent's language", () => {
   expect(said('oui, vas-y', 'fr')).toMatchObject({ answer: { approved: true } });
   expect(said('sí, adelante', 'es')).toMatchObject({ answer: { approved: true } });
   expect(said('ja, bitte')).toEqual({ to: 'again' });
-  // Without tables only the buttons remain.
+  // Only the buttons work for a language that has no tables.
   expect(said('kyllä', 'fi')).toEqual({ to: 'again' });
 });
 
@@ -106,7 +106,7 @@ test.each([
   'yes always',
   'approve_lasting',
   'the third one',
-])('USER-WORDS-3: never lets words give lasting permission: %s', (words) => {
+])('USER-WORDS-3: never grants lasting permission because of an utterance: %s', (words) => {
   const lasting = { id: 'approve_lasting', label: 'Yes, and from now on' };
   const options = [{ id: 'approve', label: 'Yes' }, { id: 'deny', label: 'No' }, lasting];
   for (const typed of [true, false])
@@ -139,7 +139,7 @@ test('USER-WORDS-3: reads back a yes, but not a no, when several approvals are o
   });
 });
 
-test('sends words about something else to the lead agent, and postpones the question on request', () => {
+test('passes an unrelated utterance to the lead agent, and postpones the question on request', () => {
   expect(readUtterance(rides, 'what time is it?', { typed: false })).toEqual(toLead);
   expect(readUtterance(rides, 'hang on a second', { typed: false })).toEqual({
     to: 'hold',

@@ -1,5 +1,5 @@
-// The results of one request, told in one reply: the moment, the words, and the treatment of results that arrive
-// late, were seen earlier, or fail.
+// The results of one request, delivered in one reply: when it is spoken, what it says, and what happens to results that
+// arrive late, have been seen before, or fail.
 
 import { describe, expect, test } from 'vitest';
 import { TextSession, type ConsolidationOptions } from '../../../../src/index.ts';
@@ -10,7 +10,7 @@ import { agentOf, answering, castOf, configsOf, leadScript } from '../../../supp
 const CEILING_MS = 300_000;
 
 describe("results of one request's calls", { tags: ['R34'] }, () => {
-  test('share one reply, when the last has ended', { tags: ['RW11'] }, async () => {
+  test('share one reply once the last of them is ready', { tags: ['RW11'] }, async () => {
     const { start, type, finish, told, prompts, deliveries } = siblingTalk(['flight', 'hotel']);
     await start();
     await type('use flight and hotel');
@@ -42,7 +42,7 @@ describe("results of one request's calls", { tags: ['R34'] }, () => {
     );
   });
 
-  test('BATCH-4: arrive at once in the wording for one result if there is only one', async () => {
+  test('BATCH-4: arrive immediately, in the wording for one result, if there is only one', async () => {
     const { start, type, finish, told, prompts } = siblingTalk(['flight']);
     await start();
     await type('use flight');
@@ -117,7 +117,7 @@ describe("results of one request's calls", { tags: ['R34'] }, () => {
 
 describe('the ceiling', { tags: ['R34', 'R41'] }, () => {
   test(
-    'delivers the available results after 300 s, and a late one separately',
+    'delivers the available results after 300 s, and a late result separately',
     { tags: ['R41'] },
     async () => {
       const { start, type, finish, told, prompts, environment } = siblingTalk([
@@ -128,7 +128,7 @@ describe('the ceiling', { tags: ['R34', 'R41'] }, () => {
       await start();
       await type('use flight and hotel and car');
       await environment.advance(60_000);
-      // The time counts from the first result; before that, no result waits.
+      // The time counts from the first result; before that, no result is waiting.
       await finish('flight', 'hotel');
       await environment.advance(CEILING_MS - 1);
       expect(told()).toEqual([]);
@@ -141,7 +141,7 @@ describe('the ceiling', { tags: ['R34', 'R41'] }, () => {
   );
 
   test(
-    'rises to 600 s when no client was attached when the work started',
+    'rises to 600 s if no client was attached when the work started',
     { tags: ['R41'] },
     async () => {
       const talk = siblingTalk(['flight', 'hotel']);
@@ -160,7 +160,7 @@ describe('the ceiling', { tags: ['R34', 'R41'] }, () => {
   );
 
   test(
-    'cancels late work with `cancel`, and delivers it once as cancelled with the others',
+    'cancels late work with `cancel`, and delivers it with the others as cancelled',
     { tags: ['R34'] },
     async () => {
       const { start, type, finish, told, prompts, environment, state, session } = siblingTalk(
@@ -240,7 +240,7 @@ describe('P4: consolidated results are not lost', () => {
     };
   };
 
-  test('arrive again completely after an interruption', async () => {
+  test('arrive again in full after an interruption', async () => {
     const { start, type, finish, told, session, environment } = siblingTalk(['flight', 'hotel']);
     await start();
     await type('use flight and hotel');
@@ -260,7 +260,7 @@ describe('P4: consolidated results are not lost', () => {
   });
 
   test.each(['shown', 'dismiss'] as const)(
-    '%s: omit a part that was seen earlier and whose call is over',
+    '%s: omit a part that has already been seen and whose call is over',
     async (how) => {
       const { start, type, finish, told, session, environment, release, deliveries } = busy();
       await start();
@@ -281,7 +281,7 @@ describe('P4: consolidated results are not lost', () => {
     },
   );
 
-  test('free the place of a result that was seen while it waited for its sibling', async () => {
+  test('free the place of a result that was seen while it was waiting for a sibling', async () => {
     const { start, type, finish, told, session, environment } = siblingTalk(
       ['flight', 'hotel', 'car'],
       { limits: { maxDeliveries: 2 } },
@@ -302,7 +302,7 @@ describe('P4: consolidated results are not lost', () => {
     expect(told()).toHaveLength(2);
   });
 
-  test('TOOL-CALL-1: answer each call that stayed open exactly once', async () => {
+  test('TOOL-CALL-1: answer every call that stayed open exactly once', async () => {
     const answers: unknown[] = [];
     const { start, type, finish, told } = siblingTalk(['flight', 'hotel'], {
       each: { pending: null },
@@ -318,7 +318,7 @@ describe('P4: consolidated results are not lost', () => {
     ]);
   });
 
-  test('OUTBOX-6: free all their places after delivery', async () => {
+  test('OUTBOX-6: free all their places once delivered', async () => {
     const { start, type, finish, told } = siblingTalk(['flight', 'hotel'], {
       limits: { maxDeliveries: 2 },
     });

@@ -1,4 +1,4 @@
-// The views for screens: all current parts, and the latest ended ones.
+// The views for screens: all current parts, and the most recently ended ones.
 
 import { expect, test } from 'vitest';
 import { KeptViews } from '../../../../src/actors/session/state/projection.ts';
@@ -21,7 +21,7 @@ test('KEPT-VIEWS-1: keeps all live views', () => {
   expect(names(views)).toEqual(['a', 'b', 'c', 'd']);
 });
 
-test('KEPT-VIEWS-1: keeps the views that ended last, regardless of their start', () => {
+test('KEPT-VIEWS-1: keeps the views that ended last, regardless of when they started', () => {
   const { views, show } = twoKept();
   for (const id of ['oldest', 'b', 'c', 'd']) show(id);
   for (const id of ['b', 'c', 'oldest']) show(id, true);

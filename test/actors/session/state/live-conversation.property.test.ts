@@ -1,5 +1,5 @@
-// An item of a conversation that is read separately while it is being said equals the item in the whole
-// conversation, after any earlier words, cuts and commits.
+// A conversation item that is read separately while it is being spoken equals the item in the whole conversation,
+// whatever was said, cut or committed before.
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -23,7 +23,7 @@ const steps = fc.array(
   { maxLength: 40 },
 );
 
-test('LIVE-CONVERSATION-2, LIVE-CONVERSATION-3: returns an item by id equal to the item in the conversation', () => {
+test('LIVE-CONVERSATION-2, LIVE-CONVERSATION-3: finds by id the same item that the conversation contains', () => {
   fc.assert(
     fc.property(steps, (all) => {
       const limits = { maxItemChars: MAX_ITEM_CHARS };
@@ -38,7 +38,7 @@ test('LIVE-CONVERSATION-2, LIVE-CONVERSATION-3: returns an item by id equal to t
         } else if (step.type === 'read') void conversation.log;
         else if ('itemId' in step) {
           const { type, itemId: id, text: words } = step;
-          // Each id has one kind, as on a wire.
+          // As on a wire, each id stands for one kind of item.
           const isNote = id === NOTE_ID;
           if (type === 'saying' && !isNote) {
             const known = conversation.log.get(id);

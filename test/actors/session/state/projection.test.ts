@@ -1,4 +1,4 @@
-// The view for screens: each change as an immediate event, and the state in batches.
+// The view for screens: each change is an immediate event, and the state comes in batches.
 
 import { describe, expect, test } from 'vitest';
 import { Projection } from '../../../../src/actors/session/state/projection.ts';
@@ -30,7 +30,7 @@ test('combines all changes of one event loop turn into one new state', async () 
   expect(states()).toBe(1);
 });
 
-test('emits no event for an update without a change', () => {
+test('emits no event for an update that changes nothing', () => {
   const { projection, events } = projected();
   projection.emit({ type: 'connection.changed', state: 'active' });
   projection.emit({ type: 'connection.changed', state: 'active' });
@@ -38,7 +38,7 @@ test('emits no event for an update without a change', () => {
   expect(events).toHaveLength(1);
 });
 
-test('sorts the transcript by start time, and keeps its latest lines', async () => {
+test('sorts the transcript by start time, and keeps only its latest lines', async () => {
   const { projection, environment } = projected();
   projection.emit(line('late', 5000));
   projection.emit(line('early', 1));
@@ -85,14 +85,14 @@ describe('EVENT-ORDER-1: an event that a subscriber causes', () => {
   });
 });
 
-test('emits an event, but no new state, for a fact outside the store', async () => {
+test('emits an event but no new state for a fact that is not in the store', async () => {
   const { projection, events, states, environment } = projected();
   projection.emit({ type: 'client.json', data: 1 });
   await environment.settle();
   expect([events.length, states()]).toEqual([1, 0]);
 });
 
-test('reports a listener of the store that throws, without affecting others', async () => {
+test('reports a store listener that throws, without affecting others', async () => {
   const { projection, errors, environment } = projected();
   let isComplete = false;
   projection.events.subscribe({ complete: () => (isComplete = true) });
@@ -106,7 +106,7 @@ test('reports a listener of the store that throws, without affecting others', as
   expect(new Set(errors)).toEqual(new Set(['listener of the store']));
 });
 
-test('ignores all changes after its end', async () => {
+test('ignores all changes after the session has ended', async () => {
   const { projection, events, environment } = projected();
   projection.emit(line('one', 1));
   projection.complete();

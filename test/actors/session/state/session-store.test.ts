@@ -43,7 +43,7 @@ test('returns an unsubscribe function that works unbound, as `useSelector` needs
   expect(told).toEqual([]);
 });
 
-test('SESSION-STORE-2: calls the other listeners when a listener throws', () => {
+test('SESSION-STORE-2: calls the remaining listeners when one of them throws', () => {
   const errors: unknown[] = [];
   const { store, replace, release } = createSessionStore(state, (error) => errors.push(error));
   const told: string[] = [];
@@ -58,7 +58,7 @@ test('SESSION-STORE-2: calls the other listeners when a listener throws', () => 
   expect(errors).toEqual([broken]);
 });
 
-test('lets a listener unsubscribe itself and others during a call', () => {
+test('lets a listener unsubscribe itself and others while it is being called', () => {
   const { store, replace } = createSessionStore(state, failed);
   const told: string[] = [];
   const first = store.subscribe(({ context }) => {
@@ -72,7 +72,7 @@ test('lets a listener unsubscribe itself and others during a call', () => {
   expect(told).toEqual(['active']);
 });
 
-test('SESSION-STORE-1: calls no listener once released, and can still be read', () => {
+test('SESSION-STORE-1: stops calling listeners once released, but can still be read', () => {
   const { store, replace, release } = createSessionStore(state, failed);
   const told: unknown[] = [];
   const subscription = store.subscribe((snapshot) => told.push(snapshot));
@@ -83,7 +83,7 @@ test('SESSION-STORE-1: calls no listener once released, and can still be read', 
   expect(store.getSnapshot().context.connection).toBe('closed');
 });
 
-test('SESSION-STORE-1: does not retain listeners after release, even while the store is kept', async () => {
+test('SESSION-STORE-1: does not retain listeners after release, even while the store is in use', async () => {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
   const { created, listened, session } = (() => {
@@ -93,7 +93,7 @@ test('SESSION-STORE-1: does not retain listeners after release, even while the s
     created.store.subscribe(({ context }) => (screen.shown = context.connection));
     return { created, listened: new WeakRef(screen), session: new WeakRef(reported) };
   })();
-  // A weak reference that was created or read keeps its target alive until the turn ends.
+  // A weak reference that has been created or read keeps its target alive until the turn ends.
   const areThere = async (): Promise<readonly boolean[]> => {
     await new Promise((done) => setImmediate(done));
     collect();

@@ -1,5 +1,6 @@
-// COMMIT-UNIT-2, COMMIT-UNIT-10: wherever a step of a session throws (a chart, the wiring, a record, the conversation),
-// its event is refused by name, nothing changes, and no entry is written. The same event is then accepted as usual.
+// COMMIT-UNIT-2, COMMIT-UNIT-10: wherever a step of a session throws (in a chart, the wiring, a record or the
+// conversation), the event is refused with an error, nothing changes, and no entry is written. The same event is then
+// accepted as usual.
 
 import { readFileSync } from 'node:fs';
 import { afterEach, expect, test, vi } from 'vitest';
@@ -76,7 +77,7 @@ function sessionOf(first: JournalEntry) {
   };
 }
 
-/** Makes the call with this index throw, among all calls in a step of a session. */
+/** Makes the call with this index throw; the index counts all calls in a step of a session. */
 function plant() {
   const state = { left: Number.POSITIVE_INFINITY, calls: 0 };
   const tried = (): void => {
@@ -111,7 +112,10 @@ function plant() {
   return state;
 }
 
-/** A conversation with a call of each kind, questions, notices, a transfer, and the user's possible actions on them. */
+/**
+ * A conversation with a call of each kind, questions, notices and a transfer, and everything that the user can do with
+ * them.
+ */
 async function told(): Promise<readonly JournalEntry[]> {
   const journal = writtenJournal();
   const look = defineTool({
@@ -176,7 +180,7 @@ async function told(): Promise<readonly JournalEntry[]> {
 
 const corpus = new URL('../../../corpus/stories-1.json', import.meta.url);
 
-test('refuses an event whose step throws at any point, without an entry or a change, and accepts the next attempt', async () => {
+test('refuses an event whose step throws at any point, changes nothing, and accepts a retry', async () => {
   const stories = JSON.parse(readFileSync(corpus, 'utf8')) as FrozenStory[];
   const types = new Map<string, number>();
   let throws = 0;

@@ -1,4 +1,4 @@
-// The service of subagents in a session: the lead agent and the app act as the parent, on behalf of the user.
+// The subagent service in a session: the lead agent and the app act as the parent, on behalf of the user.
 
 import { z } from 'zod';
 import { describe, expect, test } from 'vitest';
@@ -11,7 +11,7 @@ import type { Script } from '../../../../src/testing/index.ts';
 import { calls, never, resultsIn, say, simpleTool } from '../../../support/subagent-runs.ts';
 import { instructionsOf, textTalk, type TalkOptions } from '../../../support/text-talk.ts';
 
-/** Returns the number of answers in this run: runs share scripts, but not counts. */
+/** Returns the number of answers in this run, because runs share scripts but not counts. */
 const stepOf = ({ prompt }: Parameters<Script>[0]): number =>
   prompt.filter(({ role }) => role === 'assistant').length + 1;
 
@@ -52,7 +52,7 @@ const helper = (script: Script): TalkOptions => ({ subagents: { helper: { script
 
 describe('a subagent that the app or the lead model spawned', () => {
   test(
-    "asks the lead agent in a pause, and accepts the app's answer",
+    "asks the lead agent during a pause, and accepts the app's answer",
     { tags: ['MW10'] },
     async () => {
       const { start, spawn, session, environment, said } = talk(helper(asks));
@@ -76,7 +76,7 @@ describe('a subagent that the app or the lead model spawned', () => {
     },
   );
 
-  test('delivers its result if no caller waits for it', async () => {
+  test('delivers its result if no caller is waiting for it', async () => {
     const limits = { stateRetentionMs: 60_000, sweepIntervalMs: 1000 };
     const { start, spawn, session, environment, said } = talk({
       ...helper(() => say('Found it')),
@@ -111,7 +111,7 @@ describe('a subagent that the app or the lead model spawned', () => {
     expect(session.subagents.get(cancelled)?.outcome?.error?.message).toContain('the user');
   });
 
-  test('users row 26: is shown with its descendants, and calls its hooks', async () => {
+  test('users row 26: shows up with its descendants, and calls its hooks', async () => {
     const started: string[] = [];
     const { start, spawn, state, environment } = talk(
       {
@@ -127,7 +127,7 @@ describe('a subagent that the app or the lead model spawned', () => {
     expect(started).toEqual(['helper 1', 'helper 2']);
     expect(state().subagents).toMatchObject([
       { id: parent, parentId: null, depth: 1, hung: true },
-      // A child's call is not a call of the lead agent.
+      // A call by a child does not count as a call by the lead agent.
       { parentId: parent, depth: 2, callId: null, hung: true },
     ]);
   });
@@ -157,7 +157,7 @@ describe('a subagent that the app or the lead model spawned', () => {
 });
 
 describe('the life of a subagent', { tags: ['RW10', 'HW4'] }, () => {
-  test('continues across user turns, and ends with the session', async () => {
+  test('continues across user turns until the session ends', async () => {
     const { start, spawn, type, session, close } = talk(
       helper(() => calls(['hang'])),
       { tools: { hang: simpleTool(never) } },
@@ -174,7 +174,7 @@ describe('the life of a subagent', { tags: ['RW10', 'HW4'] }, () => {
     expect(session.subagents.get(child)?.state).toBe('cancelled');
   });
 
-  test('separates two sessions of a runtime', { tags: ['RW6'] }, async () => {
+  test('keeps two sessions of the same runtime separate', { tags: ['RW6'] }, async () => {
     const one = talk(
       helper(() => calls(['hang'])),
       { tools: { hang: simpleTool(never) } },
@@ -218,7 +218,7 @@ describe('P8: the grants of a lead agent', () => {
     expect(() => spawn('helper', { grant: { tools: ['rm'] } })).toThrow('"rm"');
   });
 
-  test("let a subagent call the lead agent's tools, with the subagent as the caller", async () => {
+  test("let a subagent call the lead agent's tools, and name the subagent as the caller", async () => {
     const { start, spawn, session, environment } = talk(
       {
         subagents: {
@@ -243,7 +243,7 @@ describe('P8: the grants of a lead agent', () => {
   });
 });
 
-test("runs background calls of one kind in sequence, with their history, if the lifetime is 'session'", async () => {
+test("run background calls of one kind in sequence, with their history, if the lifetime is 'session'", async () => {
   let disposed = 0;
   const { start, type, state, environment, close } = textTalk({
     subagents: {

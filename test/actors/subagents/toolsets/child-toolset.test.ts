@@ -69,7 +69,7 @@ describe('report_progress', { tags: ['M8'] }, () => {
     },
   );
 
-  test('refuses an update without words', async () => {
+  test('refuses an update without text', async () => {
     expect(await call('report_progress', { update: ' ' }, inSubagent().options)).toBe('INVALID');
   });
 });
@@ -112,7 +112,7 @@ test('returns a structured result as JSON', async () => {
   expect(await complete?.validate(input)).toEqual({ ok: true, value: input });
 });
 
-test('fails outside a subagent with INVALID_STATE', { tags: ['M11'] }, async () => {
+test('fails with INVALID_STATE outside a subagent', { tags: ['M11'] }, async () => {
   const lead = withCaller(undefined, {
     sessionId: 's',
     subagentId: null,

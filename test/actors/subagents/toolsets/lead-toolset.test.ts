@@ -45,7 +45,7 @@ describe('leadTools', () => {
     ]);
     const configs = leadSubagents({ ...helpers, other: tool({ inputSchema: z.object({}) }) });
     expect(configs).toMatchObject({ subagent__summarizer: { name: 'summarizer' } });
-    // The checks of a session's options.
+    // How the options of a session are validated.
     expect(() => checkLeadTools('lead', tools, configs)).not.toThrow();
     expect(() => checkSubagentNames([{ name: 'lead', tools }], configs)).not.toThrow();
   });
@@ -82,7 +82,7 @@ describe('leadTools', () => {
   });
 
   test(
-    'accepts the parent toolset, of which only the waits may take long',
+    'accepts the parent toolset, in which only the waits may take long',
     { tags: ['M1'] },
     async () => {
       const service = fakeService();
@@ -94,7 +94,7 @@ describe('leadTools', () => {
         subagentId: 'sub_1',
         status: 'spawning',
       });
-      // The session knows the conversation to fork.
+      // The session knows the conversation that is forked.
       expect(service.spawned[0]).toMatchObject({ config: { context: 'fork' }, callId: 'c1' });
       expect(service.spawned[0]?.messages).toBeUndefined();
       expect(byName.get('await_subagent')?.timeout).toBeGreaterThan(300_000);

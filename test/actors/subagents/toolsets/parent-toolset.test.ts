@@ -46,7 +46,7 @@ describe('the toolset', () => {
   });
 
   test(
-    'contains a list tool and a wait tool, and only the wait tool delegates',
+    'contains a list tool and a wait tool, of which only the wait tool delegates',
     { tags: ['MW10'] },
     () => {
       const { tools } = parent();
@@ -76,7 +76,7 @@ describe('the toolset', () => {
   });
 
   test(
-    "uses the service of the caller in the context, rather than the program's",
+    "prefers the service of the caller in the context to the program's service",
     { tags: ['M27'] },
     async () => {
       const { service, spawn } = parent();
@@ -105,7 +105,7 @@ function callerOn(service: ReturnType<typeof fakeService>) {
 }
 
 describe('spawn_subagent', () => {
-  test('accepts every field and answers spawning', { tags: ['M1'] }, async () => {
+  test('accepts every field, and returns the status spawning', { tags: ['M1'] }, async () => {
     const { service, spawn } = parent({
       adapters: { coder: { instructions: 'You write code.', maxSteps: 30 } },
       models: { small: 'a/small' },
@@ -135,7 +135,7 @@ describe('spawn_subagent', () => {
         toolTimeout: 5,
         context: 'none',
       },
-      // The words of the calling model are data of the task.
+      // What the calling model wrote counts as data of the task.
       task: { description: 'Count the files', args: { instructions: 'Be brief.' } },
       caller: { subagentId: null },
       callId: 'call_1',
@@ -186,7 +186,7 @@ describe('spawn_subagent', () => {
     expect(service.spawned.map(({ grant }) => grant)).toEqual([{}, { tools: [] }]);
   });
 
-  test('adds a result to each open call of a fork', async () => {
+  test('adds a result for each open call of a fork', async () => {
     const { service, spawn } = parent();
     const messages: ModelMessage[] = [
       { role: 'user', content: 'Go' },
@@ -205,7 +205,7 @@ describe('spawn_subagent', () => {
   });
 
   test(
-    'refuses names that the host does not know, with their code',
+    'returns an error code for names that the host does not know',
     { tags: ['M22'] },
     async () => {
       const { service, spawn } = parent({ models: { small: 'a/small' }, adapters: { coder: {} } });
@@ -228,7 +228,7 @@ describe('spawn_subagent', () => {
     },
   );
 
-  test('lets a host configure names itself, or refuse them', async () => {
+  test('lets a host configure or refuse names itself', async () => {
     const { service, spawn } = parent({
       models: { small: 'a/small' },
       configure({ adapterName }) {
@@ -268,7 +268,7 @@ describe('spawn_subagent', () => {
 });
 
 describe('check_subagent', () => {
-  test('returns the seven statuses', { tags: ['M3', 'M12'] }, async () => {
+  test('returns any of the seven statuses', { tags: ['M3', 'M12'] }, async () => {
     const { service, call, spawn } = parent();
     await spawn();
     const status = async (): Promise<unknown> => {
@@ -288,7 +288,7 @@ describe('check_subagent', () => {
     }
   });
 
-  test('reports a wait for the user as running, not as a question to the parent', async () => {
+  test('reports a subagent that waits for the user as running, without a question to the parent', async () => {
     const { service, call, spawn } = parent();
     await spawn();
     service.set('sub_1', { state: 'waiting_for_input', step: 1 });
@@ -299,7 +299,7 @@ describe('check_subagent', () => {
   });
 
   test(
-    'shows progress in words, and the percentage as a number',
+    'shows progress as text, and the percentage as a number',
     { tags: ['M3', 'M8', 'M19', 'MW11'] },
     async () => {
       const { service, call, spawn } = parent();
@@ -353,7 +353,7 @@ describe('check_subagent', () => {
   });
 
   test(
-    'returns NOT_FOUND for an unknown code, but not for a text',
+    'returns NOT_FOUND for an unknown id, but not for free text',
     { tags: ['M22', 'MW5'] },
     async () => {
       const { call } = parent();
@@ -390,7 +390,7 @@ describe('send_to_subagent', () => {
   });
 
   test(
-    'returns a message id, whose receipt a later check shows',
+    'returns a message id with which a later check shows the receipt',
     { tags: ['H16', 'M4'] },
     async () => {
       const { service, call, spawn } = parent();
@@ -423,7 +423,7 @@ describe('send_to_subagent', () => {
 });
 
 describe('await_subagent', () => {
-  test('wakes all waiting agents when it ends', { tags: ['M5', 'M16'] }, async () => {
+  test('wakes all waiting agents when the subagent ends', { tags: ['M5', 'M16'] }, async () => {
     const { service, call, spawn } = parent();
     await spawn();
     const waiting = [1, 2].map(() => call('await_subagent', { subagentId: 'sub_1' }));
@@ -432,7 +432,7 @@ describe('await_subagent', () => {
       expect(view).toEqual({ subagentId: 'sub_1', status: 'completed', result: 'done' });
   });
 
-  test('ends when the subagent asks a question later', { tags: ['M5', 'MW1'] }, async () => {
+  test('returns when the subagent later asks a question', { tags: ['M5', 'MW1'] }, async () => {
     const { service, call, spawn } = parent();
     await spawn();
     const waiting = call('await_subagent', { subagentId: 'sub_1' });
@@ -443,7 +443,7 @@ describe('await_subagent', () => {
     });
   });
 
-  test('waits for any of several, or all of them', { tags: ['MW10'] }, async () => {
+  test('waits for any or all of several subagents', { tags: ['MW10'] }, async () => {
     const { service, call, spawn } = parent();
     await spawn();
     await spawn();
@@ -484,7 +484,7 @@ describe('await_subagent', () => {
 
 describe('kill_subagent, cancel_subagent, list_subagents', () => {
   test(
-    'returns killed, or false for an ended or unknown subagent',
+    'return killed, or false for an ended or unknown subagent',
     { tags: ['M6', 'M15'] },
     async () => {
       const { service, call, spawn } = parent();
@@ -500,7 +500,7 @@ describe('kill_subagent, cancel_subagent, list_subagents', () => {
     },
   );
 
-  test('returns the reason why cancel_subagent refuses', { tags: ['MW5'] }, async () => {
+  test('return the reason why cancel_subagent refuses', { tags: ['MW5'] }, async () => {
     const { service, call, spawn } = parent();
     await spawn();
     service.end('sub_1');
@@ -511,28 +511,32 @@ describe('kill_subagent, cancel_subagent, list_subagents', () => {
     expect(await call('cancel_subagent', { subagentId: 'sub_2' })).toEqual({ cancelled: true });
   });
 
-  test('lists subagents that have not ended, or all', { tags: ['M7', 'MW10'] }, async () => {
-    const { service, call, spawn } = parent();
-    await spawn({ workstreamId: 'w' });
-    await spawn();
-    service.end('sub_2');
-    expect(await call('list_subagents')).toEqual({
-      subagents: [
-        {
-          subagentId: 'sub_1',
-          name: 'subagent',
-          task: 'Count the files',
-          status: 'spawning',
-          depth: 1,
-          parentId: null,
-          workstreamId: 'w',
-        },
-      ],
-    });
-    expect(await call('list_subagents', { includeEnded: true })).toMatchObject({
-      subagents: [{ subagentId: 'sub_1' }, { subagentId: 'sub_2', status: 'completed' }],
-    });
-  });
+  test(
+    'list subagents that have not ended, or all subagents',
+    { tags: ['M7', 'MW10'] },
+    async () => {
+      const { service, call, spawn } = parent();
+      await spawn({ workstreamId: 'w' });
+      await spawn();
+      service.end('sub_2');
+      expect(await call('list_subagents')).toEqual({
+        subagents: [
+          {
+            subagentId: 'sub_1',
+            name: 'subagent',
+            task: 'Count the files',
+            status: 'spawning',
+            depth: 1,
+            parentId: null,
+            workstreamId: 'w',
+          },
+        ],
+      });
+      expect(await call('list_subagents', { includeEnded: true })).toMatchObject({
+        subagents: [{ subagentId: 'sub_1' }, { subagentId: 'sub_2', status: 'completed' }],
+      });
+    },
+  );
 });
 
 test(
@@ -554,12 +558,12 @@ test(
       status: 'completed',
       result: 'three',
     });
-    // The subagent continues from the conversation up to the call.
+    // The subagent continues from the conversation as it was before the call.
     expect(service.spawned[0]?.messages).toEqual([{ role: 'user', content: 'How many?' }]);
   },
 );
 
-test("quotes the instructions of an earlier version's recipe on one line", () => {
+test("quotes instructions from an earlier version's recipe on one line", () => {
   const plan = planSpawn({ task: '', contextMode: 'fresh' }, {}, 'Be brief.\n[note x] Obey.');
   if (!plan.ok) throw new Error('Expected a plan');
   const added = plan.config.instructions.split('\n\n').at(-1);

@@ -56,12 +56,16 @@ describe('the tool of a subagent', { tags: ['H1', 'H2'] }, () => {
     );
   });
 
-  test('refuses two tools of one agent type, which would share a name', { tags: ['HW1'] }, () => {
-    const { made } = summarize();
-    expect(() => subAgentTools(made, made)).toThrow(/got "subagent__summarizer" twice/);
-  });
+  test(
+    'refuses two tools for the same agent type, which would share a name',
+    { tags: ['HW1'] },
+    () => {
+      const { made } = summarize();
+      expect(() => subAgentTools(made, made)).toThrow(/got "subagent__summarizer" twice/);
+    },
+  );
 
-  test('returns NO_SERVICE without a service that runs it', { tags: ['M11'] }, async () => {
+  test('returns NO_SERVICE without a service to run it', { tags: ['M11'] }, async () => {
     const { call } = summarize({ service: undefined as never });
     expect(await call(['a'])).toMatchObject({ code: 'NO_SERVICE' });
   });
@@ -103,24 +107,32 @@ describe('one call of the tool', { tags: ['H4', 'H5'] }, () => {
     },
   );
 
-  test('returns a failure as a result, and the model decides', { tags: ['H10'] }, async () => {
-    const { service, call } = summarize();
-    const running = call(['a']);
-    await turn();
-    const error = { code: 'STEP_LIMIT', message: 'Max steps exceeded', retryable: false };
-    service.end('sub_1', { state: 'failed', error, partial: 'half' });
-    expect(await running).toEqual({
-      error: 'Max steps exceeded',
-      code: 'STEP_LIMIT',
-      partial: 'half',
-    });
-  });
+  test(
+    'returns a failure as a result, so that the model decides what to do',
+    { tags: ['H10'] },
+    async () => {
+      const { service, call } = summarize();
+      const running = call(['a']);
+      await turn();
+      const error = { code: 'STEP_LIMIT', message: 'Max steps exceeded', retryable: false };
+      service.end('sub_1', { state: 'failed', error, partial: 'half' });
+      expect(await running).toEqual({
+        error: 'Max steps exceeded',
+        code: 'STEP_LIMIT',
+        partial: 'half',
+      });
+    },
+  );
 
-  test('returns the error code when the subagent may not run', { tags: ['HW5'] }, async () => {
-    const { service, call } = summarize();
-    service.refuse('DEPTH_EXCEEDED');
-    expect(await call(['a'])).toMatchObject({ code: 'DEPTH_EXCEEDED' });
-  });
+  test(
+    'returns the error code when the subagent is not allowed to run',
+    { tags: ['HW5'] },
+    async () => {
+      const { service, call } = summarize();
+      service.refuse('DEPTH_EXCEEDED');
+      expect(await call(['a'])).toMatchObject({ code: 'DEPTH_EXCEEDED' });
+    },
+  );
 
   test('ends the child when the parent ends', { tags: ['HW4'] }, async () => {
     const { service, call } = summarize();
@@ -130,14 +142,14 @@ describe('one call of the tool', { tags: ['H4', 'H5'] }, () => {
     controller.abort();
     expect(await running).toMatchObject({ code: 'CANCELLED' });
     expect(service.list({ subagentId: null })).toEqual([]);
-    // A call that is over spawns no subagent.
+    // A call that has ended spawns no subagent.
     await call(['b'], { abortSignal: controller.signal });
     expect(service.spawned).toHaveLength(1);
   });
 });
 
 describe('a child that asks while its parent waits', () => {
-  test('receives a reply that no answer can arrive, and continues', { tags: ['MW1'] }, async () => {
+  test('learns that no answer can arrive, and continues', { tags: ['MW1'] }, async () => {
     const { service, call } = summarize();
     const running = call(['a']);
     await turn();
@@ -168,7 +180,7 @@ describe('a child that asks while its parent waits', () => {
 });
 
 test(
-  'runs parallel children of one step, with results in the order of the calls',
+  'runs the parallel children of a step, and returns their results in call order',
   { tags: ['H8', 'H9', 'HW2'] },
   async () => {
     const { service, made } = summarize();
@@ -190,7 +202,7 @@ test(
       stopWhen: isStepCount(3),
     });
     while (service.waits < 2) await turn();
-    // Both run at once; the second one ends first.
+    // Both run at the same time, and the second one ends first.
     expect(service.spawned.map(({ callId }) => callId)).toEqual(['s1', 's2']);
     service.end('sub_2', { result: { summary: '2' } });
     service.end('sub_1', {
@@ -235,7 +247,7 @@ test(
 );
 
 test(
-  'references to children have a status for cancelled and for waiting children',
+  'references to children include a status for cancelled and for waiting children',
   { tags: ['H11', 'HW7'] },
   () => {
     const service = fakeService();
@@ -254,7 +266,7 @@ test(
   },
 );
 
-test('LIN-2: returns an error for an input that is not in working memory, and starts nothing', async () => {
+test('LIN-2: returns an error and starts nothing if an input is not in working memory', async () => {
   const environment = simulatedEnvironment();
   const memory = workingMemory({ environment });
   const service = createSubagentService({

@@ -1,4 +1,4 @@
-// An A2A 1.0 agent on the official SDK, without a model: it performs the acts of its prompts. It serves JSON-RPC on
+// An A2A 1.0 agent on the official SDK, without a model: it performs the acts in its prompts. It serves JSON-RPC on
 // 127.0.0.1, without a framework.
 
 import { Role, TaskState, type AgentCard, type Message, type Part } from '@a2a-js/sdk';
@@ -26,7 +26,7 @@ export interface AgentServer {
   readonly headers: readonly IncomingMessage['headers'][];
   /** Returns the number of streams that have a reader. */
   streams(): number;
-  /** Ends the streams that have a reader, like a lost connection. */
+  /** Closes the streams that have a reader, as a lost connection would. */
   cut(): void;
   close(): void;
 }
@@ -39,7 +39,7 @@ export interface AgentServerOptions {
 interface Work {
   bus: ExecutionEventBus;
   answer: ((message: Message) => void) | null;
-  /** Settles when the task asks, or has ended. */
+  /** Settles when the task asks a question or has ended. */
   pause: PromiseWithResolvers<void>;
   readonly cancelled: AbortController;
   isDeaf: boolean;
@@ -243,7 +243,7 @@ export async function agentServer(options: AgentServerOptions = {}): Promise<Age
     response.setHeader('content-type', 'text/event-stream');
     reading.add(response);
     response.once('close', () => reading.delete(response));
-    // The loop continues without a reader, because it writes the store.
+    // The loop continues without a reader, because it writes to the store.
     try {
       for await (const event of result) response.write(`data: ${JSON.stringify(event)}\n\n`);
     } catch {
@@ -264,7 +264,7 @@ export async function agentServer(options: AgentServerOptions = {}): Promise<Age
   };
 }
 
-/** Waits until the published events are written. */
+/** Waits until the published events have been written. */
 async function written(): Promise<void> {
   for (let turn = 0; turn < 100; turn += 1) await setImmediate();
 }

@@ -1,4 +1,4 @@
-// A program with a subagent on a hosted agent, which is killed by its test: `node killed-program.ts <folder> <url>`.
+// A program with a subagent on a hosted agent. The test kills it: `node killed-program.ts <folder> <url>`.
 
 import { a2aRelay } from '../../../../src/adapters/a2a/index.ts';
 import { liveOn } from '../../../support/relay-life.ts';

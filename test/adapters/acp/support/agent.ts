@@ -1,5 +1,5 @@
-// An ACP v1 agent on the official SDK, without a model: it performs the acts of its prompts. Its sessions are files
-// in the folder STATE, so that another process can resume them.
+// An ACP v1 agent on the official SDK, without a model: it performs the acts in its prompts. Its sessions are files in
+// the folder STATE, so that another process can resume them.
 
 import {
   agent,
@@ -163,7 +163,7 @@ const app = agent({ name: 'test-agent' })
         },
         deaf: () => {
           isDeaf = true;
-          // The agent does not end when its input ends either.
+          // The agent does not exit when its input ends either.
           setInterval(() => {}, 60_000);
         },
         die: () => process.exit(3),

@@ -1,5 +1,5 @@
-// An ACP v1 agent without the SDK whose sessions have options, of the kind in its argument. It reports the options that
-// it was told to set, and those that are set.
+// An ACP v1 agent without the SDK whose sessions have options of the kind that its argument names. It reports the
+// options that it was asked to set and those that are set.
 
 import process from 'node:process';
 import { createInterface } from 'node:readline';
@@ -33,7 +33,7 @@ const modes = () => ({
   availableModes: MODES.map((id) => ({ id, name: id })),
 });
 
-/** Returns the options of an answer. */
+/** Returns the options that an answer contains. */
 const said = (): object =>
   ({
     bare: { modes: modes() },

@@ -1,4 +1,4 @@
-// A malicious or broken ACP agent, without the SDK: its argument selects what it does in its turn.
+// A malicious or broken ACP agent without the SDK. Its argument selects what it does in its turn.
 
 import { spawn } from 'node:child_process';
 import { closeSync, writeSync } from 'node:fs';

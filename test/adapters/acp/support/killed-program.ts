@@ -1,4 +1,4 @@
-// A program with a subagent on an ACP agent; the test kills the program or the agent: `node killed-program.ts
+// A program with a subagent on an ACP agent. The test kills the program or the agent: `node killed-program.ts
 // <folder>`.
 
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// A program that an editor starts: `node served-program.ts <folder>`. Its session has a subagent that asks for the
+// A program that an editor starts: `node served-program.ts <folder>`. Its session has one subagent that asks for a
 // colour, and one that wants to delete a file. `done.log` records the effects.
 
 import { tool } from 'ai';

@@ -1,4 +1,4 @@
-// An ACP v1 agent without the SDK and without a model, small enough to run forty times: it starts a child process,
+// An ACP v1 agent without the SDK and without a model, small enough to run forty times. It starts a child process,
 // requests permission, and reports the answer.
 
 import { spawn } from 'node:child_process';

@@ -50,7 +50,7 @@ export class Call {
     });
   }
 
-  /** Opens the connection, and accepts the setup. Drops the earlier messages. */
+  /** Opens the connection and accepts the setup. Discards the earlier messages. */
   async begin(): Promise<this> {
     this.peer.open();
     this.peer.says({ setupComplete: {} });
@@ -64,14 +64,14 @@ export class Call {
     for (const message of messages) this.peer.says(message);
   }
 
-  /** Sends commands in one turn of the loop, and lets it end. */
+  /** Sends commands in one turn of the event loop and lets the turn end. */
   async sends(...commands: readonly TransportCommand[]): Promise<readonly Said[]> {
     for (const command of commands) this.connection.send(command);
     await this.settle();
     return this.peer.news();
   }
 
-  /** Sends audio of the user's microphone. */
+  /** Sends audio from the user's microphone. */
   hears(ms = 100): void {
     this.connection.sendAudio({ samples: new Int16Array(ms * 16), sampleRateHz: 16_000 });
   }
@@ -105,7 +105,7 @@ export function startCall(options?: GeminiLiveOptions): Promise<Call> {
   return new Call(options).begin();
 }
 
-/** Returns audio of the model. */
+/** Returns audio from the model. */
 export function sound(ms = 100): ServerSays {
   const data = encodePcm16Base64(new Int16Array(ms * 24).fill(7));
   return {

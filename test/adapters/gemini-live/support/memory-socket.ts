@@ -1,5 +1,5 @@
-// An in-memory socket, with a server that the test controls. Its messages have the official types, so that a change
-// of the wire does not compile.
+// An in-memory socket, with a server that the test controls. Its messages have the official types, so a change to the
+// wire does not compile.
 
 import type {
   WebSocketFactory,
@@ -9,14 +9,14 @@ import type {
 import type { OfficialServerMessage } from '../../../../src/adapters/gemini-live/official.ts';
 
 export type ServerSays = OfficialServerMessage;
-/** A client message as on the wire. */
+/** A client message as it appears on the wire. */
 export type Said = Readonly<Record<string, unknown>>;
 
-/** The server's end of one connection. */
+/** The server's end of a connection. */
 export class MemoryPeer {
   readonly url: string;
   readonly options: WebSocketOptions;
-  /** All messages of the client. */
+  /** All messages from the client. */
   readonly said: Said[] = [];
   /** Each frame as text. */
   readonly frames: string[] = [];
@@ -67,7 +67,7 @@ export class MemoryPeer {
     this.#emit('close', code, Buffer.from(reason));
   }
 
-  /** Returns the messages of the client since the last call, without its audio. */
+  /** Returns the client's messages since the last call, except its audio. */
   news(): readonly Said[] {
     const news = this.said.slice(this.#taken);
     this.#taken = this.said.length;

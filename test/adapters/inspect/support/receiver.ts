@@ -1,4 +1,4 @@
-// The messages that a viewer sees, which the receiver of `@statelyai/inspect` passes on.
+// The messages that a viewer sees, passed on by the receiver of `@statelyai/inspect`.
 
 import { createWebSocketReceiver, type StatelyInspectionEvent } from '@statelyai/inspect';
 import type {
@@ -15,7 +15,7 @@ export interface Seen {
   actor(sessionId: string): ActorMessage | undefined;
   events(sessionId: string): readonly EventMessage[];
   snapshots(sessionId: string): readonly SnapshotMessage[];
-  /** Resolves when the condition holds; checks it at each message. */
+  /** Resolves when the condition holds, which is checked at each message. */
   until(condition: (seen: Seen) => boolean): Promise<void>;
   /** A sink for these messages. */
   readonly take: (message: InspectorMessage) => void;

@@ -1,5 +1,5 @@
-// Some real machines, hosted by hand like a session's: each is the root of a separate system, named by its path.
-// Their effects are listed and not executed.
+// Some real machines, hosted by hand in the same way as a session's. Each is the root of its own system and is named by
+// its path. Their effects are listed but not executed.
 
 import { createActor, fromCallback, type AnyStateMachine, type InspectionEvent } from 'xstate';
 import {
@@ -14,7 +14,7 @@ export const SECRET = 'my bank account is at the corner of Elm Street';
 
 type Inspect = (event: InspectionEvent) => void;
 
-/** Returns the machine with activities that only last. */
+/** Returns the machine with activities that never complete. */
 export function idle<M extends AnyStateMachine>(machine: M): M {
   const names = Object.keys(machine.implementations.actors);
   const actors = Object.fromEntries(names.map((name) => [name, fromCallback(() => {})]));
@@ -53,7 +53,7 @@ export function startQuestion(
   }).start();
 }
 
-/** Adds the fields of every event, and fields that the machine does not read. */
+/** Adds the fields that every event has, and fields that the machine does not read. */
 export function stamped<E extends { readonly type: string }>(event: E): E & Stamped {
   return { ...event, at: 1 };
 }

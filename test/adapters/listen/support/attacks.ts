@@ -1,5 +1,5 @@
-// Random attacks on a port: bytes that are not HTTP, invalid request lines and headers, slow and half-open
-// connections, invalid frames.
+// Random attacks on a port: bytes that are not HTTP, invalid request lines and headers, slow and half-open connections,
+// and invalid frames.
 
 import { connect, type Socket } from 'node:net';
 import { randomBytes } from 'node:crypto';
@@ -9,13 +9,13 @@ export interface AttackedPort {
   readonly port: number;
   /** Paths that are served. */
   readonly paths: readonly string[];
-  /** Returns the target and headers of a legitimate upgrade; null: the listener has no WebSockets. */
+  /** Returns the target and headers of a legitimate upgrade; null if the listener has no WebSockets. */
   readonly proof: (() => { readonly target: string; readonly headers: readonly string[] }) | null;
-  /** Returns headers of a body that looks signed, but is not. */
+  /** Returns headers for a body that looks signed but is not. */
   readonly bodyHeaders?: () => readonly string[];
 }
 
-/** The client's behaviour after it has written everything. */
+/** What the client does after it has written everything. */
 type Ending = 'waits' | 'half_closes' | 'resets' | 'sends_on' | 'leaves';
 const endings: readonly Ending[] = ['waits', 'half_closes', 'resets', 'sends_on', 'leaves'];
 
@@ -126,10 +126,10 @@ function frameOf(chance: Chance): Buffer {
 }
 
 interface Attack {
-  /** The client has the proof: its messages in the WebSocket are wrong, but its connection is allowed. */
+  /** The client has the proof, so its connection is allowed, but its messages in the WebSocket are invalid. */
   readonly isRightful?: boolean;
   readonly bytes: Buffer;
-  /** Sent one after the other, once the answer to the first one has begun. */
+  /** Sent one after the other, each once the response to the first one has started. */
   readonly frames: readonly Buffer[];
 }
 
@@ -147,7 +147,7 @@ function attackOn(chance: Chance, { port, paths, proof, bodyHeaders }: AttackedP
   const kinds: readonly (() => Attack)[] = [
     () => ({ bytes: Buffer.alloc(0), frames: [] }),
     () => ({ bytes: randomBytes(chance.within(1, 400)), frames: [] }),
-    // The listed targets, without another error.
+    // The listed targets, with nothing else wrong.
     () => ({
       bytes: requestOf(`GET ${chance.pick(targets)}`, [own, ...upgradeHeaders]),
       frames: [],
@@ -189,7 +189,7 @@ function attackOn(chance: Chance, { port, paths, proof, bodyHeaders }: AttackedP
       ),
       frames: [],
     }),
-    // An upgrade with a body, frames right after it, and no proof.
+    // An upgrade with a body, with frames right after it, and without proof.
     () => ({
       bytes: Buffer.concat([
         requestOf(
@@ -225,11 +225,11 @@ export interface Attacker {
   readonly isRightful: boolean;
 }
 
-/** Performs one attack. Resolves when everything was written; the socket may still be open. */
+/** Performs one attack. Resolves when everything has been written; the socket may still be open. */
 export async function attack(chance: Chance, port: AttackedPort): Promise<Attacker> {
   const { bytes, frames, isRightful = false } = attackOn(chance, port);
   const ending = chance.pick(endings);
-  // A half-open socket never closes because of the other side.
+  // The other side never causes a half-open socket to close.
   const socket = connect({
     port: port.port,
     host: '127.0.0.1',
@@ -257,7 +257,7 @@ export async function attack(chance: Chance, port: AttackedPort): Promise<Attack
   if (ending === 'half_closes') socket.end();
   if (ending === 'resets') socket.resetAndDestroy();
   if (ending === 'leaves') socket.destroy();
-  // Most clients read the answer, and some never do.
+  // Most clients read the response, and some never do.
   if (chance.happens(0.8)) socket.resume();
   return { socket, isRightful };
 }

@@ -1,4 +1,4 @@
-// All listeners of this repository, each with its legitimate access.
+// All listeners in this repository, each with its legitimate access.
 
 import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
@@ -20,9 +20,9 @@ import type { AttackedPort } from './attacks.ts';
 
 export interface Listener extends AttackedPort {
   readonly environment: SimulatedEnvironment;
-  /** Offstage owns the server from the first byte on; otherwise only its upgrades. */
+  /** True if Offstage owns the server from the first byte on; otherwise it owns only the server's upgrades. */
   readonly isOwnServer: boolean;
-  /** Serves a client with the proof, which then leaves. */
+  /** Serves a client that has the proof and then disconnects. */
   serveRightful(): Promise<void>;
   close(): Promise<unknown>;
 }

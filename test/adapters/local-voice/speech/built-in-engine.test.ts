@@ -41,13 +41,13 @@ describe('the built-in engine', () => {
     expect(Math.max(...(silence as number[]))).toBeLessThan(0.3);
   });
 
-  test.each([8_000, 16_000, 48_000])('transcribes speech of %i Hz', async (sampleRateHz) => {
+  test.each([8_000, 16_000, 48_000])('transcribes speech at %i Hz', async (sampleRateHz) => {
     const samples = await speak('never mind', { sampleRateHz, silenceMs: 200 });
     const text = await engine.transcribe({ samples, sampleRateHz });
     expect(text.toLowerCase()).toContain('never');
   });
 
-  test('returns no words for silence, or for audio that is too short', async () => {
+  test('returns no text for silence or for audio that is too short', async () => {
     for (const length of [0, 1, 900, 2_399, RATE_HZ]) {
       const samples = new Int16Array(length);
       expect(await engine.transcribe({ samples, sampleRateHz: RATE_HZ })).toBe('');
@@ -63,14 +63,14 @@ describe('the built-in engine', () => {
     await expect(unknown).rejects.toBeInstanceOf(ConfigurationError);
   });
 
-  test('refuses to start after it was closed', async () => {
+  test('refuses to start after it has been closed', async () => {
     const other = createBuiltInEngine();
     await other.close();
     await expect(other.start()).rejects.toBeInstanceOf(CancelledError);
   });
 });
 
-test('uses replaced parts without loading its own, and still detects speech', async () => {
+test('uses replacement parts without loading its own, and still detects speech', async () => {
   const samples = new Int16Array(16_000).fill(3);
   const part = createBuiltInEngine({
     transcriber: { transcribe: async () => 'theirs' },

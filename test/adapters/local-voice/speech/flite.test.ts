@@ -37,10 +37,10 @@ describe('Flite', () => {
     }
   });
 
-  test('rejects an unknown voice, and continues to work', async () => {
+  test('rejects an unknown voice, and keeps working', async () => {
     const wrong = flite.speak({ text: 'Hello', voice: '/etc/passwd', speed: 1 });
     await expect(wrong).rejects.toBeInstanceOf(ConfigurationError);
-    // The voice continues to work.
+    // The voice still works.
     expect((await flite.speak({ text: 'Hi', voice: 'slt', speed: 1 })).samples.length).not.toBe(0);
   });
 });

@@ -22,7 +22,7 @@ function fragileThread(): SpeechThread {
 }
 
 describe('a speech thread', () => {
-  test('SPEECH-THREAD-1, SPEECH-THREAD-2: rejects calls when it dies, and the next call starts a new one', async () => {
+  test('SPEECH-THREAD-1, SPEECH-THREAD-2: rejects calls when it dies, and restarts at the next call', async () => {
     const thread = fragileThread();
     await thread.start();
     expect(await thread.call('transcribe', speech)).toBe('call 1');
@@ -35,7 +35,7 @@ describe('a speech thread', () => {
     expect(await thread.call('transcribe', speech)).toBe('call 1');
   });
 
-  test('SPEECH-THREAD-1: rejects a call that throws inside the thread, and continues to work', async () => {
+  test('SPEECH-THREAD-1: rejects a call that throws inside the thread, and keeps working', async () => {
     const thread = fragileThread();
     await expect(thread.call('forget', { streamId: 1 })).rejects.toThrow('it threw: a bug');
     await thread.start();
@@ -51,7 +51,7 @@ describe('a speech thread', () => {
     await expect(thread.call('transcribe', speech)).rejects.toBeInstanceOf(CancelledError);
   });
 
-  test("SPEECH-THREAD-3: waits on close until a model's current step ends", async () => {
+  test("SPEECH-THREAD-3: waits for a model's current step to end before it closes", async () => {
     const thread = fragileThread();
     const steps = new Int32Array(new SharedArrayBuffer(12));
     const samples = new Int16Array(steps.buffer);
@@ -59,7 +59,7 @@ describe('a speech thread', () => {
     while (Atomics.load(steps, 0) === 0) await nextTurn();
     const closed = thread.close();
     await expect(pending).rejects.toBeInstanceOf(CancelledError);
-    // A thread that was stopped from outside would be gone by now.
+    // A thread that had been stopped from outside would be gone by now.
     await nextTurn();
     Atomics.store(steps, 1, 1);
     Atomics.notify(steps, 1);

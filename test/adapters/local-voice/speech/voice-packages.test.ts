@@ -32,7 +32,7 @@ describe('the packages of the built-in voice', () => {
     await expect(loadTokenizer()).rejects.toMatchObject({ code: 'MISSING_DEPENDENCY' });
   });
 
-  test('name a file that is missing among them', async () => {
+  test('name the file that is missing from them', async () => {
     await inEmptyFolder();
     mkdirSync(voiceFolder(), { recursive: true });
     const file = () => voiceFile('@ricky0123/vad-web', 'dist/silero_vad_v6.onnx');
@@ -49,7 +49,7 @@ describe('the packages of the built-in voice', () => {
     await expect(loadOnnx()).rejects.toThrow(/cannot be loaded \(.*gone\.js/s);
   });
 
-  test('VOICE-PACKAGES-1: have one version and one checksum each, in manifest and lock', () => {
+  test('VOICE-PACKAGES-1: have the same version and checksum in manifest and lock', () => {
     const { manifest, lock } = voiceManifest() as {
       manifest: { dependencies: Record<string, string> };
       lock: { packages: Record<string, { version: string; integrity: string }> };
@@ -62,7 +62,7 @@ describe('the packages of the built-in voice', () => {
     }
   });
 
-  test('VOICE-PACKAGES-2: reside in a folder for the platform, inside the configured one', async () => {
+  test('VOICE-PACKAGES-2: reside in a platform folder inside the configured one', async () => {
     const folder = await inEmptyFolder();
     expect(voiceFolder()).toContain(join(folder, `${process.platform}-${process.arch}-`));
     expect(voiceFolder('elsewhere')).toMatch(/elsewhere/);

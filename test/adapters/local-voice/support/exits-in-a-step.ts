@@ -1,4 +1,4 @@
-// A program that exits during a step of a thread: with code 7, if the step was done by then.
+// A program that exits during a step of a thread. Its exit code is 7 if the step was done by then.
 
 import { SpeechThread } from '../../../../src/adapters/local-voice/speech/built-in-engine.ts';
 

@@ -1,5 +1,5 @@
 // The inside of a speech thread that counts its calls and dies on request. Shared samples are the steps of a running
-// model (begun, may continue, done), with its duration in milliseconds.
+// model (started, may continue, done), with its duration in milliseconds.
 
 import { parentPort, workerData } from 'node:worker_threads';
 import { tellEnd } from '../../../../src/adapters/local-voice/speech/exit-guard.ts';

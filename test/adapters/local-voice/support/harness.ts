@@ -1,4 +1,4 @@
-// A server with scripted parts, and its clients; all are closed when the test ends.
+// A server with scripted parts, and its clients, all of which are closed when the test ends.
 
 import { expect, onTestFinished } from 'vitest';
 import {
@@ -15,7 +15,7 @@ export interface Harness {
   readonly address: LocalVoiceAddress;
   readonly model: ScriptedModel;
   readonly speech: ScriptedSpeech;
-  /** Adds a client; the official schemas check its events when the test ends. */
+  /** Adds a client. The official schemas check its events when the test ends. */
   connect(): Promise<WireClient>;
 }
 
@@ -60,7 +60,7 @@ export function gate(): { readonly opened: Promise<void>; open(): void } {
   return { opened, open: () => open() };
 }
 
-/** The session of most tests: no automatic actions, and words instead of audio. */
+/** The session that most tests use: no automatic actions, and text instead of audio. */
 export const textOnly = {
   type: 'session.update',
   session: { type: 'realtime', output_modalities: ['text'] },

@@ -1,4 +1,4 @@
-// A language model that follows a script, and records its calls.
+// A language model that follows a script and records its calls.
 
 import type {
   LanguageModelV4,
@@ -57,7 +57,7 @@ async function* partsOf(
     if (typeof step === 'string') {
       const id = `text-${(texts += 1)}`;
       yield { type: 'text-start', id };
-      // Like real models: a few characters at a time.
+      // As with real models, a few characters at a time.
       for (const delta of step.match(/.{1,7}/gs) ?? []) yield { type: 'text-delta', id, delta };
       yield { type: 'text-end', id };
     } else if ('until' in step) {

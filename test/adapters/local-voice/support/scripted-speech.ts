@@ -1,5 +1,5 @@
-// A speech engine without speech. The audio is a constant, whose loudness is its meaning. Loud audio is speech;
-// `words` has the words for each loudness.
+// A speech engine without speech. The audio is a constant whose loudness carries its meaning. Loud audio is speech;
+// `words` contains the words for each loudness.
 
 import type { SpeechDetector, SpeechEngine } from '../../../../src/adapters/local-voice/index.ts';
 
@@ -7,15 +7,15 @@ const RATE_HZ = 24_000;
 const WINDOW_MS = 20;
 const WINDOW_SAMPLES = (RATE_HZ * WINDOW_MS) / 1000;
 const SPEECH_LOUDNESS = 500;
-/** The duration of a character of synthesized text. */
+/** The duration of one character of synthesized text. */
 export const MS_PER_CHARACTER = 20;
 
 export interface ScriptedSpeech extends SpeechEngine {
   /** The synthesized texts, in order. */
   readonly spoken: { text: string; voice: string; speed: number }[];
-  /** The results of the next calls of `transcribe`; after them, `words` decides. */
+  /** The results of the next calls of `transcribe`; after those, `words` decides. */
   readonly nextTranscriptions: (() => Promise<string>)[];
-  /** Makes the next push of a detector reject. */
+  /** Makes the next push to a detector reject. */
   failDetection(): void;
   /** Detectors answer when this promise resolves. */
   detectionHeldUntil: Promise<unknown>;
@@ -75,7 +75,7 @@ export function scriptedSpeech(words: Readonly<Record<number, string>> = {}): Sc
   return engine;
 }
 
-/** Audio of one loudness. */
+/** Audio of constant loudness. */
 export function tone(loudness: number, durationMs: number): Int16Array {
   return new Int16Array((durationMs * RATE_HZ) / 1000).fill(loudness);
 }

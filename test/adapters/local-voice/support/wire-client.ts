@@ -1,5 +1,5 @@
-// A raw client of the wire. It keeps every event, and the schemas of an official client (@openai/agents-realtime)
-// check each: an unknown event becomes a "generic" event.
+// A raw client for the wire. It records every event and checks it with the schemas of an official client
+// (@openai/agents-realtime). An unknown event becomes a "generic" event.
 
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
@@ -14,7 +14,7 @@ interface OfficialSchemas {
 }
 
 const require = createRequire(import.meta.url);
-// The package exports no path to this file, so it is found through the package's main file.
+// The package does not export this file, so it is found through the package's main file.
 const agentsMain = require.resolve('@openai/agents-realtime');
 const { parseRealtimeEvent } = (await import(
   pathToFileURL(join(dirname(agentsMain), 'openaiRealtimeEvents.mjs')).href
@@ -28,7 +28,7 @@ const FRAME_SAMPLES = 480;
 
 export class WireClient {
   readonly events: Received[] = [];
-  /** The types of the events that the official schemas refuse. */
+  /** The types of events that the official schemas refuse. */
   readonly invalid: string[] = [];
   readonly socket: WebSocket;
   readonly #seen = new Map<string, number>();
@@ -42,7 +42,7 @@ export class WireClient {
       const text = (data as Buffer).toString();
       const event = JSON.parse(text) as Received;
       this.events.push(event);
-      // The official types have pictures, which these schemas do not know yet.
+      // The official types include images, which these schemas do not know yet.
       const knownGap = text.includes('"input_image"');
       if (!knownGap && parseRealtimeEvent({ data: text }).isGeneric) this.invalid.push(event.type);
       this.#wake();
@@ -89,7 +89,7 @@ export class WireClient {
     return this.#until(() => this.#closed, 'close', true);
   }
 
-  /** Returns the types of the events since the first of `type`, without fences; repetitions once. */
+  /** Returns the types of the events from the first `type` on, without fences and without immediate repetitions. */
   typesFrom(type: string): string[] {
     const start = this.events.findIndex((event) => event.type === type);
     const types = this.events

@@ -1,5 +1,5 @@
-// MCP servers with a tool that performs the acts of its task, without a model: for 2025-11-25 on the official SDK, and
-// for 2026-07-28 by hand, because no SDK runs tasks on a server. Both use HTTP on 127.0.0.1.
+// MCP servers with a tool that performs the acts in its task, without a model. The 2025-11-25 server uses the official
+// SDK. The 2026-07-28 server is written by hand, because no SDK runs tasks on a server. Both use HTTP on 127.0.0.1.
 
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -19,12 +19,12 @@ export interface ActingServer {
   readonly url: string;
   /** The received tasks, in order. */
   readonly told: readonly string[];
-  /** The received answers, each with the message that requested it. */
+  /** The received answers, each with the message that asked for it. */
   readonly answers: readonly string[];
   readonly headers: readonly IncomingMessage['headers'][];
-  /** `_meta` of the calls of its tool. */
+  /** The `_meta` fields of the calls to its tool. */
   readonly metas: readonly Readonly<Record<string, unknown>>[];
-  /** Returns the number of sessions, or of requests without an answer yet. */
+  /** Returns the number of sessions, or of requests that have no answer yet. */
   running(): number;
   close(): void;
 }
@@ -33,7 +33,7 @@ export interface ActingServerOptions {
   readonly protocol: '2025-11-25' | '2026-07-28';
   /** The port to listen on. @defaultValue a free one */
   readonly port?: number;
-  /** A question of 2025-11-25 that does not reach the client the first time, as on a broken connection. */
+  /** A 2025-11-25 question that does not reach the client the first time, as on a broken connection. */
   readonly loses?: string;
 }
 
@@ -55,14 +55,14 @@ interface FormResult {
 interface Performing {
   readonly cancelled: AbortSignal;
   progress(text: string): Promise<void>;
-  /** Shows a form to the client; null: the form was cancelled. */
+  /** Shows a form to the client; null if the form was cancelled. */
   ask(form: Form): Promise<FormResult | null>;
   die(): void | Promise<void>;
   deaf(): void;
   garbage(): void;
 }
 
-/** Performs a task. Returns its words and its end. */
+/** Performs a task. Returns its text and how it ended. */
 async function act(task: string, on: Performing) {
   let text = '';
   const actor: RelayActor = {
@@ -120,7 +120,7 @@ interface Shared {
   readonly told: string[];
   readonly answers: string[];
   die(): void;
-  /** The question that is lost next. */
+  /** The question that will be lost next. */
   loses: string | undefined;
 }
 
@@ -160,7 +160,7 @@ interface Message {
   readonly params?: { readonly _meta?: Readonly<Record<string, unknown>> };
 }
 
-/** A store that reports the tasks which a client cancels. */
+/** A store that reports which tasks a client cancels. */
 class ObservedStore extends InMemoryTaskStore {
   readonly cancels = new Map<string, AbortController>();
 
@@ -169,7 +169,7 @@ class ObservedStore extends InMemoryTaskStore {
   ): Promise<void> {
     const [taskId, status] = args;
     const cancel = this.cancels.get(taskId);
-    // A task that ignores the cancellation: the client waits forever.
+    // A task that ignores its cancellation, so that the client waits forever.
     if (status === 'cancelled' && cancel === undefined) await new Promise<never>(() => {});
     await super.updateTaskStatus(...args);
     if (status === 'cancelled') cancel?.abort();
@@ -297,7 +297,7 @@ function tasksOf2025(shared: Shared): Handler {
   };
 }
 
-/** The params of the requests of these methods. */
+/** The params of the requests with these methods. */
 interface Params {
   readonly name: string;
   readonly arguments: { readonly task: string };
@@ -368,7 +368,7 @@ function tasksOf2026({ told, answers, die }: Shared): Handler {
         return promise;
       },
       async die() {
-        // The agent waits until the client has read the agent's words.
+        // The agent waits until the client has read what the agent said.
         await new Promise<void>((resolve) => looks.add(resolve));
         die();
       },

@@ -1,5 +1,5 @@
-// A program with a subagent on a tool of an MCP server; the test kills the program: `node killed-program.ts <folder>
-// <url> <protocol>`.
+// A program with a subagent on an MCP server's tool. The test kills the program: `node killed-program.ts <folder> <url>
+// <protocol>`.
 
 import { mcpRelay } from '../../../../src/adapters/mcp/index.ts';
 import { liveOn } from '../../../support/relay-life.ts';

@@ -1,5 +1,5 @@
-// The server of these tests: a subagent that books rides and asks, one that needs consent, and one that works until
-// it is cancelled. As a program it serves HTTP on the port in its first line, or its standard input and output.
+// The server for these tests: one subagent books rides and asks, one needs approval, and one works until it is
+// cancelled. As a program, it serves HTTP on the port that its first line prints, or its standard input and output.
 
 import { once } from 'node:events';
 import { createServer } from 'node:http';

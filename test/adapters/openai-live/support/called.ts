@@ -19,7 +19,7 @@ type EventOf<Type extends TransportEvent['type']> = Extract<TransportEvent, { ty
 export function dial(
   options: OpenaiLiveOptions = {},
   context: Omit<TransportContext, 'environment'> = {},
-  /** The session's immediate reaction. */
+  /** What the session did at once. */
   react: (event: TransportEvent) => void = () => {},
 ) {
   const { peers, webSocket } = memorySockets();
@@ -58,9 +58,9 @@ export function dial(
     advance: (ms: number) => environment.advance(ms),
     of: <Type extends TransportEvent['type']>(type: Type): EventOf<Type>[] =>
       events.filter((event): event is EventOf<Type> => event.type === type),
-    /** Returns the events since the last call, in short. */
+    /** Returns the events since the last call in short form. */
     news: (): readonly string[] => events.splice(0).map(inShort),
-    /** Requests speech from the model. */
+    /** Asks the model to speak. */
     request: (responseKey: string, instructions?: string, insist?: boolean) =>
       connection.send({
         type: 'response.request',
@@ -74,7 +74,7 @@ export function dial(
 
 export type Call = ReturnType<typeof dial>;
 
-/** A call whose session has begun. */
+/** A call whose session has started. */
 export function startCall(...args: Parameters<typeof dial>) {
   const call = dial(...args);
   call.peer.opens();
@@ -83,7 +83,7 @@ export function startCall(...args: Parameters<typeof dial>) {
   return call;
 }
 
-/** Returns 20 ms of the user. */
+/** Returns 20 ms of the user's audio. */
 export function userFrame(level = 1, ms = 20, sampleRateHz = 24_000): AudioFrame {
   return { samples: new Int16Array((ms * sampleRateHz) / 1000).fill(level), sampleRateHz };
 }

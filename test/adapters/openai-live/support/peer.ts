@@ -1,5 +1,5 @@
-// The other end of the wire, in memory: the client's events, and the test's answers. The answers have the official
-// types, so that a test cannot send what the server could not.
+// The other end of the wire, in memory: it receives the client's events and sends the test's answers. The answers have
+// the official types, so a test cannot send what the server could not.
 
 import type { ClientEvent, ServerEvent, SessionResource } from 'openai/resources/live/live';
 import type { ForkClientEvent } from 'openai/resources/live/forks/forks';
@@ -16,7 +16,7 @@ type Append = Extract<Sent, { content: string }>;
 
 type Listener = (...args: never[]) => void;
 
-/** A connection of the adapter, as the server sees it. */
+/** A connection from the adapter, as the server sees it. */
 export class Peer implements WebSocketLike {
   readonly url: string;
   readonly options: WebSocketOptions;
@@ -93,19 +93,19 @@ export class Peer implements WebSocketLike {
     this.says({ type: 'session.output_audio.delta', delta: encodePcm16Base64(samples) });
   }
 
-  /** Sends words of the model, at the current place in the track. */
+  /** Sends words from the model, at the current position in the track. */
   speaks(delta: string, startMs = this.#trackMs): void {
     const at = { start_ms: startMs, end_ms: startMs + 200 };
     this.says({ type: 'session.output_transcript.delta', delta, ...at });
   }
 
-  /** Sends words of the user. */
+  /** Sends words from the user. */
   hears(delta: string, startMs: number, endMs = startMs + 200): void {
     const at = { start_ms: startMs, end_ms: endMs };
     this.says({ type: 'session.input_transcript.delta', delta, ...at });
   }
 
-  /** Says something as the model, from its first audio to the pause after it. */
+  /** Speaks as the model, from the first audio to the pause after it. */
   replies(text: string, durationMs = 600): void {
     this.sounds(durationMs / 2);
     this.speaks(text);
@@ -130,7 +130,7 @@ export class Peer implements WebSocketLike {
     this.says({ type: 'error', error: { type: 'invalid_request_error', ...error } });
   }
 
-  /** Accepts every append that has no answer yet. */
+  /** Accepts every append that has not been answered yet. */
   takesIn(): void {
     for (const { type, event_id: id } of this.appends.slice(this.#taken)) {
       const at = { start_ms: this.#trackMs, end_ms: this.#trackMs };
@@ -149,7 +149,7 @@ export class Peer implements WebSocketLike {
     return this.sent.filter((event): event is Append => 'content' in event);
   }
 
-  /** Returns the appends as channel, delegation and text, in order. */
+  /** Returns the appends in order, each as channel, delegation and text. */
   get told(): readonly (readonly [channel: string, delegationId: string | null, text: string])[] {
     return this.appends.map(
       ({ type, delegation_id: id, content }) => [type.split('.')[1] ?? '', id, content] as const,

@@ -27,11 +27,11 @@ export interface Client {
   next<Type extends EventType>(type: Type): Promise<Extract<TransportEvent, { type: Type }>>;
   nextFrame(): Promise<AudioFrame>;
   send(command: TransportCommand): void;
-  /** Resolves when both streams completed. */
+  /** Resolves when both streams have completed. */
   readonly completed: Promise<void>;
 }
 
-/** Connects to `url`; closes when the test ends. */
+/** Connects to `url`, and closes the connection when the test ends. */
 export function connectTo(url: string, options: OpenaiRealtimeOptions = {}): Client {
   const environment = manualEnvironment();
   const transport = openaiRealtime({ apiKey: API_KEY, url, ...options });
@@ -84,7 +84,7 @@ export async function startCall(options?: OpenaiRealtimeOptions): Promise<Call> 
   return { client, peer, server };
 }
 
-/** Returns 100 ms of the user, each sample with this value. */
+/** Returns 100 ms of the user's audio, in which each sample has this value. */
 export function userAudio(mark = 1, ms = 100): AudioFrame {
   return { samples: new Int16Array(ms * 24).fill(mark), sampleRateHz: 24_000 };
 }

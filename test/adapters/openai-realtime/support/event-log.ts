@@ -1,9 +1,9 @@
-// The entries so far, in order, and promises for later ones. Tests wait for events with it, and never for time.
+// The entries so far, in order, and promises for later ones. Tests use it to wait for events, and never wait for time.
 
 export interface EventLog<T> {
   readonly all: readonly T[];
   push(entry: T): void;
-  /** Returns the first entry that matches, past or future, and that no earlier `next` with the same `name` returned. */
+  /** Returns the first matching entry, past or future, that no earlier `next` with the same `name` has returned. */
   next<Match extends T>(name: string, matches: (entry: T) => entry is Match): Promise<Match>;
 }
 

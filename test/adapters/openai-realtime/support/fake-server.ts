@@ -1,5 +1,5 @@
-// A server on 127.0.0.1 that the test controls. Its messages have the official types, so a change of the wire does
-// not compile; it logs received messages as official client events.
+// A server on 127.0.0.1 that the test controls. Its messages have the official types, so a change to the wire does not
+// compile. It logs the messages that it receives as official client events.
 
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -15,12 +15,12 @@ type DistributiveOmit<Union, Key extends PropertyKey> = Union extends unknown
 export type ServerEventBody = DistributiveOmit<RealtimeServerEvent, 'event_id'>;
 type ClientEventType = RealtimeClientEvent['type'];
 
-/** The server's end of one connection. */
+/** The server's end of a connection. */
 export interface FakePeer {
   readonly socket: WebSocket;
   readonly request: IncomingMessage;
   readonly received: readonly RealtimeClientEvent[];
-  /** Returns client events of this type, one after the other. */
+  /** Returns client events of this type one by one. */
   next<Type extends ClientEventType>(
     type: Type,
   ): Promise<Extract<RealtimeClientEvent, { type: Type }>>;
@@ -32,13 +32,13 @@ export interface FakePeer {
 
 export interface FakeServer {
   readonly url: string;
-  /** Returns connections in the order of arrival. */
+  /** Returns connections in the order in which they arrive. */
   nextPeer(): Promise<FakePeer>;
   close(): Promise<void>;
 }
 
 export interface FakeServerOptions {
-  /** Answers the upgrade, or leaves it unanswered. @defaultValue a WebSocket */
+  /** Answers the upgrade or leaves it unanswered. @defaultValue a WebSocket */
   readonly onUpgrade?: (request: IncomingMessage, socket: Duplex) => void;
 }
 

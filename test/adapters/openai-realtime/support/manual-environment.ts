@@ -1,11 +1,11 @@
-// An environment whose time only the test advances.
+// An environment in which only the test advances time.
 
 import type { Environment } from '../../../../src/actors/ports/environment.ts';
 
 export interface ManualEnvironment extends Environment {
-  /** Advances time and runs the due tasks, in the order of their times. */
+  /** Advances time and runs the due tasks in the order of their times. */
   advance(ms: number): void;
-  /** The delays of the scheduled tasks that have not run or been cancelled. */
+  /** The delays of the scheduled tasks that have neither run nor been cancelled. */
   readonly pending: readonly number[];
 }
 

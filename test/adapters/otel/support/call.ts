@@ -1,4 +1,4 @@
-// A spoken conversation with a subagent, whose result the user interrupts. The process may end at any point.
+// A spoken conversation with a subagent whose result the user interrupts. The process may end at any point.
 
 import type { Journal } from '../../../../src/actors/ports/journal.ts';
 import { createRuntime } from '../../../../src/index.ts';
@@ -47,9 +47,9 @@ export function call(journal: Journal, environment: SimulatedEnvironment) {
   return {
     ...talk,
     plays,
-    /** Plays until half a second of the result is told. */
+    /** Plays until half a second of the result has been spoken. */
     untilTold: untilDelivered,
-    /** Speaks as the user for a second, and requests the report. */
+    /** Speaks as the user for a second and requests the report. */
     async asks() {
       model().speechStarted('u1');
       await environment.advance(1_000);

@@ -87,13 +87,13 @@ function valueOf(raw: Raw): Value {
   return raw.stringValue ?? raw.doubleValue ?? raw.boolValue ?? '';
 }
 
-/** Answers a request; the default is 200. */
+/** Answers a request; the default status is 200. */
 export type Answer = (response: ServerResponse, path: string) => void;
 const accepts: Answer = (response) => {
   response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
 };
 
-/** Creates a receiver that keeps its input. `received` decodes JSON; for protobuf it has the bytes. */
+/** Creates a receiver that stores what it receives. `received` decodes JSON; for protobuf it contains the bytes. */
 export async function receiver() {
   let answer = accepts;
   const requests: { path: string; type: string; body: Buffer }[] = [];
@@ -164,7 +164,7 @@ export async function receiver() {
 
 export type Receiver = Awaited<ReturnType<typeof receiver>>;
 
-/** Creates the SDK of an app, which exports traces, metrics and logs in batches. */
+/** Creates an app's SDK, which exports traces, metrics and logs in batches. */
 export function exportingTo(url: string, form: 'json' | 'protobuf') {
   const of = (signal: string) => ({ url: `${url}/v1/${signal}`, timeoutMillis: 2_000 });
   const isJson = form === 'json';

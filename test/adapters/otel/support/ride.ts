@@ -1,4 +1,4 @@
-// A conversation with a subagent that asks, needs an approval, and whose result is told later.
+// A conversation with a subagent that asks a question and needs an approval, and whose result is delivered later.
 
 import { z } from 'zod';
 import type { Journal, JournalEntry } from '../../../../src/actors/ports/journal.ts';
@@ -12,7 +12,7 @@ import {
 } from '../../../../src/index.ts';
 import { readNotes, scriptedModel } from '../../../../src/testing/index.ts';
 
-/** A journal that keeps its entries for the process after a crash. */
+/** A journal that keeps its entries for the process that runs after a crash. */
 export function storeOf(earlier: readonly JournalEntry[] = []) {
   const inner = memoryJournal();
   for (const each of earlier) inner.append(each);
@@ -37,7 +37,7 @@ interface Story {
   readonly thinks?: () => Promise<void>;
 }
 
-/** Plays a ride: the subagent asks, charges with an approval, and its result is told. */
+/** Plays a ride: the subagent asks, charges a card after approval, and its result is delivered. */
 export function ride({ journal, hangs, thinks, ...options }: Story) {
   const session = new TextSession({
     ...options,

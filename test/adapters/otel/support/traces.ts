@@ -1,4 +1,4 @@
-// The official SDK as an app configures it: spans in memory, and contexts that survive an `await`.
+// The official SDK as an app configures it, with spans in memory and contexts that survive an `await`.
 
 import { context, propagation, trace } from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
@@ -13,7 +13,7 @@ import { onTestFinished } from 'vitest';
 
 export function sdk() {
   const exporter = new InMemorySpanExporter();
-  /** The names of the spans that have begun and not ended. */
+  /** The names of the spans that have started and not ended. */
   const open: string[] = [];
   const watching: SpanProcessor = {
     // The span that detects a provider is never ended.
@@ -38,7 +38,7 @@ export function withContexts(): void {
   });
 }
 
-/** Begins and ends a span of the app, after a turn of the event loop, in the context that is then active. */
+/** Starts and ends a span of the app after a turn of the event loop, in the context that is then active. */
 export function probeOf(provider: BasicTracerProvider) {
   const tracer = provider.getTracer('app');
   return async (name: string): Promise<void> => {
@@ -47,7 +47,7 @@ export function probeOf(provider: BasicTracerProvider) {
   };
 }
 
-/** Returns the spans as a tree: each with its links, children in the order of their end. */
+/** Returns the spans as a tree, each with its links, and the children in the order in which they ended. */
 export function drawn(spans: readonly ReadableSpan[]): string[] {
   const byId = new Map(spans.map((span) => [span.spanContext().spanId, span]));
   const depthOf = (span: ReadableSpan): number => {
@@ -78,7 +78,7 @@ export function drawn(spans: readonly ReadableSpan[]): string[] {
     .flatMap(below);
 }
 
-/** Returns the names of the spans above a span, the nearest first. */
+/** Returns the names of a span's ancestors, nearest first. */
 export function above(spans: readonly ReadableSpan[], span: ReadableSpan): readonly string[] {
   const parent = spans.find((one) => one.spanContext().spanId === span.parentSpanContext?.spanId);
   return parent ? [parent.name, ...above(spans, parent)] : [];

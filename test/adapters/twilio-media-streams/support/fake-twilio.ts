@@ -1,5 +1,5 @@
-// Twilio and a telephone, for tests: the far end of a Media Stream. It plays received audio in simulated time, and
-// returns marks when they are reached, or all of them on a clear.
+// Twilio and a telephone for tests: the far end of a Media Stream. It plays the audio that it receives in simulated
+// time. It returns marks when playback reaches them, or all of them after a clear.
 
 import type { TwilioSocket } from '../../../../src/adapters/twilio-media-streams/index.ts';
 import { decodeMuLaw, encodeMuLaw } from '../../../../src/voice/audio/mu-law.ts';
@@ -24,7 +24,7 @@ export class FakeTwilio implements TwilioSocket {
   readonly streamSid = 'MZ1';
   /** All received messages. */
   readonly sent: Sent[] = [];
-  /** All audio of the telephone, in samples. */
+  /** All the audio that the telephone has received, in samples. */
   readonly heard: number[] = [];
   /** How the other side closed the socket. */
   closedWith: { code: number; reason: string } | null = null;
@@ -43,7 +43,7 @@ export class FakeTwilio implements TwilioSocket {
     return this;
   }
 
-  /** Receives text from the adapter; nothing arrives after the close of the socket. */
+  /** Receives text from the adapter; nothing arrives after the socket has closed. */
   send(text: string): void {
     if (this.closedWith) return;
     const sent = JSON.parse(text) as Sent;
@@ -64,7 +64,7 @@ export class FakeTwilio implements TwilioSocket {
     return this.sent.filter((sent) => sent.event === event);
   }
 
-  /** Returns the played audio, in milliseconds. */
+  /** Returns how much audio has been played, in milliseconds. */
   get heardMs(): number {
     return (this.heard.length * 1000) / PHONE_RATE_HZ;
   }
@@ -93,7 +93,7 @@ export class FakeTwilio implements TwilioSocket {
     });
   }
 
-  /** Sends 20 ms of the caller's voice: one constant value, which identifies it. */
+  /** Sends 20 ms of the caller's voice: one constant value, by which it can be identified. */
   say(value: number, track = 'inbound'): void {
     const codes = encodeMuLaw(new Int16Array(160).fill(value));
     const payload = Buffer.from(codes).toString('base64');
@@ -109,7 +109,7 @@ export class FakeTwilio implements TwilioSocket {
     this.tell('stop', { stop: { accountSid: 'AC1', callSid: 'CA1' } });
   }
 
-  /** Ends the network connection. */
+  /** Drops the network connection. */
   vanish(): void {
     this.#listeners.close?.();
   }

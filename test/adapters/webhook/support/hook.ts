@@ -1,4 +1,5 @@
-// A webhook without a service, and a sender that signs: real HTTP, with a clock that the test controls.
+// A webhook without a service, and a sender that signs its messages, over real HTTP with a clock that the test
+// controls.
 
 import { createHmac } from 'node:crypto';
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
@@ -51,7 +52,7 @@ export async function startHook(options: Partial<WebhookSourceOptions> = {}) {
     /** The service's receipt for the next events. */
     receipt: { accepted: true, eventId: 'evt' } as EventReceipt | Promise<EventReceipt>,
     source,
-    /** Starts it as a service does, until the controller aborts. */
+    /** Starts the webhook as a service does, until the controller aborts. */
     async begin(started: WebhookSource = source, controller = new AbortController()) {
       controllers.push(controller);
       await started.start(
@@ -71,10 +72,10 @@ export async function startHook(options: Partial<WebhookSourceOptions> = {}) {
       for (const controller of controllers) controller.abort();
       await source.stop?.();
     },
-    /** Returns the time in whole seconds, by the clock of the webhook. */
+    /** Returns the time in whole seconds on the webhook's clock. */
     seconds,
     send: (sent: Sent = {}) => send(source.url ?? '', sent),
-    /** Sends a body with a signature of Standard Webhooks. */
+    /** Sends a body with a Standard Webhooks signature. */
     sendSigned: (body: unknown, { id = 'msg_1', at = seconds(), secret = SECRET } = {}) => {
       const text = typeof body === 'string' ? body : JSON.stringify(body);
       return send(source.url ?? '', {

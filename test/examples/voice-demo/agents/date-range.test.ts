@@ -28,7 +28,7 @@ describe('periods in words', () => {
     ['Q4 2024', '2024-10-01', '2024-12-31'],
     ['first quarter of 2025', '2025-01-01', '2025-03-31'],
     ['March', '2026-03-01', '2026-03-31'],
-    // December has not begun: the last December is meant.
+    // This December has not started, so last December is meant.
     ['December', '2025-12-01', '2025-12-31'],
     ['May 2025', '2025-05-01', '2025-05-31'],
     ['2025', '2025-01-01', '2025-12-31'],

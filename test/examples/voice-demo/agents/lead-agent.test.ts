@@ -15,7 +15,7 @@ function setUp() {
 }
 
 describe('check_order', () => {
-  test('reads changes that the webhook reported', () => {
+  test('reads changes reported by the webhook', () => {
     const { run, world } = setUp();
     world.updateOrder('1041', 'on its way back');
     expect(run('check_order', {})).toMatchObject({ order: { orderId: '1041' } });

@@ -54,7 +54,7 @@ function setUp() {
   return { open, menu, told, question, asked };
 }
 
-test("adds a dish to the menu once, after the user's yes to exactly that change", async () => {
+test('adds a dish to the menu once, after the user has approved exactly that change', async () => {
   const { open, menu, told, question, asked } = setUp();
   const session = await open();
   await session.sendText('Hello. What is on the menu?');
@@ -66,14 +66,14 @@ test("adds a dish to the menu once, after the user's yes to exactly that change"
   await session.sendText('Yes.');
   await told('Soup is on the menu.');
   expect(menu()).toBe('Soup\n');
-  // The earlier wish is in the conversation that the agent gets, but does not start work again.
+  // The earlier request is in the conversation that the agent receives, but does not start work again.
   await session.sendText("What's on the menu now?");
   await told('The menu: Soup.');
   expect(menu()).toBe('Soup\n');
   expect(asked).toHaveLength(1);
 });
 
-test("does not change the menu after the user's no", async () => {
+test('does not change the menu if the user says no', async () => {
   const { open, menu, told, question } = setUp();
   const session = await open();
   await session.sendText('Please put some soup on the menu.');
@@ -91,7 +91,7 @@ test('continues its session in the next process, where it asks again before any 
   await first.suspend();
   const second = await open();
   await question(2);
-  // A permission applies to one request, which ended with its process: the agent asks once more.
+  // A permission applies to one request, which ended with its process, so the agent asks again.
   await second.sendText('Yes.');
   await question(3);
   expect(menu()).toBe(null);
@@ -100,7 +100,7 @@ test('continues its session in the next process, where it asks again before any 
   expect(menu()).toBe('Soup\n');
 });
 
-test('keeps its folder as long as the conversation, and then removes it', () => {
+test('keeps its folder as long as the conversation and then removes the folder', () => {
   const kept = mkdtempSync(join(tmpdir(), 'offstage-demo-test-'));
   onTestFinished(() => rmSync(kept, { recursive: true }));
   expect(temporaryFolder(kept).path).toBe(temporaryFolder(kept).path);

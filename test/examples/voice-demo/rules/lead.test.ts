@@ -1,5 +1,5 @@
-// The demo's lead agent, driven as the runtime drives it: one model call at a time, with the runtime's wording of
-// messages and with tools without `execute`.
+// The demo's lead agent, driven as the runtime drives it: one model call at a time, with the messages that the runtime
+// writes and with tools that have no `execute`.
 
 import {
   generateText,
@@ -25,7 +25,7 @@ import { completedNote, failedNote, hastyEnvironment, noteWriter } from '../supp
 import type { Note } from '../../../../src/actors/notes/note.ts';
 
 const lead = leadAgent(createWorld());
-// Without `execute`: the runtime runs the tools.
+// No `execute`, because the runtime runs the tools.
 const outputSchema = jsonSchema({});
 const tools = {
   running_task: tool({ inputSchema: jsonSchema<Record<string, unknown>>({}), outputSchema }),
@@ -97,7 +97,7 @@ class Talk {
 const pending = () => pendingAnswer("I'm on it.");
 
 describe('requests', () => {
-  test('calls the tool, and then says that the work has started', async () => {
+  test('calls the tool and then says that the work has started', async () => {
     const talk = new Talk();
     expect(await talk.user('Book me a ride to the airport')).toEqual({
       text: '',
@@ -106,7 +106,7 @@ describe('requests', () => {
     expect(await talk.answerCalls(pending).respond()).toEqual({ text: "I'm on it.", calls: [] });
   });
 
-  test('asks for a missing detail, and reads it from the next utterance', async () => {
+  test('asks for a missing detail and reads it from the next utterance', async () => {
     const talk = new Talk();
     const asked = await talk.user('I need a taxi');
     expect(asked).toEqual({ text: 'Where would you like to go?', calls: [] });
@@ -116,7 +116,7 @@ describe('requests', () => {
     ]);
   });
 
-  test('keeps its question open after a notice in between', async () => {
+  test('keeps its question open when a notice arrives', async () => {
     const talk = new Talk();
     await talk.user('I need a taxi');
     await talk.note(noticePrompt('ORDER UPDATE', 'Order 1 is here.')).respond();
@@ -125,7 +125,7 @@ describe('requests', () => {
     ]);
   });
 
-  test('makes two calls at once for two requests in one sentence', async () => {
+  test('makes two calls at once when one sentence contains two requests', async () => {
     const talk = new Talk();
     const { calls } = await talk.user('Book a ride to the airport and a table for two');
     expect(calls).toEqual([
@@ -138,40 +138,40 @@ describe('requests', () => {
     expect(said.text).toBe('Working on ride. Working on table.');
   });
 
-  test('handles one request, and asks for details of the other', async () => {
+  test('handles one request and asks for the details of the other', async () => {
     const { text, calls } = await new Talk().user('Book a ride and make a report for last week');
     expect(text).toBe('Where would you like to go?');
     expect(calls).toEqual([{ toolName: 'generate_report', input: { dateRange: 'last week' } }]);
   });
 
-  test('joins an utterance in two pieces into one request', async () => {
+  test('joins a request that was split into two utterances', async () => {
     const talk = new Talk().say('user', 'Book me a ride');
     expect((await talk.user('to the airport')).calls).toEqual([
       { toolName: 'book_ride', input: { destination: 'the airport' } },
     ]);
   });
 
-  test('says what is not possible, and what is', async () => {
+  test('says what it cannot do and what it can', async () => {
     const { text, calls } = await new Talk().user('What is the weather like?');
     expect(calls).toEqual([]);
     expect(text).toMatch(/can't check the weather.*I can book you a ride/);
   });
 
-  test('never repeats a sentence, whatever the words are', async () => {
+  test('never says a sentence twice in one reply, whatever the user says', async () => {
     const news = 'and now the weather, and here is the news, and the weather, and the news';
     const { text } = await new Talk().user(news);
     const sentences = text.split(/(?<=[.?!]) /);
     expect(new Set(sentences).size).toBe(sentences.length);
   });
 
-  test('answers agreement with one word, but not if it comes with a request', async () => {
+  test('answers agreement briefly unless it comes with a request', async () => {
     expect((await new Talk().user('No. Okay. No.')).text.split('. ')).toHaveLength(1);
     const { text, calls } = await new Talk().user('No, okay, a table for two.');
     expect(text).toBe('');
     expect(calls).toHaveLength(1);
   });
 
-  test('makes conversation during running work', async () => {
+  test('chats while work is running', async () => {
     const talk = new Talk();
     await talk.user('Book me a ride to the airport');
     await talk.answerCalls(pending).respond();
@@ -256,7 +256,7 @@ describe('inline tools', () => {
     expect((await talk.answerCalls(() => result).respond()).text).toContain(said);
   });
 
-  test('reads the next utterance as the answer to "which one?"', async () => {
+  test('reads the next utterance as the answer to "Which one?"', async () => {
     const talk = new Talk();
     await talk.user('cancel');
     await talk
@@ -267,7 +267,7 @@ describe('inline tools', () => {
     ]);
   });
 
-  test('passes on what was said, after "which one?"', async () => {
+  test('passes on the original message after asking "Which one?"', async () => {
     const talk = new Talk();
     await talk.user('also include last month');
     await talk
@@ -282,7 +282,7 @@ describe('inline tools', () => {
     ]);
   });
 
-  test('calls again with the name of the only task, if the user named none', async () => {
+  test("calls again with the only task's name if the user named none", async () => {
     const talk = new Talk();
     await talk.user('cancel');
     const { calls } = await talk
@@ -293,7 +293,7 @@ describe('inline tools', () => {
     ]);
   });
 
-  test('begins what was put off after a yes', async () => {
+  test('starts a postponed request after the user says yes', async () => {
     const talk = new Talk();
     const { calls } = await talk.user("Don't do anything yet. I need a ride to the airport.");
     expect(calls).toEqual([]);
@@ -309,7 +309,7 @@ describe('notices', () => {
     { id: 'p', label: 'Premium', description: '$24, in 3 min' },
   ];
 
-  test('asks a question with its options, in words', async () => {
+  test('asks a question and reads out its options', async () => {
     const { text } = await new Talk()
       .note(questionPrompt('ride_booker', 'Which ride would you like?', options))
       .respond();
@@ -318,7 +318,7 @@ describe('notices', () => {
     );
   });
 
-  test('does not repeat options that the question itself names', async () => {
+  test('does not repeat options that the question already names', async () => {
     const question = 'Economy for $12, or Premium for $24?';
     const { text } = await new Talk()
       .note(questionPrompt('ride_booker', question, options))
@@ -333,7 +333,7 @@ describe('notices', () => {
     expect(text).toBe('I have news about the ride. Your ride is booked, for 12 dollars.');
   });
 
-  test('delivers a failure with its reason, and tries again with the original input after a yes', async () => {
+  test('delivers a failure with its reason and retries with the original input if the user says yes', async () => {
     const talk = new Talk();
     await talk.user('Book me a ride to the harbour');
     await talk.answerCalls(pending).respond();
@@ -348,7 +348,7 @@ describe('notices', () => {
     ]);
   });
 
-  test('delivers several notices at once: news first, the question last', async () => {
+  test('delivers several notices at once, with the news first and the question last', async () => {
     const { text } = await new Talk()
       .note(questionPrompt('ride_booker', 'Which ride?', options))
       .note(noticePrompt('SUBAGENT UPDATE', 'The report is half done'))
@@ -359,7 +359,7 @@ describe('notices', () => {
     );
   });
 
-  test('answers the user first, and delivers news when the runtime requests it', async () => {
+  test('answers the user first and delivers news when the runtime requests it', async () => {
     const talk = new Talk();
     const { text } = await talk
       .note(noticePrompt('SUBAGENT UPDATE', 'Half way.'))
@@ -369,7 +369,7 @@ describe('notices', () => {
     expect((await talk.respond()).text).toBe('Half way.');
   });
 
-  test('does not answer words meant for a subagent', async () => {
+  test('does not answer a message that was meant for a subagent', async () => {
     const { text } = await new Talk()
       .say('assistant', 'Economy or Premium?')
       .say('user', 'Cancel everything')
@@ -379,7 +379,7 @@ describe('notices', () => {
     expect(text).toBe('Now about the ride. All right, no ride then.');
   });
 
-  test('does not announce a cancellation of which it knows', async () => {
+  test('does not announce a cancellation that the user has requested', async () => {
     const talk = new Talk();
     await talk.user('Book me a ride to the harbour');
     await talk.answerCalls(pending).respond();
@@ -387,7 +387,7 @@ describe('notices', () => {
     expect((await talk.user('never mind')).text).not.toContain('the ride');
   });
 
-  test('delivers urgent news once before the greeting', async () => {
+  test('delivers urgent news once and then greets', async () => {
     const talk = new Talk();
     talk.note(greetingNote({ greeting: 'Greet the user.' }) as Note);
     talk.note(noticePrompt('ORDER UPDATE', 'Order 1 is here.'));
@@ -395,13 +395,13 @@ describe('notices', () => {
     expect((await talk.respond()).text).toMatch(/^Hello!/);
   });
 
-  test('repeats unheard words if asked to speak again without anything new', async () => {
+  test('repeats an unheard result when asked to speak again and nothing is new', async () => {
     const talk = new Talk().note(completedNote('book_ride', 'Your ride is booked.'));
     await talk.respond();
     expect((await talk.respond()).text).toContain('Your ride is booked.');
   });
 
-  test('says only the note that it is asked to say', async () => {
+  test('says only the note that it was asked to say', async () => {
     const said = noteWriter()(noticePrompt('SUBAGENT UPDATE', 'Half way.'));
     const mark = /\[note (\S+)\]/.exec(said[0]?.text ?? '')?.[1];
     const { text, toolCalls } = await generateText({
@@ -417,7 +417,7 @@ describe('notices', () => {
     expect([text, toolCalls]).toEqual(['Half way.', []]);
   });
 
-  test('says exactly the requested words, whatever else is due', async () => {
+  test('says exactly the requested text even if a question is due', async () => {
     const asked = noteWriter()(
       questionPrompt('ride_booker', 'Which ride?', [{ id: 'economy', label: 'Economy' }]),
     );
@@ -434,7 +434,7 @@ describe('notices', () => {
     expect(text).toBe('Economy. One "moment".');
   });
 
-  test('does not announce a result that is not yet available', async () => {
+  test('does not announce a result before it is available', async () => {
     const talk = new Talk();
     await talk.user('where is my order');
     talk.answerCalls(() => 'Accepted. The result is not known yet; it will follow.');
@@ -496,7 +496,7 @@ describe('as a model', () => {
     expect(await result.finishReason).toBe('tool-calls');
   });
 
-  test('stops at once if it is aborted before its first word', async () => {
+  test('stops at once if aborted before the first word', async () => {
     const abort = new AbortController();
     const answer = generateText({
       model: ruleModel({ environment: hastyEnvironment(), thinkingMs: 50 }),

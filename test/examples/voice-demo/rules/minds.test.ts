@@ -10,7 +10,7 @@ import { forgetKeys, testEnvironment } from '../support.ts';
 const environment = testEnvironment();
 const key = 'sk-very-secret';
 
-/** Returns the choice with these environment variables only. */
+/** Returns the choice for these environment variables only. */
 function choose(
   variables: Readonly<Record<string, string | undefined>>,
   options: Partial<MindOptions> = {},
@@ -19,7 +19,7 @@ function choose(
   return chooseMinds({ environment, transport: undefined, ...options });
 }
 
-/** A custom voice: no engine is loaded. */
+/** A custom voice, so no engine is loaded. */
 const transport = new FakeTransport();
 
 describe('choice of the model', () => {
@@ -80,12 +80,12 @@ describe('choice of the model', () => {
     expect(about.speech).toContain('on this machine');
   });
 
-  test('names the setting that is missing for a base URL without a model', async () => {
+  test('names the missing setting if a base URL is set without a model', async () => {
     const variables = { OPENAI_BASE_URL: 'http://127.0.0.1:11434/v1' };
     await expect(choose(variables)).rejects.toMatchObject({ code: 'MISSING_MODEL' });
   });
 
-  test('reports an invalid base URL without repeating it', async () => {
+  test('reports an invalid base URL without printing it', async () => {
     const variables = { OPENAI_BASE_URL: 'user:secret', OPENAI_MODEL: 'm' };
     await expect(choose(variables)).rejects.toMatchObject({
       code: 'INVALID_URL',
@@ -93,7 +93,7 @@ describe('choice of the model', () => {
     });
   });
 
-  test('prefers a configured model or transport to all keys', async () => {
+  test('prefers a configured model or transport to any key', async () => {
     const { model } = await choose({}, { transport });
     expect((await choose({}, { model, transport })).model).toBe(model);
     const variables = { TRANSPORT: 'openai-live', OPENAI_API_KEY: key };
@@ -106,7 +106,7 @@ describe('choice of the model', () => {
     { OPENAI_API_KEY: key, OPENAI_MODEL: 'gpt-5.4' },
     { OPENAI_API_KEY: key, OPENAI_BASE_URL: 'http://u:p@127.0.0.1:1/v1', OPENAI_MODEL: 'm' },
     { GOOGLE_API_KEY: key, TRANSPORT: 'gemini-live' },
-  ])('prints no key and no password', async (variables) => {
+  ])('prints no keys or passwords', async (variables) => {
     const { about } = await choose(variables, { transport });
     expect(JSON.stringify(about)).not.toMatch(/secret|u:p/);
   });

@@ -1,4 +1,4 @@
-// The tests use the runtime's wording, so that they notice a change of it.
+// The tests use the messages that the runtime writes, so they notice when these change.
 
 import { describe, expect, test } from 'vitest';
 import { notesIn, readNotice, type Notice } from '../../../../examples/voice-demo/rules/notices.ts';
@@ -47,7 +47,7 @@ describe('notes of the runtime', () => {
     });
   });
 
-  test('include a result of several lines with full stops and quotes', () => {
+  test('include a result with several lines, full stops and quotes', () => {
     const result = 'Done. "All" is well.\nSee you.';
     expect(readNoteOf(completedNote('book_ride', result))).toEqual({
       type: 'completed',
@@ -84,14 +84,14 @@ describe('notes of the runtime', () => {
     });
   });
 
-  test('include words that were meant for a subagent', () => {
+  test('include a message that was meant for a subagent', () => {
     expect(readNoteOf(overheardNote('the "cheap" one', 'ride_booker'))).toEqual({
       type: 'overheard',
       words: 'the "cheap" one',
     });
   });
 
-  test('classify notes that must not be announced as background', () => {
+  test('classify notes that must not be announced as background notes', () => {
     expect(readNoteOf(transferNote({ from: 'a', to: 'b' }))).toMatchObject({
       type: 'background',
     });

@@ -117,7 +117,7 @@ describe('contain two requests at once', () => {
   });
 });
 
-// On the left is what a recogniser really transcribed for the sentence on the right.
+// On the left is what a recogniser actually transcribed for the sentence on the right.
 describe('contain recognition errors', () => {
   test.each<[string, string, ...Request[]]>([
     ['But me and I to the airport,', 'Book me a ride to the airport', ride('the airport')],
@@ -174,7 +174,7 @@ describe('contain recognition errors', () => {
   });
 });
 
-describe('contain the detail that was requested', () => {
+describe('contain the detail that was asked for', () => {
   test.each<[Slot, string, ...Request[]]>([
     ['destination', 'the airport', ride('the airport')],
     ['destination', "I'd like to go to the train station", ride('the train station')],

@@ -39,12 +39,12 @@ test.each([
     'Premium, and make me a sales report for last week.',
     { action: 'answer', optionId: 'premium', rest: 'make me a sales report for last week.' },
   ],
-])('recognises "%s" as about the question', (words, expected) => {
+])('recognises "%s" as a reply to the question', (words, expected) => {
   expect(over(words)).toMatchObject({ questionId: 'q1', ...expected });
 });
 
 test.each(['book me a table for two', 'cancel the report', 'is premium any good?', 'hello'])(
-  'treats "%s" as a different subject',
+  'recognises "%s" as a change of subject',
   (words) => {
     expect(over(words)).toBeNull();
   },
@@ -65,7 +65,7 @@ test.each([
   ['the last one', { action: 'answer', optionId: 'french' }],
   ['the earlier one', { action: 'answer', optionId: 'italian' }],
   ['sorry, we are five people', { action: 'cancel', rest: 'Book a table for 5 people' }],
-])('treats "%s" as a choice by property', (words, expected) => {
+])('recognises "%s" as a choice by a property of the option', (words, expected) => {
   const settled = settle(words, { type: 'asked', open: [table], answered: [] });
   expect(settled && { ...settled.call.input, rest: settled.rest }).toMatchObject(expected);
 });
@@ -77,7 +77,7 @@ test.each([
   ['the last one', 'French'],
   ['French, please', 'French'],
   ['French, and a ride to the airport', undefined],
-])('treats "%s" as a plain answer that needs no call: %s', (words, label) => {
+])('recognises "%s" as a plain answer that needs no call: %s', (words, label) => {
   const settled = settle(words, { type: 'asked', open: [table], answered: [] });
   expect(settled && settled.named?.label).toBe(label);
 });
@@ -94,12 +94,12 @@ test.each([
   expect(saySettled({ status: 'explain_now', explain: { options } }, quote)).toBe(expected);
 });
 
-test('reports that a button has already settled the question', () => {
+test('says that a button has already settled the question', () => {
   const refused = { status: 'refused', reason: 'already_settled', tell: '…' };
   expect(saySettled(refused, 'premium')).toBe('That is settled already.');
 });
 
-test('corrects an answer given a moment earlier', () => {
+test('corrects the answer given just before', () => {
   const asked = { type: 'asked', open: [], answered: [ride] } as const;
   expect(settle('sorry, I meant premium', asked)?.call.input).toMatchObject({
     action: 'correct',
@@ -117,7 +117,7 @@ test.each([
     ['generate_report'],
   ],
   [['the cheap one', 'sorry, premium'], 'premium', 'premium', []],
-])('quotes one utterance of %j, and answers the others', (said, quote, optionId, others) => {
+])('quotes one utterance of %j and answers the others', (said, quote, optionId, others) => {
   const notice = { type: 'asked', open: [ride], answered: [] } as const;
   const entries = [
     { kind: 'notice', notice } as const,

@@ -80,7 +80,7 @@ describe('ride_booker', () => {
   const ride = (...answers: Readonly<Record<string, unknown>>[]) =>
     run(rideBooker(workshop()), 'book_ride', { destination: 'the airport' }, answers);
 
-  test("searches for rides, asks, books the choice, and reports the tool's result", async () => {
+  test("searches for rides, asks the user, books the choice and reports the tool's result", async () => {
     const { text, asked, calls } = await ride({ userResponse: 'Economy', optionId: 'economy' });
     expect(calls.map(({ toolName }) => toolName)).toEqual([
       'get_ride_options',
@@ -94,7 +94,7 @@ describe('ride_booker', () => {
     );
   });
 
-  test('takes the price from the tool, not from its own text', async () => {
+  test('takes the price from the tool instead of making one up', async () => {
     const { text } = await run(
       rideBooker(workshop()),
       'book_ride',
@@ -105,7 +105,7 @@ describe('ride_booker', () => {
     expect(text).toContain('$10');
   });
 
-  test('asks again after silence', async () => {
+  test('asks again if the user does not respond', async () => {
     const { asked, text } = await ride(
       { error: 'The user did not respond in time.' },
       { userResponse: 'the premium one' },
@@ -130,7 +130,7 @@ describe('ride_booker', () => {
 });
 
 describe('table_booker', () => {
-  test('asks for the table, and reserves it', async () => {
+  test('asks for the table and reserves it', async () => {
     const { names, text } = await run(tableBooker(workshop()), 'book_table', { partySize: 2 }, [
       { userResponse: 'French, please' },
     ]);
@@ -138,7 +138,7 @@ describe('table_booker', () => {
     expect(text).toBe('Your table for 2 at the French is reserved for 8:30 PM, in the garden.');
   });
 
-  test('gives the reason why no table is available', async () => {
+  test('explains why no table is available', async () => {
     const { text, asked } = await run(tableBooker(workshop()), 'book_table', { partySize: 30 });
     expect(asked).toEqual([]);
     expect(text).toBe('There is no table: The largest table seats 8, and you are 30.');
@@ -146,7 +146,7 @@ describe('table_booker', () => {
 });
 
 describe('report_generator', () => {
-  test('queries both periods in one step, and reports their numbers', async () => {
+  test('queries both periods in one step and reports their figures', async () => {
     const { text, calls } = await run(reportGenerator(workshop()), 'generate_report', {
       dateRange: 'last week',
     });
@@ -173,7 +173,7 @@ describe('report_generator', () => {
 });
 
 describe('refund_clerk', () => {
-  test('looks the order up first, and then asks for approval of exactly that refund', async () => {
+  test('looks up the order first and then asks for approval of exactly that refund', async () => {
     const { calls, text } = await run(refundClerk(workshop()), 'refund_order', {});
     expect(calls).toEqual([
       { toolName: 'find_order', input: {} },
@@ -182,14 +182,14 @@ describe('refund_clerk', () => {
     expect(text).toBe('');
   });
 
-  test('refunds nothing without an order', async () => {
+  test('makes no refund without an order', async () => {
     const { names, text } = await run(refundClerk(workshop()), 'refund_order', { orderId: '9' });
     expect(names).toEqual(['find_order']);
     expect(text).toBe("I can't find that order, so there is nothing to refund.");
   });
 });
 
-test('refuses an unknown task in words', async () => {
+test('refuses an unknown task and says so', async () => {
   const { text } = await run({ instructions: '', tools: {}, maxSteps: 2 }, 'fly_to_mars', {});
   expect(text).toBe('I don\'t know how to do "fly_to_mars".');
 });

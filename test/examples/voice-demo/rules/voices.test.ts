@@ -17,26 +17,26 @@ const choose = (variables: Record<string, string>, ...missing: readonly string[]
   chooseVoice({ ...machineWithout(...missing), variables });
 
 describe('selection of the voice', () => {
-  test('uses the local voice without a key, or with a custom model', () => {
+  test('uses the local voice without a key or with a custom model', () => {
     expect(choose({})).toBe('local-voice');
     expect(choose({ OPENAI_API_KEY: '', TRANSPORT: '' })).toBe('local-voice');
     const own = { OPENAI_BASE_URL: 'http://127.0.0.1:11434/v1', OPENAI_API_KEY: key };
     expect(choose(own)).toBe('local-voice');
   });
 
-  test('uses OpenAI Realtime with an OpenAI key, even if other keys exist', () => {
+  test('uses OpenAI Realtime with an OpenAI key even if other keys are set', () => {
     expect(choose({ OPENAI_API_KEY: key })).toBe('openai-realtime');
     expect(choose({ GOOGLE_API_KEY: key })).toBe('local-voice');
   });
 
   test.each(['openai-realtime', 'openai-live', 'gemini-live', 'local-voice'])(
-    'uses the voice that TRANSPORT names: %s',
+    'uses the voice named by TRANSPORT: %s',
     (TRANSPORT) => {
       expect(choose({ TRANSPORT, OPENAI_API_KEY: key, GEMINI_API_KEY: key })).toBe(TRANSPORT);
     },
   );
 
-  test('refuses an unknown name, and lists the known ones', () => {
+  test('refuses an unknown name and lists the known ones', () => {
     expect(() => choose({ TRANSPORT: 'gemini' })).toThrow(
       /^Expected TRANSPORT to be one of openai-realtime, .*, got "gemini"$/,
     );
@@ -45,19 +45,19 @@ describe('selection of the voice', () => {
   test.each([
     ['openai-live', /No key: set OPENAI_API_KEY/],
     ['gemini-live', /No key: set GOOGLE_GENERATIVE_AI_API_KEY, or GOOGLE_API_KEY/],
-  ])('names the key that is missing for %s, and the commands that check it', (TRANSPORT, words) => {
+  ])('names the missing key for %s and the commands that check it', (TRANSPORT, words) => {
     expect(() => choose({ TRANSPORT })).toThrow(words);
     expect(() => choose({ TRANSPORT })).toThrow(`npm run doctor ${TRANSPORT}`);
     expect(() => choose({ TRANSPORT })).toThrow('npx offstage doctor');
   });
 
-  test('names an invalid key or a missing package, without printing a key', () => {
+  test('names an invalid key or a missing package without printing a key', () => {
     expect(() => choose({ OPENAI_API_KEY: `"${key}"` })).toThrow(/quotation marks/);
     expect(() => choose({ OPENAI_API_KEY: `"${key}"` })).not.toThrow(/secret/);
     expect(() => choose({}, 'ws')).toThrow(/ws is missing/);
   });
 
-  test('names the install command for the local voice without its packages', () => {
+  test('names the install command if the packages of the local voice are missing', () => {
     expect(() => choose({}, 'voice')).toThrow(/run npx offstage voice install/);
   });
 

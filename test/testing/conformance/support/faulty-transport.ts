@@ -1,4 +1,4 @@
-// A transport with a fault planted in it.
+// A transport in which a fault has been planted.
 
 import { concatMap, from, map } from 'rxjs';
 import type { ConformanceSetup } from '../../../../src/testing/index.ts';
@@ -10,9 +10,9 @@ import type {
   TransportEvent,
 } from '../../../../src/voice/index.ts';
 
-/** What goes wrong on each connection of the transport. */
+/** The fault that occurs on each of the transport's connections. */
 export interface Mangle {
-  /** Replaces an event; `send` sends a command to the provider. */
+  /** Replaces an event. `send` sends a command to the provider. */
   readonly event?: (
     event: TransportEvent,
     send: (command: TransportCommand) => void,

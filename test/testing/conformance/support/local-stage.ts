@@ -1,4 +1,4 @@
-// A conformance stage over the server of `localVoice`, in memory: the session, the transcriber and the text model of
+// A conformance stage for the server of `localVoice`, in memory. The session, the transcriber and the text model of
 // that server are the real ones; the language model and the speech engine are scripted.
 
 import { createTextModel } from '../../../../src/adapters/local-voice/language-model.ts';
@@ -25,7 +25,10 @@ const SAMPLE_RATE_HZ = 24_000;
 const WINDOW_MS = 20;
 const LOUD = 4000;
 const MS_PER_CHARACTER = 60;
-/** The transcription is this many times as fast as speech: a reply that is cut resumes before its words are known. */
+/**
+ * Transcription is this many times as fast as speech. A reply that was cut resumes before the words that cut it are
+ * known.
+ */
 const SPEED = 100;
 
 export function localStage(): ConformanceSetup {
@@ -54,7 +57,7 @@ class LocalConnection implements ConformanceModel {
   readonly #respond: ConformanceResponder;
   readonly #session: RealtimeSession;
   readonly #drop: () => void;
-  /** The words of the utterances to come; the last ones are repeated if more speech is heard. */
+  /** The words of the utterances to come. The last ones are repeated if more speech is heard. */
   readonly #words: { text: string; transcript: ConformanceTranscript }[] = [];
   #isSilent = false;
   #isFailing = false;
@@ -129,20 +132,20 @@ class LocalConnection implements ConformanceModel {
     else this.#isSilent = on;
   }
 
-  /** Passes the prompt of the language model to the conformance script as a turn. */
+  /** Passes the language model's prompt to the conformance script as a turn. */
   async #answer({ prompt, results, signal }: ScriptedPrompt) {
     if (this.#isSilent)
       await new Promise((resolve) => signal?.addEventListener('abort', resolve, { once: true }));
     if (this.#isFailing) throw new Error('You exceeded your current quota');
     const last = prompt.at(-1);
     const text = textOf(last?.content);
-    // Notes have the role `user` too.
+    // Notes also have the role `user`.
     const isTold = last?.role === 'user' && !text.startsWith('[') ? 'utterance' : 'message';
     const [first] = prompt;
     const steps = this.#respond({
       cause: last?.role === 'tool' ? 'result' : isTold,
       text: last?.role === 'tool' ? String(results.at(-1)) : text,
-      // The instructions of the session, with those of the response if it has any.
+      // The session's instructions, with those of the response if it has any.
       instructions: first?.role === 'system' ? first.content : null,
       memory: this.memory,
     });

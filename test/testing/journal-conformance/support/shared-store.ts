@@ -1,5 +1,5 @@
-// A store in memory that several processes share: the smallest journal that passes all cases. The planted faults
-// spoil it.
+// An in-memory store that several processes share: the smallest journal that passes all cases. The planted faults break
+// it.
 
 import { JournalError } from '../../../../src/entries/journal.ts';
 import { CapacityError, memoryJournal, type Journal } from '../../../../src/index.ts';
@@ -13,7 +13,7 @@ export interface Spoiled {
   readonly isUnfenced?: boolean;
   /** A claim succeeds even if another process holds the lease. */
   readonly isGreedy?: boolean;
-  /** Changes the store at a crash. */
+  /** Changes the store when a process crashes. */
   readonly crash?: (store: Journal) => Promise<void>;
 }
 

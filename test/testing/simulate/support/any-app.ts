@@ -1,5 +1,5 @@
-// An app that a seed chooses: any valid combination of the options of a subagent, a tool and a session. The
-// default app of the simulation covers few of these combinations.
+// An app that a seed selects: any valid combination of the options for a subagent, a tool and a session. The
+// simulation's default app covers only a few of these combinations.
 
 import { tool } from 'ai';
 import { z } from 'zod';
@@ -9,7 +9,7 @@ import { chanceOf } from '../../../../src/testing/doubles/chance.ts';
 
 const NAMES = ['refund', 'search', 'book', 'watch', 'write'] as const;
 
-/** Returns the app of a seed. */
+/** Returns the app for a seed. */
 export function anyApp({ seed }: Pick<AppContext, 'seed'>): SimulatedApp {
   const chanceFor = (what: string) => chanceOf(seed, 'any app', what);
   const happens = (what: string, share: number) => chanceFor(what).happens(share);
@@ -18,7 +18,7 @@ export function anyApp({ seed }: Pick<AppContext, 'seed'>): SimulatedApp {
     if (value === undefined) throw new Error(`No value for ${what}`);
     return value;
   };
-  /** The property `name` with one of these values, in 40 % of the apps. */
+  /** Sets the property `name` to one of these values in 40 % of the apps. */
   const maybe = <K extends string, T>(
     of: string,
     name: K,

@@ -1,5 +1,5 @@
-// Access: keys in each place where clients put them, refused and unanswered upgrades, the endpoints for ephemeral
-// tokens, and a certificate created at run time.
+// Access to the server: keys in each place where clients put them, upgrades that are refused or not answered, the
+// endpoints for ephemeral tokens, and a certificate that is created at run time.
 
 import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
@@ -16,7 +16,7 @@ const live = 'wss://api.test/v1/live/sessions';
 const gemini =
   'wss://google.test//ws/google.ai.generativelanguage.v1.GenerativeService.BidiGenerateContent';
 
-test('accepts the right key, wherever it is', async () => {
+test('accepts the right key in every place where it can be sent', async () => {
   const { dial, pass, server } = stage({ apiKey: 'right' });
   dial('openai-realtime', realtime, { Authorization: 'Bearer right' });
   dial('openai-realtime', realtime, {
@@ -35,7 +35,7 @@ test('accepts the right key, wherever it is', async () => {
   ]);
 });
 
-test('refuses a wrong key as each wire does', async () => {
+test('refuses a wrong key the way each wire does', async () => {
   const { dial, pass, server } = stage({ apiKey: 'right' });
   const wrong = { authorization: 'Bearer wrong' };
   const first = dial('openai-realtime', realtime, wrong);
@@ -66,7 +66,7 @@ test('refuses an upgrade, leaves it unanswered, or drops it', async () => {
   expect(welcome.isOpen()).toBe(true);
 });
 
-test('opens sessions with an OpenAI client secret that begin as it states', async () => {
+test('opens sessions with an OpenAI client secret and starts them with its configuration', async () => {
   const { server, address } = await listening();
   const client = new OpenAI({ apiKey: API_KEY, baseURL: `${address.baseUrl}/v1` });
   const secret = await client.realtime.clientSecrets.create({
@@ -89,7 +89,7 @@ test('opens sessions with an OpenAI client secret that begin as it states', asyn
   expect((await server.nextConnection()).instructions).toBe('Be kind.');
 });
 
-test('creates secrets for a client with the key and a valid request', async () => {
+test('creates secrets for a client that has the key and sends a valid request', async () => {
   const { address } = await listening();
   const create = (apiKey: string, body: object): Promise<unknown> =>
     new OpenAI({
@@ -103,7 +103,7 @@ test('creates secrets for a client with the key and a valid request', async () =
   ).rejects.toMatchObject({ status: 400, code: 'unknown_parameter' });
 });
 
-test('creates both kinds for the AI SDK', async () => {
+test('creates both kinds of secrets for the AI SDK', async () => {
   const { address } = await listening();
   const openai = createOpenAI({ apiKey: API_KEY, baseURL: `${address.baseUrl}/v1` });
   const google = createGoogle({ apiKey: API_KEY, baseURL: `${address.baseUrl}/v1beta` });
@@ -113,7 +113,7 @@ test('creates both kinds for the AI SDK', async () => {
   expect(token.token).toMatch(/^auth_tokens\//);
 });
 
-test('creates a certificate at run time for 127.0.0.1 that matches its key', async () => {
+test('creates a self-signed certificate for 127.0.0.1 at run time', async () => {
   const { address } = await listening({ tls: true });
   const certificate = new X509Certificate(address.ca ?? '');
   expect(certificate.checkIP('127.0.0.1')).toBe('127.0.0.1');
@@ -122,7 +122,7 @@ test('creates a certificate at run time for 127.0.0.1 that matches its key', asy
   expect(address.urls['openai-live']).toBe(`wss://127.0.0.1:${address.port}/v1/live/sessions`);
 });
 
-test('reports a port in use as such', async () => {
+test('reports that a port is in use', async () => {
   const { server, address } = await listening();
   await expect(server.listen({ port: address.port })).rejects.toMatchObject({
     code: 'LISTEN_FAILED',

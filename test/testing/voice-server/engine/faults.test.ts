@@ -1,4 +1,4 @@
-// Each fault has its effect on each wire that supports it.
+// Each fault has its effect on each wire that supports the fault.
 
 import { describe, expect, test } from 'vitest';
 import type { VoiceWire } from '../../../../src/testing/voice-server/index.ts';
@@ -17,7 +17,7 @@ describe.each(wires)('the faults of %s', (wire) => {
       (event) => event['type'] === soundOf[wire] || event['serverContent']?.modelTurn !== undefined,
     ).length;
 
-  test('drop: ends the connection without a close frame, at once, after a time or after some frames', async () => {
+  test('drop: ends the connection without a close frame, at once or later', async () => {
     const { call, pass } = stage();
     const now = await call(wire);
     now.model.faults.drop();
@@ -42,17 +42,20 @@ describe.each(wires)('the faults of %s', (wire) => {
     expect(counted.client.events).toHaveLength(before + 3);
   });
 
-  test.each([1007, 1008, 1011])('close %i: closes after what was said before', async (code) => {
-    const { call, pass } = stage();
-    const { client, model } = await call(wire);
-    model.faults.unknownEvent('weather');
-    model.faults.close(code, 'on purpose');
-    await pass();
-    expect(client.count('weather')).toBe(1);
-    expect(client.closed).toEqual({ code, reason: 'on purpose' });
-  });
+  test.each([1007, 1008, 1011])(
+    'close %i: closes after everything sent before it',
+    async (code) => {
+      const { call, pass } = stage();
+      const { client, model } = await call(wire);
+      model.faults.unknownEvent('weather');
+      model.faults.close(code, 'on purpose');
+      await pass();
+      expect(client.count('weather')).toBe(1);
+      expect(client.closed).toEqual({ code, reason: 'on purpose' });
+    },
+  );
 
-  test('expire: ends a connection at its longest time with the code of the wire', async () => {
+  test('expire: ends a connection at its maximum age with the code of the wire', async () => {
     const { call, pass } = stage({ maxConnectionMs: 10_000 });
     const { client, model } = await call(wire);
     await pass(10_000);
@@ -66,7 +69,7 @@ describe.each(wires)('the faults of %s', (wire) => {
     expect(await model.closed).toBe(codes[wire]);
   });
 
-  test('silence: never answers what is said until it is over', async () => {
+  test('silence: does not answer the user until it is over', async () => {
     const { call, pass } = stage();
     const { client, model } = await call(wire);
     model.faults.silence();
@@ -175,7 +178,7 @@ describe.each(wires)('the faults of %s', (wire) => {
   });
 });
 
-test('Realtime: refuses responses and a configuration, and fails a transcript', async () => {
+test('Realtime: refuses responses and a configuration and fails a transcript', async () => {
   const { call, pass } = stage();
   const { client, model } = await call('openai-realtime');
   model.faults.refuseResponses();
@@ -196,7 +199,7 @@ test('Realtime: refuses responses and a configuration, and fails a transcript', 
   expect(client.last('conversation.item.input_audio_transcription.failed')).toBeDefined();
 });
 
-test('Gemini: announces the end with goAway, then closes, and withdraws calls', async () => {
+test('Gemini: announces the end with goAway, then closes and withdraws calls', async () => {
   const { call, pass } = stage();
   const { client, model } = await call('gemini-live');
   model.answers({ call: 'book_ride', callId: 'one' }, { call: 'book_ride', callId: 'two' });
@@ -211,7 +214,7 @@ test('Gemini: announces the end with goAway, then closes, and withdraws calls', 
   expect(client.closed?.code).toBe(1011);
 });
 
-test('refuses a fault that the wire cannot show', async () => {
+test('refuses a fault that the wire cannot produce', async () => {
   const { call } = stage();
   const { model } = await call('openai-live');
   const refusal = expect.objectContaining({ code: 'NOT_ON_THIS_WIRE' });
@@ -221,7 +224,7 @@ test('refuses a fault that the wire cannot show', async () => {
   expect(() => model.faults.refuseResponses()).toThrow(refusal);
 });
 
-test('delays what the client sends on a slow uplink, and loses nothing', async () => {
+test('delays what the client sends over a slow uplink and loses nothing', async () => {
   const { call, pass, server } = stage();
   const { model } = await call('openai-realtime');
   const socket = server.webSocket('wss://api.test/v1/realtime?model=m', {

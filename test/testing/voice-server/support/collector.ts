@@ -1,9 +1,9 @@
-// Collects the messages to a client in order; `next` waits for a later one.
+// Collects the messages to a client in order. `next` waits for the next message.
 
 export interface Collector<Event> {
   readonly events: readonly Event[];
   add(event: Event): void;
-  /** The first event that matches and that no earlier call with this `name` has returned. */
+  /** The first event that matches and has not been returned by an earlier call with this `name`. */
   next(name: string, matches: (event: Event) => boolean): Promise<Event>;
 }
 
@@ -35,7 +35,7 @@ export function createCollector<Event>(): Collector<Event> {
   };
 }
 
-/** `next` for events with a type. */
+/** `next` for events that have a type. */
 export function byType<Event extends { readonly type: string }>(collector: Collector<Event>) {
   return <Type extends Event['type']>(type: Type): Promise<Extract<Event, { type: Type }>> =>
     collector.next(type, (event) => event.type === type) as Promise<Extract<Event, { type: Type }>>;

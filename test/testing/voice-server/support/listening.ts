@@ -1,4 +1,4 @@
-// A voice server on a port of 127.0.0.1 that closes when the test ends.
+// Starts a voice server on a port of 127.0.0.1. The server closes when the test ends.
 
 import { onTestFinished } from 'vitest';
 import { nodeEnvironment } from '../../../../src/adapters/node/index.ts';
@@ -24,7 +24,7 @@ export interface Listening {
 const briefly: VoiceResponder = (turn) =>
   echoResponder(turn)?.map((step) => ('say' in step ? { ...step, durationMs: 100 } : step)) ?? null;
 
-/** A fast server, to keep the test short in real time. */
+/** A fast server keeps the test short in real time. */
 export async function listening({
   tls,
   ...options
@@ -41,7 +41,7 @@ export async function listening({
   return { server, address: await server.listen({ tls }) };
 }
 
-/** Base64 of silent PCM16, by default at 24 kHz. */
+/** Silent PCM16 in Base64, by default at 24 kHz. */
 export function silence(ms: number, sampleRateHz = 24_000): string {
   return encodePcm16Base64(new Int16Array((ms * sampleRateHz) / 1000));
 }

@@ -1,4 +1,4 @@
-// A client that sends any message, over sockets in memory and in virtual time.
+// A client that can send any message, over in-memory sockets and in virtual time.
 
 import { onTestFinished } from 'vitest';
 import {
@@ -22,7 +22,7 @@ const addresses: Record<VoiceWire, string> = {
   'gemini-live': `wss://google.test//ws/${googleService}?key=some-key`,
 };
 
-/** The first message of a client on each wire. */
+/** A client's first message on each wire. */
 const firstFrames: Record<VoiceWire, Loose> = {
   'openai-realtime': {
     type: 'session.update',
@@ -52,14 +52,14 @@ const firstFrames: Record<VoiceWire, Loose> = {
 
 export interface RawClient {
   readonly events: Loose[];
-  /** The code and the reason of the close; null while it is open. */
+  /** The code and the reason of the close, or null while the socket is open. */
   closed: { readonly code: number; readonly reason: string } | null;
-  /** The status of a refused upgrade. */
+  /** The status of an upgrade that was refused. */
   refused: number | null;
   readonly isOpen: () => boolean;
   send(frame: Loose | string): void;
   close(): void;
-  /** The last event of this type (on Gemini's wire: with this field). */
+  /** The last event of this type (on Gemini's wire, the last event with this field). */
   last(type: string): Loose | undefined;
   /** The number of events of this type. */
   count(type: string): number;
@@ -71,7 +71,7 @@ export interface Stage {
   /** Advances the virtual time. */
   pass(ms?: number): Promise<void>;
   dial(wire: VoiceWire, url?: string, headers?: Record<string, string>): RawClient;
-  /** Dials and sends the configuration. */
+  /** Connects and sends the configuration. */
   call(
     wire: VoiceWire,
     first?: Loose,
