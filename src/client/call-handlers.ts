@@ -23,7 +23,7 @@ import {
 } from './protocol.ts';
 import type { Watchable } from './watchable.ts';
 
-/** Executes one call. The author may narrow the type of `input`; this is an unchecked assertion about the tool. */
+/** Executes one call. The handler may declare a narrower type for `input`, which is not checked. */
 export type CallHandler = {
   handle(input: unknown, call: { callId: string; signal: AbortSignal }): unknown;
 }['handle'];

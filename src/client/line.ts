@@ -5,7 +5,7 @@
 // Does not: reconnect (`session-client.ts`) or interpret frames.
 //
 // Invariants
-//   LINE-1. `closed` is called once, with the server's reason if there is one; no callback is called after it.
+//   LINE-1. `closed` is called once, with the server's reason if there is one. No other callback is called after that.
 //   LINE-2. Frames are sent in the order of the `send` calls. The line drops audio that the network cannot send in
 //       time, but never drops other frames.
 
@@ -30,13 +30,16 @@ export interface ClientStatus {
   readonly state: 'connecting' | 'open' | 'waiting' | 'closed';
   /** The transport in use; null if there is none. */
   readonly transport: 'websocket' | 'stream' | null;
-  /** While `waiting`: the time of the next attempt, in milliseconds since 1970; null until the page is visible. */
+  /**
+   * The time of the next attempt while the state is `waiting`, in milliseconds since 1970; null until the page is
+   * visible.
+   */
   readonly retryAt: number | null;
-  /** The reason why the connection was lost or refused, if the server gave one. */
+  /** The server's reason for losing or refusing the connection, if it gave one. */
   readonly reason: { readonly code: string; readonly message: string } | null;
   /** The identity that `authorize` returned; null before the first connection. */
   readonly user: string | null;
-  /** The role that the server gave to this client; null until the server answers. */
+  /** The role that the server assigned to this client; null until the server answers. */
   readonly role: ClientRole | null;
   /** The id of the session; null until the server answers. */
   readonly sessionId: string | null;
@@ -71,14 +74,14 @@ export interface LineEvents {
   sound(bytes: Uint8Array): void;
   /** Called before a WebSocket sends its first frame. */
   opened?(): void;
-  /** `reason`: the server's response, if there was one. `isFinal`: another attempt would get the same one. */
+  /** `reason`: the server's response, if there was one. `isFinal`: another attempt would get the same response. */
   closed(reason: LineReason | null, isFinal?: boolean): void;
 }
 
 export interface Line {
   readonly kind: 'websocket' | 'stream';
   send(frames: readonly ClientFrame[]): void;
-  /** Returns false if the audio was dropped. Buffered audio is sent in one burst; its size does not cause a drop. */
+  /** Returns false if the audio was dropped. Buffered audio is sent in one burst and is never dropped for its size. */
   sendSound(packet: Uint8Array<ArrayBuffer>, isKept?: boolean): boolean;
   close(): void;
 }
@@ -93,7 +96,7 @@ export interface VoiceLine {
   readonly onLost: Watchable<void>;
   /** Whether the session speaks to this client and listens to its microphone. */
   ownsVoice(): boolean;
-  /** Receives errors thrown by listeners. */
+  /** Called with errors that listeners throw. */
   readonly threw: (error: unknown) => void;
 }
 
@@ -119,10 +122,10 @@ export type SocketClass = new (url: URL, protocols: string[]) => SocketLike;
 
 /** `WebSocket.OPEN` */
 const OPEN = 1;
-/** More than a second of audio at 24 kHz. A larger backlog means that the network is too slow for live audio. */
+/** More than one second of audio at 24 kHz. A larger backlog means that the network is too slow for live audio. */
 const MAX_UNSENT_SOUND_BYTES = 65_536;
 const MAX_STREAM_FRAME_CHARS = 32 * 1024 * 1024;
-/** The maximum size of one POST; a single frame that is longer is sent anyway. */
+/** The maximum size of one POST. A single longer frame is sent anyway. */
 const MAX_POST_CHARS = 16_000;
 const STATUS_UNAUTHORIZED = 401;
 const STATUS_FORBIDDEN = 403;
@@ -132,7 +135,7 @@ const isUnknown = (status: number): boolean =>
 
 const isSafe = ({ protocol }: URL): boolean => protocol === 'https:' || protocol === 'wss:';
 
-/** Returns whether a client may follow the server to another URL without exposing its token to an eavesdropper. */
+/** Returns whether a client may follow the server to another URL without exposing its token. */
 export function mayDetour(to: URL, from: URL): boolean {
   return isSafe(to) || (!isSafe(from) && (to.protocol === 'http:' || to.protocol === 'ws:'));
 }
@@ -192,7 +195,7 @@ export function openSocketLine(
     send: write,
     sendSound(packet, isKept = false) {
       const { bufferedAmount } = socket;
-      // Live audio queues behind the buffered audio until that audio has been sent.
+      // Live audio waits until the buffered audio has been sent.
       if (isKept) mostUnsent = bufferedAmount + MAX_UNSENT_SOUND_BYTES;
       else if (bufferedAmount <= MAX_UNSENT_SOUND_BYTES) mostUnsent = MAX_UNSENT_SOUND_BYTES;
       if (socket.readyState !== OPEN || bufferedAmount > mostUnsent) return false;
@@ -300,7 +303,7 @@ export function openStreamLine(
   };
 }
 
-/** Returns the reason for the server's refusal. A refusal from a proxy is not JSON. */
+/** Returns the reason for the server's refusal. A proxy's refusal is not JSON. */
 async function reasonOf(response: Response): Promise<LineReason> {
   const { status } = response;
   const { error } = Object(valueOfJson(await response.text())) as { readonly error?: unknown };

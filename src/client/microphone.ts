@@ -3,7 +3,7 @@
 // Invariants
 //   MICROPHONE-1. The microphone sends audio only while this client owns the voice and the microphone is not muted. In
 //       push-to-talk mode it sends audio only while it is held.
-//   MICROPHONE-2. Audio that the network cannot send in time is dropped, never queued. While the voice owner is
+//   MICROPHONE-2. Audio that the network cannot send in time is dropped rather than queued. While the voice owner is
 //       disconnected, the microphone buffers the last 10 s of audio. The client sends them once it has the voice again,
 //       so that a short connection loss does not cut off a sentence.
 
@@ -29,7 +29,7 @@ import type { WorkletFrame } from './worklet.ts';
 export interface MicrophoneStatus {
   /**
    * `denied`: the user or the browser refused access. `missing`: there is no microphone, or it has been unplugged.
-   * `blocked`: the browser has paused the microphone, for example during a phone call; `start` opens it again.
+   * `blocked`: the browser has paused the microphone, for example during a phone call. `start` opens it again.
    * `insecure`: the page is served neither over `https:` nor from localhost.
    */
   readonly state: 'off' | 'asking' | 'on' | 'denied' | 'missing' | 'blocked' | 'insecure';
@@ -74,7 +74,7 @@ export class Microphone {
   #attempt = 0;
   /** Whether this client owned the voice when its connection was lost. */
   #isAway = false;
-  /** The audio recorded since the connection was lost. */
+  /** The audio that was recorded since the connection was lost. */
   #kept: Int16Array[] = [];
   #keptSamples = 0;
 
@@ -98,12 +98,12 @@ export class Microphone {
     });
   }
 
-  /** The microphone's state, to read or watch. */
+  /** An observable of the microphone's state. */
   get status(): WatchableValue<MicrophoneStatus> {
     return this.#status;
   }
 
-  /** The user's loudness, from 0 to 1, 50 times a second. */
+  /** An observable of the user's loudness, from 0 to 1, which emits 50 times a second. */
   get level(): WatchableValue<number> {
     return this.#level;
   }
@@ -118,7 +118,7 @@ export class Microphone {
 
   /**
    * Asks the user for access to the microphone and opens it. A later call changes the device or mode. Resolves with the
-   * resulting state. Also start the speaker: it takes the voice for this client.
+   * resulting state. Start the speaker as well, because only the speaker takes the session's voice for this client.
    * @throws {ConfigurationError} `INVALID_OPTION` (rejects)
    */
   async start(options: MicrophoneOptions = {}): Promise<MicrophoneStatus['state']> {
@@ -268,8 +268,8 @@ export class Microphone {
   }
 
   /**
-   * The server has announced the voice owner. If it is this client, the buffered audio is sent; otherwise it is
-   * discarded.
+   * The server has announced which client owns the voice. If it is this client, the buffered audio is sent; otherwise
+   * it is discarded.
    */
   #comeBack(): void {
     const kept = this.#line.ownsVoice() ? this.#kept : [];

@@ -8,8 +8,7 @@
 // Does not: open a connection (`line.ts`) or apply a change to the state (`session-state.ts`).
 //
 // Invariants
-//   CLIENT-PROTOCOL-1. Validation never throws, whatever the input, and returns a new object that contains only the
-//       known fields.
+//   CLIENT-PROTOCOL-1. Validation never throws. It returns a new object that contains only the known fields.
 //   CLIENT-PROTOCOL-2. No client frame states an identity: the server gets the client's identity from `authorize`.
 //   CLIENT-PROTOCOL-3. A client ignores frames of unknown types; a server answers them with `refused`.
 
@@ -39,7 +38,7 @@ export interface Position {
   readonly seq: number;
 }
 
-/** The first frame on every connection. `client` is a secret that identifies the client across all its connections. */
+/** The first frame on every connection. `client` is a secret that identifies the client on all of its connections. */
 export interface HelloFrame {
   readonly type: 'hello';
   readonly v: number;
@@ -47,10 +46,10 @@ export interface HelloFrame {
   readonly after?: Position;
 }
 
-/** The server answers this frame with a receipt that has the same `id`, and executes each `id` only once. */
+/** The server sends a receipt with the same `id`, and executes each `id` only once. */
 export type CommandFrame = SessionCommand & { readonly id: number };
 
-/** A command of a client that executes tool calls; it gets a receipt like a `CommandFrame`. */
+/** A command from a client that executes tool calls. The server sends a receipt, as for a `CommandFrame`. */
 export type CallFrame = CallCommand & { readonly id: number };
 
 export type CallCommand =
@@ -71,20 +70,20 @@ export interface OfferedCall {
   readonly name: string;
   readonly input: unknown;
   readonly dueAt: number;
-  /** Whether this client has the call. */
+  /** Whether this client has claimed the call. */
   readonly own: boolean;
 }
 
-/** A frame that gets no receipt. */
+/** A frame for which the server sends no receipt. */
 export type NoticeFrame =
-  /** The client can play audio; the session then speaks only to this client. */
+  /** The client can play audio, so the session speaks only to this client from now on. */
   | { readonly type: 'voice.take' }
   | { readonly type: 'voice.release' }
   /** The sample rate of the binary frames that follow. */
   | { readonly type: 'microphone'; readonly sampleRateHz: number }
   /** How much of an item has been played, measured from the start of the item. */
   | { readonly type: 'playout'; readonly itemId: string; readonly playedMs: number }
-  /** The client has missed a frame and requests the whole state. */
+  /** The client has missed a frame and requests the complete state. */
   | { readonly type: 'resync' };
 
 /**
@@ -100,10 +99,10 @@ export const PONG = '{"type":"pong"}';
 
 export type ClientFrame = HelloFrame | CommandFrame | CallFrame | NoticeFrame | PingFrame;
 
-/** The lists of the state whose views change in place. */
+/** The lists in the state whose views are updated by patches. */
 export type ViewList = 'transcript' | 'subagents' | 'questions' | 'deliveries';
 
-/** A view's changed fields. The client already has the rest of the view. */
+/** The fields of a view that have changed. The client already has the other fields. */
 export interface ViewPatch {
   readonly type: 'patch';
   readonly of: ViewList;
@@ -120,7 +119,7 @@ export type WireEvent = SessionEvent | ViewPatch;
 export type ClientRole = 'user' | 'watcher' | 'operator';
 
 export type ServerFrame =
-  /** The whole state after frame `seq`. */
+  /** The complete state after frame `seq`. */
   | {
       readonly type: 'welcome';
       readonly v: number;
@@ -131,20 +130,20 @@ export type ServerFrame =
       readonly sessionId: string;
       readonly user: string;
       readonly role: ClientRole;
-      /** The longest time that the server lets pass without a frame, in milliseconds. */
+      /** The maximum time between two frames of the server, in milliseconds. */
       readonly aliveMs: number;
       /** Whether the session has a voice and this connection can transport audio. */
       readonly hasVoice: boolean;
       /**
-       * Identifies the server's memory of this client. A new id means that the server has lost its earlier receipts. On
-       * an open connection, all earlier receipts have arrived before this frame.
+       * The id of the record that the server keeps of this client. A new id means that the server has lost its record,
+       * including earlier receipts. On an open connection, the server sends all earlier receipts before this frame.
        */
       readonly memory: string;
-      /** The server sends nothing unprompted, so the client sends `ping` after `aliveMs` of silence. */
+      /** The server sends no heartbeats, so the client sends `ping` after `aliveMs` of silence. */
       readonly isSilent?: boolean;
       readonly state: SessionState;
     }
-  /** The client continues from its position and has not missed a frame. */
+  /** The client has missed no frame and continues from its position. */
   | {
       readonly type: 'resumed';
       readonly epoch: string;
@@ -161,7 +160,8 @@ export type ServerFrame =
       readonly events: readonly WireEvent[];
     }
   /**
-   * Sent after a period without other frames. A client that does not receive this frame treats the connection as lost.
+   * The server's heartbeat, sent when it has sent no other frame for some time. A client that does not receive it
+   * treats the connection as lost.
    */
   | { readonly type: 'alive'; readonly seq: number; readonly now: number }
   /** The response to `ping`. */
@@ -174,15 +174,21 @@ export type ServerFrame =
       readonly code: string;
       readonly message: string;
     }
-  /** All calls that this client may execute or has; a missing call has ended or belongs to another client. */
+  /**
+   * All calls that this client has claimed or may claim. A call that is missing from the list has ended or belongs to
+   * another client.
+   */
   | { readonly type: 'calls'; readonly calls: readonly OfferedCall[] }
   /** Whether the session speaks to this client and listens to its microphone. */
   | { readonly type: 'voice'; readonly own: boolean }
-  /** Binary frames with this `ref` belong to this item. The client does not report playback of audio with `ref` 0. */
+  /**
+   * Binary frames with this `ref` contain audio of this item. The client does not report playback of audio with `ref`
+   * 0.
+   */
   | { readonly type: 'audio.item'; readonly ref: number; readonly itemId: string }
-  /** The server has refused the latest frame that had no id. */
+  /** The server has refused the client's latest frame without an id. */
   | { readonly type: 'refused'; readonly code: string; readonly message: string }
-  /** The last frame on a connection. `retry`: the client may reconnect, at `url` if it is given. */
+  /** The last frame on a connection. `retry`: whether the client may reconnect, at `url` if it is set. */
   | {
       readonly type: 'bye';
       readonly code: string;
@@ -191,7 +197,7 @@ export type ServerFrame =
       readonly url?: string;
     };
 
-/** The body of a POST, in which a client without a WebSocket sends its frames. */
+/** The body of a POST with which a client without a WebSocket sends its frames. */
 export interface PostedFrames {
   readonly client: string;
   readonly frames: readonly ClientFrame[];
@@ -256,7 +262,7 @@ const isLimits: Check = (value) => typeof fieldsOf(value, budget) === 'object';
 const isAnswer: Check = (value) =>
   answers.some((shape) => typeof fieldsOf(value, shape) === 'object');
 
-/** Each frame's fields; a name that ends in `?` is optional. */
+/** The fields of each frame. A name that ends in `?` is optional. */
 const clientShapes: Readonly<Record<ClientFrame['type'], Shape>> = {
   hello: {
     v: isCount,
@@ -369,7 +375,7 @@ function readFrame<Frame extends { readonly type: string }>(
   return typeof fields === 'string' ? `${type}: ${fields}` : (fields as unknown as Frame);
 }
 
-/** Returns a copy with only the fields of the shape, or a message that names the first invalid field. */
+/** Returns a copy that contains only the fields of the shape, or a message that names the first invalid field. */
 function fieldsOf(value: unknown, shape: Shape): Readonly<Record<string, unknown>> | string {
   const given = objectOf(value);
   if (!given) return 'expected an object';
@@ -409,14 +415,14 @@ function isEvents(value: unknown): boolean {
   );
 }
 
-/** A piece of audio in the protocol. */
+/** A packet of audio. */
 export interface SoundPacket {
-  /** The `ref` of an `audio.item`; 0 for audio from a client, and for audio whose playback is not reported. */
+  /** The `ref` of an `audio.item`; 0 for a client's audio and for audio whose playback is not reported. */
   readonly ref: number;
   readonly samples: Int16Array;
 }
 
-/** The kind of a binary frame, in its first byte. */
+/** The kind of a binary frame, which is its first byte. */
 const SOUND = 1;
 const HEADER_BYTES = 8;
 

@@ -10,7 +10,7 @@ const page = globalThis as {
 
 export const screen = {
   isVisible: (): boolean => page.document?.visibilityState !== 'hidden',
-  /** Calls the listener on each visibility change. Returns a function that unsubscribes. */
+  /** Calls the listener whenever the visibility changes. Returns a function that unsubscribes. */
   onVisible(callback: () => void): () => void {
     page.document?.addEventListener('visibilitychange', callback);
     return () => page.document?.removeEventListener('visibilitychange', callback);

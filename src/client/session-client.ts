@@ -9,16 +9,16 @@
 // Invariants
 //   SESSION-CLIENT-1. The state contains each change once, in order. If a frame is missed, the server sends the whole
 //       state.
-//   SESSION-CLIENT-2. A command is executed at most once, over any number of connections, and its promise settles once,
-//       with the receipt or with the reason why there will be none.
-//   SESSION-CLIENT-3. After a restart, the server may not know whether it has executed a command. User messages and
-//       messages to subagents are then not sent again (`FATE_UNKNOWN`). All other commands are sent again, because
-//       executing them twice changes nothing.
+//   SESSION-CLIENT-2. A command is executed at most once, over any number of connections. Its promise settles once,
+//       with the receipt or with the reason why there is none.
+//   SESSION-CLIENT-3. After a restart, the server may not know whether it has executed a command. In that case, user
+//       messages and messages to subagents are not sent again (`FATE_UNKNOWN`). All other commands are sent again,
+//       because executing them twice has the same effect as executing them once.
 //   SESSION-CLIENT-4. The client drops a connection if the server is silent for longer than the announced interval.
-//   SESSION-CLIENT-6. Once a WebSocket has worked, a stream serves only until the next WebSocket is open, because audio
-//       needs a WebSocket.
-//   SESSION-CLIENT-5. A listener may call any method. If it closes the client, the client stays closed and leaves no
-//       line open.
+//   SESSION-CLIENT-6. Once a WebSocket has worked, the client uses a stream only until the next WebSocket is open,
+//       because audio needs a WebSocket.
+//   SESSION-CLIENT-5. A listener may call any method. If it closes the client, the client stays closed and has no open
+//       line.
 
 import { nodeEnvironment } from '../adapters/node/environment.ts';
 import {
@@ -78,7 +78,7 @@ export interface ConnectOptions {
   /** The URL of the `serve` handler; in a page, it may be a path. */
   readonly url: string | URL;
   /**
-   * The token that `authorize` reads, such as `location.hash.slice(1)`; a function is called again for each connection.
+   * The token that `authorize` reads, such as `location.hash.slice(1)`. A function is called again for each connection.
    * An empty string means that there is no token. @defaultValue none
    */
   readonly token?: string | (() => string | Promise<string>);
@@ -95,14 +95,14 @@ export interface ConnectOptions {
   /** @defaultValue the global `fetch` */
   readonly fetch?: typeof globalThis.fetch;
   /**
-   * The URL of the audio thread's file (`offstage/client/worklet.js`), for bundlers that do not find it.
+   * The URL of the audio worklet (`offstage/client/worklet.js`), for bundlers that do not find it.
    * @defaultValue the file next to this module
    */
   readonly workletUrl?: string | URL;
   /** Time and randomness. @defaultValue the host's */
   readonly environment?: Environment;
   /**
-   * Receives errors that listeners throw. If `onError` itself throws, the error is rethrown in a separate task.
+   * Called with errors that listeners throw. If `onError` itself throws, the error is rethrown in a separate task.
    * @defaultValue such errors are rethrown in a separate task
    */
   readonly onError?: (error: unknown) => void;
@@ -162,18 +162,20 @@ function aFunction(value: unknown): string | null {
 const FIRST_RETRY_MS = 500;
 const LONGEST_RETRY_MS = 5_000;
 const LONGEST_PROBE_MS = 60_000;
-/** The time limit from the start of an attempt to the first frame. */
+/** The maximum time from the start of an attempt to the first frame. */
 const WELCOME_TIMEOUT_MS = 10_000;
-/** The client waits for this multiple of the interval that the server announced. */
+/** The number of announced heartbeat intervals that the client waits before it drops the connection. */
 const PATIENCE = 2.5;
-/** The maximum number of commands without a receipt. */
+/** The maximum number of commands that are waiting for a receipt. */
 const MAX_COMMANDS = 100;
 /** After this many failed attempts at the URL in a `bye` frame, the client tries the first URL again. */
 const MAX_DETOUR_FAILURES = 2;
 
 interface PendingCommand {
   readonly frame: CommandFrame | CallFrame;
-  /** The server memory to which the command was sent; null if it has not been sent yet. */
+  /**
+   * The id of the server's record of this client when the command was sent; null if the command has not been sent yet.
+   */
   sentTo: string | null;
   resolve(value: unknown): void;
   reject(error: Error): void;
@@ -187,7 +189,7 @@ export interface ClientSnapshot {
 
 /** A client's copy of a session's store, with the read methods of `session.store`. */
 export interface ClientStore extends Watchable<ClientSnapshot> {
-  /** Returns the same object until something changes. */
+  /** Returns the same object until the state changes. */
   getSnapshot(): ClientSnapshot;
   get(): ClientSnapshot;
   /** Selects a part of the state. Listeners are called when `isSame` returns false. @defaultValue Object.is */
@@ -220,12 +222,12 @@ export class SessionClient {
   #isWelcome = false;
   /** Whether the server has responded on this connection. */
   #wasAnswered = false;
-  /** Whether a frame was missed, so that the client has requested the whole state. */
+  /** Whether the client has missed a frame and is waiting for the complete state. */
   #isBehind = false;
   #failures = 0;
   #detour: { readonly url: URL; failures: number } | null = null;
   #aliveMs = WELCOME_TIMEOUT_MS;
-  /** Whether the server sends nothing unprompted. */
+  /** Whether the server sends no heartbeats, so that the client has to send `ping`. */
   #isSilent = false;
   #heardAt = 0;
   #clockOffsetMs = 0;
@@ -278,9 +280,9 @@ export class SessionClient {
     const workletUrl = (): string | URL => checked.workletUrl ?? defaultWorkletUrl();
     this.microphone = new Microphone(line, workletUrl);
     this.speaker = new Speaker(line, this.#environment, workletUrl);
-    // The network is available again, so the client stops waiting.
+    // The network is available again, so the client reconnects at once.
     host.addEventListener?.('online', this.#retryNow);
-    // Browsers delay or stop the timers of a hidden page.
+    // Browsers delay or stop timers in a hidden page.
     this.#unwatch = screen.onVisible(this.#retryNow);
     this.#connect();
   }
@@ -299,14 +301,14 @@ export class SessionClient {
   }
 
   /**
-   * The questions that this client answered most recently: their ids, and the server's time of each answer. A page can
-   * use this list to show an answer in the transcript, which does not contain the user's words for it.
+   * The ids of the questions that this client answered most recently, each with the server's time of the answer. A page
+   * can use this list to show an answer in the transcript, which does not contain the words of the answer.
    */
   get answered(): WatchableValue<ReadonlyMap<string, number>> {
     return this.#answered;
   }
 
-  /** The user's voice, which the server receives while the speaker is started. */
+  /** The user's microphone, whose audio the server receives while the speaker is started. */
   readonly microphone: Microphone;
 
   /** The lead agent's voice. */
@@ -320,8 +322,8 @@ export class SessionClient {
   /**
    * Sends a message that the user typed. Resolves once the session has accepted the message. `traceparent`: the page's
    * W3C trace context; the server continues this trace.
-   * @throws {OffstageError} the session's refusal; `FATE_UNKNOWN` if the server restarted meanwhile; {CapacityError}
-   *   `TOO_MANY_COMMANDS`; {ConfigurationError} `CLIENT_CLOSED`, `INVALID_ARGUMENT` (rejects).
+   * @throws {OffstageError} the session's refusal; `FATE_UNKNOWN` if the server has restarted in the meantime;
+   *   {CapacityError} `TOO_MANY_COMMANDS`; {ConfigurationError} `CLIENT_CLOSED`, `INVALID_ARGUMENT` (rejects).
    */
   async send(text: string, options: { readonly traceparent?: string } = {}): Promise<void> {
     const { traceparent } = checkOptions('send(text, options)', sendChecks, options);
@@ -370,8 +372,9 @@ export class SessionClient {
   }
 
   /**
-   * Raises a subagent's budget limits to new totals, like `session.subagents.raiseBudget`; null means the session's
-   * budget. Resolves with the new budget, or with the reason why it was not raised. Requires the role `operator`.
+   * Raises a subagent's budget limits to new totals, like `session.subagents.raiseBudget`. Null stands for the
+   * session's budget. Resolves with the new budget, or with the reason why it was not raised. Requires the role
+   * `operator`.
    * @throws {OffstageError} like `send`, and `NOT_ALLOWED` (rejects)
    */
   async raiseBudget(subagentId: string | null, limits: BudgetLimits): Promise<RaiseResult> {
@@ -379,7 +382,7 @@ export class SessionClient {
   }
 
   /**
-   * Dismisses a result or notice. The promise may be ignored.
+   * Dismisses a result or notice. Callers may ignore the promise.
    * @throws {OffstageError} like `send` (rejects)
    */
   dismiss(deliveryId: string): Promise<void> {
@@ -387,8 +390,8 @@ export class SessionClient {
   }
 
   /**
-   * Reports that the user has seen a result or notice, so that the session does not need to speak it. The promise may
-   * be ignored.
+   * Reports that the user has seen a result or notice, so that the session does not need to speak it. Callers may
+   * ignore the promise.
    * @throws {OffstageError} like `send` (rejects)
    */
   shown(deliveryId: string): Promise<void> {
@@ -396,7 +399,8 @@ export class SessionClient {
   }
 
   /**
-   * Reports that the screen shows a question; from then on, its buttons are valid. The promise may be ignored.
+   * Reports that the screen shows a question, so that the session accepts its buttons from now on. Callers may ignore
+   * the promise.
    * @throws {OffstageError} like `send` (rejects)
    */
   questionShown(requestId: string): Promise<void> {
@@ -404,13 +408,13 @@ export class SessionClient {
   }
 
   /**
-   * Executes the calls of a tool with `runsAt: 'client'`; the handler's result is sent to the model. `signal` aborts
-   * when the result is no longer needed. Returns a function that removes the handler.
+   * Registers the handler for a tool with `runsAt: 'client'`. The handler's result is sent to the model. `signal`
+   * aborts when the result is no longer needed. Returns a function that removes the handler.
    * @throws {ConfigurationError} `INVALID_ARGUMENT`
    */
   readonly handle: (name: string, handler: CallHandler) => () => void;
 
-  /** If the connection is `waiting`, connects now instead of at `status.retryAt`. Does nothing in any other state. */
+  /** If the status is `waiting`, connects now instead of at `status.retryAt`. Does nothing in any other state. */
   reconnect(): void {
     if (this.#status.get().state === 'waiting') this.#connect();
   }
@@ -580,8 +584,8 @@ export class SessionClient {
   }
 
   /**
-   * Does the same for a server that sends nothing unprompted. The response time is measured from the `ping`, because
-   * browsers delay timers in a hidden page.
+   * Sends a `ping` to a server that sends no heartbeats, and drops the line if there is no response. The response time
+   * is measured from the `ping`, because browsers delay timers in hidden pages.
    */
   #ask(): void {
     const { clock, scheduler } = this.#environment;
@@ -679,7 +683,8 @@ export class SessionClient {
       reason: null,
     } as const;
     if (this.#isWelcome) {
-      // All receipts from the earlier memory have arrived, and the new memory knows the commands that still lack one.
+      // All receipts of the earlier record have arrived, and the server has added the commands without a receipt to the
+      // new record.
       if (memory !== this.#memory)
         for (const command of this.#commands.values())
           if (command.sentTo === this.#memory) command.sentTo = memory;
@@ -752,13 +757,14 @@ export class SessionClient {
     if (!retry) return this.#end(reason);
     const detour = url === undefined ? null : URL.parse(url, this.#url.href);
     if (detour && !mayDetour(detour, this.#url)) {
-      // The token may be sent only to a URL that is at least as secure as the app's.
+      // The token may be sent only to a URL that is at least as secure as the original one.
       const told = `The server sends this client to ${detour.origin}, which is less safe than ${this.#url.origin}`;
       return this.#end({ code: 'DETOUR_REFUSED', message: told });
     }
     if (detour) this.#detour = { url: detour, failures: 0 };
     this.#wasAnswered = true;
-    // The delay grows with each failure; this also slows down a client that two servers keep redirecting to each other.
+    // The delay grows with each failure, which also slows down a client that two servers keep redirecting to each
+    // other.
     this.#lost({ reason, atOnce: detour !== null && this.#failures === 0 });
   }
 
@@ -772,7 +778,7 @@ export class SessionClient {
     atOnce = false,
   }: { readonly reason?: ClientStatus['reason']; readonly atOnce?: boolean } = {}): void {
     this.#drop();
-    // A network may let only WebSockets or only streams through, so the client alternates between them.
+    // A network may let through only WebSockets or only streams, so the client alternates between them.
     if (!this.#wasAnswered && (this.#options.transport ?? 'auto') === 'auto')
       this.#kind = this.#kind === 'websocket' ? 'stream' : 'websocket';
     const { clock, random, scheduler } = this.#environment;
@@ -785,7 +791,7 @@ export class SessionClient {
     const patienceMs = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** this.#failures);
     const delayMs = atOnce ? 0 : patienceMs * (0.75 + random.next() / 2);
     this.#failures = Math.min(this.#failures + 1, 16);
-    // The server allows each user only a few streams, so a hidden page leaves them to visible pages.
+    // The server allows each user only a few streams, so a hidden page gives up its stream for visible pages.
     const isHidden = reason?.code === 'TOO_MANY_STREAMS' && !screen.isVisible();
     if (!isHidden) this.#cancelTimer = scheduler.schedule(() => this.#connect(), delayMs);
     this.#show({
@@ -864,7 +870,7 @@ function closedError(reason: ClientStatus['reason']): ConfigurationError {
   return new ConfigurationError('CLIENT_CLOSED', `The connection is closed (${code}): ${message}`);
 }
 
-/** Handles the rejection, so that callers may ignore the promise. */
+/** Handles the rejection, so that callers can ignore the promise. */
 function handled(promise: Promise<unknown>): Promise<void> {
   const result = promise.then(() => undefined);
   result.catch(() => undefined);

@@ -1,8 +1,8 @@
-// A client's copy of a session's state: the same record as in `session.store`, the way each event changes it, and the
-// server's patches, which contain the changed fields of a view.
+// A client's copy of a session's state, which has the same form as in `session.store`. Events and the server's patches,
+// which contain the changed fields of a view, update it.
 //
 // Owns:     the reducer, the limits on stored views, and the patches.
-// Does not: know about connections or store state; all functions are pure.
+// Does not: store state or handle connections; all functions are pure.
 //
 // Invariants
 //   CLIENT-STATE-1. After the same events, a client's state has the same views as the session's state, except for ended
@@ -96,7 +96,7 @@ function withView<T extends View>(
   { kept, id, isOver }: ListOf<T>,
 ): readonly T[] {
   const wanted = id(view);
-  // Most changes concern one of the latest views.
+  // Searches from the end, because most changes concern one of the latest views.
   const index = views.findLastIndex((each) => id(each) === wanted);
   const next = index < 0 ? [...views, view] : views.with(index, view);
   if (next.length <= kept) return next;
@@ -128,7 +128,7 @@ function located<T extends View>(of: ViewList, view: T, { id, isOver }: ListOf<T
   return { of, id: id(view), view, isOver: isOver(view) };
 }
 
-/** Returns the event that a patch represents; null if the state lacks the view because a frame was missed. */
+/** Returns the event that a patch represents; null if the view is missing because a frame was missed. */
 export function eventOfPatch(state: SessionState, patch: ViewPatch): SessionEvent | null {
   const { of, id } = patch;
   switch (of) {
@@ -163,7 +163,7 @@ function patched<T extends View>(
   return before ? (applyPatch(before, patch) as T) : null;
 }
 
-/** If a text had at least this length and has grown, the patch contains only the addition. */
+/** The minimum length of a text whose patch contains only the added part. */
 const MIN_CONTINUED_CHARS = 12;
 
 /** Returns the fields that differ between two views. */

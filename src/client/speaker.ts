@@ -5,11 +5,11 @@
 //   SPEAKER-1. Audio is reported as played only after it has left the audio thread, and only by the voice owner.
 //   SPEAKER-2. If the browser requires a user gesture, the state is `blocked`. The client then does not take the voice,
 //       play audio or report playback until `start` is called in a gesture handler.
-//   SPEAKER-3. A client that reconnects takes the voice again only if no other client has taken it.
-//   SPEAKER-4. A silent speaker reports speech as heard when it arrives, because the user reads it, as in a text
+//   SPEAKER-3. A client that reconnects takes the voice again only if no other client has taken it in the meantime.
+//   SPEAKER-4. A silent speaker reports speech as heard as soon as it arrives, because the user reads it, as in a text
 //       session.
-//   SPEAKER-5. When the browser pauses the audio (`blocked`), the client releases the voice, and deliveries have to
-//       wait. When the audio resumes, on its own or through `start`, the client takes the voice again.
+//   SPEAKER-5. When the browser pauses the audio (`blocked`), the client releases the voice, and deliveries wait. When
+//       the audio resumes, on its own or through `start`, the client takes the voice again.
 
 /* oxlint-disable unicorn/require-post-message-target-origin -- a port of the audio thread has no origin */
 
@@ -42,7 +42,8 @@ export interface SpeakerStatus {
 /** The options of a speaker's `start()`. */
 export interface SpeakerOptions {
   /**
-   * For a user who reads: nothing is played, and speech counts as heard when it arrives. No click is required.
+   * For a user who reads the text. No audio is played, and speech counts as heard as soon as it arrives. No click is
+   * required.
    * @defaultValue false
    */
   readonly silent?: boolean;
@@ -61,9 +62,11 @@ interface Output {
 
 /** A context that is waiting for a gesture neither resumes nor rejects, so this timeout decides. */
 const GESTURE_WAIT_MS = 400;
-/** The interval between the reports of a silent speaker: packets arrive faster than a server accepts reports. */
+/**
+ * The interval between the reports of a silent speaker, because packets arrive faster than a server accepts reports.
+ */
 const SILENT_REPORT_MS = 100;
-/** The number of item ids that are remembered. */
+/** The maximum number of item ids to remember. */
 const MAX_ITEMS = 256;
 
 /** The lead agent's audio at a client: `client.speaker`. */
@@ -74,11 +77,11 @@ export class Speaker {
   readonly #status: Value<SpeakerStatus>;
   readonly #items = new Map<number, string>();
   #output: Output | null = null;
-  /** Whether the app has asked for silence. */
+  /** Whether the app has turned the audio off. */
   #isQuiet = false;
   /** Whether another client has taken the voice. */
   #isElsewhere = false;
-  /** Whether the client has released the voice because the audio is paused. */
+  /** Whether the client has released the voice because the browser paused the audio. */
   #hasGivenBack = false;
   get #isPaused(): boolean {
     return this.#status.get().state === 'blocked';
@@ -101,14 +104,14 @@ export class Speaker {
     line.onSound.subscribe((bytes) => this.#sounded(bytes));
   }
 
-  /** The speaker's state, to read or watch. */
+  /** An observable of the speaker's state. */
   get status(): WatchableValue<SpeakerStatus> {
     return this.#status;
   }
 
   /**
    * Takes the session's voice: this client plays the audio, and the session listens to its microphone. Call this method
-   * in a click handler. A later call switches between audio and silence. Resolves with the resulting state.
+   * in a click handler. A later call can turn the audio on or off. Resolves with the resulting state.
    * @throws {ConfigurationError} `INVALID_OPTION` (rejects)
    */
   async start(options: SpeakerOptions = {}): Promise<SpeakerStatus['state']> {
@@ -127,13 +130,13 @@ export class Speaker {
         this.#status.set({ state: 'blocked' });
         return 'blocked';
       }
-      // The session repeats the audio that the old output did not play.
+      // The session repeats the audio that the previous output had not played.
       this.#output?.clear();
       this.#output?.close();
       this.#output = opened.output;
       this.#isQuiet = silent;
       this.#status.set({ state: opened.state });
-      // A listener has stopped the speaker.
+      // A listener has stopped the speaker in the meantime.
       if (attempt !== this.#attempt) return this.#status.get().state;
     }
     this.#isElsewhere = false;
@@ -142,7 +145,7 @@ export class Speaker {
     return this.#status.get().state;
   }
 
-  /** Releases the voice: speech then waits, or is sent to another client. Safe to call twice. */
+  /** Releases the voice. Speech then waits, or goes to another client. Safe to call twice. */
   stop(): void {
     this.#attempt += 1;
     this.#output?.clear();

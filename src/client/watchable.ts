@@ -1,6 +1,6 @@
 // Small observable values for a page's listeners, such as a client's `events` and `status`.
 
-/** A subscription that can be ended. */
+/** A subscription that can be cancelled. */
 export interface Subscription {
   /** Ends the subscription. */
   unsubscribe(): void;
@@ -15,7 +15,7 @@ export interface Watchable<T> {
   subscribe(listener: Listener<T>): Subscription;
 }
 
-/** A stream that remembers its latest value. */
+/** An observable that stores its latest value. */
 export interface WatchableValue<T> extends Watchable<T> {
   /** Returns the current value. */
   get(): T;
@@ -25,7 +25,7 @@ export class Emitter<T> implements Watchable<T> {
   readonly #listeners = new Set<{ readonly listener: Listener<T> }>();
   readonly #threw: (error: unknown) => void;
 
-  /** `threw` receives errors that listeners throw; the other listeners are still called. */
+  /** `threw` is called with errors that listeners throw. The other listeners are still called. */
   constructor(threw: (error: unknown) => void) {
     this.#threw = threw;
   }
@@ -36,7 +36,7 @@ export class Emitter<T> implements Watchable<T> {
     return { unsubscribe: () => void this.#listeners.delete(entry) };
   }
 
-  /** `isStale` returns whether a listener has caused a newer value, which the other listeners have then received. */
+  /** `isStale` returns whether a listener has set a newer value, which the other listeners have already received. */
   emit(value: T, isStale = (): boolean => false): void {
     for (const { listener } of this.#listeners) {
       if (isStale()) return;

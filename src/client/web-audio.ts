@@ -45,7 +45,7 @@ export interface MicrophoneDevice {
 }
 
 interface BrowserAudio {
-  /** False on an `http:` page that is not on localhost, where the browser offers no microphone or audio thread. */
+  /** False on an `http:` page that is not on localhost, because browsers offer no microphone or audio worklet there. */
   readonly isSecureContext?: boolean;
   readonly AudioContext?: new (options?: object) => AudioContextLike;
   readonly AudioWorkletNode?: new (
@@ -61,13 +61,13 @@ interface BrowserAudio {
   };
 }
 
-/** In a browser, `globalThis` has wider types than `BrowserAudio`. */
+/** In a browser, the type of `globalThis` is wider than `BrowserAudio`. */
 const host: object = globalThis;
 export const browser = host as BrowserAudio;
 
 /**
- * Returns the URL of the audio thread's file. `no-inline`: Vite would inline a small file as a `data:` URL, which a
- * strict Content-Security-Policy forbids.
+ * Returns the URL of the worklet's file. `no-inline`: Vite would inline a small file as a `data:` URL, which a strict
+ * Content-Security-Policy forbids.
  */
 export function defaultWorkletUrl(): URL {
   return new URL('./worklet.js?no-inline', import.meta.url);
@@ -95,8 +95,8 @@ export async function openContext(
 
 /**
  * Calls the listener when the browser pauses a running context (because the page is hidden, or for a call on iOS), and
- * when the context runs again. If the browser allows it, a paused context is resumed at once, and again when the page
- * becomes visible; otherwise a user gesture is needed. Returns a function that stops watching.
+ * when the context runs again. A paused context is resumed at once and when the page becomes visible, if the browser
+ * allows it. Otherwise, a user gesture is needed. Returns a function that stops watching.
  */
 export function watchContext(
   context: AudioContextLike,

@@ -2,15 +2,15 @@
 // with a strict Content-Security-Policy can load it and a bundler can copy it.
 //
 // Owns:     the microphone's frames, the speaker's queue, and the count of played samples.
-// Does not: know the protocol or the main thread's objects.
+// Does not: know the protocol or objects of the main thread.
 //
 // Invariants
-//   WORKLET-1. Samples are played in order of arrival, each once; none is played after `clear`.
-//   WORKLET-2. Reports never exceed the duration that was actually played. During playback, a report is sent at least
-//       every `REPORT_MS`, at the end of each item, and when the queue runs empty.
-//   WORKLET-3. `clear` reports the item that was playing or would have played next, but no later item, because a report
-//       for an item means that all earlier items were played.
-//   WORKLET-4. When the microphone closes, it sends a second of silence, which ends the utterance at the server.
+//   WORKLET-1. Samples are played once, in order of arrival, and none of them is played after `clear`.
+//   WORKLET-2. The reported duration never exceeds the duration that was actually played. During playback, a report is
+//       sent at least every `REPORT_MS`, at the end of each item, and when the queue runs empty.
+//   WORKLET-3. `clear` reports the item that was playing or would have played next. It reports no later item, because a
+//       report for an item means that all earlier items were played.
+//   WORKLET-4. When the microphone closes, it sends a second of silence, so that the server ends the utterance.
 
 /* oxlint-disable unicorn/require-post-message-target-origin -- a port of the audio thread has no origin */
 
@@ -18,7 +18,7 @@
 export interface WorkletReport {
   /** The `itemId` of the frames that were played. */
   readonly itemId: string;
-  /** How much of the item has been played so far, in milliseconds. */
+  /** The duration of the item that has been played so far, in milliseconds. */
   readonly playedMs: number;
 }
 
@@ -37,7 +37,7 @@ interface Chunk {
 }
 
 const REPORT_MS = 100;
-/** How much audio to queue before playback starts, so that a late first packet causes no gap. */
+/** The duration of audio to queue before playback starts, so that a late packet causes no gap at the beginning. */
 const PREBUFFER_MS = 60;
 const FRAMES_PER_SECOND = 50;
 const CLOSING_SILENCE_FRAMES = 50;
@@ -49,7 +49,7 @@ export class PlaybackQueue {
   #chunks: Chunk[] = [];
   #offset = 0;
   #queued = 0;
-  /** How many samples of silence may still be played while the queue fills. */
+  /** The maximum number of samples of silence to play while the queue fills. */
   #holdingBack = 0;
   #playing: { itemId: string | null; samples: number; reported: number } | null = null;
 
@@ -157,7 +157,7 @@ export class CaptureFramer {
     this.#isOpen = isOpen;
   }
 
-  /** Adds samples between -1 and 1. Returns the frames that they complete. */
+  /** Adds samples between -1 and 1. Returns the frames that are now complete. */
   push(input: Float32Array): WorkletFrame[] {
     const frames: WorkletFrame[] = [];
     for (const sample of input) {

@@ -1,7 +1,7 @@
 // Recognises replies that only acknowledge an answer ("Premium. One moment, please."). Such a reply repeats the answer
 // or asks for a moment; it does not promise, claim or ask anything.
 //
-// Owns:     the recognition; each language's tables contain the phrases.
+// Owns:     the recognition. The phrases are in the tables of each language.
 // Does not: know who is speaking.
 
 import type { AnswerLanguage } from './language.ts';
@@ -11,12 +11,12 @@ import { readUtterance, wordsOf } from './utterance.ts';
 
 /** The answer that a reply may acknowledge. */
 export interface AcknowledgedAnswer {
-  /** The label of the chosen option; null if the user did not choose one. */
+  /** The label of the chosen option; null if the user chose none. */
   readonly choice: string | null;
   readonly isApproval: boolean;
   /** Set if the user asked for time, or asked to hear the question again, instead of answering. */
   readonly asksFor?: 'time' | 'repeat';
-  /** A tag such as `en-GB`; no reply is recognised in an unknown language. */
+  /** A tag such as `en-GB`. In an unknown language, no reply is recognised. */
   readonly language: string;
 }
 
@@ -26,8 +26,8 @@ const made = new WeakMap<
 >();
 
 /**
- * Returns `whole` if the text only acknowledges this answer, and `beginning` if it may become such a text when it
- * continues. A question is never an acknowledgement.
+ * Returns `whole` if the text only acknowledges this answer, and `beginning` if a longer text that starts with it could
+ * do so. A question is never an acknowledgement.
  */
 export function acknowledgementIn(
   text: string,

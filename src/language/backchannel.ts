@@ -1,8 +1,8 @@
 // Recognises backchannels: the sounds and words with which a listener shows attention ("mm-hm", "okay", "right") while
-// the speaker continues. Whether a word is a backchannel also depends on when it is said; this module looks only at the
-// words. It also recognises that a speaker has not finished, because the text breaks off ("book me a ride to") or only
-// thinks aloud ("um"). Each language lists words that seldom end a sentence. Such a list is right far more often than
-// the punctuation of a speech recogniser, which puts a full stop after most sentences that break off.
+// the speaker continues. Whether a word is a backchannel also depends on its timing, which this module does not
+// consider. It also recognises that a speaker has not finished, because the text breaks off ("book me a ride to") or is
+// a hesitation ("um"). Each language lists words that seldom end a sentence. Such a list is far more reliable than the
+// punctuation of a speech recogniser, which puts a full stop after most unfinished sentences.
 //
 // Owns:     the sounds; each language's tables contain the words.
 // Does not: know the speaker, or whether a question is open (in which case "okay" is an answer).
@@ -18,7 +18,7 @@ import {
 } from './tables.ts';
 import { readUtterance, wordsOf } from './utterance.ts';
 
-/** Sounds that, in any language, are neither words nor answers. */
+/** Sounds that are neither words nor answers in any language. */
 const hums = 'mm, mmm, hm, hmm, mhm, mm-hm, mm-hmm, uh-huh, ah, aha, oh'.split(', ');
 /** A sound that means no. */
 const denial = 'mm-mm';
@@ -32,9 +32,9 @@ interface Tables {
 const made = new WeakMap<AnswerLanguage, Tables>();
 
 /**
- * Returns `whole` if the text consists only of backchannels, and `beginning` if the complete utterance may still turn
- * out to be one. `language`: a tag such as `en-GB`; only sounds are recognised in an unknown language. A question
- * ("right?") is not a backchannel.
+ * Returns `whole` if the text consists only of backchannels, and `beginning` if more words could turn it into one.
+ * `language`: a tag such as `en-GB`. In an unknown language, only sounds are recognised. A question ("right?") is not a
+ * backchannel.
  */
 export function backchannelIn(text: string, language = 'en'): 'whole' | 'beginning' | 'none' {
   return listensIn(text, language, 'backchannels');
@@ -80,8 +80,8 @@ function listensIn(
 }
 
 /**
- * Returns whether the speaker of this text will probably continue. `language`: a tag such as `en-GB`; a text in an
- * unknown language is always considered finished, as is a question.
+ * Returns whether the speaker of this text will probably continue. `language`: a tag such as `en-GB`. A question, and
+ * any text in an unknown language, is considered finished.
  */
 export function isUnfinished(text: string, language = 'en'): boolean {
   const tables = languageTables(languageFor(language));
@@ -93,7 +93,7 @@ export function isUnfinished(text: string, language = 'en'): boolean {
   const breaksOff =
     tables.fillers.has(last) || unfinished.some((phrase) => endsWith(words, phrase));
   if (!breaksOff) return false;
-  // "Hold on" and "go on" are complete, although "on" is often followed by more words.
+  // "Hold on" and "go on" are complete, although most texts that end in "on" are not.
   const whole: Phrases = [...holds, ...commands, ...repeats, ...repeatsAlone];
   const isWhole = (phrase: Words): boolean =>
     endsWith(words, phrase) && (phrase.length > 1 || words.length === 1);

@@ -9,7 +9,7 @@ import { readUtterance, wordsOf, type Utterance } from './utterance.ts';
 export interface Choice {
   readonly option: AnswerOption;
   readonly label: Words;
-  /** The words of the label and the description that distinguish this option from the others. */
+  /** The words of the label and the description that only some of the options contain. */
   readonly content: Words;
 }
 
@@ -40,9 +40,9 @@ export function contentOf(said: Utterance, tables: Tables): readonly number[] {
   return [...said.words.keys()].filter((index) => !isSlight(said, tables, index));
 }
 
-/** The minimum length of a clipped word: too many words begin with any shorter one. */
+/** The minimum length of a clipped word, because too many words begin with a shorter one. */
 const MIN_CLIPPED_CHARS = 4;
-/** The minimum length of the omitted part: "Basis" does not stand for "Basiss". */
+/** The minimum length of the omitted part, so that "Basis" does not stand for "Basiss". */
 const MIN_LEFT_OUT_CHARS = 3;
 
 /** The label words, and a cache from each spoken word to its label word. */
@@ -61,7 +61,10 @@ function labelWordsOf(choices: readonly Choice[]): LabelWords {
   return made;
 }
 
-/** Returns the label word that this word stands for, or the word itself if it stands for none or for several. */
+/**
+ * Returns the label word that this word stands for. Returns the word itself if it could stand for several label words
+ * or for none.
+ */
 export function labelWord(word: string, choices: readonly Choice[], tables: Tables): string {
   const { all, meant } = labelWordsOf(choices);
   const known = meant.get(word);

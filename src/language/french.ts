@@ -2,7 +2,7 @@
 
 import { list, literal, words, type AnswerLanguage } from './language.ts';
 
-/** Returns a word without its accents, which is the form in which utterances are compared. */
+/** Returns a word without its accents, for comparison with other words. */
 const folded = (word: string): string => word.normalize('NFD').replace(/[\u0300-\u036F]/g, '');
 
 const ordinals: Readonly<Record<string, number>> = Object.fromEntries(

@@ -22,7 +22,7 @@ const cardinals: Readonly<Record<string, number>> = Object.fromEntries([
 ]);
 const stems = words('erst zweit dritt viert fünft sechst siebt acht neunt zehnt');
 
-/** The beginnings of questions without a question word: a verb, then its subject. */
+/** The beginnings of questions without a question word, such as a verb followed by its subject. */
 const askedBy = [
   ...`soll sollen sollte sollten darf dürfen kann können könnte könnten muss müssen will wollen ist sind war
     waren wird werden würde hat haben hatte kommt kommen geht gehen fährt fahren gibt braucht brauchen passt
@@ -45,7 +45,7 @@ const askedBy = [
     .map((verb) => `${verb} Sie`),
 ];
 
-/** Returns a word without its accents, which is the form in which utterances are compared. */
+/** Returns a word without its accents, for comparison with other words. */
 function folded(word: string): string {
   return word
     .replace('ß', 'ss')

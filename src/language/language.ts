@@ -8,7 +8,7 @@ export const words = (text: string): string[] => text.trim().split(/\s+/);
 
 /** The words that approve or refuse an action. Every list may be empty. */
 export interface ConsentTables {
-  /** The only words that approve an action; they must not contain a negation. */
+  /** The only words that approve an action. They must not contain a negation. */
   readonly yes: readonly string[];
   /**
    * Words that decide nothing but may accompany a yes or a no: `okay`, `then`, `sounds good`. They must not contain a
@@ -34,7 +34,7 @@ export interface ConsentTables {
   /** Phrases that accompany a yes and concern later actions, without limiting the yes: `don't ask me again`. */
   readonly lastings: readonly string[];
   /**
-   * Words that introduce a condition: `if`. A refusal inside a condition does not deny the action, and a yes with a
+   * Words that introduce a condition: `if`. A refusal in a condition does not deny the action, and a yes with a
    * condition does not approve it.
    */
   readonly conditions: readonly string[];
@@ -42,13 +42,13 @@ export interface ConsentTables {
   readonly ironies: readonly string[];
   /**
    * The imperative and infinitive forms of an action's verb, keyed by the first word of the tool's name: `send` to
-   * `envoyez`. `…` separates the parts of a separable verb: `schick … ab`. The verb in the tool's name is itself
-   * understood in every language.
+   * `envoyez`. `…` separates the parts of a separable verb: `schick … ab`. The runtime understands the verb in the
+   * tool's name in every language.
    */
   readonly verbs: Readonly<Record<string, readonly string[]>>;
   /**
-   * Each ending of an infinitive, with the endings that replace it in an imperative: `en` to `e`, `en Sie`. If no table
-   * lists the verb, its imperative is derived from the infinitive in the question by means of these endings.
+   * Each ending of an infinitive, with the endings that replace it in an imperative: `en` to `e`, `en Sie`. These
+   * endings are used to derive the imperative from the infinitive in the question if no table lists the verb.
    */
   readonly infinitives: Readonly<Record<string, readonly string[]>>;
   /** Prefixes that are separated from the verb in an imperative: `ein` in `schalte … ein`. */
@@ -66,11 +66,14 @@ export interface ClockTables {
   readonly leads: readonly string[];
   readonly am: readonly string[];
   readonly pm: readonly string[];
-  /** Words between minutes and an hour, for minutes past the hour (`past`) and minutes before it (`to`). */
+  /**
+   * Words between minutes and an hour. `past` lists those for minutes after the hour, and `to` those for minutes before
+   * it.
+   */
   readonly past: readonly string[];
   readonly to: readonly string[];
   readonly quarters: readonly string[];
-  /** Words before an hour that mean thirty minutes past it (`half past`) or before it (German `halb`). */
+  /** Words before an hour that mean thirty minutes after it (`half past`) or before it (German `halb`). */
   readonly halfPast: readonly string[];
   readonly halfTo: readonly string[];
 }
@@ -99,7 +102,7 @@ export interface AnswerLanguage {
   readonly lastWords: readonly string[];
   /** Words for the first and for the second of two options. */
   readonly ofTwo: { readonly first: readonly string[]; readonly second: readonly string[] };
-  /** Words that precede a position: `option two`. Common recognition errors are included. */
+  /** Words that precede a position: `option two`. The list should include common recognition errors. */
   readonly numberLeads: readonly string[];
   /** Misrecognised numbers after such a word: `option to`. */
   readonly numberHomophones: Readonly<Record<string, number>>;
@@ -110,7 +113,7 @@ export interface AnswerLanguage {
   /** Endings that a speaker may add to a label word: German `e` in `das rote`. */
   readonly inflections: readonly string[];
 
-  /** Whether a question puts the action's verb last: "soll ich sie schicken?". */
+  /** Whether questions put the action's verb last, as in "soll ich sie schicken?". */
   readonly verbsLast: boolean;
   /** Words that lose their vowel before the next word: `l` in "l'eau". */
   readonly elisions: readonly string[];
@@ -125,13 +128,13 @@ export interface AnswerLanguage {
   readonly fillers: readonly string[];
   /**
    * Words that seldom end a sentence: `to`, `the`, `because`. A speaker who pauses after such a word is given more
-   * time. Do not list words that end many sentences ("turn it off").
+   * time. Do not list words that often end a sentence ("turn it off").
    */
   readonly unfinished: readonly string[];
   /** Words that surround the name of an option: `I'd like the … one`. */
   readonly frame: readonly string[];
 
-  /** Negations. An utterance that contains a negation outside an option's name does not choose anything. */
+  /** Negations. An utterance that contains a negation outside an option's name chooses no option. */
   readonly negations: readonly string[];
   /** Words that turn the mention of an option into an opinion or a condition, which is not a choice. */
   readonly doubts: readonly string[];
@@ -147,7 +150,7 @@ export interface AnswerLanguage {
   readonly holds: readonly string[];
   /** Words that may follow a phrase in `holds`: `wait a second`. */
   readonly holdTails: readonly string[];
-  /** Phrases of thinking aloud, which are ignored next to a choice and ask for time on their own. */
+  /** Phrases of thinking aloud. They are ignored next to a choice, and ask for time on their own. */
   readonly musings: readonly string[];
   /** Continuations of thinking aloud that do not contain an answer: `let me see what …`. */
   readonly musingTails: readonly string[];
@@ -161,10 +164,11 @@ export interface AnswerLanguage {
   readonly repeats: readonly string[];
   /** Requests to repeat the question that count only if the user says nothing else. */
   readonly repeatsAlone: readonly string[];
-  /** Phrases that dismiss the question and must be passed to the lead agent. */
+  /** Phrases that dismiss the question and go to the lead agent. */
   readonly commands: readonly string[];
   /**
-   * Phrases that ask the agent to stop speaking: `not now`, `that's enough`. They have no effect if more is said.
+   * Phrases that ask the agent to stop speaking: `not now`, `that's enough`. They have no effect if the user says
+   * anything else.
    */
   readonly putOffs: readonly string[];
   /** Words that may follow a phrase in `putOffs`: `thanks`, `for now`. */
@@ -177,9 +181,9 @@ export interface AnswerLanguage {
   readonly requests: readonly string[];
   /** Words that mark a request as one to be handled before the answer: `first`. */
   readonly beforehand: readonly string[];
-  /** Words that connect a request to an answer: `and`. */
+  /** Words that connect an answer to a further request: `and`. */
   readonly joints: readonly string[];
-  /** Beginnings of an utterance that is meant for the lead agent, whatever follows. */
+  /** Beginnings of an utterance that always goes to the lead agent. */
   readonly digressionStarts: readonly string[];
   /** Beginnings of a question. */
   readonly questionStarts: readonly string[];

@@ -3,8 +3,8 @@
 // Owns:     the list of languages by code, and the validation of the tables that are added.
 // Does not: interpret utterances.
 //
-// LANGUAGES-1. The list is shared by the whole process, so the local voice and its sessions interpret words with the
-//     same tables. Journal entries contain the interpretation of the words, so adding tables does not change past
+// LANGUAGES-1. All sessions of a process share the list, so the local voice and its sessions interpret words with the
+//     same tables. Journal entries contain the interpretation of each utterance, so adding tables does not change past
 //     interpretations.
 
 import { ConfigurationError } from '../values/errors.ts';
@@ -27,7 +27,7 @@ const languages = new Map<string, AnswerLanguage>(
   [english, german, french, spanish].map((language) => [language.code, language]),
 );
 
-/** Returns the tables for a language tag such as `en-US`; the tables of an unknown language match only literally. */
+/** Returns the tables for a language tag such as `en-US`. In an unknown language, words match only literally. */
 export function languageFor(tag: string): AnswerLanguage {
   const [code = ''] = tag.toLowerCase().split(/[-_]/);
   return languages.get(code) ?? literal;
@@ -84,7 +84,7 @@ export function addAnswerLanguage(tables: AnswerLanguageTables): AnswerLanguage 
   return language;
 }
 
-/** Returns the tables with the accents removed from lookup words, as spoken words are compared without accents. */
+/** Returns the tables with the accents removed from lookup words, because spoken words are compared without accents. */
 function foldedKeys(language: AnswerLanguage): AnswerLanguage {
   const keys = <Value>(record: Readonly<Record<string, Value>>): Record<string, Value> =>
     Object.fromEntries(Object.entries(record).map(([key, value]) => [fold(key), value]));

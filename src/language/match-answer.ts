@@ -3,29 +3,29 @@
 //
 // Invariants
 //   MATCH-ANSWER-1. Case and politeness never change the result. Punctuation changes it only where the words can be
-//       read in two ways: a bare "no" between two options, a question after a form of address, or a command followed by
-//       more words.
+//       read in two ways, as with a bare "no" between two options, a question after a form of address, or a command
+//       followed by more words.
 //   MATCH-ANSWER-2. The match never guesses. If two options are about equally likely, the result is ambiguous; a
 //       negation outside an option's name chooses nothing.
-//   MATCH-ANSWER-3. An approval is never inferred.
-//   MATCH-ANSWER-4. The work is bounded: a text longer than `LONGEST_ANSWER_CHARS` is not matched but passed to the
-//       lead agent.
+//   MATCH-ANSWER-3. An approval is never guessed.
+//   MATCH-ANSWER-4. A text longer than `LONGEST_ANSWER_CHARS` is passed to the lead agent without matching, so that the
+//       work is bounded.
 //   MATCH-APPROVAL-1. An utterance approves only if it consists of phrases from the closed list `yes`. It may also
 //       contain politeness, fillers, asides and the name of the action ("yes, cancel it" if the question was whether to
 //       cancel). Similar words are not enough: speech recognition turns "go ahead" into "no head".
-//   MATCH-APPROVAL-2. A negation always wins: an utterance that contains a negation approves nothing. If the utterance
-//       is a refusal, it denies the action; otherwise ("no problem") the question is asked again. The action's verb on
-//       its own ("cancel") neither denies nor approves.
-//   MATCH-APPROVAL-3. "Wait" and a question neither approve nor deny, and a conditional yes does not approve. An
-//       utterance that leaves doubt is unclear: the question is asked again. An objection or a correction is passed to
-//       the lead agent.
+//   MATCH-APPROVAL-2. An utterance that contains a negation approves nothing. If the utterance is a refusal, it denies
+//       the action; otherwise ("no problem") the question is asked again. The action's verb on its own ("cancel")
+//       neither denies nor approves.
+//   MATCH-APPROVAL-3. "Wait" and a question neither approve nor deny, and a conditional yes does not approve. If an
+//       utterance leaves any doubt, the question is asked again. An objection or a correction is passed to the lead
+//       agent.
 //   MATCH-APPROVAL-4. A filler ("um") changes nothing; a sound that expresses doubt ("hmm") is not a filler.
 //   MATCH-APPROVAL-5. Agreement that is often ironic ("yeah, right") does not approve.
 //   MATCH-APPROVAL-6. A symbol that is neither a word nor punctuation ("yes ❌", "!yes") makes a yes unclear.
 //   MATCH-APPROVAL-7. A yes or no also counts if another request follows ("and then book a table"), and the match
 //       reports that request. After a yes, the request must concern something new: words that may change the action
 //       make the yes unclear.
-//   MATCH-APPROVAL-8. In a language without tables, no words approve or deny.
+//   MATCH-APPROVAL-8. In a language without tables, no utterance approves or denies an action.
 
 import { backchannelIn } from './backchannel.ts';
 import { literal, type AnswerLanguage } from './language.ts';
@@ -68,16 +68,17 @@ import { from, readUtterance, type Utterance, wordsOf } from './utterance.ts';
 
 export interface MatchAnswerOptions {
   /**
-   * A language tag, or custom tables. In a language without tables, only labels and ids match, and only literally.
+   * A language tag, or custom tables. In a language without tables, only labels and ids match, and only if they are
+   * identical.
    * @defaultValue 'en'
    */
   readonly language?: string | AnswerLanguage;
 }
 
-/** The length of the longest text that is matched, in UTF-16 code units: more than two minutes of speech. */
+/** The maximum length of a text that is matched, in UTF-16 code units, which is more than two minutes of speech. */
 const LONGEST_ANSWER_CHARS = 2_000;
 
-/** Returns whether a text or its compared form is too long: one character such as ﷺ becomes many letters. */
+/** Returns whether a text or its normalised form is too long; a single character such as ﷺ becomes many letters. */
 function isTooLong(utterance: string): boolean {
   return (
     utterance.length > LONGEST_ANSWER_CHARS ||
@@ -145,10 +146,10 @@ export function areTablesSilent(
   return SILENT.has(matchAnswer(question, utterance, { language }).kind);
 }
 
-/** The kinds of match that show that empty tables did not understand the words. */
+/** The kinds of match that may only mean that the tables are empty. */
 const SILENT: ReadonlySet<Match['kind']> = new Set(['unclear', 'digression', 'described']);
 
-/** The minimum length of a word in the answer that counts as repeating a verb of the question. */
+/** The minimum length of a word in the answer that can repeat a verb of the question. */
 const MIN_VERB_CHARS = 3;
 
 /** Matches an utterance as a free-text answer, unless it clearly is not one; the answer may be marked as doubtful. */
@@ -188,7 +189,7 @@ function matchFreeText(
     return verb.length >= MIN_VERB_CHARS && asked.some((word) => word.startsWith(verb));
   };
   const requests = requestsIn(said, tables).filter((index) => !echoes(index));
-  // An extra turn of the lead agent costs less than a request that is mistaken for an answer.
+  // An unnecessary turn of the lead agent costs less than a request that is mistaken for an answer.
   const isDoubtful =
     said.asks ||
     startsWithHold(said, tables) ||
@@ -244,7 +245,7 @@ function answersNothing(said: Utterance, tables: Tables): boolean {
   );
 }
 
-/** Returns the words of a question that name what it is about. */
+/** Returns the words of a question that name its topic. */
 function topicOf({ question = '' }: AnswerableQuestion, tables: Tables): Words {
   const said = readUtterance(question, tables.language);
   const asking = new Set(tables.phrases.questionStarts.flat());
@@ -257,7 +258,7 @@ const denied = { kind: 'denied' } as const satisfies Match;
 
 const approved = { kind: 'approved' } as const satisfies Match;
 
-/** How many words after the verb of a requested action are compared. */
+/** The number of words after the verb of a requested action that are compared. */
 const MOST_OBJECT_WORDS = 8;
 
 /** Matches a yes or a no to an approval question. */
@@ -304,8 +305,7 @@ function matchApproval(
   if (!isQuestion && refuses(words, tables, no)) return denied;
   const isAsked = isHold(utterance, tables, 'anywhere') && !asksAside(utterance, tables);
   if (isAsked || isHold(utterance, tables, 'whole'))
-    // "Let me think … yes" is unclear rather than a hold, because a hold would make a user who has already answered
-    // wait.
+    // "Let me think … yes" is unclear rather than a hold, because a hold would delay a user who has already answered.
     return endsInConsent(words, tables) ? unclear : hold;
   const isOther =
     isQuestion ||
@@ -316,12 +316,15 @@ function matchApproval(
   return isOther ? digression : unclear;
 }
 
-/** An utterance with this many words besides a yes or a no cannot be a misheard yes: "that's too much". */
+/**
+ * An utterance that contains at least this many words besides a yes or a no cannot be a misheard yes, such as "that's
+ * too much".
+ */
 const REMARK_WORDS = 3;
 
 /**
- * Returns whether the words object to the action or correct it, and cannot be a misheard yes: "I've already paid that",
- * "only the blurry ones", "yes, but on Friday".
+ * Returns whether the words object to the action or correct it, and are too long to be a misheard yes: "I've already
+ * paid that", "only the blurry ones", "yes, but on Friday".
  */
 function remarks({ words }: Utterance, tables: Tables, names: Names): boolean {
   const { phrases } = tables;
@@ -351,7 +354,7 @@ const MOST_DECISION_WORDS = 12;
 
 /**
  * Returns the yes or no at the beginning if only another request follows: "no, and book a table for two", "yes, and
- * then book a table". `always`: the user said yes and asked not to be asked again.
+ * then book a table". `always`: the user said yes and asked that the question not be asked again.
  */
 function decisionIn(
   said: Utterance,
@@ -430,7 +433,7 @@ function isOwnWish(rest: Utterance, tables: Tables, names: Names, isJoined: bool
   return isNew && !isSpoiled && !adjusts && !namesAction(words, names);
 }
 
-/** Returns words that refer to something already known: "it", "the", "my". */
+/** Returns the words that refer to something already mentioned: "it", "the", "my". */
 function definites({ phrases }: Tables): Phrases {
   return phrases.pronouns.filter(
     (words) => !phrases.indefinites.some((phrase) => sameWords(phrase, words)),
@@ -441,7 +444,10 @@ function namesAction(words: Words, { byFirst }: Names): boolean {
   return words.some((word) => byFirst.has(word));
 }
 
-/** The names for each language's latest question, cached because several utterances are matched against it. */
+/**
+ * The names for the latest question in each language, cached because several utterances are matched against the same
+ * question.
+ */
 const lastNames = new WeakMap<Tables, { readonly key: string; readonly names: Names }>();
 
 /** Returns the names of the action: "send", "send it", "send the email". */
@@ -529,8 +535,8 @@ function commandsOf(verb: string, { infinitives, separable }: Tables): readonly 
 }
 
 /**
- * Returns the action that a question asks about ("May I cancel your subscription?"); null if it does not ask about
- * exactly one action.
+ * Returns the action that a question asks about ("May I cancel your subscription?"); null unless the question asks
+ * about exactly one action.
  */
 function askedAction(
   words: Words,
@@ -539,7 +545,7 @@ function askedAction(
   const length = phraseAt(words, 0, phrases.asks);
   // "Book the ride: may I do that?"
   const last = phrases.asks.find((phrase) => sameWords(phrase, words.slice(-phrase.length)));
-  // "¿Envío el correo?" asks with the verb alone.
+  // "¿Envío el correo?" asks with only a verb.
   const isVerb = verbs.some(([, forms]) =>
     forms.some(({ head, tail }) => tail.length === 0 && sameWords(head, words.slice(0, 1))),
   );
@@ -617,7 +623,7 @@ function endsInConsent(words: Words, tables: Tables): boolean {
   return verdictsOf(words, tables.phrases, noNames).includes('yes');
 }
 
-/** Returns the first index, counting from `start`, at which no phrase of `phrases` begins. */
+/** Returns the first index at or after `start` at which no phrase of `phrases` begins. */
 function skip(words: Words, start: number, phrases: Phrases): number {
   let index = start;
   for (let length = 1; length > 0; index += length) length = phraseAt(words, index, phrases);

@@ -60,7 +60,7 @@ const LONGEST_CHOICE = 8;
 
 /** The maximum number of other words next to "neither" or "I don't care"; a longer sentence is about something else. */
 const MOST_BESIDE_QUANTIFIER = 3;
-/** The number of words unrelated to the options that count as a separate sentence. */
+/** The number of words unrelated to the options from which they count as a separate sentence. */
 const SENTENCE_WORDS = 3;
 
 /** The parsed question. */
@@ -181,8 +181,8 @@ function read(asked: Asked, said: Utterance, after: Turn['kind'] | null): Match 
 }
 
 /**
- * Interprets the words that follow the last hold or correction: "economy, no wait, premium". If no words follow, a hold
- * is still a hold, and a retracted choice is not an answer.
+ * Interprets the words that follow the last hold or correction: "economy, no wait, premium". If no words follow, the
+ * utterance is a hold, or a retracted choice that answers nothing.
  */
 function afterTurn(
   asked: Asked,
@@ -229,7 +229,7 @@ function afterTurn(
   return isOwn && !isReason ? match : hold;
 }
 
-/** Finds the choice after skipping the request before it: "Order me the twelve dollar one". */
+/** Finds the choice after a leading request: "Order me the twelve dollar one". */
 function withoutRequest({ choices, tables }: Asked, said: Utterance): Match | null {
   const [start] = requestsIn(said, tables);
   if (start === undefined) return null;
@@ -264,7 +264,7 @@ function hasOwnRequest(
       (index) =>
         content.has(index) && isOutside(index) && !isAbout(said.words[index] as string, asked),
     );
-    // "Cancel the ride" refers to what the question is about, but does not choose anything.
+    // "Cancel the ride" refers to the topic of the question, but chooses no option.
     const dropsIt = phraseAt(said.words, start, tables.phrases.commands) > 0;
     const refers = rest.some((index) => refersToOption(said, index, asked));
     const isFirst = said.words.slice(0, start).every((word) => tables.noise.has(word));
@@ -377,7 +377,7 @@ function byContrast(sentence: Sentence): Match | null {
 
 /** Returns whether most words of the sentence belong to the options or describe them. */
 function describes({ said, choices, tables, isDoubted }: Sentence, alien: number): boolean {
-  // If the language has no tables, the asker interprets the words.
+  // If the language has no tables, the asker interprets the utterance.
   if (tables.phrases.references.length === 0) return true;
   if (isDoubted) return false;
   const asked = { choices, tables, topic: [] };
@@ -473,8 +473,8 @@ function mentionsIn(
   const lastSaid = words.findLastIndex(
     (word, index) => !tables.noise.has(word) && !proforms.has(index),
   );
-  // A label such as "OK" or "A" is also an ordinary word, so it must be the only content word, or be at the start or
-  // the end.
+  // A label such as "OK" or "A" is also an ordinary word, so it counts only as the sole content word, at the start, or
+  // at the end.
   const isPoint = ({ start, end }: Mention): boolean =>
     content.every((index) => index >= start && index < end) && (start === 0 || lastSaid < end);
   const isOrdinary = (word: string, _: number, label: Words): boolean =>
@@ -625,7 +625,7 @@ function ambiguous(choices: readonly Choice[]): Match {
 export interface Positions {
   /** The indexes of the existing options, from 0. */
   readonly named: ReadonlySet<number>;
-  /** Whether the utterance contains only these positions. */
+  /** Whether the utterance contains nothing but these positions. */
   readonly isAll: boolean;
   /** Whether the position is a plain number, without an ordinal or a word such as "option". */
   readonly isBare: boolean;

@@ -1,4 +1,4 @@
-// The kinds of question that can be answered in words, and the result of matching an utterance to one.
+// The kinds of question that can be answered in words, and the result of matching an utterance to a question.
 
 export interface AnswerOption {
   /** The id of the option. */
@@ -20,7 +20,7 @@ export interface AnswerableQuestion {
   readonly action?: string;
 }
 
-/** The evidence for the option, ordered from certain to uncertain. */
+/** The evidence for the option, from the most to the least certain. */
 export type MatchEvidence =
   /** The whole label. */
   | 'label'
@@ -41,7 +41,7 @@ export type Match =
       readonly optionId: string;
       readonly label: string;
       readonly how: MatchEvidence;
-      /** The confidence, from 0 to 1; 1 for the label itself. */
+      /** How certain the match is, from 0 to 1. The label itself has 1. */
       readonly confidence: number;
       /** Set if the rest of the utterance (such as a question) casts doubt on the choice. */
       readonly doubt?: true;
@@ -60,9 +60,9 @@ export type Match =
   | { readonly kind: 'ambiguous'; readonly optionIds: readonly string[] }
   /** The words describe an option that only the asker can identify: "the cheaper one". */
   | { readonly kind: 'described' }
-  /** The words are for the lead agent; the question stays open. */
+  /** The words are addressed to the lead agent, and the question stays open. */
   | { readonly kind: 'digression' }
-  /** The words are neither an answer nor clearly anything else: the question is asked again. */
+  /** The words are neither an answer nor clearly anything else, so the question is asked again. */
   | { readonly kind: 'unclear' }
   /** The user wants to hear the question again. */
   | { readonly kind: 'repeat' }

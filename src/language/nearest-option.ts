@@ -5,13 +5,15 @@ import { similarity } from './similarity.ts';
 import type { Tables } from './tables.ts';
 import type { Utterance } from './utterance.ts';
 
-/** The minimum similarity of an utterance that counts as naming an option. Tuned on real transcripts; see the tests. */
+/**
+ * The minimum similarity of an utterance that counts as naming an option. Tuned with real transcripts (see the tests).
+ */
 export const minSimilarity = 0.6;
 
-/** The minimum similarity if only letters or only sound are compared. */
+/** The minimum similarity if only the letters or only the sounds are compared. */
 const minOneSide = 0.75;
 
-/** How much more similar the best option must be than the next one. */
+/** The minimum difference in similarity between the best option and the next one. */
 const minLead = 0.12;
 
 /** The minimum length of a name, because shorter names resemble too many words. */

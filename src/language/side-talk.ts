@@ -1,6 +1,6 @@
 // Recognises phrases that come with an answer or instead of one: requests for time, requests to repeat the question,
-// corrections, and messages for the lead agent. There are few rules, and they match only listed phrases, because a
-// wrong guess would withhold the user's answer from the asker.
+// corrections, and messages for the lead agent. The rules match only listed phrases, because a wrong guess would
+// withhold the user's answer from the asker.
 
 import { backchannelIn } from './backchannel.ts';
 import { languageFor } from './languages.ts';

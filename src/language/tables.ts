@@ -102,7 +102,7 @@ export function sameWords(a: Words, b: Words): boolean {
   return a.length === b.length && standsAt(a, 0, b);
 }
 
-/** Returns the indexes at which `phrase` begins in `words`; `isFree` can exclude words. */
+/** Returns the indexes at which `phrase` begins in `words`. Words for which `isFree` returns false are excluded. */
 export function findPhrase(
   words: Words,
   phrase: Words,
@@ -178,7 +178,7 @@ function make(language: AnswerLanguage): Tables {
 type Verdict = 'action' | 'yes' | 'no';
 type Said = Verdict | 'nothing';
 
-/** In ascending strength: if an utterance has two verdicts, the one that is later in this list wins. */
+/** The verdicts in ascending order of strength. If an utterance has two verdicts, the stronger one wins. */
 const WEIGHT: readonly Said[] = ['nothing', 'action', 'yes', 'no'];
 
 /**
@@ -189,7 +189,7 @@ export function verdictOf(words: Words, phrases: Tables['phrases'], names: Names
   return verdictsOf(words, phrases, names)[0] ?? null;
 }
 
-/** Returns the verdict of the words from each index to the end, like `verdictOf`, but in one pass. */
+/** Returns the verdict of the words from each index to the end, as `verdictOf` does, but in a single pass. */
 export function verdictsOf(
   words: Words,
   phrases: Tables['phrases'],
@@ -201,8 +201,8 @@ export function verdictsOf(
     { entries: phrases.polite, says: 'nothing' },
     { entries: phrases.asides, says: 'nothing' },
   ];
-  // For each index: the possible verdicts of the words from that index to the end ("please do not" can be read in two
-  // ways, only one of which reaches the end).
+  // The possible verdicts of the words from each index to the end. "Please do not" can be read in two ways, only one of
+  // which reaches the end.
   const readings: Set<Said>[] = [...words, ''].map(() => new Set());
   readings[words.length]?.add('nothing');
   for (let start = words.length - 1; start >= 0; start -= 1) {

@@ -1,7 +1,7 @@
 // Times of day in words: "half past nine", "16:00", "4 pm", "acht Uhr vier".
 //
 // TIMES-1. An hour without minutes is a time only next to a time word ("at nine", "nine o'clock") or directly after a
-//     word that the caller accepts ("Tuesday nine"); any other number counts something.
+//     word that the caller accepts ("Tuesday nine"). Any other number is a quantity.
 // TIMES-2. "Four" means 16:00 if no option is at 4:00, unless the user named the other half of the day.
 
 import { phraseAt, type Tables, type Words } from './tables.ts';
@@ -16,7 +16,7 @@ export interface TimeOfDay {
   readonly half: 'am' | 'pm' | null;
 }
 
-/** Finds the times. `leads`: returns whether a bare hour after this word is a time. */
+/** Finds the times. `leads`: returns whether a bare hour that follows this word is a time. */
 export function timesIn(
   words: Words,
   tables: Tables,

@@ -73,7 +73,7 @@ export function readUtterance(text: string, language: AnswerLanguage): Utterance
   return { raw: text.trim(), words, proforms, breaks, asks: /[?？؟]["'”’»)\s]*$/u.test(text) };
 }
 
-/** Returns the part of the utterance that starts with the word at `start`. */
+/** Returns the rest of the utterance, starting with the word at `start`. */
 export function from(said: Utterance, start: number): Utterance {
   const shifted = (indexes: ReadonlySet<number>): ReadonlySet<number> =>
     new Set([...indexes].filter((index) => index >= start).map((index) => index - start));
@@ -120,7 +120,7 @@ function spokenWords(
 
 const wordPatterns = new WeakMap<AnswerLanguage, RegExp>();
 
-/** Returns the pattern from a cache: building it takes longer than the rest of the conversion of an utterance. */
+/** Returns the pattern from a cache, because building it takes longer than converting an utterance. */
 function wordPatternOf(language: AnswerLanguage): RegExp {
   const known = wordPatterns.get(language);
   if (known) return known;
@@ -151,7 +151,7 @@ function readCardinal(
   if (value === undefined) return null;
   let end = start + 1;
   let total = 0;
-  // The upper bound of the next number that may be added: 9 after `twenty`, 99 after `hundred`.
+  // The maximum value of the number that may be added next: 9 after `twenty`, 99 after `hundred`.
   let room = value >= 20 ? 9 : 0;
   for (;;) {
     const multiplier = ownValue(multipliers, spoken[end]);

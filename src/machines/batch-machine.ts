@@ -1,5 +1,5 @@
-// The batch of one request: the background calls that the lead agent makes for it, and the subagents that it spawns for
-// it with a tool. The outbox delivers their results together, in one reply. This file uses "call" for both.
+// The batch of one request. It contains the background calls that the lead agent makes and the subagents that it spawns
+// with a tool. The outbox delivers their results together, in one reply. This file uses "call" for both.
 //
 //   gathering: idle ⇄ holding ─▶ (closing) ─┬─▶ telling ─▶ trailing ─▶ over
 //                                           └─ one only ────▲
@@ -11,12 +11,14 @@
 // Does not: store the results' text, speak (the outbox does) or run anything.
 //
 // Invariants
-//   BATCH-1. Each result is reported once: together with the others, on its own, or not at all because the user saw or
-//        dismissed it. A call that left the batch without a result is not reported.
-//   BATCH-2. A result waits only while a sibling is working or the lead agent may still make calls, and never longer
+//   BATCH-1. Each result is reported at most once, either together with the others or on its own. A result that the
+//        user has already seen or dismissed is not reported. A call that left the batch without a result is not
+//        reported.
+//   BATCH-2. A result waits only while another call is working or the lead agent may still make calls, and never longer
 //        than `ceilingMs` after the first result.
-//   BATCH-3. A sibling that is waiting for the user does not delay any result, because it is unknown how long that will
-//        take. The same holds for a sibling that sleeps until a time, and for one that the lead agent itself awaits.
+//   BATCH-3. A call that is waiting for the user does not delay any result, because the wait may be of any length. The
+//        same applies to a call that sleeps until a certain time, and to a call that the lead agent itself is waiting
+//        for.
 //   BATCH-4. A single result is passed on unchanged.
 //   BATCH-5. A batch is reported together only once; each later result is passed on separately. No result is discarded
 //       at the ceiling.
@@ -37,7 +39,7 @@ import {
 import { byOf, type HearingGrade } from './outbox-setup.ts';
 
 /**
- * How calls that are still working at the ceiling are treated: `deliver` reports their results later, `cancel` stops
+ * The treatment of calls that are still working at the ceiling: `deliver` reports their results later, `cancel` stops
  * them.
  */
 export type AtCeiling = 'deliver' | 'cancel';
@@ -58,7 +60,7 @@ interface BatchContext extends BatchInput {
   readonly isReplying: boolean;
   /** Calls without a result. */
   readonly working: readonly string[];
-  /** The calls that are working but waiting for the user. */
+  /** The calls that are waiting for the user. */
   readonly asking: readonly string[];
   /** Results that will be reported together, in order of arrival. */
   readonly parts: readonly string[];
@@ -67,7 +69,7 @@ interface BatchContext extends BatchInput {
 
 type BatchFact =
   | { readonly type: 'batch.joined'; readonly callId: string }
-  /** The call will have no result. */
+  /** The call has ended without a result. */
   | { readonly type: 'batch.left'; readonly callId: string }
   | { readonly type: 'batch.settled'; readonly callId: string }
   | { readonly type: 'batch.asking'; readonly callId: string }
@@ -112,7 +114,7 @@ const dismissed = {
   params: ({ event }: OfDelivery) => ({ deliveryIds: [event.deliveryId], ...byOf(event) }),
 } as const;
 
-/** `reserved`: the result fills the place that is still reserved for it. */
+/** `reserved`: the result uses the place that was reserved for it. */
 const passRead = (reserved: boolean) =>
   ({
     type: 'passRead',
@@ -142,9 +144,9 @@ const effects = {
   tell: effect<{ readonly batchId: string }>(),
   /** Reports this result on its own. */
   pass: effect<{ readonly callId: string }>(),
-  /** Passes on a result that the lead agent has read and may report in its reply. */
+  /** Delivers a result that the lead agent has read and may report in its reply. */
   passRead: effect<{ readonly callId: string; readonly reserved: boolean }>(),
-  /** Retracts the item, because nothing is left to report. */
+  /** Retracts the item, because no result is left to report. */
   retract: effect<{ readonly batchId: string }>(),
   /** Releases reserved places in the outbox that are no longer needed. */
   free: effect<{ readonly places: number }>(),
@@ -212,7 +214,7 @@ export const batchMachine = setup({
     hasParts: ({ context }) => context.parts.length > 0,
     hasOnePart: ({ context }) => context.parts.length === 1,
     hasNoWork: ({ context }) => context.working.length === 0,
-    /** Every call that a result may wait for has ended, and no more calls follow. */
+    /** No call is left that a result could wait for. */
     isComplete: ({ context }) => !context.isReplying && !someAreLate(context),
     isNoneLate: ({ context }) => !someAreLate(context),
     isThisDeadline: ({ context }, { dueAt }: { dueAt: number }) => dueAt === context.dueAt,
@@ -224,7 +226,7 @@ export const batchMachine = setup({
     ceilingMs: input?.ceilingMs ?? 0,
     atCeiling: input?.atCeiling ?? 'deliver',
     graceMs: input?.graceMs ?? 0,
-    // The first call of a batch is made during a reply.
+    // The lead agent makes the first call of a batch during a reply.
     isReplying: true,
     working: [],
     asking: [],
@@ -239,7 +241,7 @@ export const batchMachine = setup({
       guard: works,
       actions: leave,
     },
-    // The other results were reported without this result.
+    // The other results were reported without this one.
     'batch.settled': {
       guard: works,
       actions: [leave, { type: 'pass', params: ({ event }) => ({ callId: event.callId }) }],
@@ -287,10 +289,10 @@ export const batchMachine = setup({
       },
       states: {
         idle: {
-          // Every call was refused or cancelled.
+          // Every call was refused or cancelled, so there is nothing to report.
           always: { guard: and(['hasNoWork', 'isComplete']), target: '#batch.over' },
         },
-        // The first result: the clock for the ceiling starts only if there is a call to wait for.
+        // The ceiling's clock starts with the first result, and only if another call is still working.
         arriving: {
           always: [{ guard: 'isComplete', target: '#batch.releasing' }, { target: 'holding' }],
         },
@@ -383,7 +385,7 @@ export const batchMachine = setup({
                 grade: event.grade,
               }),
             },
-            // The delivery of the joint item has already released one place.
+            // The delivery of the joint item has already released one of the places.
             { type: 'free', params: ({ context }) => ({ places: context.parts.length - 1 }) },
             'clear',
           ],

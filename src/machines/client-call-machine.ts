@@ -11,12 +11,11 @@
 //
 // Invariants
 //   CLIENT-CALL-1. Only one client at a time has the call, and only that client can answer it.
-//   CLIENT-CALL-2. Once a client has had a call, the call is not offered to any other client unless its tool is
-//       idempotent.
+//   CLIENT-CALL-2. A call that a client has claimed is not offered to another client unless its tool is idempotent.
 //   CLIENT-CALL-3. Each call ends exactly once, at the latest when its time limit is reached. Without a client, the
 //       call waits until its time limit or (with `absent: 'fail'`) for `ABSENT_MS`.
-//   CLIENT-CALL-4. A call that ends without a result keeps the name of the client that has it or had it last, because
-//       that client may have executed the call.
+//   CLIENT-CALL-4. A call that ends without a result records which client had it last, because that client may have
+//       executed the call.
 
 import { assign, setup, type SnapshotFrom } from 'xstate';
 import {
@@ -28,10 +27,12 @@ import {
   type Stamped,
 } from './effect.ts';
 
-/** How long a call with `absent: 'fail'` waits for a client. */
+/** The maximum time that a call with `absent: 'fail'` waits for a client. */
 const ABSENT_MS = 5_000;
 
-/** How long a client that has left keeps its call: most lost connections are restored within seconds. */
+/**
+ * The time for which a client that has left keeps its call, because most lost connections are restored within seconds.
+ */
 const LEFT_MS = 30_000;
 
 /** A call that a client executes. */
@@ -57,7 +58,7 @@ interface ClientCallContext extends Omit<ClientCallInput, 'at' | 'timeoutMs'> {
 
 type ClientCallFact =
   | { readonly type: 'client.claimed'; readonly by: string }
-  /** `by` is null if all clients have left because their process has ended. */
+  /** `by` is null if all clients have left because the session's process has ended. */
   | { readonly type: 'client.left'; readonly by: string | null }
   /** `failed`: the client could not execute the call. @defaultValue false */
   | { readonly type: 'client.answered'; readonly by: string; readonly failed?: boolean }
@@ -159,7 +160,7 @@ export const clientCallMachine = setup({
       exit: stopActivity('deadline'),
       on: {
         ...answered(),
-        // While no process had the session, the client had no chance to return.
+        // The client could not return while no process was running the session.
         'client.left': {
           guard: { type: 'isEveryone', params: ({ event }) => event },
           target: 'left',

@@ -1,4 +1,4 @@
-// Machines name effects but do not execute them. An effect is a *named* action with params. An app provides its
+// Machines declare effects but do not execute them. An effect is a *named* action with params. An app provides its
 // implementation, the runtime posts the effect to its router, and a model checker reads the effect as data. An action
 // without an implementation does nothing.
 
@@ -83,7 +83,8 @@ export interface DeadlineInput {
   /** The type of the event that the deadline sends to the machine that started the deadline. */
   readonly event: string;
   /**
-   * Whether the deadline follows changes of the clock. @defaultValue false: the deadline waits for the remaining time
+   * Whether the deadline is adjusted when the clock changes. @defaultValue false: the deadline waits for the remaining
+   * time
    */
   readonly byClock?: true;
 }
@@ -128,7 +129,7 @@ export interface Stamped {
   readonly at: number;
 }
 
-/** A machine's events before its unit adds the time. */
+/** A machine's events before its unit adds the time `at`. */
 export type Unstamped<E> = E extends unknown ? Omit<E, 'at'> : never;
 
 /** Events with additional fields that their machine does not read: `Fields` maps an event's type to these fields. */

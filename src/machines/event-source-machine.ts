@@ -12,8 +12,8 @@
 // Invariants
 //   EVENT-SOURCE-1. An attempt runs only in `live`, and only one at a time. Each attempt is released exactly once,
 //        before the next one starts or the source is stopped.
-//   EVENT-SOURCE-2. After every failure another attempt follows; the number of attempts is unlimited. The pause doubles
-//        with each consecutive failure, up to `maxDelayMs`; the jitter shortens it by up to half.
+//   EVENT-SOURCE-2. After each failure, the source is started again. The number of attempts is unlimited. The pause
+//        doubles with each consecutive failure, up to `maxDelayMs`; the jitter shortens it by up to half.
 //   EVENT-SOURCE-3. An attempt that has run for `stableMs` resets the failure count.
 //   EVENT-SOURCE-4. Events of earlier attempts change nothing.
 //   EVENT-SOURCE-5. After `source.stop`, no attempt starts, and the source reaches `stopped` even if its release hangs.
@@ -184,7 +184,7 @@ export const eventSourceMachine = setup({
               target: '#eventSource.backing_off',
               actions: { type: 'abandoned', params: attemptOf },
             },
-            // A release that is already in progress is not repeated.
+            // A release that is already in progress is not started again.
             'source.stop': 'for_good',
           },
         },

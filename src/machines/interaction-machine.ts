@@ -8,13 +8,14 @@
 // Does not: know what the questions are, how long they last, or how they end.
 //
 // Invariants
-//   INTERACTION-1. There is at most one owner. Each grant has an epoch. A release is accepted only with this epoch, or
-//       with 0 from a question that ended before its grant arrived.
+//   INTERACTION-1. There is at most one owner. Each grant has an epoch. A release must contain this epoch, or 0 from a
+//       question that ended before its grant arrived.
 //   INTERACTION-2. First come, first served: each new owner was at the head of the queue. A repeated request is not
-//       queued twice, and no request overtakes another.
+//       queued again, and requests are never reordered.
 //   INTERACTION-3. The lead agent has the floor only while the queue is empty: in `main_agent`, the queue is empty.
-//   INTERACTION-4. A withdrawal has two phases: the machine asks the owner to release the floor, and grants it again
-//       only after the release. With only one phase, there could be two owners when messages cross.
+//   INTERACTION-4. A withdrawal has two phases. The machine first asks the owner to release the floor, and grants the
+//       floor to the next owner only after the release. With a single phase, crossing messages could lead to two
+//       owners.
 
 import { assign, setup, type SnapshotFrom } from 'xstate';
 import { effect, machineOptions, type EffectsOf } from './effect.ts';
@@ -30,7 +31,9 @@ interface InteractionContext {
 export type InteractionEvent =
   /** The question asks for the floor. */
   | { readonly type: 'interaction.request'; readonly id: string }
-  /** The question no longer has the floor, or leaves the queue. `epoch`: that of its grant; 0 if it had none. */
+  /**
+   * The question releases the floor or leaves the queue. `epoch`: the epoch of the question's grant; 0 if it had none.
+   */
   | { readonly type: 'interaction.release'; readonly id: string; readonly epoch: number }
   /** The session takes the floor from the question, or removes the question from the queue. */
   | { readonly type: 'interaction.withdraw'; readonly id: string };
@@ -64,7 +67,7 @@ export const interactionMachine = setup({
   },
   guards: {
     isOwner: ({ context }, { id }: { id: string }) => context.owner === id,
-    // The epoch is 0 if the release and the grant crossed: the grant then has no owner that could release it.
+    // The epoch is 0 if the release and the grant crossed. The grant then has no owner that could release it.
     isGrant: ({ context }, { id, epoch }: { id: string; epoch: number }) =>
       context.owner === id && (context.epoch === epoch || epoch === 0),
     isKnown: ({ context }, { id }: { id: string }) =>

@@ -17,7 +17,7 @@ export const DELIVERY_MODES = ['when_idle', 'interrupt', 'silent', 'skip_if_busy
 /** How a result reaches the user. */
 export type DeliveryMode = (typeof DELIVERY_MODES)[number];
 
-/** An item to be spoken; the host stores its text under `deliveryId`. */
+/** An item to be spoken. The host stores its text under `deliveryId`. */
 export interface OutboxItem {
   /** The id of the delivery. */
   readonly deliveryId: string;
@@ -27,17 +27,18 @@ export interface OutboxItem {
   readonly priority: DeliveryPriority;
   /** A later item with the same key (the progress of one subagent) replaces this item. Null if none does. */
   readonly replaces: string | null;
-  /** Whether the item fills a reserved place. */
+  /** Whether the item uses a reserved place. */
   readonly reserved: boolean;
-  /** The time after which the item is no longer worth saying; null for never. Results and questions never expire. */
+  /** The time after which the item is out of date; null for never. Results and questions never expire. */
   readonly expiresAt: number | null;
   /**
-   * Whether the item rests from the start as a card that no event wakes: always, or unless it arrives while the gate is
-   * open and the queue is empty. @defaultValue 'never'
+   * Whether the item rests from the start as a card that is never spoken. `if_busy`: it rests unless it arrives while
+   * the gate is open and the queue is empty. @defaultValue 'never'
    */
   readonly rests?: 'never' | 'always' | 'if_busy';
   /**
-   * The lead agent has read the item and may be reporting it: no offer before `delivery.unread`. @defaultValue false
+   * The lead agent has read the item and may be reporting it, so it is not offered before `delivery.unread`.
+   * @defaultValue false
    */
   readonly read?: boolean;
 }
@@ -45,9 +46,9 @@ export interface OutboxItem {
 /** Why an item will not be spoken. */
 export type DropReason = 'full' | 'expired' | 'replaced';
 /**
- * How certain it is that the user heard the item. `assumed`: the wire does not report what was heard. `told`: the item
- * was spoken in full, no client acknowledged it, and it made room for later items. `read`: where a channel of `reach`
- * brought it.
+ * How certain it is that the user heard the item. `assumed`: the transport does not report playback. `told`: the item
+ * was spoken in full, no client acknowledged it, and it was removed to make room for later items. `read`: the user read
+ * it in a channel of `reach`.
  */
 export type HearingGrade = 'played' | 'assumed' | 'shown' | 'told' | 'read';
 
@@ -78,23 +79,26 @@ export const isTold = ({ toldIn }: { readonly toldIn?: number }): boolean => tol
 export const mayRest = (item: Waiting): boolean =>
   item.kind !== 'question' && item.rests !== 'always' && !isTold(item);
 
-/** A claim to a delivery, which the outbox does not offer meanwhile. */
+/** A claim to a delivery. The outbox does not offer a claimed delivery. */
 interface Claim {
   readonly deliveryId: string;
-  /** False while the outbox still says the delivery. */
+  /** False while the outbox is still speaking the delivery. */
   readonly granted: boolean;
 }
 
 const isClaimed = ({ claims = [] }: { readonly claims?: readonly Claim[] }, id: string): boolean =>
   claims.some(({ deliveryId }) => deliveryId === id);
 
-/** Returns the next item to speak: it does not rest, the lead agent has not read it, and no channel has claimed it. */
+/**
+ * Returns the next item to speak, which is not resting, has not been read by the lead agent, and has not been claimed
+ * by a channel.
+ */
 export const next = (queue: Pick<OutboxContext, 'pending' | 'claims'>): Waiting | undefined =>
   queue.pending.find(
     ({ deliveryId, resting, read }) => !resting && read !== true && !isClaimed(queue, deliveryId),
   );
 
-/** Returns the claim that can be granted: its delivery is not being said. */
+/** Returns the claim that can be granted because its delivery is not being spoken. */
 export const grantable = ({
   claims = [],
   current,
@@ -102,8 +106,8 @@ export const grantable = ({
   claims.find(({ deliveryId, granted }) => !granted && deliveryId !== current?.deliveryId);
 
 /**
- * Returns whether there is room for another item that has no reserved place. Told items take up no room. Admission also
- * calls this function.
+ * Returns whether there is room for another item that has no reserved place. Items that were spoken in full do not
+ * count. Admission calls this function too.
  */
 export function hasRoom(queue: {
   readonly pending: readonly (OutboxItem & Pick<Waiting, 'toldIn'>)[];
@@ -144,18 +148,18 @@ export interface OutboxInput {
    */
   readonly capacity: number;
   /**
-   * How long the gate must have been open, with no attempt, before an item is spoken, in milliseconds. The time is
-   * measured from the opening of the gate or the end of the last attempt, not from the item's arrival.
+   * The minimum time that the gate must have been open without an attempt before an item is spoken, in milliseconds.
+   * The time is measured from the opening of the gate or the end of the last attempt, not from the item's arrival.
    */
   readonly quietMs: number;
   /**
-   * The same time after a question, during which the user may answer it; it ends early if the user speaks or the
+   * The same time after a question, during which the user may answer it. It ends early if the user speaks or the
    * question is answered. In milliseconds. @defaultValue `quietMs`
    */
   readonly answerMs?: number;
-  /** The time limit for the audio to start; after that, the attempt has failed. */
+  /** The time limit for the audio to start, after which the attempt fails. */
   readonly offerTimeoutMs: number;
-  /** The time limit for the audio to end; after that, the attempt has failed. */
+  /** The time limit for the audio to end, after which the attempt fails. */
   readonly playTimeoutMs: number;
   /** The maximum number of attempts to deliver an item. */
   readonly maxAttempts: number;
@@ -208,7 +212,7 @@ type OutboxFact =
   | { readonly type: 'delivery.read'; readonly deliveryId: string }
   /** The reply did not report the item. */
   | { readonly type: 'delivery.unread'; readonly deliveryId: string }
-  /** A channel is about to bring the item, which may be absent, to the user. */
+  /** A channel is about to send the item, which may have left the outbox already, to the user. */
   | { readonly type: 'outbox.claim'; readonly deliveryId: string }
   | { readonly type: 'outbox.unclaim'; readonly deliveryId: string }
   | { readonly type: 'client.attached' }
@@ -237,7 +241,7 @@ export interface OutboxContext extends OutboxInput {
   readonly quietSince: number;
   /** The question that was spoken last, while the user may still answer it. */
   readonly asked?: string | null;
-  /** Absent: there are none. */
+  /** Absent if there are no claims. */
   readonly claims?: readonly Claim[];
   readonly dueAt: number;
   /** The transport can stop its audio, so urgent items may interrupt. */
@@ -252,16 +256,16 @@ export const quietUntil = ({ quietSince, quietMs, answerMs, asked }: OutboxConte
 const isOutdone = ({ current, pending }: Pick<OutboxContext, 'current' | 'pending'>): boolean =>
   current !== null && pending.some((other) => replaces(current, other));
 
-/** Returns the items that were spoken but not acknowledged; questions end on their own and are not counted. */
+/** Returns the items that were spoken but not acknowledged, except questions, which end on their own. */
 const toldOf = ({ pending }: Pick<OutboxContext, 'pending'>): readonly Waiting[] =>
   pending.filter((item) => isTold(item) && item.kind !== 'question');
 
-/** Returns the told item that was spoken first. */
+/** Returns the unacknowledged item that was spoken first. */
 export const oldestTold = (context: Pick<OutboxContext, 'pending'>): Waiting | undefined =>
   toldOf(context).toSorted((a, b) => (a.toldIn ?? 0) - (b.toldIn ?? 0))[0];
 
 const effects = {
-  /** Offers the item now. One of the `delivery.*` events with this generation follows. */
+  /** Offers the item now. A `delivery.*` event with the same generation follows. */
   offer: effect<{
     readonly deliveryId: string;
     readonly generation: number;
@@ -269,7 +273,7 @@ const effects = {
     /** The first attempt in which the user heard a sentence or more; continue from there. Absent if there is none. */
     readonly begunIn?: number;
   }>(),
-  /** The user starts to hear the item. */
+  /** The user has started to hear the item. */
   begun: effect<{ readonly deliveryId: string }>(),
   /** Stops the current speech because this urgent item is waiting. */
   interrupt: effect<{ readonly deliveryId: string }>(),
@@ -286,11 +290,11 @@ const effects = {
   dismissed: effect<{ readonly deliveryId: string; readonly by?: string }>(),
   /** These items will not be spoken; `reason` states why. */
   dropped: effect<{ readonly deliveryIds: readonly string[]; readonly reason: DropReason }>(),
-  /** The item could not be spoken in `attempts` attempts; show it as a card. */
+  /** The item could not be spoken in `attempts` attempts and is shown as a card. */
   card: effect<{ readonly deliveryId: string; readonly attempts: number }>(),
-  /** The item was spoken in full without an acknowledgement; show it as a card until it is acknowledged. */
+  /** The item was spoken in full without an acknowledgement and is shown as a card until it is acknowledged. */
   told: effect<{ readonly deliveryId: string; readonly generation: number }>(),
-  /** The item is not spoken: the lead agent is informed of it, and a screen shows it as a card. */
+  /** The item is not spoken. The lead agent is informed of it, and a screen shows it as a card. */
   rested: effect<{ readonly deliveryId: string }>(),
   /** The claim is granted: the item is not offered until `outbox.unclaim`. */
   claimed: effect<{ readonly deliveryId: string }>(),
@@ -332,7 +336,7 @@ export const outboxSetup = setup({
       const resting = item.attempts >= context.maxAttempts;
       return { current: null, pending: insert(context.pending, { ...item, resting }, 'front') };
     }),
-    /** The item leaves the slot and rests until it is acknowledged. */
+    /** The item frees the slot and rests until it is acknowledged. */
     keepTold: assign(({ context }) => {
       const item = context.current;
       if (item === null) return {};
@@ -381,7 +385,7 @@ export const outboxSetup = setup({
         'back',
       ),
     })),
-    /** No client could have heard this attempt, so it does not count as a failure of the wire. */
+    /** No client was able to hear this attempt, so it does not count as a failed attempt. */
     forgiveAttempt: assign(({ context }) => ({
       current: context.current && { ...context.current, attempts: context.current.attempts - 1 },
     })),
@@ -444,7 +448,7 @@ export const outboxSetup = setup({
     isGrantable: ({ context }) => grantable(context) !== undefined,
     hasNext: ({ context }) => next(context) !== undefined,
     isUrgent: ({ context }) => isUrgent(next(context)),
-    /** An item is waiting and the pause is over; an urgent item does not wait for the pause. */
+    /** An item is waiting and the pause is over. An urgent item does not wait for the pause. */
     isDue: ({ context, event: { at } }) => {
       const item = next(context);
       return item !== undefined && (at >= quietUntil(context) || isUrgent(item));

@@ -4,7 +4,7 @@
 export interface Failure {
   /** Stable: `STEP_LIMIT`, `INPUT_TIMEOUT`, `TIMEOUT`, `INTERNAL`, … */
   readonly code: string;
-  /** The cause, in words. */
+  /** A description of the cause. */
   readonly message: string;
   /** Whether the same work may succeed if it is attempted again. */
   readonly retryable: boolean;

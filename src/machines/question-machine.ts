@@ -11,8 +11,8 @@
 // Does not: speak, match words to options, or decide which question is asked next.
 //
 // Invariants
-//   QUESTION-1. No answer is accepted before the question has been presented to the user: a button is accepted once the
-//       question is shown, speech once it starts to play. No answer is accepted after the question has ended.
+//   QUESTION-1. No answer is accepted before the user can know the question. A button is accepted once the question is
+//       shown, and speech once the question starts to play. No answer is accepted after the question has ended.
 //   QUESTION-2. An utterance that started before the question played never answers it.
 //   QUESTION-3. Speech that interrupts the question is accepted only if it is `decisive` (it names an option, or is the
 //       requested text). An approval is accepted only if it started after the question had been heard in full.
@@ -21,26 +21,28 @@
 //   QUESTION-5. A question ends exactly once. When it ends, it releases the floor, is retracted from the outbox, and
 //       sends a reply to the asker.
 //   QUESTION-6. A question that is read back, immediately or after the lead agent's reply, is presented to the user
-//       again within its remaining time. Words are treated as in a first presentation; the buttons remain valid.
+//       again within its remaining time. Utterances are treated as in the first presentation, and the buttons remain
+//       valid.
 //   QUESTION-7. A held question is not spoken until `remindAt`, when it is asked again; answers are accepted in the
-//       meantime. Only the user can put a question on hold, each time for a limited period. Words that a model
-//       understands as being about something else do not end the hold.
-//   QUESTION-8. An open question that has been heard but not answered is asked again. This happens at most `MAX_NUDGES`
-//       times until the user asks to hear the question or it is presented again; its clock continues. After that, the
-//       question remains on the screen.
-//   QUESTION-9. The lead agent needs time to interpret words. It settles the question with words that started after the
-//       question was first presented to the user, even if the question has since been presented again, or parked
-//       because no client was attached.
-//   QUESTION-10. Words are accepted at once only if they started while the question was the last thing said to the
-//       user. A button is always accepted. Saying the question again, in part or in full, makes it the last thing said.
-//   QUESTION-11. If a model interprets the words, only the interpretation that the question is waiting for counts. An
-//       earlier one changes nothing after the question has ended, after `readBy`, or once further words have been
-//       added. While the model interprets words, the clock stops and a button is accepted.
+//       meantime. Only the user can put a question on hold, and each hold has a time limit. An utterance that a model
+//       interprets as being about something else does not end the hold.
+//   QUESTION-8. If the user has heard an open question but not answered it, the question is asked again. This happens
+//       at most `MAX_NUDGES` times until the user asks to hear the question or it is presented again. The clock of the
+//       question continues. After that, the question remains on the screen.
+//   QUESTION-9. The lead agent needs time to interpret words. It can settle the question with an utterance that started
+//       after the question was first presented, even if the question has since been presented again, or parked because
+//       no client was attached.
+//   QUESTION-10. An utterance is accepted at once only if it started while the question was the last thing that the
+//       user had heard from the session. A button is always accepted. Repeating the question, in part or in full, makes
+//       it the last thing said.
+//   QUESTION-11. If a model interprets an utterance, only the interpretation that the question is waiting for counts.
+//       An interpretation has no effect after the question has ended, after `readBy`, or once the user has said more.
+//       While the model interprets words, the clock stops and a button is accepted.
 //   QUESTION-12. A yes that only a model has recognised does not answer the question: the question is read back, and
 //       the next such yes counts if it follows the read-back.
-//   QUESTION-13. A yes applies to the call that was put to the user last: the call as originally asked, or whatever was
-//       read back instead, which is a changed call or a lasting approval. A spoken or typed yes to a read-back counts
-//       only after the read-back has been heard. A button that itself names the arguments always counts.
+//   QUESTION-13. A yes applies to the call that was put to the user last. This is the call as originally asked or,
+//       after a read-back, the changed call or lasting approval that was read back. A spoken or typed yes to a
+//       read-back counts only after the read-back has been heard. A button that names the arguments always counts.
 
 import { and, assign, setup, type SnapshotFrom } from 'xstate';
 import {
@@ -56,23 +58,23 @@ import {
   type Stamped,
 } from './effect.ts';
 
-/** How often an unanswered question is asked again. */
+/** The maximum number of times that an unanswered question is asked again. */
 const MAX_NUDGES = 2;
 
-/** How long a model may take to interpret the user's words, in milliseconds. */
+/** The maximum time that a model may take to interpret the user's words, in milliseconds. */
 const READING_MS = 1200;
 
 /** A subagent's question to the user. */
 export interface QuestionInput {
-  /** The question's id, which is the same everywhere and stays the same after a restart. */
+  /** The question's id, which is the same everywhere and does not change after a restart. */
   readonly requestId: string;
-  /** How long the user may take to answer after hearing the question (or seeing it), in milliseconds. */
+  /** The time that the user has to answer after hearing the question (or seeing it), in milliseconds. */
   readonly timeoutMs: number;
 }
 
 interface QuestionContext {
   readonly requestId: string;
-  /** The epoch of the grant that gave the question the floor; 0 before a grant. */
+  /** The epoch of the grant that gave the question the floor; 0 before the first grant. */
   readonly epoch: number;
   readonly remainingMs: number;
   readonly dueAt: number;
@@ -82,30 +84,37 @@ interface QuestionContext {
   readonly playingSince: number | null;
   /** Whether the user has heard the question in full in the current presentation. */
   readonly heard: boolean;
-  /** The time by which the user had heard the question in full. Absent if unknown, or in an earlier version's snapshot. */
+  /**
+   * The time by which the user had heard the whole question. Absent if unknown, or in an earlier version's snapshot.
+   */
   readonly heardAt?: number;
   /**
    * The time at which something else was said to the user, or a read-back became due; null if the question was the last
    * thing said. Absent in snapshots of earlier versions.
    */
   readonly followedAt?: number | null;
-  /** When the question is read back: after the lead agent's reply, or as soon as it can be spoken. Absent for never. */
+  /**
+   * Whether the question is read back after the lead agent's reply, or as soon as it can be spoken. Absent for never.
+   */
   readonly readBack?: 'after_reply' | 'due' | null;
   /** The number of the changed call that is read back. Absent or 0: the call as originally asked. */
   readonly change?: number;
   /** Whether the clock has started in the current presentation. */
   readonly hasBegun: boolean;
-  /** For a held question, even while a model interprets words: the time at which it is asked again. 0 in `open`. */
+  /** The time at which a held question is asked again, even while a model interprets words; 0 in `open`. */
   readonly remindAt: number;
-  /** How often the unanswered question has been asked again. Absent in snapshots of earlier versions. */
+  /** The number of times that the unanswered question has been asked again. Absent in snapshots of earlier versions. */
   readonly nudges?: number;
-  /** The words that a model is interpreting or interpreted last. Absent if it has interpreted none. */
+  /**
+   * The utterances that a model is interpreting, or the last ones that it interpreted. Absent if it has interpreted
+   * none.
+   */
   readonly words?: WordsRead;
-  /** The time after which the model's interpretation is too late. */
+  /** The deadline for the model's interpretation. */
   readonly readBy?: number;
-  /** Whether the question is read back because only a model has recognised the yes. */
+  /** Whether the question is being read back because only a model has recognised the yes. */
   readonly isAffirmed?: boolean;
-  /** The reports about all presentations together. Absent in snapshots of earlier versions. */
+  /** The combined reports about all presentations. Absent in snapshots of earlier versions. */
   readonly ever?: Presented;
 }
 
@@ -116,24 +125,30 @@ interface Presented {
   readonly heardAt?: number;
 }
 
-/** How the user's answer arrived. */
+/** The channel through which the user answered. */
 export type AnswerChannel = 'speech' | 'typing' | 'button';
 
-/** Words whose interpretation the question is waiting for. */
+/** The utterances whose interpretation the question is waiting for. */
 interface WordsRead {
   /** The last of the utterances that are interpreted together. */
   readonly utteranceId: string;
   readonly channel: 'speech' | 'typing';
-  /** When the first of these utterances started. */
+  /** The start time of the first of these utterances. */
   readonly startedAt: number;
 }
 
 type QuestionFact =
   | { readonly type: 'question.granted'; readonly epoch: number }
-  /** A client is showing the question. `startsClock`: no voice is attached, so the user will not hear the question. */
+  /**
+   * A client is showing the question. `startsClock`: no voice is attached, so the user will not hear the question and
+   * the clock starts now.
+   */
   | { readonly type: 'question.shown'; readonly startsClock: boolean }
   | { readonly type: 'question.playing' }
-  /** `heardAt`: when the user had heard the question in full. @defaultValue unknown: before all words known so far */
+  /**
+   * `heardAt`: the time by which the user had heard the whole question. @defaultValue unknown, and treated as earlier
+   * than all utterances so far
+   */
   | { readonly type: 'question.heard'; readonly heardAt?: number }
   /** Something else is being said to the user (QUESTION-10). */
   | { readonly type: 'question.followed' }
@@ -142,9 +157,12 @@ type QuestionFact =
       readonly channel: AnswerChannel;
       /** For speech: the time at which the utterance started. */
       readonly utteranceStartedAt: number | null;
-      /** The answer is unambiguous and is not an approval, so it may interrupt the question. */
+      /** The answer is unambiguous and not an approval, so it may interrupt the question. */
       readonly decisive: boolean;
-      /** For a yes: the number of the changed call, or 0. Absent if it is not a yes or names the arguments. */
+      /**
+       * For a yes, the number of the changed call, or 0 for the original call. Absent if the answer is not a yes or
+       * names the arguments.
+       */
       readonly change?: number;
     }
   /** The lead agent has found the answer in what the user started to say at `saidAt` (QUESTION-9). */
@@ -156,26 +174,29 @@ type QuestionFact =
       readonly decisive: boolean;
     }
   /**
-   * The answer was clear, but it was unclear which question it answered: say the question again, verbatim. `after`:
-   * only after the lead agent has replied to the same words. @defaultValue immediately
+   * The answer was clear, but not the question that it belongs to, so the question is repeated verbatim. `after`: only
+   * after the lead agent has replied to the same words. @defaultValue immediately
    */
   | {
       readonly type: 'question.readBack';
       readonly after?: 'reply';
-      /** Reads back this changed call from now on; 0: the call as originally asked. @defaultValue the same call */
+      /**
+       * Reads back this changed call from now on; 0 stands for the call as originally asked. @defaultValue the same
+       * call
+       */
       readonly change?: number;
     }
   /** The lead agent has finished its reply. */
   | { readonly type: 'reply.ended' }
-  /** The user asked for time: ask the question again at `remindAt`. */
+  /** The user asked for time, so the question is asked again at `remindAt`. */
   | { readonly type: 'question.hold'; readonly remindAt: number }
-  /** Ask the question again, because the user wants to hear it or did not answer it. */
+  /** The user wants to hear the question again or did not answer it, so it is asked again. */
   | { readonly type: 'question.repeat' }
-  /** The tables cannot interpret these words, so a model interprets them. */
+  /** The tables cannot interpret these words, so a model does. */
   | ({ readonly type: 'reading.begun' } & WordsRead)
   /**
-   * The model has interpreted the words up to this utterance. `gives`: a yes to an approval, another answer, a request
-   * to ask the question again, or nothing. `change`: the yes is to an approval that lasts, whose read-back has this
+   * The model has interpreted all utterances up to this one. `gives`: a yes to an approval, another answer, a request
+   * to repeat the question, or nothing. `change`: the yes is to an approval that lasts, whose read-back has this
    * number.
    */
   | {
@@ -184,7 +205,7 @@ type QuestionFact =
       readonly gives: 'consent' | 'answer' | 'again' | 'nothing';
       readonly change?: number;
     }
-  /** Neither party has spoken for a while: ask the question again. */
+  /** Neither side has spoken for a while, so the question is asked again. */
   | { readonly type: 'question.nudge' }
   | { readonly type: 'question.withdraw'; readonly reason: string }
   | { readonly type: 'question.supersede' }
@@ -274,7 +295,7 @@ const wishes = {
 const reports = {
   'question.shown': { actions: { type: 'markShown', params: stamp } },
   // The question was only shown, or something else has been said since. If the question is repeated on request, the
-  // first time is kept.
+  // first start time remains.
   'question.playing': {
     guard: 'isSaidAnew',
     actions: { type: 'markPlaying', params: stamp },
@@ -332,7 +353,7 @@ export const questionMachine = setup({
       heardAt: undefined,
       readBack: 'due' as const,
     }),
-    /** Reports about another call do not apply to this one, however late the user's words become known. */
+    /** Reports about another call do not apply to this call, even if the user's words become known much later. */
     noteChange: assign(({ context }, event: QuestionEvent) => {
       const { change: put = 0 } = context;
       const change =
@@ -351,8 +372,8 @@ export const questionMachine = setup({
       followedAt: context.followedAt ?? at,
     })),
     /**
-     * The card is now the last thing that the user has seen, whatever was said in the meantime; the last thing that the
-     * user has heard may be something else.
+     * The card is now the last thing that the user has seen. The last thing that the user has heard may be something
+     * else.
      */
     endWithCard: assign(({ context }) => ({
       followedAt: null,
@@ -378,7 +399,7 @@ export const questionMachine = setup({
         readBack: null,
       };
     }),
-    /** A wire that does not report when playback starts still reports when it ends. */
+    /** A transport that does not report when playback starts still reports when it ends. */
     markHeard: assign(({ context }, { at, heardAt }: Heard) => {
       const ever = everOf(context);
       const first = ever.heard ? ever.heardAt : heardAt;
@@ -467,7 +488,7 @@ export const questionMachine = setup({
     presenting: {
       tags: ['owner', 'answerable'],
       entry: [
-        // Anything that was shown or heard earlier belongs to another presentation.
+        // Clears the reports of the previous presentation.
         assign({
           shownAt: null,
           playingSince: null,
@@ -677,8 +698,8 @@ function isFollowed({ followedAt = null }: QuestionContext): boolean {
 }
 
 /**
- * Returns what the user's words follow: the question, something that was said after it, or neither (null) if the
- * question had not yet been presented. `startedAt` is when the words started; null if they have just been typed.
+ * Returns whether the user's words follow the question or something that was said after it; null if the question had
+ * not been presented yet. `startedAt`: the time at which the utterance started; null if the user has just typed it.
  */
 export function wordsFollow(
   {
@@ -722,7 +743,7 @@ function readWordsCount({ words, ...context }: QuestionContext): boolean {
   return playingSince !== null && playingSince <= startedAt && heard && heardAt <= startedAt;
 }
 
-/** Returns what an interpretation does; null if the question is not waiting for it (QUESTION-11, QUESTION-12). */
+/** Returns the effect of an interpretation; null if the question is not waiting for it (QUESTION-11, QUESTION-12). */
 export function readingDoes(
   context: QuestionContext,
   { utteranceId, gives, change, at }: ReadingEnded,

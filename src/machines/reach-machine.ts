@@ -4,17 +4,17 @@
 //      └───────────────┴──── heard, read, withdrawn ─────▶ over ◀───────────────────────────────────┘
 //
 // Owns:     the step of the way and its time, and what the channels have reported.
-// Does not: know channels, steps and calendars (the events bring the next step), send, or speak.
+// Does not: know the channels, steps and calendars (the events contain the next step), send, or speak.
 //
 // Invariants
-//   REACH-1. A step is sent only while the outbox has granted its claim: the outbox does not say the delivery meanwhile.
-//       A claim is given back when the sending ends.
-//   REACH-2. Steps are sent one at a time, each of them only at its time.
-//   REACH-3. A delivery that was heard, read or withdrawn is not sent any more. A question that was heard is sent later,
-//       because it still waits for its answer.
-//   REACH-4. A way waits for a time, for the outbox, or for a channel; or it has no further step; or it is over.
-//   REACH-5. The receipt of a step only rises (`failed`, `sent`, `delivered`, `read`), and only a sent step has one. A
-//       delivery that was read counts as heard.
+//   REACH-1. A step is sent only while the outbox has granted its claim. During this time, the outbox does not speak
+//       the delivery. The claim is released when the channel has finished sending.
+//   REACH-2. Steps are sent one at a time, each only when it is due.
+//   REACH-3. A delivery that the user has heard or read, or that was withdrawn, is not sent any more. A question that
+//       the user has heard is still sent later, because it is waiting for an answer.
+//   REACH-4. In every state, the machine waits for a time, the outbox or a channel, has no further step, or is over.
+//   REACH-5. The receipt of a step only advances (`failed`, `sent`, `delivered`, `read`), and only a step that was sent
+//       has a receipt. A delivery that was read counts as heard.
 
 import { and, assign, not, setup, type SnapshotFrom } from 'xstate';
 import {
@@ -29,36 +29,36 @@ import {
   type Stamped,
 } from './effect.ts';
 
-/** One step of a way. */
+/** One step of sending a delivery. */
 export interface ReachStep {
-  /** Its number in the policy. */
+  /** The number of the step in the policy. */
   readonly step: number;
   /** The name of the channel. */
   readonly by: string;
-  /** When it is sent, in milliseconds since 1970. */
+  /** The time at which the step is sent, in milliseconds since 1970. */
   readonly dueAt: number;
-  /** How long the user has for a question that they have heard, in milliseconds. */
+  /** The time that the user has to answer a question after hearing it, in milliseconds. */
   readonly afterMs: number;
 }
 
-/** What a channel knows of a delivery. `failed`: it is not known to be sent. */
+/** The state of a delivery as reported by a channel. `failed`: it is unknown whether the delivery was sent. */
 export type ReachReceipt = 'failed' | 'sent' | 'delivered' | 'read';
 
-/** A step that a channel was told to send. */
+/** A step that a channel was asked to send. */
 export interface Sent {
   readonly step: number;
   readonly by: string;
   readonly receipt: ReachReceipt;
-  /** When the receipt came, in milliseconds since 1970. */
+  /** The time of the receipt, in milliseconds since 1970. */
   readonly at: number;
   /** Why it failed. */
   readonly error?: string;
 }
 
-/** A delivery, and the first step of its way. */
+/** A delivery and its first step. */
 export interface ReachInput extends ReachStep {
   readonly deliveryId: string;
-  /** When the delivery began to wait, in milliseconds since 1970. */
+  /** The time at which the delivery started to wait, in milliseconds since 1970. */
   readonly since: number;
   readonly isQuestion: boolean;
 }
@@ -70,11 +70,11 @@ interface ReachContext extends ReachInput {
 }
 
 type ReachFact =
-  /** The time of the step has come. `until`: the end of the quiet hours; absent if there are none now. */
+  /** The step is due. `until`: the end of the current quiet hours; absent outside quiet hours. */
   | { readonly type: 'deadline.reach'; readonly dueAt: number; readonly until?: number }
-  /** The outbox does not say the delivery until the claim is given back. */
+  /** The outbox has granted the claim and does not speak the delivery until the claim is released. */
   | { readonly type: 'reach.claimed' }
-  /** The channel has answered, or is not waited for any longer. `next`: the next step; null if there is none. */
+  /** The channel has responded, or its time limit has expired. `next`: the next step; null if there is none. */
   | {
       readonly type: 'reach.ended';
       readonly attempt: number;
@@ -82,13 +82,13 @@ type ReachFact =
       readonly error?: string;
       readonly next: ReachStep | null;
     }
-  /** The channel learned more about a step. */
+  /** The channel has a newer receipt for a step. */
   | {
       readonly type: 'reach.reported';
       readonly step: number;
       readonly receipt: 'delivered' | 'read';
     }
-  /** The user heard the delivery, or saw it. */
+  /** The user has heard or seen the delivery. */
   | { readonly type: 'reach.heard' }
   /** The delivery was dismissed, dropped, answered or withdrawn. */
   | { readonly type: 'reach.over' };
@@ -101,11 +101,11 @@ export interface OfDelivery {
 }
 
 const effects = {
-  /** Claims the delivery from the outbox. `reach.claimed` follows, once it is not being said. */
+  /** Claims the delivery from the outbox. `reach.claimed` follows once the delivery is not being spoken. */
   claim: effect<OfDelivery>(),
-  /** Gives the claim back. */
+  /** Releases the claim. */
   unclaim: effect<OfDelivery>(),
-  /** The user read the delivery where a channel brought it. */
+  /** The user has read the delivery in a channel. */
   read: effect<OfDelivery>(),
 };
 
@@ -119,7 +119,7 @@ type Args = { context: ReachContext };
 const ofDelivery = ({ context: { deliveryId } }: Args): OfDelivery => ({ deliveryId });
 const read = { type: 'read', params: ofDelivery } as const;
 
-/** These events apply in every state until the way is over. */
+/** These events apply in every state that is not final. */
 const always = {
   'reach.over': '#reach.over',
   'reach.reported': [
@@ -128,7 +128,7 @@ const always = {
   ],
 } as const;
 
-/** The way of one delivery over the channels. */
+/** Sends one delivery over the channels, step by step. */
 export const reachMachine = setup({
   types: {
     input: {} as ReachInput,
@@ -252,7 +252,7 @@ export const reachMachine = setup({
               },
               { guard: 'isAttempt', target: '#reach.spent', actions: 'note' },
             ],
-            // The user has read it before its channel answered.
+            // The user has read the delivery before the channel responded.
             'reach.reported': {
               guard: and(['isOfCurrent', 'isRead']),
               target: '#reach.over',
@@ -262,7 +262,7 @@ export const reachMachine = setup({
         },
       },
     },
-    /** No step is left. The user may still read what was sent. */
+    /** No further step is left. The user may still read a message that was sent. */
     spent: {
       on: { ...always, 'reach.heard': { guard: not('isQuestion'), target: 'over' } },
     },
@@ -270,7 +270,7 @@ export const reachMachine = setup({
   },
 });
 
-/** Returns the index of the latest sending of a step. */
+/** Returns the index of the most recent attempt to send a step. */
 function lastOf(sent: readonly Sent[], step: number): number {
   return sent.findLastIndex((one) => one.step === step);
 }

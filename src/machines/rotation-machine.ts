@@ -11,16 +11,16 @@
 // (`renew`).
 //
 // Owns:     when a connection is replaced, and how.
-// Does not: hold connections, or know why both parties are silent.
+// Does not: hold connections, or determine why neither side is speaking.
 //
 // Invariants
-//   ROTATION-1. There is at most one candidate at a time, and only in `making`; it takes over, is dropped, or is lost.
+//   ROTATION-1. At most one candidate exists at a time, and only in `making`. It takes over, is dropped, or is lost.
 //   ROTATION-2. The connection is replaced while both parties are silent, but at the latest at `lastAt` or when the old
 //        connection is lost.
-//   ROTATION-3. A connection is not replaced during a transfer, or if there is none. A transfer to another connection
-//        makes a rotation unnecessary; a rotation that becomes due during the transfer starts after it.
-//   ROTATION-4. If a candidate fails or is not ready in time, another one is tried after a growing pause, for as long
-//        as the old connection lasts.
+//   ROTATION-3. No connection is replaced during a transfer, or while there is no connection. A transfer to another
+//        connection makes a rotation unnecessary. A rotation that becomes due during the transfer starts after it.
+//   ROTATION-4. If a candidate fails or is not ready in time, the next one is opened after a growing pause, for as long
+//        as the old connection remains open.
 
 import { and, assign, or, setup, type SnapshotFrom } from 'xstate';
 import { backoffMs, type BackoffInput } from './backoff.ts';
@@ -36,26 +36,26 @@ import {
 
 /** The limits and pauses for rotating a connection that its provider will end after some time. */
 export interface RotationInput extends BackoffInput {
-  /** The time limit for a candidate to become ready, in milliseconds; after that, it has failed. */
+  /** The time limit for a candidate to become ready, in milliseconds. */
   readonly connectTimeoutMs: number;
 }
 
 interface RotationContext extends RotationInput {
   /** The time at which a new connection is needed; null if no limit is known. */
   readonly dueAt: number | null;
-  /** The time from which the rotation no longer waits for silence. */
+  /** The time after which the rotation no longer waits for silence. */
   readonly lastAt: number;
   readonly failures: number;
   readonly attemptBy: number;
   readonly retryAt: number;
 }
 
-/** Facts at the time of an event, which the machine cannot look up. */
+/** Facts about the time of an event that the machine cannot look up. */
 export interface RotationNow {
   readonly at: number;
   /** Both parties are silent, and neither is about to speak. */
   readonly isIdle: boolean;
-  /** The wire can resume the connection after it has ended. */
+  /** The transport can resume the connection after it has ended. */
   readonly canResume: boolean;
 }
 
@@ -64,14 +64,16 @@ export type RotationFact =
   | { readonly type: 'connection.opened'; readonly dueAt: number | null; readonly lastAt: number }
   /** The connection will end sooner than expected. */
   | { readonly type: 'connection.expiring'; readonly lastAt: number }
-  /** A fact has changed, so this may be a good moment. */
+  /** A fact has changed, so the connection may be replaced now. */
   | { readonly type: 'connection.rested' }
   /** The connection is lost. */
   | { readonly type: 'connection.lost' }
   /** The connection was closed intentionally. */
   | { readonly type: 'connection.closed' }
   | { readonly type: 'transfer.began' }
-  /** The transfer ended on the old connection; a transfer to another one sends `connection.opened`. */
+  /**
+   * The transfer has ended on the old connection. A transfer to another connection sends `connection.opened` instead.
+   */
   | { readonly type: 'transfer.ended' }
   | { readonly type: 'candidate.ready' }
   /** `jitter`: uniform in [0, 1). */

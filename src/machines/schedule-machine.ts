@@ -1,17 +1,17 @@
-// The life of one schedule of a session. A schedule is a time, or a series of times, at which something is said or a
-// task is started.
+// The life of one schedule of a session. A schedule consists of one or more times, at each of which a message is spoken
+// or a task is started.
 //
 //   waiting ─due, words─▶ waiting (at its next time) | done
 //      │  └──due, a task─▶ starting ─started─▶ waiting (at its next time) | done
 //      └──cancelled─▶ cancelled
 //
 // Owns:     the time that the schedule is waiting for, and the order of its times.
-// Does not: store messages and tasks, know calendars (the event for a due time contains the next time), or start a
+// Does not: store messages and tasks, know calendars (the event for a due time contains the following time), or start a
 //           task.
 //
 // Invariants
-//   SCHEDULE-1. Each time is due at most once, and times are due in ascending order.
-//   SCHEDULE-2. A cancelled schedule is never due again. A task whose time was due before the cancellation is still
+//   SCHEDULE-1. Each time becomes due at most once, and times become due in ascending order.
+//   SCHEDULE-2. A cancelled schedule never becomes due again. If a task became due before the cancellation, it is still
 //       started.
 //   SCHEDULE-3. A schedule is waiting for a time, is starting a task, or has ended.
 
@@ -29,17 +29,17 @@ import {
 interface ScheduleInput {
   /** The first time, in milliseconds since 1970. */
   readonly dueAt: number;
-  /** Whether a task is started at each time; otherwise a message is spoken. */
+  /** Whether the schedule starts a task rather than speaking a message. */
   readonly isTask: boolean;
 }
 
 interface ScheduleContext extends ScheduleInput {
-  /** The time after the one whose task is being started; null if there is none. */
+  /** The time that follows the one whose task is being started; null if there is none. */
   readonly next: number | null;
 }
 
 interface Due extends Stamped {
-  /** A time of the schedule is due. */
+  /** One of the schedule's times is due. */
   readonly type: 'deadline.schedule';
   /** The time that is due, in milliseconds since 1970. */
   readonly dueAt: number;
@@ -55,7 +55,7 @@ export type ScheduleEvent =
   | ({ readonly type: 'schedule.started'; readonly dueAt: number } & Stamped)
   | ({ readonly type: 'schedule.cancelled' } & Stamped);
 
-/** Returns the time that follows a due time; a next time that is not later would be due endlessly. */
+/** Returns the time that follows a due time. A time that is not later is ignored, because it would be due endlessly. */
 const nextOf = ({ event: { dueAt, next } }: { event: Due }): number | null =>
   typeof next === 'number' && next > dueAt ? next : null;
 

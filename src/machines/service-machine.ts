@@ -11,16 +11,16 @@
 //   SERVICE-MACHINE-1. No event is lost silently: each event is settled or dropped exactly once, and each drop has a
 //       reason.
 //   SERVICE-MACHINE-2. Only one invocation runs at a time.
-//   SERVICE-MACHINE-3. Urgent events precede normal ones; within each class, the order is first come, first served. An
-//        event whose invocation was refused returns to the front of its class.
+//   SERVICE-MACHINE-3. Urgent events precede normal ones; within each class, the order is first come, first served. If
+//        an invocation is refused, its event returns to the front of its class.
 //   SERVICE-MACHINE-4. At most `maxWaiting` events wait, not counting the event whose invocation is in progress or was
 //        refused. If the queue is full, an urgent event takes the place of the newest normal event; any other new event
 //        is dropped.
 //   SERVICE-MACHINE-5. A refused invocation is retried after a growing pause, up to `maxInvocations` attempts. If the
 //        refusal is not retryable, the event is dropped.
 //   SERVICE-MACHINE-6. When the service is stopped, it drops the waiting events, aborts the invocation and stops the
-//        sources, once; nothing happens after that. It also stops sources that have not started and therefore have no
-//        resources to release.
+//        sources, each once. Nothing happens after that. It also stops sources that have not started, although they
+//        have no resources to release.
 
 import { assign, setup, type SnapshotFrom } from 'xstate';
 import { backoffMs, type BackoffInput } from './backoff.ts';
@@ -49,7 +49,7 @@ export type EventPriority = 'normal' | 'urgent';
 interface WaitingEvent {
   readonly eventId: string;
   readonly priority: EventPriority;
-  /** How often the invocation has been refused. */
+  /** The number of times that the invocation has been refused. */
   readonly refusals: number;
 }
 
@@ -168,7 +168,7 @@ export const serviceMachine = setup({
       initial: 'idle',
       on: {
         'event.arrived': [
-          // The event is already known, because its message arrived twice.
+          // The service already has the event, because its message arrived twice.
           { guard: { type: 'isKnown', params: ({ event }) => event } },
           {
             guard: 'hasRoom',
@@ -291,12 +291,12 @@ function inserted(
   return [...urgent, ...normal];
 }
 
-/** The event that each of these effects sends to every source. */
+/** The event that each of these effects sends to all sources. */
 const TO_SOURCES = { startSources: 'source.start', stopSources: 'source.stop' } as const;
 
 /**
  * Returns the messages that a service's effect sends to its sources. The function is pure, so the model checker checks
- * the same composition that runs.
+ * the composition that is used in production.
  */
 export function sourceMessages(effectName: string, sources: readonly string[]) {
   if (effectName !== 'startSources' && effectName !== 'stopSources') return [];

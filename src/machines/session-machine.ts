@@ -13,24 +13,25 @@
 // Does not: hold sockets, audio, transcripts, subagents or questions.
 //
 // Invariants
-//   SESSION-1. Nothing leaves `closed`; `closing` ends on its own (after a grace period, the subagents are killed).
+//   SESSION-1. The session never leaves `closed`, and `closing` always ends (after a grace period, the subagents are
+//       killed).
 //   SESSION-2. The gate is open only while the session is connected, a client is attached, and both parties are quiet:
 //       the user is silent, the model is idle or waiting, and the playout is drained.
-//   SESSION-3. A new connection discards the old connection's current generation but keeps the state of the user's
-//       device (playout and speech are reported again).
-//   SESSION-4. After `maxReconnects` consecutive failed reconnects, the session rests; after an error that a retry
-//       cannot fix, the session is refused. In both cases it reports the reason, and everything except the connection
-//       continues. A session that has never been connected closes instead, because it has no work to preserve.
+//   SESSION-3. A new connection discards the generation of the old connection but keeps the state of the user's device
+//       (playout and speech are reported again).
+//   SESSION-4. After `maxReconnects` consecutive failed reconnects, the session rests. After an error that a retry
+//       cannot fix, the connection is refused. In both cases it reports the reason, and everything except the
+//       connection continues. A session that has never been connected closes instead, because it has no work to
+//       preserve.
 //   SESSION-5. A transfer ends exactly once, successfully or not, after `transferTimeoutMs` at the latest. The end of a
-//       transfer does not close the session, and a late event of another transfer changes nothing.
-//   SESSION-6. A connection that is not ready after `connectTimeoutMs` has failed.
+//       transfer does not close the session. A late event of another transfer has no effect.
+//   SESSION-6. A connection that is not ready after `connectTimeoutMs` counts as failed.
 //   SESSION-7. A turn of the model ends when the model has said everything, not when its connection is lost.
-//   SESSION-8. If a connection is closed in order to renew it, this is not a failure: another connection is opened at
-//       once.
-//   SESSION-9. After a recovery, the session is as it was before its start: not connected, with no client attached and
-//       both parties silent. A session that was closing continues to close.
-//   SESSION-10. While a model waits for a tool, it keeps the floor and its turn continues, but a due item may be
-//       spoken: the gate does not wait for the tool.
+//   SESSION-8. Closing a connection in order to renew it is not a failure, and another connection is opened at once.
+//   SESSION-9. After a recovery, the session is in the same state as before its start: not connected, with no client
+//       attached and both sides silent. A session that was closing continues to close.
+//   SESSION-10. While the model waits for a tool, it keeps the floor and its turn continues. A due item may still be
+//       spoken, because the gate does not wait for the tool.
 //   SESSION-11. A resting session reconnects after a pause that grows up to `MAX_REST_FACTOR` times the first pause. A
 //       refused session reconnects only when asked to, or when a client attaches.
 
@@ -60,7 +61,7 @@ export interface SessionInput {
   readonly settleTimeoutMs: number;
   /** The maximum time that subagents may take to stop before they are killed, in milliseconds. */
   readonly closeGraceMs: number;
-  /** How long no client may be attached before open questions are withdrawn, in milliseconds; null for never. */
+  /** The time without an attached client after which open questions are withdrawn, in milliseconds; null for never. */
   readonly detachGraceMs: number | null;
 }
 
@@ -93,13 +94,13 @@ type SessionFact =
       readonly error: Failure;
       readonly retryInMs: number | null;
     }
-  /** The connection was closed intentionally and must be resumed at once on another connection. */
+  /** The connection was closed intentionally, and another connection must resume it at once. */
   | { readonly type: 'transport.renewing' }
   /** Another connection has replaced this one. */
   | { readonly type: 'transport.replaced' }
   /** Another agent is to become the lead agent. `transferId` identifies this attempt. */
   | { readonly type: 'transfer.started'; readonly transferId: string; readonly to: string }
-  /** The agent is now the lead agent or, if `error` is set, the previous agent still is. */
+  /** The agent is now the lead agent. If `error` is set, the previous agent remains the lead agent. */
   | {
       readonly type: 'transfer.ended';
       readonly transferId: string;
@@ -112,7 +113,9 @@ type SessionFact =
   | { readonly type: 'utterance.ended' }
   | { readonly type: 'utterance.settled' }
   | { readonly type: 'response.requested' }
-  /** The model has been silent for a while; its turn continues after a tool has answered. */
+  /**
+   * The model is waiting for a tool and has been silent for a while. Its turn continues after the tool has answered.
+   */
   | { readonly type: 'response.waiting' }
   | { readonly type: 'response.ended' }
   | { readonly type: 'playout.started' }
@@ -155,7 +158,7 @@ const countLost = {
 } as const;
 
 /**
- * Returns how long a session rests after another failure, in milliseconds; null if it reconnects at once instead.
+ * Returns how long a session rests after another failure, in milliseconds; null if it reconnects at once.
  * @param firstMs The first pause.
  * @param jitter Uniform in [0, 1): shortens the pause by up to half.
  */
@@ -170,8 +173,8 @@ export function restMs(
 }
 
 /**
- * A connection that is not ready in time has failed. The attempt took long enough that it may be retried at once; a
- * resting session waits for as long as the attempt took, and longer each time.
+ * The connection was not ready in time, which counts as a failure. The attempt took so long that the next one may start
+ * at once. A resting session waits for as long as the attempt took, and longer each time.
  */
 const countNotReady = {
   type: 'countFailure',
@@ -209,12 +212,12 @@ const backToStart = { target: 'created', actions: ['forgetFailures', 'begin'] } 
 
 /** The transitions of a session that has no connection and is not opening one. */
 const whileResting = {
-  // The user is back, or the app has new information.
+  // The user has returned, or the app has new information.
   'client.attached': 'connecting',
   'session.reconnect': 'connecting',
   'session.close': { target: 'closing', actions: 'forgetFailures' },
   'session.recovered': backToStart,
-  // The pauses continue to grow from the last one.
+  // The pauses continue to grow from the previous one.
   'session.woken': 'created',
 } as const;
 
@@ -234,13 +237,13 @@ const effects = {
   /** Opens a connection; `transport.ready` or `transport.lost` follows. */
   connect: effect<{ readonly attempt: number }>(),
   disconnect: effect<object>(),
-  /** Closes the connection that is being opened, because it is no longer wanted. */
+  /** Closes the connection that is being opened, because it is no longer needed. */
   hangUp: effect<object>(),
   /** Makes another agent the lead agent; `transfer.ended` follows. */
   transfer: effect<{ readonly transferId: string; readonly to: string }>(),
   /** The transfer is over; if it failed, the previous agent is still the lead agent. */
   transferEnded: effect<{ readonly transferId: string; readonly error: Failure | null }>(),
-  /** The model has said everything. */
+  /** The model has said everything that it has to say. */
   turnEnded: effect<object>(),
   /** No client has been attached for `detachGraceMs`, so open questions are withdrawn. */
   giveUpOnUser: effect<object>(),
@@ -314,7 +317,7 @@ export const sessionMachine = setup({
         created: {
           on: {
             'session.start': 'connecting',
-            // A resting session may have been asleep before.
+            // A resting session that was parked and loaded again is also in this state.
             'session.close': { target: 'closing', actions: 'forgetFailures' },
           },
         },
@@ -376,7 +379,7 @@ export const sessionMachine = setup({
             'session.woken': backToStart,
           },
         },
-        // The lead agent is being replaced; neither party speaks in the meantime.
+        // The lead agent is being replaced, and neither side speaks in the meantime.
         transferring: {
           entry: {
             type: 'startActivity',
@@ -453,7 +456,7 @@ export const sessionMachine = setup({
             },
           },
         },
-        // Another automatic attempt would fail for the same reason.
+        // An automatic retry would fail for the same reason.
         refused: { on: whileResting },
         closing: {
           entry: [
@@ -488,7 +491,7 @@ export const sessionMachine = setup({
       initial: 'detached',
       states: {
         detached: {
-          // Waits indefinitely for the first client, and for `detachGraceMs` after a client has left.
+          // Waits indefinitely for the first client, but only for `detachGraceMs` after a client has left.
           initial: 'patient',
           states: {
             patient: {},
@@ -533,13 +536,13 @@ export const sessionMachine = setup({
           on: {
             'utterance.ended': 'settling',
             'utterance.settled': 'silent',
-            // The connection that would have reported the end of speech is gone.
+            // The connection that would have reported the end of speech has been lost.
             'transport.lost': 'silent',
             'transport.renewing': 'silent',
             'transport.replaced': 'silent',
           },
         },
-        // The transcript is not known yet, so anything said now may be a response to the wrong thing.
+        // The transcript is still missing, so a response now could be a response to the wrong words.
         settling: {
           entry: [
             assign(({ context, event }) => ({
@@ -619,7 +622,7 @@ export function outageOf(snapshot: SessionSnapshot) {
   return { code, message, retryAt: isTried ? reconnectAt : null };
 }
 
-/** Returns whether the outbox may speak now. (The outbox also waits for its pause.) */
+/** Returns whether the outbox may speak now. (The outbox also waits for a pause.) */
 export function gateIsOpen(snapshot: SessionSnapshot): boolean {
   const { client, user, model, playout } = snapshot.value;
   return (
@@ -631,7 +634,7 @@ export function gateIsOpen(snapshot: SessionSnapshot): boolean {
   );
 }
 
-/** Returns the party that is being heard. The floor is derived; it is not a state. */
+/** Returns which side has the floor. The floor is derived and is not part of the state. */
 export function floorOf(snapshot: SessionSnapshot): 'user' | 'model' | 'nobody' {
   const { user, model, playout } = snapshot.value;
   if (user !== 'silent') return 'user';

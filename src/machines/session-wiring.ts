@@ -1,5 +1,5 @@
 // Connects the machines of one session by mapping each effect of a machine to an event of another machine. The mapping
-// is pure, so the model checker checks the same composition that runs.
+// is pure, so the model checker checks the mapping that is used in production.
 //
 //   subagent ─ask─▶ question ⇄ interaction        question ⇄ outbox ⇄ session (gate)
 //                                tool call ─deliver─▶ (batch ─tell─▶) outbox
@@ -75,7 +75,10 @@ interface WiredProtocol {
 /** A message from one machine of a session to another. */
 export type WiredMessage = MessageIn<WiredProtocol>;
 
-/** The effects of each of these machines, with their params. The kind is the part of the address before the colon. */
+/**
+ * The effects of each of these machines, with their params. The kind of a machine, which is the part of its address
+ * before the colon.
+ */
 export type MachineEffects = Prefixed<'session', SessionEffects> &
   Prefixed<'interaction', InteractionEffects> &
   Prefixed<'outbox', OutboxEffects> &
@@ -87,7 +90,7 @@ export type MachineEffects = Prefixed<'session', SessionEffects> &
 /** Returns the batch in which a call's result is reported; null if there is none. */
 type BatchOf = (callId: string) => string | null;
 
-/** Returns whether the outbox has a place that can be reserved. */
+/** Returns whether the outbox has a free place. */
 type HasRoom = () => boolean;
 
 /** The messages that each effect sends within the session. */
@@ -150,7 +153,7 @@ const wiring = {
   },
   'call.answer': ({ callId, answer }, batchOf) =>
     answer === 'pending' ? [] : leaving(callId, batchOf),
-  // The call will have no result, or its result has already been reported, so the reserved place is released.
+  // The call will have no result, or its result has already been reported, so its reserved place is released.
   'call.known': ({ callId }, batchOf) => [UNRESERVE, ...leaving(callId, batchOf)],
   'call.cancelSubagent': ({ callId }, batchOf) => [UNRESERVE, ...leaving(callId, batchOf)],
   'batch.tell': ({ batchId }) => [
@@ -226,7 +229,7 @@ export function shared(
     batch === null ? [] : [{ actor: `batch:${batch}`, event: { type: 'batch.replied' } }];
   const { type } = event;
   if (type === 'client.attached' || type === 'client.detached') return presence(type, owner);
-  // The clients and connections ended when the process ended.
+  // The clients and connections ended together with the process.
   if (type === 'session.recovered') return [...presence('client.detached', owner), ...replied];
   if (type === 'utterance.ended') return [{ actor: 'outbox', event: { type } }];
   if (!ENDS_REPLY.has(type)) return [];
@@ -236,7 +239,8 @@ export function shared(
 }
 
 /**
- * These events end the lead agent's reply: no more calls join its batch, and deliveries waiting for the end are spoken.
+ * These events end the lead agent's reply. No more calls join its batch, and deliveries that are waiting for the end
+ * are spoken.
  */
 const ENDS_REPLY: ReadonlySet<SessionMachineEvent['type']> = new Set([
   'response.ended',
@@ -253,15 +257,15 @@ function presence(
   return owner === null ? [outbox] : [outbox, { actor: `question:${owner}`, event: { type } }];
 }
 
-/** Whether the outbox may speak, or may interrupt the model for an urgent item. */
+/** Whether the outbox may speak, and if not, whether it may interrupt the model for an urgent item. */
 export type Gate = 'open' | 'interruptible' | 'closed';
 
 /** Derives the state of the gate from the session's regions. `canInterrupt`: the transport can stop in mid-sentence. */
 export function gateOf(session: SessionSnapshot, canInterrupt: boolean): Gate {
   if (gateIsOpen(session)) return 'open';
-  // Without a client that could hear it, an urgent item does not interrupt anything.
+  // An urgent item interrupts nothing if no client could hear it.
   const { client, user, model, playout } = session.value;
-  // There is nothing to interrupt while the model is only waiting for a tool.
+  // While the model is only waiting for a tool, there is nothing to interrupt.
   const isSpeaking = user === 'silent' && (model === 'generating' || playout === 'playing');
   return canInterrupt && isSpeaking && client === 'attached' ? 'interruptible' : 'closed';
 }
@@ -277,7 +281,7 @@ export function gateMessage(gate: Gate): WiredMessage {
   };
 }
 
-/** Returns the outbox item for a question. It precedes results, because a subagent is waiting for the answer. */
+/** Returns the outbox item for a question. The item precedes results, because a subagent is waiting for the answer. */
 export function questionItem(requestId: string): OutboxItem {
   return {
     deliveryId: requestId,
@@ -302,7 +306,7 @@ export function resultItem(deliveryId: string, delivery: DeliveryMode = 'when_id
   };
 }
 
-/** An item that interrupts is urgent. */
+/** An item that may interrupt is urgent. */
 export function priorityOf(delivery: DeliveryMode): DeliveryPriority {
   return delivery === 'interrupt' ? 'urgent' : 'normal';
 }
@@ -319,7 +323,7 @@ function leaving(callId: string, batchOf: BatchOf): readonly WiredMessage[] {
     : [{ actor: `batch:${batchId}`, event: { type: 'batch.left', callId } }];
 }
 
-/** Returns the message that ends the way of a delivery. */
+/** Returns the message that stops sending a delivery over the channels. */
 function wayOver(deliveryId: string): WiredMessage {
   return { actor: `reach:${deliveryId}`, event: { type: 'reach.over' } };
 }

@@ -6,13 +6,13 @@
 // The machine runs outside the session's unit and is not in the journal; its consequences are (`question.nudge`).
 //
 // Owns:     the clocks that measure silence, and whether the user is away.
-// Does not: know who is speaking (turns), whether a question is open, or how often it has been asked (question).
+// Does not: determine who is speaking (turns), whether a question is open, or how often it has been asked (question).
 //
 // Invariants
 //   SILENCE-1. Both clocks run only in `still`. They stop while a tool is working, and restart after speech and when a
 //       client attaches.
 //   SILENCE-2. One period of silence causes at most one nudge. A user who is away has to come back before they can be
-//       considered away again.
+//       reported as away again.
 //   SILENCE-3. A user who is away comes back only when they speak, write or answer.
 
 import { assign, setup, type SnapshotFrom } from 'xstate';
@@ -36,14 +36,17 @@ export interface SilenceInput {
 }
 
 interface SilenceContext extends SilenceInput {
-  /** The time left on each clock when `still` starts; null if the clock has already run out during this silence. */
+  /** The time left on each clock when `still` starts; null if the clock has already expired during this silence. */
   readonly nudgeLeftMs: number | null;
   readonly awayLeftMs: number | null;
   readonly since: number;
   readonly isAway: boolean;
 }
 
-/** A party is speaking or no client is listening (`loud`), only a tool is working, or nothing is happening. */
+/**
+ * `loud`: a side is speaking or no client is listening. `waiting`: only a tool is working. `still`: nothing is
+ * happening.
+ */
 export type SilenceState = 'loud' | 'waiting' | 'still';
 
 /** A fact about a session's silence. */
@@ -60,7 +63,7 @@ export type SilenceEvent = SilenceFact & Stamped;
 const effects = {
   /** An open question may be asked again. */
   nudge: effect<object>(),
-  /** The user has been silent for this long, in milliseconds. */
+  /** The duration of the user's silence, in milliseconds. */
   away: effect<{ readonly silentMs: number }>(),
   back: effect<object>(),
 };
@@ -77,7 +80,7 @@ function goesTo(event: SilenceEvent, to: SilenceState): boolean {
   return event.type === 'silence.changed' && event.to === to;
 }
 
-/** Starts a clock in the state that it belongs to. */
+/** Starts a clock when the machine enters the state. */
 const start = (id: 'nudge' | 'away', leftMs: (of: SilenceContext) => number | null) =>
   ({
     type: 'startActivity',
@@ -142,7 +145,7 @@ export const silenceMachine = setup({
       on: { 'silence.changed': changed.slice(0, 2) },
       type: 'parallel',
       states: {
-        // Declared before the nudge: if both are due at the same time, the user is considered away.
+        // Declared before the nudge, so that the user is considered away if both are due at the same time.
         away: {
           initial: 'off',
           states: {

@@ -8,35 +8,36 @@
 //
 // Owns:     the subagent's state, the step count, the step's unsettled calls, the unread messages, and the remaining
 //           time of the run.
-// Does not: call a model or a tool, store texts, read a clock, or know about other subagents.
+// Does not: call a model or a tool, store texts, read a clock, or access other subagents.
 //
 // Invariants
-//   SUBAGENT-MACHINE-1. A subagent ends exactly once: nothing leaves completed, failed or cancelled.
+//   SUBAGENT-MACHINE-1. A subagent ends exactly once: it never leaves completed, failed or cancelled.
 //   SUBAGENT-MACHINE-2. The run's clock runs only in `running`; time spent waiting for a slot, the user or another
 //       agent does not count.
 //   SUBAGENT-MACHINE-3. While the subagent is waiting for an answer, no other call of the step runs. The order is:
 //       ordinary calls; then delegations, in parallel; then questions in call order, one at a time; then sleep; the
 //       completion call comes last.
 //   SUBAGENT-MACHINE-4. A step starts only after every call of the previous step has been settled or abandoned.
-//   SUBAGENT-MACHINE-5. An approval gates one call, which runs only if it is approved.
+//   SUBAGENT-MACHINE-5. A call that needs an approval runs only if it is approved.
 //   SUBAGENT-MACHINE-6. After `maxInputRetries` consecutive questions that the user has not answered, the subagent ends
-//       with INPUT_TIMEOUT; an answer restarts the count. Questions that another agent has not answered do not count.
-//   SUBAGENT-MACHINE-7. At most `maxSteps` steps run. Calls in the last step do not run (STEP_LIMIT), but its
-//       completion call is accepted.
+//       with INPUT_TIMEOUT; an answer restarts the count. Questions that another agent did not answer do not count.
+//   SUBAGENT-MACHINE-7. At most `maxSteps` steps run. Calls of the last step do not run (STEP_LIMIT), except for its
+//       completion call.
 //   SUBAGENT-MACHINE-8. The subagent holds a run slot exactly while it is in `running`.
 //   SUBAGENT-MACHINE-9. A question that the subagent abandons is withdrawn.
 //   SUBAGENT-MACHINE-10. Each message is read by at most one model call, in order of arrival. A `queue` message is read
 //       when the model would otherwise have ended (the model then continues); any other message is read at the next
-//       step. The first step reads all messages that arrived before it. Only in its last step can the subagent complete
-//       with unread messages.
+//       step. The first step reads all messages that arrived before it. A subagent can complete with unread messages
+//       only in its last step.
 //   SUBAGENT-MACHINE-11. A message with `interrupt` aborts the current work (model call, tools, waiting) and drops
-//       calls that have not started; the next step reads it. If no step is left, it is treated like `steer`.
-//   SUBAGENT-MACHINE-12. Once the budget is exhausted, nothing else in the step starts, and at most one more model call
-//       is made, which is the final one. The subagent then fails with BUDGET_EXHAUSTED. A result that was already on
-//       its way is still accepted. A step whose model call was refused is the final one.
-//   SUBAGENT-MACHINE-13. The machine records a budget increase, which changes nothing else. An increase after the
-//       budget is exhausted is ignored.
-//   SUBAGENT-MACHINE-14. A repeated model call is recorded for readers of the journal and changes nothing else.
+//       calls that have not started; the next step reads it. If no step is left, an `interrupt` message is treated like
+//       `steer`.
+//   SUBAGENT-MACHINE-12. Once the budget is exhausted, no further call of the step starts, and at most one more model
+//       call is made, which is the final one. The subagent then fails with BUDGET_EXHAUSTED. A result that arrives in
+//       the meantime is still accepted. If the model call of a step was refused, that step is the final one.
+//   SUBAGENT-MACHINE-13. The machine only records a budget increase. An increase after the budget is exhausted is
+//       ignored.
+//   SUBAGENT-MACHINE-14. A retry of a model call is recorded for readers of the journal and has no other effect.
 //   SUBAGENT-MACHINE-15. The subagent sleeps without a run slot until the last time that the step's calls name, and wakes
 //       once: at that time, or by a message that is not `queue`.
 
@@ -279,7 +280,7 @@ export const subagentMachine = subagentSetup.createMachine({
         },
       },
     },
-    // Holds no slot, because a subagent that is waiting for a child must not block the child.
+    // The subagent holds no slot, because a subagent that is waiting for a child must not block the child.
     waiting_for_children: {
       tags: ['live', 'waiting'],
       entry: {
@@ -408,7 +409,7 @@ export const subagentMachine = subagentSetup.createMachine({
             },
           },
         },
-        // The step's further questions follow at once; every other call needs a slot again.
+        // Further questions of the step follow at once. Any other call needs a slot again.
         settled: {
           always: [
             { guard: 'hasRunnable', target: '#subagent.ready' },

@@ -17,10 +17,10 @@ import type { Ending, Failure } from './outcome.ts';
 /** A subagent's identity and limits. */
 export interface SubagentInput {
   readonly id: string;
-  /** When the subagent was accepted; the time limit for its preparation starts then. */
+  /** The time at which the subagent was accepted, when the time limit for its preparation starts. */
   readonly at: number;
   readonly maxSteps: number;
-  /** How long the subagent may spend in `running`, in milliseconds. */
+  /** The maximum time that the subagent may spend in `running`, in milliseconds. */
   readonly timeoutMs: number;
   readonly maxInputRetries: number;
 }
@@ -51,7 +51,10 @@ type SubagentFact =
   | { readonly type: 'subagent.prepared' }
   | { readonly type: 'subagent.unprepared'; readonly error: Failure }
   | { readonly type: 'slot.granted' }
-  /** The model answered. Without calls, this is the result, unless `again` is set (the model is called once more). */
+  /**
+   * The model answered. If there are no calls, this is the result, unless `again` is set (the model is called once
+   * more).
+   */
   | {
       readonly type: 'model.responded';
       readonly step: number;
@@ -60,7 +63,8 @@ type SubagentFact =
     }
   | { readonly type: 'model.failed'; readonly step: number; readonly error: Failure }
   /**
-   * The model call failed for the `failed`-th time in this step and is repeated at `retryAt`: at most `attempts` calls.
+   * The model call has failed `failed` times in this step and is repeated at `retryAt`, with at most `attempts` calls
+   * in total.
    */
   | {
       readonly type: 'model.retried';
@@ -103,7 +107,7 @@ type SubagentFact =
 /** The events of `subagentMachine`. */
 export type SubagentEvent = SubagentFact & Stamped;
 
-/** The time limit for preparing a subagent; after that, the subagent has failed. */
+/** The time limit for preparing a subagent, after which the subagent fails. */
 export const PREPARATION_TIMEOUT_MS = 30_000;
 
 /** Returns the id of the question that a subagent is waiting for; the id is unique, and the same after a restart. */
@@ -157,7 +161,10 @@ export const sleepsUntil = (calls: Calls): number =>
 
 export const isCompletion = ({ kind }: StepCall): boolean => kind === 'completion';
 
-/** The addressee of a call's question: the user, for an answer or an approval, or the agent that assigned the task. */
+/**
+ * The addressee of a call's question. An answer or an approval comes from the user, and an input from the agent that
+ * assigned the task.
+ */
 type AskKind = 'question' | 'approval' | 'input';
 
 /** Returns the call whose question is current, which is the first unsettled call that asks a question. */
@@ -211,7 +218,7 @@ export interface SubagentContext {
   readonly unread: readonly Unread[];
   /** The messages that the current step reads. */
   readonly reading: readonly string[];
-  /** Why the budget is exhausted; null if it is not. */
+  /** The reason why the budget is exhausted; null if it is not exhausted. */
   readonly exhausted: string | null;
   /** The limits that have been raised since the subagent started, with their new totals. Absent if there are none. */
   readonly raised?: Readonly<Record<string, number>>;
@@ -238,9 +245,9 @@ export interface ModelStepInput {
   readonly step: number;
   /** The messages that this model call reads. */
   readonly messageIds: readonly string[];
-  /** A step without tools, whose text is the result. */
+  /** Whether this is a final step, which has no tools and whose text is the result. */
   readonly final: boolean;
-  /** The last step of a subagent with several steps. */
+  /** Whether this is the last step of a subagent with several steps. */
   readonly last: boolean;
 }
 
@@ -374,7 +381,7 @@ export const subagentSetup = setup({
         unread: [...context.unread, { messageId, waits: mode === 'queue' && context.step > 0 }],
       }),
     ),
-    /** The first reason is kept. */
+    /** If the budget is exhausted for several reasons, the first one remains. */
     exhaust: assign(({ context }, { message }: { message: string }) => ({
       exhausted: context.exhausted ?? message,
     })),
@@ -405,7 +412,7 @@ export const subagentSetup = setup({
       step === context.step && context.isFinal,
     isBeyondLastStep: ({ context }, { step }: { step: number }) =>
       step === context.step && step >= context.maxSteps,
-    /** The response is the result: no message has to be read first, or no step is left in which to read one. */
+    /** The response is the result, because no message has to be read first or no step is left in which to read one. */
     isResult: ({ context }, answered: Answered) =>
       answered.step === context.step &&
       hasEnded(answered) &&
@@ -424,7 +431,9 @@ export const subagentSetup = setup({
       context.calls.some((call) => call.callId === callId && isDelegation(call)),
     isThisQuestion: ({ context }, { requestId }: { requestId: string }) =>
       requestId === requestIdOf(context.id, context.asked),
-    /** The user has missed one question too many. A question missed by another agent does not count. */
+    /**
+     * The user has failed to answer one question too many. A question that another agent did not answer does not count.
+     */
     isLastMiss: ({ context }, { requestId }: { requestId: string }) =>
       requestId === requestIdOf(context.id, context.asked) &&
       askOf(context.calls)?.kind !== 'input' &&
@@ -452,10 +461,13 @@ type EventOf<T extends SubagentEvent['type']> = {
   readonly event: Extract<SubagentEvent, { readonly type: T }>;
 };
 
-/** The transitions of a live state that does not define its own. On the root, they would also apply in final states. */
+/**
+ * The transitions of a live state that does not define its own. If these transitions were on the root, they would also
+ * apply in final states.
+ */
 export const whileLive = {
   'budget.raised': {
-    // The increase is too late: the subagent submits what it has.
+    // The increase is too late, because the subagent is already submitting its work.
     guard: 'isNotExhausted',
     actions: { type: 'keepRaise', params: ({ event }: EventOf<'budget.raised'>) => event },
   },

@@ -10,15 +10,15 @@
 // Does not: run the tool, store arguments or results, or decide when the user hears the result.
 //
 // Invariants
-//   TOOL-CALL-1. The model receives exactly one answer to each call, whatever happens.
+//   TOOL-CALL-1. The model always receives exactly one answer to each call.
 //   TOOL-CALL-2. A background call is delegated only once and settles only once.
 //   TOOL-CALL-3. A settled result is kept until it is heard, shown or dismissed.
-//   TOOL-CALL-4. Nothing leaves answered, delivered or cancelled.
+//   TOOL-CALL-4. The call never leaves answered, delivered or cancelled.
 //   TOOL-CALL-5. A result that the lead agent has already reported with another tool (`known`) is considered delivered:
 //       it is not sent to the outbox, and its reserved place is released.
 //   TOOL-CALL-6. A tool that is still running at `detachAt` is detached: it continues, the model's answer states this,
-//       and the result is delivered later. Detaching needs a reserved place in the outbox; if there is none, the model
-//       waits for the tool. If the user starts to speak or write during the run, `detachAt` moves forward.
+//       and the result is delivered later. Detaching needs a reserved place in the outbox. If there is none, the model
+//       waits for the tool. If the user starts to speak or write while the tool is running, `detachAt` moves forward.
 
 import { assign, setup, type SnapshotFrom } from 'xstate';
 import {
@@ -49,9 +49,12 @@ interface ToolCallContext {
   readonly timeoutMs: number;
   readonly batchId: string | null;
   readonly dueAt: number;
-  /** When the tool is detached; never if not before `dueAt`, or if absent (in snapshots of earlier versions). */
+  /**
+   * The time at which the tool is detached. The tool is never detached if this is not before `dueAt`, or if absent (in
+   * snapshots of earlier versions).
+   */
   readonly detachAt?: number;
-  /** How long the user's words wait for the tool; null if they wait until the tool has finished. */
+  /** The maximum time that the user's words wait for the tool; null if they wait until the tool has finished. */
   readonly wordsMs?: number | null;
   /** The model already has an answer ("still in progress"). */
   readonly acknowledged: boolean;
@@ -63,13 +66,13 @@ type ToolCallFact =
   | {
       readonly type: 'call.validated';
       readonly execution: 'inline' | 'background';
-      /** Background: whether the model is informed at once that the work continues. */
+      /** Background: whether the model is informed at once that the work is continuing. */
       readonly acknowledge: boolean;
       /** Background: how the user receives the result. @defaultValue 'when_idle' */
       readonly delivery?: DeliveryMode;
       /**
-       * Inline: the call is detached after it has run for `afterMs`, or after the user's words have waited for `wordsMs`;
-       * null disables the condition. @defaultValue never
+       * Inline: the call is detached after it has run for `afterMs`, or after the user's words have waited for
+       * `wordsMs`. Null disables the respective limit. @defaultValue never
        */
       readonly detach?: { readonly afterMs: number | null; readonly wordsMs: number | null };
     }
@@ -79,7 +82,7 @@ type ToolCallFact =
    * result contains nothing to report. @defaultValue false
    */
   | { readonly type: 'call.executed'; readonly failed?: boolean; readonly known?: boolean }
-  /** The user has said something to the lead agent. `saidAt`: when the user started to say it. */
+  /** The user has said something to the lead agent. `saidAt`: the time at which the user started to say it. */
   | { readonly type: 'call.talkedOver'; readonly saidAt: number }
   | { readonly type: 'deadline.detachment'; readonly dueAt: number }
   /** Whether the outbox has reserved a place for the result. */
@@ -99,7 +102,7 @@ type Started = Stamped & Pick<Extract<ToolCallFact, { type: 'call.validated' }>,
 /** The events of `toolCallMachine`. */
 export type ToolCallEvent = ToolCallFact & Stamped;
 
-/** How a call ended: it was answered, or it was delivered after its result arrived later. */
+/** Whether a call was answered directly or its result was delivered later. */
 export type ToolCallEnd = 'answered' | 'delivered' | 'cancelled';
 
 /** The model's answer to the call. */
@@ -347,7 +350,8 @@ export const toolCallMachine = setup({
 export type ToolCallSnapshot = SnapshotFrom<typeof toolCallMachine>;
 
 /**
- * Returns whether a running tool's call is awaited (as always in earlier versions) or detached; null if no tool runs.
+ * Returns whether a running tool's call is awaited (as always in earlier versions) or detached; null if no tool is
+ * running.
  */
 export function runOf(value: unknown): 'awaited' | 'detached' | null {
   if (value === 'executing') return 'awaited';

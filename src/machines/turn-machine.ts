@@ -7,41 +7,40 @@
 //   floor   free → taken → holding → yielded                   does the lead agent keep the outbox waiting?
 //   reply   none, expected → overdue, due → asked, calledOff   does the lead agent owe the user a reply?
 //
-// The host sends `choose` after every fact that may make the model available, once all consequences of the fact have
+// The host sends `choose` after every fact that could make the model available, once all consequences of the fact have
 // been processed. The chart then requests a reply, requests an offer, or does nothing. The chart runs outside the
 // session's unit and is not in the journal, but its outcomes are (`response.requested`, `delivery.interrupted`, …).
 //
 // Owns:     who speaks next, the current responses, the calls that the model is waiting for, the doubt about an
 //           interruption, the utterances whose words are unknown, and how long each of these may last.
-// Does not: know audio, words or prompts (the leads do), decide when an offer is due (outbox), or decide to whom words
-//           are addressed (session).
+// Does not: handle audio, words or prompts (the leads do), decide when an offer is due (outbox), or decide to whom
+//           words are addressed (session).
 //
 // Invariants
-//   TURN-1. At most one response is requested at a time. No response is requested while another one is in progress, the
-//       user has the floor, the model is waiting for the result of a call that belongs to the response, or the model is
-//       not free.
-//   TURN-2. The user has the floor while they speak and until their words are known, but for no longer than
-//       `settleTimeoutMs` after the end of an utterance. The user's speech is monitored until it ends; if the client
-//       leaves, the speech ends too.
-//   TURN-3. Every doubt about an interruption is resolved by the words, by the length of the utterance, by another
-//       utterance, or by silence after the utterance. The model's speech is paused for exactly as long as the doubt
-//       lasts.
-//   TURN-4. An owed reply is given or ceases to be owed. A model that answers on its own is asked for it after
-//       `replyTimeoutMs` of silence, and at most `maxAsked` times for one cause.
+//   TURN-1. At most one response is requested at a time. No response is requested while another response is in
+//       progress, the user has the floor, the model is waiting for the result of a call that belongs to the response,
+//       or the model is not available.
+//   TURN-2. The user has the floor from the start of an utterance until its words are known, but for at most
+//       `settleTimeoutMs` after its end. The user's speech is monitored until it ends. If the client leaves, the speech
+//       ends as well.
+//   TURN-3. Every doubt about an interruption is resolved by the words of the utterance, its length, another utterance,
+//       or the silence after it. The model's speech is paused for exactly as long as the doubt lasts.
+//   TURN-4. A reply that is owed is either given or ceases to be owed. A model that answers on its own is asked for the
+//       reply after `replyTimeoutMs` of silence, and at most `maxAsked` times for one cause.
 //   TURN-5. A tool keeps the floor for at most `holdsFloorMs`. After that, due deliveries may be spoken, and the turn
 //       continues.
 //   TURN-6. Only `tell` starts an offer. A reply that is chosen before the offer is over interrupts the offer.
-//   TURN-7. Silence is not a reply: a response without any words or calls is requested again. After `maxAsked`
-//       requests, the reply is reported as `unanswered`, once. A reply that was cancelled by the user's voice before
-//       its first word is owed again once the user is silent. No reply is owed to a client that has left.
-//   TURN-8. Each utterance ends exactly once: its words and addressee become known, the wait for them is `settled`, or
-//       its client or connection is lost.
+//   TURN-7. Silence is not a reply. If a response contains no words or calls, the reply is requested again. After
+//       `maxAsked` requests, the reply is reported as `unanswered`, once. If the user's voice cancels a reply before
+//       its first word, the reply is owed again once the user is silent. No reply is owed to a client that has left.
+//   TURN-8. Each utterance ends exactly once. Either its words and addressee become known, or the wait for them ends
+//       (`settled`), or its client or connection is lost.
 
 import { and, assign, not, or, stateIn, type SnapshotFrom } from 'xstate';
 import { deadline, machineOptions, stopActivity } from './effect.ts';
 import { turnSetup, type TurnContext } from './turn-setup.ts';
 
-/** The default of `maxAsked`, which limits how often a model that does not speak is asked. */
+/** The default of `maxAsked`, which limits how often a silent model is asked for a reply. */
 const DEFAULT_MAX_ASKED = 3;
 
 const pauses = { type: 'pause', params: {} } as const;
@@ -214,7 +213,7 @@ export const turnMachine = turnSetup.createMachine({
             'speech.stopped': 'late',
           },
         },
-        // The model's speech is paused: the user has stopped speaking, and the words are not known yet.
+        // The model's speech is paused. The user has stopped speaking, but the words are not known yet.
         ended: {
           entry: [
             assign(({ context, event }) => ({ doubtBy: event.at + context.falseInterruptionMs })),
@@ -238,7 +237,7 @@ export const turnMachine = turnSetup.createMachine({
             'speech.stopped': 'late',
           },
         },
-        // The model's speech continues or has ended; words that arrive now may still interrupt it.
+        // The model's speech continues or has ended, but words that arrive now may still interrupt it.
         late: {
           on: {
             'user.worded': [
@@ -372,7 +371,7 @@ export const turnMachine = turnSetup.createMachine({
             },
           },
         },
-        // Because of the model's calls, the delivery of an offer may take more than one response.
+        // If the model makes calls, the delivery of an offer may take more than one response.
         begun: {
           on: {
             choose: [
@@ -429,7 +428,7 @@ export const turnMachine = turnSetup.createMachine({
             actions: releases,
           },
         ],
-        // When the connection is lost, the session forgets the turn.
+        // When the connection is lost, the state of the turn is reset.
         'responses.lost': '.free',
       },
       states: {
@@ -488,7 +487,7 @@ export const turnMachine = turnSetup.createMachine({
           { target: '.expected', actions: ['expectReply', assign({ isOwed: false })] },
         ],
         'call.answered': [
-          // The delivery of an offer continues on its own.
+          // The model continues to deliver the offer without another request.
           {
             guard: ({ context, event }) =>
               !event.respond ||
@@ -568,19 +567,19 @@ export const turnMachine = turnSetup.createMachine({
         due: {
           on: {
             choose: asks,
-            // The reply became due before the model had read the conversation, so the current response contains the
-            // reply.
+            // The reply became due before the model read the conversation, so the current response contains the reply.
             'request.read': { guard: 'isReplying', target: 'asked' },
           },
         },
-        // The reply has been requested, but nothing has been said yet.
+        // The reply has been requested, but the model has not said anything yet.
         asked: {
           on: {
             'model.spoke': { guard: 'answers', target: 'none', actions: 'noteAnswer' },
             'request.ended': [
               { guard: ({ event }) => event.continuesAs !== null, target: 'expected' },
               { guard: 'isCalledOff', target: 'calledOff' },
-              // The model has already responded to these words and was reminded of the rest, so it has nothing to add.
+              // The model has already responded to these words and has been reminded of the rest, so it has nothing to
+              // add.
               { guard: and(['answersWords', 'hasAnswered', 'isDone']), target: 'none' },
               { guard: and(['mayAskAgain', 'answersWords']), target: 'expected' },
               { guard: 'mayAskAgain', target: 'due' },
@@ -622,12 +621,14 @@ export function modelIsBusy(snapshot: TurnSnapshot): boolean {
   return snapshot.context.responses.length > 0 || snapshot.matches({ model: 'working' });
 }
 
-/** Returns whether the model is about to reply without a request, or should be about to. */
+/** Returns whether the model is about to reply without a request, or should be. */
 export function replyIsExpected(snapshot: TurnSnapshot): boolean {
   return snapshot.matches({ reply: 'expected' }) || snapshot.matches({ reply: 'overdue' });
 }
 
-/** Returns whether a reply has been requested or is about to come without a request, and nothing has been said yet. */
+/**
+ * Returns whether a reply was requested or is about to come without a request, and the model has not said anything yet.
+ */
 export function replyIsComing(snapshot: TurnSnapshot): boolean {
   return replyIsExpected(snapshot) || snapshot.matches({ reply: 'asked' });
 }

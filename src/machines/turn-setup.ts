@@ -8,11 +8,13 @@ import { activities, effect, type Deadline, type EffectsOf, type Stamped } from 
 
 /** A turn's options and time limits. */
 export interface TurnInput {
-  /** Whether an offer waits until the model is free; otherwise, it is refused while a party is speaking. */
+  /**
+   * Whether an offer waits until the model is available. If false, an offer is refused while either side is speaking.
+   */
   readonly keepsOffers: boolean;
   /**
-   * How the floor is treated while only a tool is working: it remains taken, the session is informed that the model is
-   * waiting, or the turn is considered over.
+   * The treatment of the floor while only a tool is working: it remains taken, the session is informed that the model
+   * is waiting, or the turn is considered over.
    */
   readonly whileToolWorks: 'keeps_floor' | 'waits' | 'ends_turn';
   /** Whether the model answers the words that it hears without being asked. */
@@ -22,19 +24,19 @@ export interface TurnInput {
   readonly holdsFloorMs: number;
   readonly settleTimeoutMs: number;
   readonly replyTimeoutMs: number;
-  /** How often the model is asked for the same reply. @defaultValue 3 */
+  /** The maximum number of times that the model is asked for the same reply. @defaultValue 3 */
   readonly maxAsked?: number;
-  /** How long a doubt may last while the user is speaking, in milliseconds. */
+  /** The maximum duration of a doubt while the user is speaking, in milliseconds. */
   readonly doubtMs: number;
-  /** How long a doubt may last after the user has stopped speaking, in milliseconds. */
+  /** The maximum duration of a doubt after the user has stopped speaking, in milliseconds. */
   readonly falseInterruptionMs: number;
 }
 
 /** A current response of the model. */
 export interface TurnResponse {
-  /** The key of the response's request; null if the model started the response on its own. */
+  /** The key of the request for the response; null if the model started the response on its own. */
   readonly key: string | null;
-  /** Null if the response was requested but has not started. */
+  /** Null if the response was requested but has not started yet. */
   readonly id: string | null;
   readonly says: 'reply' | 'offer';
   /** Whether the session has requested that the response be cancelled. */
@@ -46,7 +48,9 @@ export interface AwaitedCall {
   readonly callId: string;
   /** The response that made the call. */
   readonly responseId: string;
-  /** The kind of that response; `delegation`: a task that the model has handed over, whose calls are not known yet. */
+  /**
+   * The kind of that response. `delegation`: a task that the model has handed over and whose calls are not known yet.
+   */
   readonly of: 'reply' | 'offer' | 'delegation';
 }
 
@@ -59,14 +63,16 @@ export interface TurnContext extends Required<TurnInput> {
   readonly doubted: string | null;
   readonly responses: readonly TurnResponse[];
   readonly calls: readonly AwaitedCall[];
-  /** The number of replies requested so far, from which each key is formed. */
+  /** The number of replies requested so far, which is used to form each key. */
   readonly replies: number;
   readonly offer: { readonly generation: number; readonly key: string } | null;
-  /** The model has spoken or acted since the user started to speak. */
+  /** Whether the model has spoken or acted since the user started to speak. */
   readonly hasAnswered: boolean;
-  /** A reply was cut off for an urgent delivery. */
+  /** Whether a reply was cut off for an urgent delivery. */
   readonly isOwed: boolean;
-  /** The responses that were in progress when a result arrived; their speech is not an answer to the result. */
+  /**
+   * The responses that were in progress when a result arrived. Their speech does not count as an answer to the result.
+   */
   readonly before: readonly string[];
   /** The number of requests since a reply last became owed. */
   readonly asked: number;
@@ -76,16 +82,16 @@ export interface TurnContext extends Required<TurnInput> {
   readonly holdBy: number;
 }
 
-/** Facts at the time of an event, which the chart cannot look up. */
+/** Facts about the time of an event that the chart cannot look up. */
 export interface TurnNow extends Stamped {
-  /** The model is connected and is not saying a filler, so it can be asked. */
+  /** Whether the model can be asked, because it is connected and is not saying a filler. */
   readonly isFree: boolean;
 }
 
-/** How the user's words affect the paused speech. */
+/** The effect of the user's words on the paused speech. */
 export type WordsRead = 'interrupts' | 'listens';
 
-/** The source of an utterance as suggested by its audio, before its words are known: the model (`echo`) or a person. */
+/** The source that an utterance's audio suggests before its words are known: the model (`echo`) or a person. */
 export type SoundRead = 'echo' | 'voice';
 
 /** A fact about a spoken turn. */
@@ -94,7 +100,7 @@ export type TurnFact =
   // The user
   | { readonly type: 'user.began'; readonly utteranceId: string }
   | { readonly type: 'user.ended'; readonly utteranceId: string }
-  /** The words and their addressee are known, or there are none. */
+  /** The words and their addressee are known, or the utterance has no words. */
   | { readonly type: 'user.understood'; readonly utteranceId: string }
   /** The client has left, so the user neither speaks nor listens. */
   | { readonly type: 'client.left' }
@@ -108,7 +114,7 @@ export type TurnFact =
   | { readonly type: 'user.sounded'; readonly utteranceId: string; readonly reading: SoundRead }
   /** The speech has stopped for another reason. */
   | { readonly type: 'speech.stopped' }
-  /** The model has stopped on its own because it heard an interruption. */
+  /** The model has heard an interruption and has stopped on its own. */
   | { readonly type: 'model.stopped' }
   /** The words of the utterance will never arrive. */
   | { readonly type: 'doubt.lost' }
@@ -118,11 +124,11 @@ export type TurnFact =
   /** The model started a response without a request. */
   | { readonly type: 'response.began'; readonly responseId: string }
   | { readonly type: 'response.ended'; readonly responseId: string }
-  /** The model starts to read the conversation in order to give the requested response. */
+  /** The model has started to read the conversation for the requested response. */
   | { readonly type: 'request.read' }
   /**
-   * The requested response is over. `continuesAs`: the model continues with an answer that is not known yet. `done`:
-   * the response ended on its own. @defaultValue false
+   * The requested response is over. `continuesAs`: the id of the response with which the model continues. It is unknown
+   * what this response answers. `done`: the response ended normally. @defaultValue false
    */
   | { readonly type: 'request.ended'; readonly continuesAs: string | null; readonly done?: boolean }
   /** `responseId` is null if all responses were cancelled. */
@@ -133,7 +139,7 @@ export type TurnFact =
   | ({ readonly type: 'call.made' } & AwaitedCall)
   /** `respond`: the model should answer the result. */
   | { readonly type: 'call.answered'; readonly callId: string; readonly respond: boolean }
-  /** The model is no longer waiting for the result. */
+  /** The model no longer waits for the result. */
   | { readonly type: 'call.dropped'; readonly callId: string }
   | { readonly type: 'calls.lost' }
   // Offers of the outbox
@@ -147,18 +153,21 @@ export type TurnFact =
   | { readonly type: 'deadline.hold'; readonly dueAt: number }
   // Replies
   | { readonly type: 'reply.wanted' }
-  /** The user's words were addressed to the lead agent. `typed`: the voice model has not heard them. */
+  /**
+   * The user's words are addressed to the lead agent. `typed`: the user typed the words, so the voice model has not
+   * heard them.
+   */
   | { readonly type: 'reply.toWords'; readonly typed: boolean }
-  /** The model's earlier speech is not an answer to what the user is starting to say. */
+  /** The model's earlier speech is not an answer to the words that the user is starting to say. */
   | { readonly type: 'user.spoke' }
-  /** The model is speaking or acting without a request, which counts as the reply. */
+  /** The model is speaking or acting without a request, and this counts as the reply. */
   | { readonly type: 'model.spoke'; readonly responseId: string | null }
-  /** The requested reply failed, but was not cancelled by the session. */
+  /** The requested reply has failed and was not cancelled by the session. */
   | { readonly type: 'reply.failed' }
   | { readonly type: 'reply.cutOff' }
-  /** The urgent item is over, so a reply that it cut off is due. */
+  /** The urgent item is over, so the reply that was cut off for it is due. */
   | { readonly type: 'urgent.over' }
-  /** Another model has taken over, which does not answer the history without a request. */
+  /** The new model does not answer the existing conversation without a request. */
   | { readonly type: 'reply.moved'; readonly wasReplying: boolean }
   | { readonly type: 'reply.forgotten' }
   | { readonly type: 'deadline.reply'; readonly dueAt: number };
@@ -167,15 +176,15 @@ export type TurnFact =
 export type TurnEvent = TurnFact & TurnNow;
 
 const effects = {
-  /** Makes sure that the current utterance ends: `user.ended` follows. */
+  /** Monitors the current utterance until it ends: `user.ended` follows. */
   watchSpeech: effect<object>(),
   unwatchSpeech: effect<object>(),
-  /** The words of these utterances are no longer awaited. */
+  /** The session no longer waits for the words of these utterances. */
   settled: effect<{ readonly utteranceIds: readonly string[] }>(),
-  /** Stops the speech so that it can continue; `resume` or `breakOff` follows, unless the speech stops in another way. */
+  /** Pauses the speech. `resume` or `breakOff` follows, unless the speech stops for another reason. */
   pause: effect<object>(),
   resume: effect<object>(),
-  /** Stops the speech for good, because the user has interrupted it. */
+  /** Stops the speech permanently, because the user has interrupted it. */
   breakOff: effect<object>(),
   /** Requests a reply with this key. */
   reply: effect<{ readonly key: string }>(),
@@ -183,11 +192,11 @@ const effects = {
   tell: effect<{ readonly generation: number; readonly key: string }>(),
   /** Refuses an offer that arrived while a party was speaking. */
   refuse: effect<{ readonly generation: number }>(),
-  /** A reply has replaced an offer that had started. */
+  /** A reply has replaced an offer that had already started. */
   brokenOff: effect<{ readonly generation: number }>(),
   /** Reminds the model of the owed reply, which was cut off. */
   remind: effect<object>(),
-  /** A reply has become overdue, so it may be possible to request it now. */
+  /** A reply has become overdue and may be requested now. */
   overdue: effect<object>(),
   /** The lead agent has not replied to any of the requests. */
   unanswered: effect<object>(),
@@ -197,7 +206,7 @@ const effects = {
   wait: effect<object>(),
   /** The lead agent's turn is over. */
   release: effect<object>(),
-  /** Neither party is speaking or about to speak. */
+  /** Neither side is speaking or about to speak. */
   rest: effect<object>(),
 };
 
@@ -283,13 +292,13 @@ export const turnSetup = setup({
     isVoice: isRead('voice'),
     interrupts: isRead('interrupts'),
     listens: isRead('listens'),
-    /** No party is speaking or about to speak, and the model can be asked. */
+    /** Neither side is speaking or about to speak, and the model can be asked. */
     isOpen: and(['isFree', 'hasNoResponse', stateIn({ model: 'silent', user: 'silent' })]),
     isQuiet: and(['isOpen', 'hasNoCall']),
     mayReply: and(['isQuiet', or([stateIn({ reply: 'due' }), stateIn({ reply: 'overdue' })])]),
     mayTell: and(['isOpen', 'hasNoCallOfOffer', not(stateIn({ offer: 'none' })), not('mayReply')]),
     rests: and(['isQuiet', stateIn({ offer: 'none', reply: 'none' })]),
-    /** A tool is the only reason not to request a response. */
+    /** A running tool is the only reason not to request a response. */
     onlyToolWorks: and([
       'isOpen',
       not('keepsFloor'),

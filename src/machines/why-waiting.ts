@@ -1,14 +1,14 @@
 // Determines why each part of a session is waiting, using only the states of its machines.
 //
 // Owns:     the causes and the sentences that describe them.
-// Does not: read a clock, or know about words, models and transports.
+// Does not: read a clock, or inspect words, models and transports.
 //
 // Invariants
-//   WHY-WAITING-1. Each part that has not ended waits for exactly one cause, in every combination of states that the
-//       machines can reach. The parts are the session and each question, delivery, call of the lead agent, subagent,
-//       schedule, service and source.
-//   WHY-WAITING-2. A cause is true: when the event that it names happens, the wait changes or ends. When the named
-//       causes happen one after the other, the wait ends.
+//   WHY-WAITING-1. Each part that has not ended has exactly one cause for waiting, in every combination of states that
+//       the machines can reach. The parts are the session and each question, delivery, call of the lead agent,
+//       subagent, schedule, service and source.
+//   WHY-WAITING-2. If the named causes happen one after the other, the wait ends. When the named causes happen one
+//       after the other, the wait ends.
 
 import type { BatchSnapshot } from './batch-machine.ts';
 import type { ClientCallSnapshot } from './client-call-machine.ts';
@@ -44,7 +44,7 @@ export interface WorkOf {
   readonly engine?: string | null;
   /** The tools that the step calls, and the engine that runs each of them as a job. @defaultValue not known */
   readonly tools?: ReadonlyMap<string, { readonly toolName: string; readonly engine?: string }>;
-  /** The called tools for which it is unknown whether they ran. @defaultValue none */
+  /** The step's tools for which it is unknown whether they ran. @defaultValue none */
   readonly inDoubt?: readonly string[];
   /** The time at which the subagent's current activity started, in milliseconds since 1970. @defaultValue not known */
   readonly since?: number;
@@ -54,7 +54,7 @@ export interface WorkOf {
 export interface ServiceWork {
   /** Null if the service has ended; its sources may still be running. */
   readonly state: StateOf<ServiceSnapshot> | null;
-  /** The subagent that is examining the current event; null if there is none yet. */
+  /** The subagent that is examining the current event; null if no subagent is. */
   readonly worker: string | null;
   /** By name. Ended sources may be absent. */
   readonly sources: ReadonlyMap<string, StateOf<EventSourceSnapshot>>;
@@ -64,7 +64,7 @@ export interface ServiceWork {
 export interface WaitingState {
   /** The current time, in milliseconds since 1970. */
   readonly at: number;
-  /** Null, like `interaction` and `outbox`, if the subagents work for a program, in a process or on an engine. */
+  /** Null, like `interaction` and `outbox`, if a program runs the subagents, in a process or on an engine. */
   readonly session: StateOf<SessionSnapshot> | null;
   readonly interaction: StateOf<InteractionSnapshot> | null;
   readonly outbox: StateOf<OutboxSnapshot> | null;
@@ -78,7 +78,10 @@ export interface WaitingState {
   readonly clientCalls?: ReadonlyMap<string, StateOf<ClientCallSnapshot>>;
   /** By key. Ended schedules may be absent. @defaultValue none */
   readonly schedules?: ReadonlyMap<string, StateOf<ScheduleSnapshot>>;
-  /** The ways over the channels, by delivery. Ended ways may be absent. @defaultValue none */
+  /**
+   * The machines that send deliveries over channels, by delivery. Machines that have ended may be absent. @defaultValue
+   * none
+   */
   readonly ways?: ReadonlyMap<string, StateOf<ReachSnapshot>>;
   /** The batches of calls whose results are reported together, by batch id. @defaultValue none */
   readonly batches?: ReadonlyMap<string, StateOf<BatchSnapshot>>;
@@ -88,26 +91,31 @@ export interface WaitingState {
   readonly services?: ReadonlyMap<string, ServiceWork>;
   /** The identities that may answer a question, by its request id. @defaultValue everyone may */
   readonly answerableBy?: ReadonlyMap<string, readonly string[]>;
-  /** Whether the session is hibernated, so that no process has it. @defaultValue false */
+  /** Whether the session is hibernated, so that no process is running it. @defaultValue false */
   readonly isAsleep?: boolean;
-  /** How many of the session's subagents may run at once, if known. */
+  /** The maximum number of the session's subagents that may run at once, if known. */
   readonly runSlots?: number;
   /** The lead agent's model calls that have failed since it last answered. @defaultValue none */
   readonly lead?: {
     readonly failed: number;
     /** The code of the last failure. */
     readonly code: string;
-    /** The maximum number of calls; the next call is made at `retryAt`, which is null if no further call is made. */
+    /**
+     * The maximum number of calls. The next call is made at `retryAt`, which is null if there will be no further call.
+     */
     readonly attempts: number | null;
     readonly retryAt: number | null;
   };
-  /** When, if known, the user started to speak, the model to work and audio to play, and the last client detached. */
+  /**
+   * The times at which the user started to speak, the model started to work, audio started to play, and the last client
+   * detached, as far as they are known.
+   */
   readonly since?: Partial<Record<'user' | 'model' | 'playout' | 'client', number>>;
 }
 
 /** The event that ends a wait or leads to its next cause. */
 export type WaitCause =
-  /** A process loads the session because it is used or because one of its times is due. */
+  /** A process loads the session, because the session is used or one of its times is due. */
   | 'wake'
   /** The session or the service is started. */
   | 'start'
@@ -127,15 +135,15 @@ export type WaitCause =
   | 'user_silence'
   /** The user's words are known. */
   | 'user_words'
-  /** The lead agent has said everything that it has to say now. */
+  /** The lead agent has finished speaking for now. */
   | 'model_silence'
   /** The lead agent's tool returns. */
   | 'lead_tool'
   /** The audio has left the speaker. */
   | 'playout'
-  /** The user says something; nothing else is pending. */
+  /** The user says something, because nothing else is pending. */
   | 'user'
-  /** The delivery or question `on` is over, and so are all others before it. */
+  /** The delivery or question `on`, and all others before it, are over. */
   | 'turn'
   /** The question receives the floor. */
   | 'floor'
@@ -149,15 +157,15 @@ export type WaitCause =
   | 'acknowledgement'
   /** A client shows the delivery, and the user reads or dismisses it. */
   | 'screen'
-  /** All attempts have failed, so the user has to say something or a client has to attach. */
+  /** All attempts have failed. The user has to say something, or a client has to attach. */
   | 'new_attempt'
   /** The user answers. */
   | 'answer'
-  /** The time that the user asked for ends at `until`. */
+  /** The time that the user asked for has passed, at `until`. */
   | 'reminder'
   /** The subagent is prepared. */
   | 'preparation'
-  /** A run slot becomes free. `on` is a subagent that holds one, if all of the session's slots are taken. */
+  /** A run slot becomes free. `on`: a subagent that holds a slot, if all of the session's slots are taken. */
   | 'run_slot'
   /** The subagent's model answers. */
   | 'model'
@@ -165,7 +173,7 @@ export type WaitCause =
   | 'agent'
   /** A worker of the engine runs the step. */
   | 'job'
-  /** One of the user's clients executes the call `on`, or claims it. */
+  /** One of the user's clients claims or executes the call `on`. */
   | 'client_call'
   /** The tools of the step have returned. */
   | 'tools'
@@ -179,7 +187,7 @@ export type WaitCause =
   | 'admission'
   /** The subagent for the call or the event ends. */
   | 'result'
-  /** The calls of the same request, such as `on`, end; their results are reported together. */
+  /** The other calls of the same request, such as `on`, end, because their results are reported together. */
   | 'siblings'
   /** The lead agent has answered the request, so no more calls follow for it. */
   | 'lead_reply'
@@ -213,15 +221,17 @@ export interface Wait {
   readonly id: string;
   /** The cause of the wait. */
   readonly cause: WaitCause;
-  /** The id of the part that is waited for; null if it has no id. */
+  /** The id of the part that is being waited for; null if it has no id. */
   readonly on: string | null;
-  /** When the wait ends if nothing else happens, in milliseconds since 1970; null for never or if unknown. */
+  /**
+   * The time at which the wait ends if nothing else happens, in milliseconds since 1970; null for never or if unknown.
+   */
   readonly until: number | null;
   /** The identities that may answer; null if everyone may answer or no answer is expected. */
   readonly by: readonly string[] | null;
-  /** One sentence in English, which contains no words from users or models. */
+  /** One English sentence, which contains no words of users or models. */
   readonly sentence: string;
-  /** Why the part that is waited for is itself waiting. */
+  /** The reason why the part that is being waited for is itself waiting. */
   readonly because: Wait | null;
 }
 
@@ -235,8 +245,8 @@ type OfSession = WaitingState & {
 
 /**
  * Returns why the session, its questions, its deliveries, the lead agent's calls, the subagents, the schedules, the
- * services and their sources are waiting. There is one wait for each part that has not ended, in this order. The
- * function is pure: the same states always give the same waits.
+ * services and their sources are waiting. Each part that has not ended has one wait, in this order. The function is
+ * pure: the same states always give the same waits.
  */
 export function whyWaiting(state: WaitingState): readonly Wait[] {
   if (!isOfSession(state)) return [...subagentWaits(state, new Map()).values()];
@@ -246,7 +256,8 @@ export function whyWaiting(state: WaitingState): readonly Wait[] {
   const questions = questionWaits(state, deliveries);
   const subagents = subagentWaits(state, questions);
   const calls = new Map(workingCalls(state, subagents));
-  // Working calls hold results back, and the call of a held result waits for the same cause as the result.
+  // A result is held back by calls that are still working, and the call of a held result has the same cause as the
+  // result.
   for (const held of heldBack(state, deliveries, calls, subagents)) deliveries.set(held.id, held);
   for (const told of settledCalls(state, deliveries)) calls.set(told.id, told);
   return [
@@ -428,7 +439,7 @@ function deliveryWaits(state: OfSession): Map<string, Wait> {
   return waits;
 }
 
-/** Returns why a delivery waits, with its way over the channels. */
+/** Returns why a delivery is waiting, including its steps over the channels. */
 function withWay({ at, ways }: OfSession, id: string, why: Why): Why {
   const {
     value,
@@ -740,7 +751,7 @@ function* serviceWaits(state: OfSession, subagents: Waits): Generator<Wait, void
     const ofSources = [...sources].map(([source, each]) =>
       wait('source', `${name}/${source}`, asleep ?? sourceWhy(state, each)),
     );
-    // Without a running source, no event can arrive.
+    // No event can arrive without a running source.
     const stuck = ofSources.some(({ cause }) => cause === 'event') ? null : (ofSources[0] ?? null);
     const looked = worker === null ? null : (subagents.get(worker) ?? null);
     if (of) yield wait('service', name, asleep ?? serviceWhy(state, of, worker, looked, stuck));

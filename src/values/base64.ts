@@ -1,9 +1,9 @@
-// Base64 for any JavaScript host. Node's `Buffer` is more than ten times as fast for an audio frame, so these functions
-// use it where it exists.
+// Base64 for all JavaScript hosts. Node's `Buffer` is more than ten times as fast for an audio frame, so these
+// functions use it where it exists.
 //
 // BASE64-1. `fromBase64(toBase64(bytes))` returns the same bytes.
 // BASE64-2. `fromBase64` also accepts the URL-safe alphabet and text without padding.
-// BASE64-3. Every host returns the same bytes and rejects the same texts.
+// BASE64-3. Every host returns the same bytes and rejects the same inputs.
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
 const PAD = 61;
@@ -46,11 +46,11 @@ export function base64ByteLength(text: string): number {
 /** Decodes base64; returns null if the text contains a character that is not a base64 digit. */
 export function fromBase64(text: string): Uint8Array<ArrayBuffer> | null {
   const length = digitsIn(text);
-  // A single leftover digit does not encode a whole byte, so the text has been cut off.
+  // A single leftover digit cannot encode a byte, so the text is incomplete.
   if (length % 4 === 1) return null;
   const bytes = new Uint8Array(base64ByteLength(text));
   if (native) {
-    // Node.js skips invalid characters and therefore writes fewer bytes.
+    // Node.js skips invalid characters, so it writes fewer bytes.
     const written = native.from(bytes.buffer).write(text, 'base64');
     return written === bytes.length ? bytes : null;
   }

@@ -6,7 +6,7 @@ import { CapacityError, ConfigurationError, messageOf } from './errors.ts';
 import { objectWith, shown, unknownOptions } from './plain-checks.ts';
 import { isStorable } from './storable.ts';
 
-// An app may have installed zod 3 instead of zod 4; package managers only warn about that.
+// An app may have zod 3 instead of zod 4, because package managers only warn about the mismatch.
 if (typeof z.looseObject !== 'function')
   throw new ConfigurationError(
     'MISSING_DEPENDENCY',
@@ -62,7 +62,7 @@ export function checkLength(where: string, text: string): string {
   );
 }
 
-/** One check per option of `T`. A missing check, or a check for an unknown option, does not compile. */
+/** One check per option of `T`. A missing check, or a check for an unknown option, is a compile-time error. */
 export type ChecksOf<T> = { readonly [Option in keyof Required<T>]: z.ZodType };
 
 /** A callback. */
@@ -97,7 +97,7 @@ function parse<Schema extends z.ZodType>(schema: Schema, value: unknown): Parsed
       why: error.issues.map((issue) => described(issue, value, schema)).join('; '),
     };
   } catch (cause) {
-    // A getter or a Proxy threw an error, or the nesting overflowed the stack.
+    // A getter or a Proxy threw an error, or the value is so deeply nested that the stack overflowed.
     return { success: false, why: `the value cannot be read: ${messageOf(cause)}` };
   }
 }
@@ -110,7 +110,7 @@ function described(issue: z.core.$ZodIssue, value: unknown, schema: z.ZodType): 
   return `${path === '' ? '' : `\`${path}\`: `}${issue.message}, got ${got}`;
 }
 
-/** Returns the options that a schema lists at this path; none if the schema does not list any. */
+/** Returns the options that a schema contains at this path; empty if there are none. */
 function optionsAt(schema: z.ZodType, path: readonly PropertyKey[]): readonly string[] {
   let at: unknown = schema;
   for (const key of [...path, null]) {

@@ -1,6 +1,9 @@
 // Cuts texts that are too long and marks the cut for the reader; indents texts from outside.
 
-/** Returns `text`; if it is too long, its first `maxChars` characters and a marker that states how much is missing. */
+/**
+ * Returns `text`, or if it is too long, its first `maxChars` characters and a marker that states how many characters
+ * are missing.
+ */
 export function clip(text: string, maxChars: number): string {
   if (text.length <= maxChars) return text;
   const kept = head(text, maxChars);

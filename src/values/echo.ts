@@ -2,7 +2,7 @@
 // Thinking models reject a history that contains a call without its reasoning.
 //
 // Owns:     the stored form of these parts, and how they are read from an AI SDK stream.
-// Does not: store the words and the calls.
+// Does not: store the text and the calls.
 //
 // Invariants
 //   PROVIDER-ECHO-1. Parts are stored unchanged, in the order of the response. Metadata that is not JSON is dropped.
@@ -76,7 +76,7 @@ export function providerOf(model: LanguageModel): string {
   return slash < 0 ? provider : `${provider}/${id.slice(0, slash)}`;
 }
 
-/** Caches the sizes, because the characters of a conversation are counted at each change. */
+/** Caches the sizes, because the characters of the conversation are counted after each change. */
 const lengths = new WeakMap<Echo, number>();
 
 /** Returns how many characters an echo adds to a conversation. */

@@ -1,5 +1,5 @@
-// The errors that Offstage throws. A subagent's failure is data (`Outcome`); a thrown error calls for action, and its
-// class tells who has to act. The message names the value and states what was expected instead.
+// The errors that Offstage throws. A subagent's failure is data (`Outcome`). A thrown error requires action, and its
+// class shows who has to act. The message names the value and states what was expected instead.
 
 interface OffstageErrorOptions {
   /** The error that caused this one. @defaultValue none */
@@ -69,7 +69,7 @@ export class ProviderError extends RetryableError {
  * No action is needed: the work was stopped intentionally. `reason` states by whom. It is never logged as a failure.
  */
 export class CancelledError extends OffstageError {
-  /** Why the work was stopped, in words. */
+  /** A description of why the work was stopped. */
   readonly reason: string;
   constructor(reason: string, options: OffstageErrorOptions = {}) {
     super('CANCELLED', `Cancelled: ${reason}`, options);
@@ -79,7 +79,7 @@ export class CancelledError extends OffstageError {
 
 /**
  * An operation took longer than its limit. Offstage does not throw this error. It is the `reason` of an `AbortSignal`,
- * or is reported when the runtime stops waiting for a callback.
+ * or it is reported when the runtime stops waiting for a callback.
  */
 export class TimeoutError extends OffstageError {
   constructor(message: string, options: OffstageErrorOptions & { readonly code?: string } = {}) {
@@ -90,7 +90,7 @@ export class TimeoutError extends OffstageError {
 // Tools, hooks and models may throw anything, such as a revoked Proxy, an object whose getters throw, or an error from
 // another realm. The functions below can read such a value without throwing.
 
-/** The maximum number of characters that a message takes from a thrown value. */
+/** The maximum length of the part of a message that comes from a thrown value, in characters. */
 const MAX_MESSAGE_CHARS = 16_000;
 
 const UNREADABLE = 'a value that cannot be read was thrown';
@@ -111,7 +111,7 @@ export function codeOf(thrown: unknown, fallback = 'INTERNAL'): string {
   return isA(thrown, OffstageError) ? thrown.code : fallback;
 }
 
-/** Like `instanceof`, but never throws: a value that cannot be read is not an instance of anything. */
+/** Like `instanceof`, but never throws. A value that cannot be read is not an instance of any class. */
 export function isA<T>(
   thrown: unknown,
   type: abstract new (...parameters: never[]) => T,
@@ -133,8 +133,8 @@ export function isError(thrown: unknown): thrown is Error {
 }
 
 /**
- * Makes a caller's error listener safe to call. If the listener itself throws or rejects, that error is dropped,
- * because there is no other listener to report it to.
+ * Wraps a caller's error listener so that calling it never throws. If the listener itself throws or rejects, that error
+ * is dropped, because there is no other listener to report it to.
  */
 export function quietly<Told extends readonly unknown[]>(
   onError: ((...told: Told) => unknown) | undefined,

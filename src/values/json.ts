@@ -10,7 +10,7 @@ import { shown } from './plain-checks.ts';
  */
 export const MAX_DEPTH = 200;
 
-/** The reason that is reported for a value that is nested too deeply. */
+/** The error message for a value that is nested too deeply. */
 export const TOO_DEEP = `it is nested deeper than ${MAX_DEPTH} levels`;
 
 /** Returns whether the value survives a round trip through a journal and is not nested too deeply. */
@@ -40,9 +40,8 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
 }
 
 /**
- * Returns the value if it is an object, otherwise an empty object. The history contains a call's arguments in this
- * form, because models sometimes write other values, and providers reject every later request that repeats such a
- * value.
+ * Returns the value if it is an object, otherwise an empty object. The history contains a call's arguments as an
+ * object, because models sometimes write other values, and providers then reject every later request with this history.
  */
 export function propertiesOf(value: unknown): Readonly<Record<string, unknown>> {
   return isRecord(value) ? value : {};
@@ -86,13 +85,12 @@ export function asJson(value: unknown, replacer?: Replacer): AsJson {
     if (isTooDeep(written)) return { ok: false, message: TOO_DEEP };
     return { ok: true, value: written, text };
   } catch (error) {
-    // The depth at which the stack overflows depends on the caller, so any overflow means that the value is nested too
-    // deeply.
+    // The stack depth depends on the caller, so any overflow means that the value is nested too deeply.
     return { ok: false, message: isA(error, RangeError) ? TOO_DEEP : messageOf(error) };
   }
 }
 
-/** Returns whether an object that has no properties stores its content elsewhere. */
+/** Returns whether an object without properties stores its content elsewhere. */
 function holdsMore(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false;
   return (
@@ -110,7 +108,7 @@ const encoder = new TextEncoder();
 
 /** Returns whether the text is longer than `maxBytes` bytes in UTF-8. */
 export function isLongerThan(text: string, maxBytes: number): boolean {
-  // The bytes have to be counted only for a long text.
+  // Only a long text has to be counted byte by byte.
   return text.length * MAX_BYTES_PER_CHARACTER > maxBytes && byteLength(text) > maxBytes;
 }
 

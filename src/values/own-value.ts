@@ -1,4 +1,4 @@
-// Reads tables that are plain objects. A name from outside must not match inherited properties such as `constructor`.
+// Reads tables that are plain objects. Names from outside must not match inherited properties such as `constructor`.
 
 /** Returns the table's own value under this key. */
 export function ownValue<T>(

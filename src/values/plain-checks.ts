@@ -13,10 +13,10 @@ if (typeof Promise.withResolvers !== 'function')
     `Expected Node.js 22.13 or newer, or a browser of 2024, got ${runtimeName()}`,
   );
 
-/** How many characters of a wrong value an error message contains at most. */
+/** The maximum number of characters of an invalid value in an error message. */
 const MAX_SHOWN_CHARS = 80;
 const MAX_LOOKED_AT_CHARS = 2000;
-/** How many unknown options one message names at most. The object passed in may have a million keys. */
+/** The maximum number of unknown options that one error message names. The object passed in may have a million keys. */
 const MAX_UNKNOWN_KEYS = 5;
 
 const withoutSecrets = secretRemover([]);
@@ -26,7 +26,7 @@ const withoutSecrets = secretRemover([]);
  */
 export type OptionCheck = (value: unknown, isGiven: boolean) => string | null;
 
-/** One check per option of `Options`. A missing check, or a check for an unknown option, does not compile. */
+/** One check per option of `Options`. A missing check, or a check for an unknown option, is a compile-time error. */
 export type OptionChecks<Options> = { readonly [Option in keyof Required<Options>]: OptionCheck };
 
 /**
@@ -68,7 +68,7 @@ function readOptions<Options extends object>(
     else if (isGiven) read[name] = value;
   }
   const unknown: string[] = [];
-  // Inherited names count as well, because an instance of a class is not an options object.
+  // Inherited names are included, because an instance of a class is not an options object.
   for (const name in given) if (!Object.hasOwn(checks, name)) unknown.push(name);
   if (unknown.length > 0) problems.push(unknownOptions(unknown, known));
   return [read, problems];
@@ -105,7 +105,7 @@ export function numberAbove(least: number, most: number): OptionCheck {
   };
 }
 
-/** Checks for one of these texts. */
+/** Checks for one of these strings. */
 export function oneOf(...values: readonly string[]): OptionCheck {
   const listed = values.map((value) => `"${value}"`).join('|');
   return (value) =>
@@ -151,7 +151,8 @@ function meant(key: string, known: readonly string[]): string {
 }
 
 /**
- * Returns the known name that was probably meant, which differs only in case or in a few letters; null if none does.
+ * Returns the known name that was probably meant, which differs only in case or in a few letters; null if there is
+ * none.
  */
 export function nearest(key: string, known: readonly string[]): string | null {
   const plain = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]|ms$/g, '');
@@ -246,7 +247,7 @@ export function shown(value: unknown): string {
             : typeof value === 'string'
               ? JSON.stringify(value)
               : undefined) ?? String(value));
-    // Secrets are removed before the text is cut, because half a credential would no longer match a pattern.
+    // Secrets are removed before the text is cut, because the pattern would not match half a credential.
     const clean = withoutSecrets(text.slice(0, MAX_LOOKED_AT_CHARS));
     return clean.length > MAX_SHOWN_CHARS ? `${clean.slice(0, MAX_SHOWN_CHARS)}…` : clean;
   } catch {

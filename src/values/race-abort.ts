@@ -1,8 +1,8 @@
 // Races work against an abort signal and against a time limit.
 //
 // Invariants
-//   RACE-ABORT-1. The race rejects with `signal.reason` as soon as the signal aborts, whatever the work does.
-//   RACE-ABORT-2. A settled race leaves no listener on the signal.
+//   RACE-ABORT-1. The race rejects with `signal.reason` as soon as the signal aborts, even if the work continues.
+//   RACE-ABORT-2. After the race has settled, it has no listener on the signal.
 //   RACE-ABORT-3. A late rejection of the work is handled.
 
 /**

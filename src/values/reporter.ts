@@ -1,5 +1,5 @@
-// Reports errors that no caller is waiting for: to the app's listener, to the channel `offstage:error` of
-// `node:diagnostics_channel` and, during development without a listener, to the terminal, one line per error.
+// Reports errors that no caller handles. They go to the app's listener, to the channel `offstage:error` of
+// `node:diagnostics_channel` and, during development without a listener, to the terminal, with one line per error.
 //
 // Invariants
 //   REPORT-1. If a listener throws or rejects, its error is dropped.
@@ -28,7 +28,7 @@ interface Diagnostics {
 
 const MAX_SHOWN = 100;
 
-// The channel is looked up rather than imported, because runtimes without Node's modules do not have it.
+// The channel is looked up rather than imported, because some runtimes do not have Node's modules.
 const diagnostics: Diagnostics | undefined = globalThis.process?.getBuiltinModule?.(
   'node:diagnostics_channel',
 );

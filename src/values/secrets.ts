@@ -7,8 +7,8 @@
 //             and a URL's `%2F`.
 //   SHAPES-3. Property names match in any case style: camel, snake, kebab, dotted, and with acronyms (`DBPassword`).
 //   SHAPES-4. The running time grows linearly with the length of the text. A pattern that may fail matches the whole
-//             run of characters, and `is` then judges the run. Otherwise, the rest of the run would be scanned from
-//             every position in it.
+//             run of characters, and `is` then judges the run. Otherwise, the expression would scan the rest of the run
+//             from every position in it.
 
 /** Shorter values stay: `local`, the key of a server on this machine, is not a secret and may be part of a word. */
 const SHORTEST_SECRET = 8;
@@ -175,7 +175,7 @@ export type TakeOut = (text: string) => string;
 
 /**
  * Returns a function that removes every occurrence of these secrets and everything that looks like a key. Secrets with
- * fewer than eight characters are not removed.
+ * fewer than eight characters are left in the text.
  */
 export function secretRemover(
   secrets: readonly (string | RegExp)[],
@@ -226,12 +226,12 @@ interface Plain {
 }
 
 /**
- * The escapes of JSON, at any depth, and of URLs. They cover the characters in credentials and their names, as well as
- * white space, whose escape letter would otherwise join the credential that follows (`\nghp_…`).
+ * The escapes of JSON, at any depth, and of URLs. They cover the characters that occur in credentials and their names,
+ * and white space, whose escape letter would otherwise become part of the credential that follows (`\nghp_…`).
  */
 const ESCAPE = /(?<!\\)\\+(?:u00([2-7][\da-f])|([/bfnrt]))|%([2-7][\da-f])/gi;
 
-/** How often a text is unescaped, to handle escapes within escapes such as `%252F` and `%5Cu0041`. */
+/** The number of times that a text is unescaped, to handle escapes within escapes such as `%252F` and `%5Cu0041`. */
 const ESCAPED_TIMES = 3;
 
 /** SHAPES-2. Removes the escapes from a text; null if it contains none. */
@@ -328,6 +328,6 @@ function exactly(text: string): RegExp {
 }
 
 function everywhere({ source, flags }: RegExp): RegExp {
-  // A sticky expression would match only at the beginning.
+  // A sticky expression would only match at the start.
   return new RegExp(source, `${flags.replace(/[gy]/g, '')}g`);
 }

@@ -1,13 +1,13 @@
-// Makes values from models, providers, tools and users storable, so that every database and every wire format preserves
-// the texts and JSON can represent the values.
+// Makes values from models, providers, tools and users storable, so that every database and wire format preserves their
+// texts and JSON can represent them.
 //
 // A commit unit's mailbox applies `storable` to each event, so that memory and journal agree. Code that accepts ids from
 // outside applies `storableId` first, so that the id is the same in the event, in the actor's name and in the answer.
 //
 // Invariants
 //   STORE-1. The result of `storableText` contains no null character and no half of a surrogate pair.
-//   STORE-2. `storable` and `storableId` are pure and idempotent. A value that needs no change is returned itself and
-//       not copied.
+//   STORE-2. `storable` and `storableId` are pure and idempotent. A value that needs no change is returned as is,
+//       without being copied.
 //   STORE-3. Two different ids stay different (except for collisions of a 64-bit hash for ids that are too long).
 
 import { head } from './clip.ts';
@@ -52,7 +52,7 @@ export function isStorable(text: string): boolean {
   return text.isWellFormed() && !text.includes('\0');
 }
 
-/** Returns, without making a copy, whether `made` would return the value itself, as it does for almost all values. */
+/** Returns whether `made` would return the value itself, without making a copy. This is true for almost all values. */
 function isMade(value: unknown, within: object[]): boolean {
   if (typeof value === 'string') return isStorable(value);
   if (typeof value === 'bigint') return false;
@@ -77,7 +77,7 @@ function made(value: unknown, within: object[]): unknown {
   if (typeof value === 'bigint') return String(value);
   if (typeof value !== 'object' || value === null) return value;
   const isArray = Array.isArray(value);
-  // Dates and similar objects define their own JSON form.
+  // Dates and similar objects define their JSON form themselves.
   if (!isArray && !isPlain(value)) return value;
   if (within.includes(value)) return CIRCULAR;
   if (within.length >= MAX_DEPTH) return TOO_DEEP;
@@ -123,7 +123,10 @@ export function hashOf(text: string): string {
   return hash.toString(16).padStart(16, '0');
 }
 
-/** Returns 14 letters and digits: two 32-bit FNV-1a hashes, one from each end. It is much faster than `hashOf`. */
+/**
+ * Returns 14 letters and digits, which are two 32-bit FNV-1a hashes, one from each end of the text. It is much faster
+ * than `hashOf`.
+ */
 export function shortHashOf(text: string): string {
   let one = 0x811c9dc5;
   let other = 0x811c9dc5 ^ text.length;

@@ -1,10 +1,10 @@
 // Reads the W3C Trace Context headers that remote callers send.
 
-/** The parent span of work that is done remotely, in the form of W3C Trace Context. */
+/** The parent span of work that runs remotely, in the form of W3C Trace Context. */
 export interface TraceContext {
   /** The W3C `traceparent` header. */
   readonly traceparent: string;
-  /** Entries of the tracing systems themselves, unchanged. @defaultValue none */
+  /** Entries of the tracing systems, unchanged. @defaultValue none */
   readonly tracestate?: string;
 }
 

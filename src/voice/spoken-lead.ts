@@ -1,6 +1,6 @@
 // The lead of a voice session, which is a voice model behind a transport. Audio enters and leaves as streams, and the
 // client reports the audio that it has played. A transport provides this lead (`Transport.lead`), so that a program
-// without a transport does not load the voice code; the public class `VoiceSession` imports only its types.
+// without a transport does not load the voice code. The public class `VoiceSession` imports only its types.
 
 import type { LanguageModel } from 'ai';
 import { Subject, type Observer } from 'rxjs';
@@ -32,24 +32,26 @@ import { withVoice } from './voiced/with-voice.ts';
 
 /** Speech options: when results are spoken, when they count as heard, and how the session reconnects. */
 export interface VoiceOptions {
-  /** How long silence must last before an unprompted delivery is spoken, in milliseconds. @defaultValue 300 */
+  /** The silence before an unprompted delivery is spoken, in milliseconds. @defaultValue 300 */
   readonly quietMs: number;
   /**
-   * How long silence must last after a question before another delivery is spoken, in milliseconds; urgent deliveries
-   * do not wait. During this time the user can answer. The wait ends early if the user speaks or the question is
-   * answered.
+   * The silence after a question before another delivery is spoken, in milliseconds. Urgent deliveries do not wait.
+   * During this time the user can answer. The wait ends early if the user speaks or the question is answered.
    * @defaultValue 3000
    */
   readonly answerMs: number;
   /** The fraction of the audio that must be played to count as heard, from 0 to 1. @defaultValue 0.9 */
   readonly heardFraction: number;
-  /** How long an attempt may go without any played audio before it fails, in milliseconds. @defaultValue 15000 */
+  /**
+   * The maximum time that an attempt may go without any played audio before it fails, in milliseconds. @defaultValue
+   * 15000
+   */
   readonly offerTimeoutMs: number;
-  /** How long an attempt may take to be played to its end before it fails, in milliseconds. @defaultValue 120000 */
+  /** The maximum time that an attempt may take to be played to its end, in milliseconds. @defaultValue 120000 */
   readonly playTimeoutMs: number;
-  /** The number of failed attempts after which a delivery is left as a card on the screen. @defaultValue 3 */
+  /** The number of failed attempts after which a delivery remains as a card on the screen. @defaultValue 3 */
   readonly maxAttempts: number;
-  /** How long the transcript may take after the utterance, in milliseconds. @defaultValue 5000 */
+  /** The maximum time that the transcript may take after the utterance, in milliseconds. @defaultValue 5000 */
   readonly settleTimeoutMs: number;
   /**
    * The number of consecutive failed reconnects after which the session rests. Its subagents then continue, results and
@@ -62,56 +64,55 @@ export interface VoiceOptions {
   readonly reconnectDelayMs: number;
   /** The maximum reconnect delay, in milliseconds. @defaultValue 30000 */
   readonly maxReconnectDelayMs: number;
-  /** How long the client's playout report may take after a stop, in milliseconds. @defaultValue 300 */
+  /** The maximum time that the client's playout report may take after a stop, in milliseconds. @defaultValue 300 */
   readonly clearReportMs: number;
   /**
-   * How long after an utterance stopped speech can still be continued, in milliseconds. When the user speaks, the lead
-   * agent's speech stops at once. If the utterance turns out to be a noise or a backchannel ("mm-hm"), or its words are
-   * still unknown after this time, the speech continues from the point up to which it was heard. With 0, any user audio
-   * is an interruption.
+   * The time after an utterance stops speech during which the speech can still be continued, in milliseconds. When the
+   * user speaks, the lead agent's speech stops at once. If the utterance turns out to be a noise or a backchannel
+   * ("mm-hm"), or its words have not arrived after this time, the speech continues from the point up to which it was
+   * heard. With 0, any user audio is an interruption.
    * @defaultValue 2000
    */
   readonly falseInterruptionMs: number;
   /**
-   * An utterance over the lead agent's speech that is longer than this is an interruption, in milliseconds.
+   * The length from which an utterance over the lead agent's speech counts as an interruption, in milliseconds.
    * @defaultValue 1000
    */
   readonly backchannelMs: number;
   /**
-   * The session ends an utterance that is longer than this (such as a television's), in milliseconds, at least 1000.
-   * The words recognised so far are then treated as the whole utterance. Audio that follows directly does not take the
-   * floor until it has been quiet for three seconds. If a transport splits a long utterance (local voice does so after
-   * 15 s), the pieces are counted together. @defaultValue 60000
+   * The maximum length of an utterance, in milliseconds, at least 1000. The session ends a longer one (such as a
+   * television's). The words recognised so far are then treated as the whole utterance. Audio that follows directly
+   * does not take the floor until it has been quiet for three seconds. If a transport splits a long utterance (local
+   * voice does so after 15 s), the pieces are counted together. @defaultValue 60000
    */
   readonly maxUtteranceMs: number;
-  /** How long a response may go without activity before it fails, in milliseconds. @defaultValue 30000 */
+  /** The maximum time that a response may go without activity before it fails, in milliseconds. @defaultValue 30000 */
   readonly responseTimeoutMs: number;
   /**
-   * How long, in milliseconds, a model that responds on its own may stay silent after words addressed to it, or after a
-   * tool result, before it is asked to speak. @defaultValue 5000
+   * The time for which a model that responds on its own may stay silent after words addressed to it or after a tool
+   * result, before it is asked to speak, in milliseconds. @defaultValue 5000
    */
   readonly replyTimeoutMs: number;
-  /** How long a connection may take to become ready, in milliseconds. @defaultValue 30000 */
+  /** The maximum time that a connection may take to become ready, in milliseconds. @defaultValue 30000 */
   readonly connectTimeoutMs: number;
   /**
-   * How long an agent may take to become ready to lead, in milliseconds; at most 45000. After that, the agent does not
-   * become the lead agent. @defaultValue 30000
+   * The maximum time that an agent may take to become ready to lead, in milliseconds; at most 45000. After that, the
+   * agent does not become the lead agent. @defaultValue 30000
    */
   readonly transferTimeoutMs: number;
   /**
-   * How much user audio is kept while no model can hear it, in milliseconds. This is the case while the connection is
-   * lost or not ready, or the lead agent is being replaced. The newest audio is kept. @defaultValue 10000
+   * The amount of user audio that is stored while no model can hear it, in milliseconds. This is the case while the
+   * connection is lost or not ready, or the lead agent is being replaced. The newest audio is kept. @defaultValue 10000
    */
   readonly keptAudioMs: number;
   /**
-   * How long silence must last before a question that was heard but not answered is asked again in its short form
-   * ("Economy, Premium, or Van?"), in milliseconds; null for never. The session repeats it at most twice; after that,
-   * the question stays on the screen until it expires. Silence does not count while a tool of the lead agent is
-   * working.
+   * The silence after which a question that was heard but not answered is asked again in its short form ("Economy,
+   * Premium, or Van?"), in milliseconds; null for never. The session repeats it at most twice; after that, the question
+   * stays on the screen until it expires. Silence does not count while a tool of the lead agent is working.
    * @defaultValue 15000
    */
   readonly nudgeAfterMs: number | null;
-  /** The length of silence before `user.away` is reported, in milliseconds; null for never. @defaultValue 15000 */
+  /** The silence before `user.away` is reported, in milliseconds; null for never. @defaultValue 15000 */
   readonly awayAfterMs: number | null;
 }
 
@@ -148,7 +149,8 @@ export interface VoiceSessionOptions extends SessionOptions {
   readonly voice?: Partial<VoiceOptions>;
   /**
    * A sound that plays while the user is waiting for a reply or a tool and no one is speaking, such as `{ loop:
-   * workingSound() }`. Its frames have no `itemId`. It stops as soon as anyone speaks. @defaultValue none
+   * workingSound() }`. The frames of the sound have no `itemId`. The sound stops as soon as anyone speaks.
+   * @defaultValue none
    */
   readonly thinkingSound?: ThinkingSoundOptions;
   /**
@@ -171,7 +173,7 @@ export interface VoiceSessionOptions extends SessionOptions {
   /**
    * The model that chooses the tools when a voice model delegates without naming a tool, in one short step per
    * delegation. It is needed only with such a transport, and only if an agent has several tools, or a tool that does
-   * not have exactly one required string parameter; otherwise, the agent's only tool receives the user's words.
+   * not have exactly one required string parameter. Otherwise, the user's words are passed to the agent's only tool.
    * @defaultValue `model`
    */
   readonly delegationModel?: LanguageModel;
@@ -179,10 +181,10 @@ export interface VoiceSessionOptions extends SessionOptions {
 
 const sessionSchema = z.strictObject({
   ...sessionChecks,
-  // Checked separately, before the other options.
+  // Validated separately, before the other options.
   transport: z.unknown().optional(),
   runtime: anObject('a runtime: createRuntime(…)'),
-  // Checked by the components that use them.
+  // Validated by the components that use them.
   voice: someObject,
   thinkingSound: someObject,
   filler: z.unknown().optional(),
@@ -193,7 +195,7 @@ const sessionSchema = z.strictObject({
 /** The error codes for invalid client input. */
 const INVALID = { audioIn: 'INVALID_AUDIO', playout: 'INVALID_PLAYOUT_REPORT' } as const;
 type Input = keyof typeof INVALID;
-/** The number of different mistakes that are reported immediately when they first occur. */
+/** The number of different mistakes for which the first occurrence is reported immediately. */
 const MAX_KINDS_OF_MISTAKES = 10;
 
 const milliseconds = z.number().min(0);
@@ -276,8 +278,8 @@ function open(options: VoiceSessionOptions) {
     maxReconnects: voice.maxReconnects,
     connectTimeoutMs: voice.connectTimeoutMs,
     transferTimeoutMs: voice.transferTimeoutMs,
-    // Only a response that can be cancelled can be interrupted: a model that cannot be cancelled would talk over an
-    // urgent delivery. If the model's memory cannot be truncated, a note states which part was heard.
+    // A response can be interrupted only if it can be cancelled, because the model would otherwise talk over an urgent
+    // delivery. If the model's memory cannot be truncated, the model receives a note that states which part was heard.
     canInterrupt: capabilities.cancelsResponses,
     acknowledgesCalls: !capabilities.defersToolResults,
     hasVoice: true,
@@ -294,12 +296,15 @@ function open(options: VoiceSessionOptions) {
 }
 
 /**
- * Validates client input. Invalid input is dropped and reported: immediately the first time, later at growing
- * intervals, with a count. Client input never causes the session to throw.
+ * Validates client input. Invalid input is dropped and reported with a count, immediately the first time and later at
+ * growing intervals. Client input never causes the session to throw.
  */
 function checkedStreams(core: SessionCore, lead: VoiceLead, sampleRateHz: number) {
   const dropped = { audioIn: 0, playout: 0 };
-  /** The mistakes reported so far; a repeated mistake is reported only when its count reaches a power of ten. */
+  /**
+   * The number of times that each mistake has occurred. A repeated mistake is reported only when its count reaches a
+   * power of ten.
+   */
   const reported = new Set<string>();
   const drop = (where: Input, problem: string, raw: unknown): void => {
     dropped[where] += 1;
@@ -315,7 +320,7 @@ function checkedStreams(core: SessionCore, lead: VoiceLead, sampleRateHz: number
     microphone = new Subject();
     microphone.pipe(resampleFrames(sampleRateHz)).subscribe({
       next: (frame) => lead.userSpoke(frame),
-      // The frames that follow are resampled from a fresh state.
+      // After the error, the resampler starts from a fresh state.
       error: (error: unknown) => {
         listen();
         drop('audioIn', messageOf(error), null);
@@ -327,8 +332,8 @@ function checkedStreams(core: SessionCore, lead: VoiceLead, sampleRateHz: number
   const heard = (frame: AudioFrame): void => {
     const wasResampling = isResampling;
     isResampling = frame.sampleRateHz !== sampleRateHz;
-    // A frame that already has the target rate skips the resampler, unless the resampler is still holding back earlier
-    // samples.
+    // A frame that already has the target rate bypasses the resampler, unless the resampler is still holding back
+    // earlier samples.
     if (isResampling || wasResampling) microphone.next(frame);
     else if (frame.samples.length > 0) lead.userSpoke(frame);
   };

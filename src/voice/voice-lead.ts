@@ -1,8 +1,8 @@
 // The lead agent of a voice session, which is a voice model behind a transport. No other component asks the model to
 // speak, so two responses never collide.
 //
-// Owns:     the connections, the model's identity on them (its agent, its greeting, and the instructions that it
-//           received), and the usage that they have reported.
+// Owns:     the connections, the identity that the model has on them (agent, greeting, instructions), and the usage
+//           that they have reported.
 // Does not: decide who speaks next (turns), when an offer may be spoken (outbox) or to whom an utterance is addressed
 //           (session), run tools, or store raw usage messages (`raw`), which may contain secrets.
 
@@ -36,12 +36,12 @@ import { replay } from './output/replay.ts';
 import { shownNote } from './output/speech-prompts.ts';
 import { Turns, type TurnsOptions } from './turns/turns.ts';
 
-/** How long a session may have no client before it reports `NOBODY_ATTACHED`, if something is due. */
+/** The time without a client after which a session reports `NOBODY_ATTACHED` if a delivery or question is due. */
 const UNATTENDED_MS = 10_000;
 /** The minimum pause of a resting session, for an app that sets its reconnect delays to 0. */
 const MIN_REST_MS = 1000;
 
-/** If the provider closes the connection twice with the same message within this time, this is reported as an error. */
+/** The period within which a second close by the provider with the same message is reported as an error. */
 const SOON_MS = 60_000;
 /** The close codes of a planned close, a restart, or a close without a frame: RFC 6455, 7.4.1, and IANA's registry. */
 const QUIET_CODES: ReadonlySet<number> = new Set([1000, 1001, 1005, 1006, 1012]);
@@ -61,16 +61,16 @@ export class VoiceLead implements Speaker, ConnectionOwner {
   readonly #connections: ConnectionManager;
   readonly #turns: Turns;
   #transferId = '';
-  /** Whether the current lead agent has not said its greeting yet. */
+  /** Whether the current lead agent still has to say its greeting. */
   #owesGreeting = false;
-  /** Whether the process ended before one of the user's utterances was answered. */
+  /** Whether the process ended before an utterance of the user was answered. */
   #owesReply = false;
-  /** How and when the provider last closed the connection. */
+  /** The reason and time of the provider's last close of the connection. */
   #closing = { text: '', at: 0, isReported: false };
-  /** Whether a client has attached during this process. */
+  /** Whether a client has been attached in this process. */
   #hasAttached = false;
   #hasWatched = false;
-  /** Stops watching for clients; null while nothing is watching. */
+  /** Stops watching for clients; null if no watch is active. */
   #stopWatching: (() => void) | null = null;
 
   constructor(core: LeadSession, options: VoiceLeadOptions) {
@@ -130,7 +130,7 @@ export class VoiceLead implements Speaker, ConnectionOwner {
   transferEnded(error: Failure | null): void {
     this.#connections.endTransfer(error);
     this.#sendKeptAudio();
-    // A new connection receives the session settings together with the conversation.
+    // A new connection receives the session settings and the conversation.
     const isNew = !this.#options.transport.capabilities.updatesSession;
     const item = this.#core.records.conversation.get(this.#transferId);
     if (item?.role === 'transfer' && !error && !isNew)
@@ -210,7 +210,9 @@ export class VoiceLead implements Speaker, ConnectionOwner {
     } else this.#turns.overheard(utterance, to);
   }
 
-  /** Handles a client's arrival: the model greets the first client, and any reply that is still owed is requested. */
+  /**
+   * Handles the arrival of a client. The model greets the first client, and any reply that is still owed is requested.
+   */
   clientAttached(): void {
     this.#hasAttached = true;
     this.#stopWatching?.();
@@ -223,7 +225,7 @@ export class VoiceLead implements Speaker, ConnectionOwner {
     this.#turns.askToSpeak();
   }
 
-  /** Handles the loss of the client: audio that the client has not played counts as not heard. */
+  /** Handles the loss of the client. Audio that the client has not played counts as not heard. */
   clientDetached(): void {
     this.#turns.clientLeft();
   }
@@ -236,7 +238,7 @@ export class VoiceLead implements Speaker, ConnectionOwner {
     return this.#turns.isIdle;
   }
 
-  /** Returns the commands that pass the whole conversation to a new model. */
+  /** Returns the commands that send the whole conversation to a new model. */
   history(): readonly TransportCommand[] {
     const { records, notes } = this.#core;
     return replay(records.conversation.toReplay(), this.#options.transport.capabilities, notes);
@@ -257,7 +259,7 @@ export class VoiceLead implements Speaker, ConnectionOwner {
   /** Handles the switch to another connection, for another agent or because the previous one is about to end. */
   connectionReplaced(pending: readonly TransportCommand[]): void {
     this.#modelLost();
-    // The messages that the model still needs are sent first, before any offer.
+    // The messages that the model lacks are sent first, before any offer.
     this.#sendPending(pending);
     this.#core.receive('session', { type: 'transport.replaced' });
     this.#sendKeptAudio();
@@ -282,7 +284,7 @@ export class VoiceLead implements Speaker, ConnectionOwner {
     const { transport, reconnectDelayMs, maxReconnectDelayMs } = this.#options;
     const message = `The connection to ${transport.name} was lost (${code ?? 'no code'}): ${reason}`;
     const { context, value } = unit.session.snapshot;
-    // If a connection that never became ready is lost, this is reported when the session rests.
+    // The loss of a connection that never became ready is reported when the session rests.
     if (retryable && value.connection === 'active' && code !== null && !QUIET_CODES.has(code))
       this.#closedByProvider(message);
     const jitter = host.environment.random.next();
@@ -302,7 +304,7 @@ export class VoiceLead implements Speaker, ConnectionOwner {
   }
 
   /**
-   * Reports once that the provider closes every connection soon after it opens, like Gemini when the quota is
+   * Reports once that the provider closes every connection soon after opening, as Gemini does when the quota is
    * exhausted.
    */
   #closedByProvider(message: string): void {
@@ -357,7 +359,7 @@ export class VoiceLead implements Speaker, ConnectionOwner {
     };
   }
 
-  /** Handles the loss of a model. Audio whose words it did not report is sent to the next model. */
+  /** Handles the loss of a model. Audio without reported words is sent to the next model. */
   #modelLost(): void {
     const isHeardAgain = this.#connections.keepSentAudio(this.#turns.unheardMs);
     this.#turns.connectionLost(isHeardAgain);
@@ -368,14 +370,14 @@ export class VoiceLead implements Speaker, ConnectionOwner {
     for (const command of pending) this.#connections.send(command);
   }
 
-  /** Sends the user's kept audio to the current model. */
+  /** Sends the stored user audio to the current model. */
   #sendKeptAudio(): void {
     for (const frame of this.#connections.takeKeptAudio()) this.userSpoke(frame);
   }
 
   /**
-   * Reports once that something is due and no client has ever attached. Deliveries wait for a client, so the user of an
-   * app that forgot `attach()` would hear only silence.
+   * Reports once that a delivery or question is due but no client has ever attached. Deliveries wait for a client, so
+   * without `attach()` in the app, the user would hear only silence.
    */
   #watchForClients(): void {
     if (this.#hasAttached || this.#hasWatched) return;

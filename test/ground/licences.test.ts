@@ -29,6 +29,7 @@ const ANY = ['MIT', 'Apache-2.0', 'ISC', '0BSD', 'BSD-2-Clause', 'BSD-3-Clause']
 /** Licences whose conditions apply only to their own files, for packages that we do not ship. */
 const FOR_TOOLS = new Set([
   ...ANY,
+  'MIT-0',
   'MPL-2.0',
   'BlueOak-1.0.0',
   '(AFL-2.1 OR BSD-3-Clause)',

@@ -423,7 +423,7 @@ test('shows the conversation of a finished subagent, live and from the journal',
     [`asks ${question}`, 'Which colour?'],
     ['message of carl, read before the next step', 'No green, please'],
     [`answer to ${question}`, 'blue'],
-    [`asks ${approval}`, expect.stringContaining('(amount: 7)?')],
+    [`asks ${approval}`, expect.stringContaining('(amount: 7): may I do that?')],
     [`answer to ${approval} of dora`, expect.stringContaining('approved')],
   ];
   const look = async (of: Pick<typeof journal, 'read' | 'append'>) => {

@@ -34,9 +34,9 @@ export interface A2aRelayOptions {
   readonly origins?: readonly string[];
   /** @defaultValue globalThis.fetch */
   readonly fetch?: typeof globalThis.fetch;
-  /** The time limit for reading the card and finding an earlier task, in milliseconds. @defaultValue 30000 */
+  /** The maximum time to read the card and find an earlier task, in milliseconds. @defaultValue 30000 */
   readonly startTimeoutMs?: number;
-  /** How long the agent may take to cancel a task before the relay gives up, in milliseconds. @defaultValue 5000 */
+  /** The maximum time that the agent may take to cancel a task, in milliseconds. @defaultValue 5000 */
   readonly graceMs?: number;
   /** The polling interval for a task that sends no events, in milliseconds. @defaultValue 2000 */
   readonly pollMs?: number;
@@ -66,7 +66,7 @@ export function a2aRelay(options: A2aRelayOptions): Relay {
   return {
     name,
     loop: relayLoop,
-    // The agent keeps the task, so an open question survives. The agent does not report its tools, and some agents
+    // The agent stores the task, so an open question is not lost. The agent does not report its tools, and some agents
     // accept no messages during a task.
     capabilities: {
       openQuestionSurvives: true,

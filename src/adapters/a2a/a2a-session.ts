@@ -1,12 +1,13 @@
 // One session with a hosted agent: its context, the current task and the open request.
 //
-// Owns:     reading events, polling when events stop arriving, and sending each answer once.
-// Does not: execute the task, which continues on the agent's side even if no one reads its events.
+// Owns:     reading events, polling when no more events arrive, and sending each answer once.
+// Does not: execute the task, which continues at the agent even if no one reads its events.
 //
 // Invariants
 //   A2A-SESSION-1. An answer is sent once, to the task that asked for it. The answer's message id shows whether the
 //                  agent has received the answer.
-//   A2A-SESSION-2. Only the task's state ends the task. A stream that closes early does not.
+//   A2A-SESSION-2. Only the task's state determines whether the task has ended. A stream that closes early does not end
+//       the task.
 //   A2A-SESSION-3. Events of other tasks, and of turns that have ended, are dropped.
 
 import type { Artifact, Part, StreamResponse, TaskStatus } from '@a2a-js/sdk';
@@ -76,7 +77,7 @@ interface Turn {
 
 type Events = (signal: AbortSignal) => AsyncIterable<StreamResponse>;
 
-/** How many of a task's messages are searched for an answer. */
+/** The maximum number of a task's messages that are searched for an answer. */
 const HISTORY = 50;
 const MAX_TASKS = 20;
 const MAX_KEPT = 4 * 1024 * 1024;
@@ -170,7 +171,7 @@ export class A2aSession implements RelaySession {
     if (taskId === null) return;
     const task = await client.getTask(this.#byId(taskId));
     const phase = task.status ? phaseOf(sdk, task.status) : null;
-    // The relay has cancelled the task, so the next prompt starts a new one.
+    // The relay has cancelled the task, so the next prompt starts a new task.
     if (phase?.type === 'ended' && phase.reason === 'cancelled') return;
     this.isRunning = true;
     const turn = this.#begin(taskId);
@@ -180,7 +181,7 @@ export class A2aSession implements RelaySession {
       if (hasAnswer(task, requestId)) turn.answered.add(requestId);
     }
     const renamed = taskId !== known.taskId;
-    // The relay's caller must have the session before the session's events arrive.
+    // The relay's caller must receive the session before the session's events.
     start.scheduler.yieldThen(() => {
       if (this.#turn !== turn) return;
       if (renamed) this.#send({ type: 'session_id', id: this.id });
@@ -244,7 +245,7 @@ export class A2aSession implements RelaySession {
         acceptedOutputModes: [],
         taskPushNotificationConfig: undefined,
         historyLength: HISTORY,
-        // An agent that does not stream then returns at once.
+        // With this setting, an agent that does not stream returns the task at once.
         returnImmediately: true,
       };
       return client.sendMessageStream(
@@ -306,7 +307,7 @@ export class A2aSession implements RelaySession {
     }
   }
 
-  /** Called when a message was refused or may not have been delivered. */
+  /** Called when a message was refused or might not have been delivered. */
   async #notSent(turn: Turn, error: unknown): Promise<void> {
     if (!(error instanceof this.#options.sdk.A2AError)) {
       this.#close(messageOf(error));
@@ -350,7 +351,7 @@ export class A2aSession implements RelaySession {
     } else if (payload.value.status) this.#changed(turn, taskId, payload.value.status);
   }
 
-  /** The task has an id, so it can be resumed. */
+  /** The task has an id, so it can be resumed later. */
   #named(turn: Turn, taskId: string, contextId: string): void {
     turn.taskId = taskId;
     if (contextId !== '') this.#contextId = contextId;
@@ -410,7 +411,7 @@ export class A2aSession implements RelaySession {
     if (name !== '') known.name = clip(name, MAX_NAME);
     const files = parts.filter((part) => !isWords(part));
     const text = textOf(parts.filter(isWords));
-    // Even an artifact without content uses memory.
+    // Even an artifact without content takes up memory.
     if (!turn.artifacts.has(artifactId)) this.#kept += artifactId.length + MIN_ARTIFACT;
     this.#kept += text.length + files.reduce((sum, part) => sum + sizeOf(part), 0);
     if (this.#kept > MAX_KEPT) {
@@ -419,7 +420,7 @@ export class A2aSession implements RelaySession {
     }
     turn.artifacts.set(artifactId, known);
     known.files = append ? [...known.files, ...files] : files;
-    // Reading the whole task returns the artifact again.
+    // When the whole task is read, it contains the artifact again.
     const isRepeated = !append && text.startsWith(known.words);
     const fresh = isRepeated ? text.slice(known.words.length) : text;
     known.words = append ? known.words + text : text;
@@ -447,7 +448,7 @@ export class A2aSession implements RelaySession {
     turn.ended.resolve('cancelled');
   }
 
-  /** Abandons the agent, because its output is unreadable or it does not stop. */
+  /** Abandons the agent, because its output cannot be read or it does not stop. */
   #close(message: string): void {
     const turn = this.#turn;
     this.#turn = null;

@@ -44,11 +44,11 @@ const optionSchema = z.object({
   label: z.string(),
   description: z.string().optional(),
 });
-/** No user could choose from more options than this. */
+/** The maximum number of options in a question, because no user could choose from more. */
 const MAX_OPTIONS = 1_000;
 const optionsSchema = z.object({ options: z.array(optionSchema).max(MAX_OPTIONS) });
 
-/** Returns the request that a task's status contains. The request has the same id each time it is read. */
+/** Returns the request that a task's status contains. The request has the same id every time it is read. */
 export function askingOf(
   kind: 'question' | 'permission',
   taskId: string,
@@ -113,7 +113,9 @@ export function answerWords(answer: RelayAnswer): {
 /** The key of an answer in a message's metadata. */
 export const ANSWER = 'offstage.answer';
 
-/** An answer that is sent again has the same id, so that the relay can check whether it was received. */
+/**
+ * An answer that is sent again has the same message id, so that the relay can check whether the agent has received it.
+ */
 export function answerIdOf(requestId: string): string {
   return `answer-${requestId}`;
 }
@@ -146,7 +148,7 @@ export function textOf(parts: readonly Part[]): string {
     .join('');
 }
 
-/** Returns a file part's content as text. */
+/** Returns the content of a file part as text. */
 export function contentOf({ content, mediaType }: Part): {
   readonly mediaType: string;
   readonly content: string;

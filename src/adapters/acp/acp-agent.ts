@@ -5,8 +5,8 @@
 // Does not: create sessions (the program does), or use the editor's files and terminals.
 //
 // Invariants
-//   ACP-AGENT-1. When its editor disconnects, a session is suspended rather than ended. Opening the session's id
-//       resumes it.
+//   ACP-AGENT-1. When the editor disconnects, its sessions are suspended rather than ended. A session is resumed when
+//       the editor opens its id.
 
 import type * as Sdk from '@agentclientprotocol/sdk';
 import type { ContentBlock } from '@agentclientprotocol/sdk';
@@ -34,8 +34,8 @@ export interface AcpSessionRequest {
 /** The options of `acpAgent`. */
 export interface AcpAgentOptions {
   /**
-   * Creates a session without starting it. The session has the id `sessionId` if one is given, and needs a journal if
-   * it should be resumable.
+   * Creates a session without starting it. The session must have the id `sessionId` if one is given. It needs a journal
+   * if it should be resumable.
    */
   readonly open: (request: AcpSessionRequest) => SessionForEditor | Promise<SessionForEditor>;
   /** @defaultValue 'offstage' */
@@ -222,7 +222,7 @@ function tracedBy(meta: Readonly<Record<string, unknown>> | null | undefined) {
   return traceparent === undefined ? {} : { traceparent };
 }
 
-/** Returns the text of a prompt. Embedded resources are represented by their URL. */
+/** Returns the text of a prompt. Embedded resources are replaced by their URLs. */
 function wordsOf(prompt: readonly ContentBlock[]): string {
   return prompt
     .flatMap((block) => {

@@ -1,7 +1,7 @@
 // A relay to any agent that speaks the Agent Client Protocol (ACP), version 1, over stdio: Claude Agent, Codex, Gemini
 // CLI, Copilot CLI, OpenClaw and others. Each session has its own process.
 //
-// Does not: offer the agent files or terminals, because the agent works in its folder with its own tools.
+// Does not: provide files or terminals, because the agent works in its folder with its own tools.
 
 import { createHash } from 'node:crypto';
 import { mkdirSync, rmSync } from 'node:fs';
@@ -39,7 +39,7 @@ export interface AcpRelayOptions {
   readonly mcpServers?: readonly Readonly<Record<string, unknown>>[];
   /**
    * The options of the agent's sessions, using the agent's ids and values, such as `{ mode: 'default', model: 'sonnet'
-   * }`. They are set before each process's first prompt. If the agent rejects an option, the session fails with
+   * }`. They are set before the first prompt of each process. If the agent rejects an option, the session fails with
    * `RELAY_FAILED`, and the error lists the values that the agent offers. Some agents start in a mode that never asks
    * for permission. @defaultValue the agent's defaults
    */
@@ -48,7 +48,7 @@ export interface AcpRelayOptions {
   readonly resumes?: boolean;
   /** The time limit for starting the process and opening a session, in milliseconds. @defaultValue 60000 */
   readonly startTimeoutMs?: number;
-  /** How long the agent may take to stop before it is killed, in milliseconds. @defaultValue 5000 */
+  /** The maximum time that the agent may take to stop before it is killed, in milliseconds. @defaultValue 5000 */
   readonly graceMs?: number;
   /**
    * The folder for the marker files of running processes. The files identify the agents of a program that was killed.
@@ -92,7 +92,7 @@ export function acpRelay(options: AcpRelayOptions): Relay {
   return {
     name,
     loop: relayLoop,
-    // An agent's open question is lost when its stdio process ends, and v1 of the protocol cannot add messages to a
+    // An agent's open question is lost when its stdio process ends. Version 1 of the protocol cannot add messages to a
     // turn.
     capabilities: { openQuestionSurvives: false, resumes, steers: false, reportsTools: true },
     start: (start) => begin(name, options, start),
@@ -139,7 +139,7 @@ async function begin(
       removeFolder,
     });
   } catch (error) {
-    // A resumed session's folder contains files that the next attempt needs.
+    // The folder of a resumed session contains files that the next attempt needs.
     if (start.resume === undefined) removeFolder();
     throw error;
   }

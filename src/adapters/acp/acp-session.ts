@@ -1,10 +1,11 @@
 // One session with an ACP agent: its connection, the current turn and the open requests.
 //
 // Invariants
-//   ACP-SESSION-1. Each request from the agent is answered once: with its answer, or as cancelled when the turn is
+//   ACP-SESSION-1. Each request from the agent is answered exactly once. It is answered as cancelled if the turn is
 //       cancelled, the agent withdraws the request, or the session is released.
-//   ACP-SESSION-2. Updates between turns and updates from a replay cause no events.
-//   ACP-SESSION-3. An agent with unreadable output is stopped, and its remaining output is still read.
+//   ACP-SESSION-2. Updates that arrive between turns or during a replay cause no events.
+//   ACP-SESSION-3. If an agent's output cannot be read, the agent is stopped, and its remaining output is still
+//       consumed.
 //   ACP-SESSION-4. An invalid response from the agent ends the turn or the start with an error that names the response.
 //   ACP-SESSION-5. The first prompt is sent only after the app's options have been set, because an agent whose mode
 //       cannot be set might never ask for permission.
@@ -62,7 +63,7 @@ interface AcpSessionOptions {
 
 const RESOURCE_NOT_FOUND = -32_002;
 const MAX_LINE = 16 * 1024 * 1024;
-/** The time limit for reading the output of an agent that has ended. A child process may keep the output open. */
+/** The maximum time to read the output of an agent that has ended. A child process may keep the output open. */
 const DRAIN_MS = 1_000;
 
 export class AcpSession implements RelaySession {
@@ -89,7 +90,7 @@ export class AcpSession implements RelaySession {
   #turnEnded: (() => void) | null = null;
   readonly #open = new Map<string, (answer: RelayAnswer) => void>();
 
-  /** Opens the connection and the session. Ends the process on failure. */
+  /** Opens the connection and the session. Ends the process if this fails. */
   static async open(options: AcpSessionOptions): Promise<AcpSession> {
     const { agent, start, startTimeoutMs, graceMs, name } = options;
     const session = new AcpSession(options);
@@ -108,7 +109,7 @@ export class AcpSession implements RelaySession {
     try {
       start.signal.throwIfAborted();
       session.#begin().then(succeed, (error: unknown) => {
-        // The process's exit is a better explanation for the failure, so wait for it within the time limit.
+        // The exit of the process explains the failure better, so wait for it until the time limit.
         if (!session.#connection.signal.aborted) stop(error);
       });
       await opened;
@@ -164,7 +165,7 @@ export class AcpSession implements RelaySession {
         this.#endTurn(turn, { type: 'turn_ended', ...ended });
       },
       (error: unknown) => {
-        // The process's exit is a better explanation for the failure.
+        // The exit of the process explains the failure better.
         if (this.#connection.signal.aborted) return;
         this.#endTurn(turn, { type: 'turn_ended', reason: 'failed', message: messageOf(error) });
       },
@@ -261,7 +262,7 @@ export class AcpSession implements RelaySession {
     await this.#configure(opened);
   }
 
-  /** ACP-SESSION-5. Some options change others (the model may lack the mode), so all are checked afterwards. */
+  /** ACP-SESSION-5. Some options change others (the model may lack the mode), so all options are checked afterwards. */
   async #configure(opened: unknown): Promise<void> {
     const { sdk, name, configOptions } = this.#options;
     const { setConfigOption, setMode } = sdk.methods.agent.session;
@@ -312,7 +313,7 @@ export class AcpSession implements RelaySession {
     for (const requestId of this.#open.keys()) this.answer(requestId, { type: 'cancelled' });
     this.#connection.agent
       .notify(methods.agent.session.cancel, { sessionId: this.id })
-      // Calls over the connection to a dead agent reject.
+      // Calls over a connection to an agent that has ended reject.
       .catch(() => {});
   }
 
@@ -370,7 +371,7 @@ export class AcpSession implements RelaySession {
     this.#send(ended);
   }
 
-  /** Ends an agent whose output has become unreadable. ACP-SESSION-3 */
+  /** Stops an agent whose output cannot be read any more. ACP-SESSION-3 */
   async #cut(): Promise<void> {
     const { agent, start, graceMs } = this.#options;
     if (agent.hasExited || this.#isOver) return;
@@ -421,7 +422,7 @@ export class AcpSession implements RelaySession {
     return permissionOutcome(options, answer);
   }
 
-  /** Asks for a form's fields one by one. */
+  /** Asks for the fields of a form one by one. */
   async #asks(
     params: CreateElicitationRequest,
     signal: AbortSignal,

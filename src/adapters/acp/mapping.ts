@@ -26,7 +26,7 @@ const ENDS: Readonly<Record<StopReason, EndReason>> = {
   cancelled: 'cancelled',
 };
 
-/** The total number of tokens in a session. The stable protocol does not specify it, but agents report it. */
+/** The total number of tokens in a session. The stable protocol does not specify this field, but agents report it. */
 export interface Tokens {
   readonly inputTokens?: unknown;
   readonly outputTokens?: unknown;
@@ -155,8 +155,9 @@ function readAnswer<Schema extends z.ZodType>(
 }
 
 /**
- * The kinds of options that match each answer, in order of preference. A lasting permission is used only for a lasting
- * answer. A lasting denial is used only if there is no other denial. If none fits, the request is cancelled.
+ * The kinds of options for each answer, in order of preference. An option with a lasting permission is used only if the
+ * answer is lasting. An option with a lasting denial is used only if there is no other denial. If no option fits, the
+ * request is cancelled.
  */
 const CHOICES = {
   permitted: ['allow_once'],
@@ -164,12 +165,12 @@ const CHOICES = {
   denied: ['reject_once', 'reject_always'],
 } as const satisfies Record<string, readonly PermissionOption['kind'][]>;
 
-/** Known facts about an agent's tool call. */
+/** The known state of an agent's tool call. */
 interface KnownTool extends RelayTool {
   state: 'pending' | 'refused' | 'running' | 'ended';
 }
 
-/** The tool calls of one turn, stored because updates contain only changes. */
+/** The tool calls of one turn. They are stored because updates contain only changes. */
 export class ToolTable {
   readonly #tools = new Map<string, KnownTool>();
 
@@ -193,7 +194,7 @@ export class ToolTable {
     return this.#known(toolCall);
   }
 
-  /** Records that permission for a tool call was denied. If the call then fails, it never started. */
+  /** Records that permission for a tool call was denied. If the call then fails, this means that it never started. */
   refused(toolId: string): void {
     const known = this.#tools.get(toolId);
     if (known?.state === 'pending') known.state = 'refused';

@@ -1,11 +1,11 @@
 // One Offstage session in an editor: its turns, and the content and questions that the editor receives during them.
 //
 // A turn lasts until the session is idle, or until the only open question is one asked in text, which the next prompt
-// answers. A prompt during a turn ends that turn, because the user has moved on.
+// answers. A prompt during a turn ends that turn, because the user has changed the subject.
 //
 // Invariants
-//   ACP-SERVED-1. Only the user's choice is an answer. A request that is cancelled or left unanswered leaves the
-//       question open. A permission covers one call.
+//   ACP-SERVED-1. Only an explicit choice by the user counts as an answer. If a request is cancelled or left
+//       unanswered, the question remains open. A permission applies to one call only.
 //   ACP-SERVED-2. The session sends nothing between turns. A result counts as heard once it has been sent to the editor.
 
 import type {
@@ -72,7 +72,7 @@ interface Editor {
 
 interface Turn {
   readonly ended: AbortController;
-  /** A model failure; `hasWords` tells whether the turn has produced text. */
+  /** A failure of the model. `hasWords`: whether the turn has produced text. */
   failure: string | null;
   hasWords: boolean;
 }
@@ -128,7 +128,7 @@ export class ServedSession {
     traced: { readonly traceparent?: string } = {},
   ): Promise<'end_turn' | 'cancelled'> {
     this.#turn?.ended.abort('end_turn');
-    // The next turn asks the open questions again.
+    // The next turn asks the remaining open questions again.
     this.#stopAsking();
     const turn: Turn = { ended: new AbortController(), failure: null, hasWords: false };
     const { signal } = turn.ended;
@@ -137,7 +137,7 @@ export class ServedSession {
     const stopListening = this.#session.listen();
     try {
       const waiting = this.#waiting();
-      // Either the prompt answers a question asked as text, or the session asks the question again.
+      // Either the prompt answers a question that was asked as text, or the session asks the question again.
       for (const { requestId } of waiting) this.#put.add(requestId);
       await this.#session.sendText(text, traced);
       this.#putAgain(waiting);
@@ -307,7 +307,7 @@ export class ServedSession {
     }
     const stop = new AbortController();
     const asked = question.kind === 'approval' ? this.#permission : this.#form;
-    // Some editors never answer a cancelled request.
+    // Some editors do not respond to a request that has been cancelled.
     const done = raceAbort(asked.call(this, question, stop.signal), stop.signal)
       .catch((error: unknown) => {
         if (!stop.signal.aborted) this.#editor.report(error, `question ${requestId}`);
@@ -404,6 +404,6 @@ const PLAN = {
   pending: 'pending',
   in_progress: 'in_progress',
   completed: 'completed',
-  // A failed call is no longer planned.
+  // A call that has failed is no longer planned.
   failed: 'completed',
 } as const;

@@ -1,12 +1,11 @@
 // The process of an agent. It receives only the given environment, runs in its own process group and folder, and is
-// ended together with its children.
+// killed together with its children.
 //
 // Invariants
-//   ACP-PROCESS-1. An agent process does not outlive this process for long. When this process exits, it kills the
-//       agent's group; if this process is killed, the next program finds the group by its marker file at startup and
-//       kills it.
-//   ACP-PROCESS-2. A process is killed because of its marker only if the process id and start time match and the
-//       process's owner is gone.
+//   ACP-PROCESS-1. An agent process ends soon after this process. When this process exits, it kills the agent's group.
+//       If this process itself is killed, the next program finds the group by its marker file at startup and kills it.
+//   ACP-PROCESS-2. A process is killed because of its marker only if its id and start time match the marker and the
+//       owner of the marker has ended.
 
 import { execFileSync, spawn, type ChildProcessByStdio } from 'node:child_process';
 import {
@@ -58,7 +57,7 @@ export class AgentProcess {
   readonly stdout: Readable;
   /** Resolves when the process has exited. */
   readonly exited: Promise<Exit>;
-  /** The child process, for a library that communicates with it directly. */
+  /** The child process, for libraries that communicate with it directly. */
   readonly child: ChildProcessByStdio<Writable, Readable, Readable>;
   readonly #mark: string;
   #log = '';
@@ -88,7 +87,7 @@ export class AgentProcess {
     });
   }
 
-  /** Starts the process without waiting. A program that cannot be started is treated as exited. */
+  /** Starts the process without waiting. A program that cannot be started is treated as if it had exited. */
   static begin(command: AgentCommand): AgentProcess {
     return new AgentProcess(spawned(command), command.marks);
   }
@@ -108,7 +107,7 @@ export class AgentProcess {
     if (pid > 0) writeFileSync(this.#mark, JSON.stringify(mark), { mode: 0o600 });
     running.add(this);
     killAtExit();
-    // The pipe to a dead agent reports an error.
+    // A pipe to a process that has ended reports an error.
     child.stdin.on('error', () => {});
     child.stderr.setEncoding('utf8');
     child.stderr.on('data', (text: string) => {
@@ -123,7 +122,7 @@ export class AgentProcess {
       });
       child.once('exit', (code, signal) => {
         this.#hasExited = true;
-        // The process's children are ended with it.
+        // The children of the process are ended together with it.
         this.signal('SIGKILL');
         running.delete(this);
         rmSync(this.#mark, { force: true });
@@ -164,7 +163,7 @@ function spawned({ command, args, cwd, env }: AgentCommand) {
     cwd,
     env,
     stdio: ['pipe', 'pipe', 'pipe'],
-    // A separate process group can be ended as a whole.
+    // A separate process group can be killed as a whole.
     detached: process.platform !== 'win32',
     windowsHide: true,
   });
@@ -270,7 +269,7 @@ function isAlive(pid: number, startedAt: string | null): boolean {
  * @throws {ConfigurationError} `CANNOT_OPEN` if it belongs to another user.
  */
 export function ownFolder(...parts: readonly string[]): string {
-  // The numeric user id, because in a container a user may have no name.
+  // Uses the numeric user id, because a user in a container may have no name.
   const base = join(tmpdir(), `offstage-acp-${process.getuid?.() ?? userInfo().username}`);
   mkdirSync(base, { recursive: true, mode: 0o700 });
   const { uid } = lstatSync(base);

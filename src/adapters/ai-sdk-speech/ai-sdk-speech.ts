@@ -1,8 +1,8 @@
 // Speech to text with an AI SDK transcription model and text to speech with an AI SDK speech model, from any provider
 // package.
 //
-// A speech model returns bytes in some format. Any format other than WAV and raw PCM causes an error that names the
-// format, because this file has no decoder for it.
+// A speech model returns bytes in some format. Any format other than WAV and raw PCM is rejected with an error that
+// names the format, because this file has no decoder for it.
 
 import {
   NoTranscriptGeneratedError,
@@ -31,7 +31,7 @@ export interface AiSdkTranscriberOptions {
   readonly headers?: Readonly<Record<string, string>>;
   /** The sample rate of the WAV file to send. @defaultValue 16000 */
   readonly sampleRateHz?: number;
-  /** The number of retries; the first follows after two seconds. @defaultValue 1 */
+  /** The maximum number of retries, the first of which follows after two seconds. @defaultValue 1 */
   readonly maxRetries?: number;
 }
 
@@ -90,7 +90,7 @@ export interface AiSdkVoiceOptions {
    * @defaultValue 'wav'
    */
   readonly outputFormat?: string;
-  /** The sample rate of raw PCM. @defaultValue the rate in the format's name (`pcm_16000`), else 24000 */
+  /** The sample rate of raw PCM. @defaultValue the rate in the format's name (`pcm_16000`), otherwise 24000 */
   readonly sampleRateHz?: number;
   /** The speaking style, for models that support it. @defaultValue none */
   readonly instructions?: string;
@@ -100,7 +100,7 @@ export interface AiSdkVoiceOptions {
   readonly providerOptions?: ProviderOptions;
   /** @defaultValue none */
   readonly headers?: Readonly<Record<string, string>>;
-  /** The number of retries; the first follows after two seconds. @defaultValue 1 */
+  /** The maximum number of retries, the first of which follows after two seconds. @defaultValue 1 */
   readonly maxRetries?: number;
 }
 
@@ -144,13 +144,13 @@ export function aiSdkVoice(model: SpeechModel, options: AiSdkVoiceOptions = {}):
         ...given,
         model,
         text: words,
-        // Many providers do not support this setting and return a warning.
+        // Many providers do not support this setting and return a warning for it.
         ...(speed !== 1 && { speed }),
         abortSignal: signal,
       }).then(
         ({ audio }) => audio.uint8Array,
         (cause: unknown) => {
-          // The text has nothing to pronounce.
+          // The text contains nothing to say.
           if (NoSpeechGeneratedError.isInstance(cause)) return null;
           const message = `${who}: ${messageOf(cause)}`;
           throw new ProviderError('VOICE_FAILED', message, { cause, retryable: true });
@@ -208,7 +208,7 @@ function checkFormat(outputFormat: string): void {
 function decodeAudio(bytes: Uint8Array, rawRateHz: number | null, who: string): AudioFrame {
   if (isWav(bytes)) return decodeWavOf(bytes, who);
   const other = nameOf(bytes);
-  // Raw samples may start with any bytes, but rarely with those of a known format.
+  // Raw samples may start with any bytes, but they rarely match the start of a known format.
   if (rawRateHz !== null && other === null) {
     return { samples: decodePcm16(wholeSamples(bytes)), sampleRateHz: rawRateHz };
   }

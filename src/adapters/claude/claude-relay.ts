@@ -1,5 +1,5 @@
 // A relay to Claude Code through the Claude Agent SDK. A process runs only while Claude is working. When a question or
-// permission is open, the call is deferred (`defer`), and another process continues with it, even after a crash.
+// permission is open, the call is deferred (`defer`), and another process continues with the call, even after a crash.
 //
 // The app passes in the SDK; this file does not import it.
 //
@@ -49,7 +49,7 @@ export interface ClaudeRelayOptions {
    * @defaultValue {}
    */
   readonly options?: Readonly<Record<string, unknown>>;
-  /** How long Claude may take to stop before it is killed, in milliseconds. @defaultValue 5000 */
+  /** The maximum time that Claude may take to stop before it is killed, in milliseconds. @defaultValue 5000 */
   readonly graceMs?: number;
   /**
    * The folder for conversations, open questions and the marker files of running processes.

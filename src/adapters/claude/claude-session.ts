@@ -4,11 +4,12 @@
 // Does not: store the conversation (Claude's files do).
 //
 // Invariants
-//   CLAUDE-SESSION-1. A call that needs permission is deferred before it runs, and its process ends. Only an answer to
-//       this call makes the call run, and it runs once.
+//   CLAUDE-SESSION-1. A call that needs permission is deferred before it runs, and the process ends. The call runs only
+//       after an answer to it, and only once.
 //   CLAUDE-SESSION-2. If a turn ends with a deferred call, the call is denied before the next prompt is processed.
-//   CLAUDE-SESSION-3. A permission never changes Claude's settings. A lasting permission requires an answer that grants
-//       one. The session's file stores it until the session ends, and it applies to calls with the same key.
+//   CLAUDE-SESSION-3. A permission does not change Claude's settings. A permission is lasting only if the answer says
+//       so. A lasting permission is stored in the session's file until the session ends, and applies to calls with the
+//       same key.
 
 import { AgentProcess, tracedEnv } from '../agent-process/agent-process.ts';
 import type {
@@ -56,7 +57,7 @@ interface ClaudeSessionOptions {
 interface Turn {
   /** The current stretch of work; null while a call is deferred. */
   work: { interrupt(): void; readonly process: () => AgentProcess | null } | null;
-  /** The deferred call, and the answers given to its questions so far. */
+  /** The deferred call, and the answers to its questions so far. */
   asked: { readonly call: Deferred; readonly answers: RelayAnswer[] } | null;
   /** Calls that are waiting in a running process: Claude cannot defer parallel calls. */
   readonly waiting: Map<string, (answer: RelayAnswer) => void>;
@@ -107,7 +108,7 @@ export class ClaudeSession implements RelaySession {
     this.isRunning = start.resume !== undefined && deferred !== null;
     if (!this.isRunning || !deferred) return;
     const turn = this.#begin();
-    // The relay's caller must have the session before the session's events arrive.
+    // The relay's caller must receive the session before the session's events.
     start.scheduler.yieldThen(() => {
       if (this.#turn === turn) this.#ask(turn, deferred);
     });
@@ -239,7 +240,7 @@ export class ClaudeSession implements RelaySession {
     turn.work = null;
     if (this.#turn !== turn) return;
     if (failure.includes(NO_SESSION) && text !== null && this.#kept.isBegun && !turn.isCancelling) {
-      // The process was killed before it stored the session.
+      // The process was killed before it had stored the session.
       this.#keep({ isBegun: false, deferred: null });
       await this.#work(turn, text);
       return;
@@ -279,7 +280,7 @@ export class ClaudeSession implements RelaySession {
     }
   }
 
-  /** An answer may be lost together with its process. The call is then still deferred. */
+  /** If a process is killed, it may lose an answer. The call is then still deferred. */
   #recall(): void {
     const { id, deferred, answered } = this.#kept;
     if (!answered) return;
@@ -327,7 +328,7 @@ export class ClaudeSession implements RelaySession {
 
   /** The hook that runs before a tool. CLAUDE-SESSION-1 */
   async #decide(turn: Turn, { tool_name: name, tool_input: input, tool_use_id: id }: HookInput) {
-    // Claude's text before the call must be read first.
+    // Claude's text before the call has to be read first.
     await new Promise<void>((resolve) => {
       this.#options.start.scheduler.yieldThen(resolve);
     });
@@ -380,7 +381,7 @@ export class ClaudeSession implements RelaySession {
     return name !== ASK_USER_QUESTION && this.#kept.permitted.includes(againKey(name, input));
   }
 
-  /** Asks while the process keeps waiting. */
+  /** Asks while the process is waiting. */
   #wait(turn: Turn, call: Deferred, at: number, signal: AbortSignal): Promise<RelayAnswer> {
     if (this.#turn !== turn || turn.isCancelling || signal.aborted)
       return Promise.resolve(CANCELLED);
@@ -480,7 +481,7 @@ function refusalOf(answer: RelayAnswer): string {
   return answer.words === '' ? 'The user did not permit it.' : `Not permitted: ${answer.words}`;
 }
 
-/** A call has the same ids in every process. */
+/** A call has the same ids in all processes. */
 function requestIdOf({ id }: Deferred, at: number): string {
   return at === 0 ? id : `${id}:${at}`;
 }

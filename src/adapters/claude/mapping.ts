@@ -74,7 +74,7 @@ export function read(message: unknown): readonly Said[] {
   const { content } = turn.data.message;
   if (typeof content === 'string') return [];
   return content.flatMap((block): Said[] => {
-    // Claude's own subagents address Claude, not the user.
+    // Messages of Claude's own subagents are addressed to Claude and not to the user.
     if (
       type === 'assistant' &&
       block.type === 'text' &&
@@ -155,8 +155,8 @@ function subjectOf(input: unknown): string | undefined {
 }
 
 /**
- * Returns the key that a call shares with the calls that a lasting permission covers. For Claude's built-in tools,
- * these are calls with the same file, command or URL; for other tools, calls with the same arguments.
+ * Returns a key that is the same for all calls that a lasting permission covers. For Claude's built-in tools, these are
+ * calls with the same file, command or URL; for other tools, calls with the same arguments.
  */
 export function againKey(name: string, input: unknown): string {
   const subject = KINDS[name] === undefined ? undefined : subjectOf(input);

@@ -3,11 +3,11 @@
 //
 // Invariants
 //   DURABLE-JOURNAL-1. `append` is synchronous. The object's output gate holds back every response and outgoing request
-//       until the write is durable, so an event is committed before its effects are released.
+//       until the write is durable. An event is therefore committed before its effects are released.
 //   DURABLE-JOURNAL-2. The platform limits a row to 2 MB, so longer events are stored in pieces, in the same
 //       transaction. Events are not packed, because workerd cannot decompress with a dictionary.
 //   DURABLE-JOURNAL-3. The alarm is set to the earliest wake time. While a session is in memory, the alarm is set to
-//       `WATCHDOG_MS` ahead: if the object dies, the alarm restarts it.
+//       `WATCHDOG_MS` from now. If the object dies, the alarm restarts it.
 //
 // The journal needs no claims, because the platform runs an object in only one place.
 
@@ -20,7 +20,7 @@ import { checkUnshown, type ChecksOf } from '../../values/checks.ts';
 import { checksumOf, checkWakeTime, entryOf, textOfEntry } from '../journal-rows/stored-rows.ts';
 import { checkStorage, type DurableStorage } from './platform.ts';
 
-/** DURABLE-JOURNAL-2. Leaves room in the row for the other columns. */
+/** DURABLE-JOURNAL-2. Leaves space in the row for the other columns. */
 const PIECE_BYTES = 1_000_000;
 /** DURABLE-JOURNAL-3 */
 export const WATCHDOG_MS = 15_000;
@@ -52,7 +52,7 @@ const optionsSchema = z.strictObject({
 type Row = Record<string, ArrayBuffer | string | number | null>;
 
 /**
- * Opens the journal of a Durable Object with SQLite. The journal uses the object's alarm: call the pool's `start` in
+ * Opens the journal of a Durable Object with SQLite. The journal uses the object's alarm. Call the pool's `start` in
  * `alarm()`, or let `hostSession` do so.
  * @throws {ConfigurationError} `INVALID_OPTION`, including when the storage has no SQLite
  */

@@ -6,15 +6,16 @@
 //   alarm ──────────────▶ pool: what is due
 //
 // Owns:     this session's pool, its hub while it is awake, and its clients.
-// Does not: know the protocol, or limit what clients send (`serve` does both, with the same code as in Node.js).
+// Does not: interpret the protocol, or limit the messages of clients (`serve` does both, with the same code as in
+//           Node.js).
 //
 // Invariants
-//   SESSION-HOST-1. A connected client does not keep the session in memory. The platform holds the socket, and a
-//       message wakes the object. After the object has slept, each client receives the whole state.
-//   SESSION-HOST-2. An alarm fires once, so the next alarm is set before any step that can fail. The next alarm also
-//       keeps the object in memory while its session is working.
-//   SESSION-HOST-3. A frame reaches the session only while the pool keeps the session awake. A frame for a session that
-//       is being unloaded waits.
+//   SESSION-HOST-1. A connected client alone does not keep the session in memory. The platform holds the client's
+//       socket, and a message wakes the object. After the object has slept, each client receives the whole state.
+//   SESSION-HOST-2. An alarm fires only once, so the next alarm is set before any step that can fail. The next alarm
+//       also keeps the object in memory while its session is working.
+//   SESSION-HOST-3. A frame reaches the session only while the pool keeps the session in memory. A frame for a session
+//       that is being unloaded waits.
 //   SESSION-HOST-4. A client without an identity, or with an identity for another session, does not open the session.
 
 import { z } from 'zod';
@@ -65,7 +66,7 @@ export interface SessionHostOptions<S extends HostedSession> extends ClientOptio
   readonly open: (sessionId: string, runtime: Runtime) => S;
   /** The session's id. @defaultValue the object's name, or its id if it has no name */
   readonly sessionId?: string;
-  /** How long a session may be idle before it leaves memory, in milliseconds. @defaultValue 5_000 */
+  /** The time that a session may be idle before it is unloaded from memory, in milliseconds. @defaultValue 5_000 */
   readonly idleMs?: number;
   /** The Worker's accepted host names in `Host`; `*` allows any. @defaultValue any, as the platform routes by name */
   readonly hosts?: readonly string[];
@@ -79,7 +80,9 @@ export interface SessionHost<S extends HostedSession> {
   readonly sessionId: string;
   /** Whether the session is in memory. */
   readonly isAwake: boolean;
-  /** Calls `use` with the session, waking or starting it first. For the object's own methods. */
+  /**
+   * Calls `use` with the session, which is woken or started first if necessary. For use in the object's own methods.
+   */
   use<T>(use: (session: S) => T | Promise<T>): Promise<T>;
   /**
    * Call it in `fetch()`. It accepts the WebSocket of an `offstage/client` client at `path`. Any other request is
@@ -112,7 +115,7 @@ const contextSchema = z.looseObject({
   setWebSocketAutoResponse: aFunction,
 });
 
-/** The data that the platform stores with a socket. A socket whose data has another version is closed. */
+/** The data that the platform stores for a socket. A socket is closed if its data has another version. */
 const attachmentSchema = z.strictObject({
   id: z.string(),
   identity: identitySchema,
@@ -138,15 +141,15 @@ export function hostSession<S extends HostedSession>(
   check('hostSession(ctx, options)', optionsSchema, options);
   let pool: SessionPool<S>;
   /**
-   * The clients, by the ids in their sockets' attachments, because the platform may later pass a different object for
-   * the same socket.
+   * The clients, by the ids in the attachments of their sockets, because the platform may later pass a different object
+   * for the same socket.
    */
   const clients = new Map<string, ServedClient>();
   /** The first frames of clients that are waiting for the session. */
   const hellos = new Map<ServedClient, HelloFrame>();
-  /** The awake session's hub. */
+  /** The hub of the session while it is awake. */
   let awakeHub: SessionHub | null = null;
-  /** Resolves when the awake session's clients have joined its hub. */
+  /** Resolves when the clients of the awake session have joined its hub. */
   let joined: Promise<void> = Promise.resolve();
   const isAwake = (): boolean => pool.awakeCount > 0;
   const { open, idleMs = 5_000, onError, hosts = ['*'], ...others } = options;
@@ -169,7 +172,7 @@ export function hostSession<S extends HostedSession>(
     reachable: checked,
     greeted,
   });
-  // The platform answers these pings while the object sleeps.
+  // The platform answers these pings while the object is asleep.
   const pair = new (platform().WebSocketRequestResponsePair)(PING, PONG);
   ctx.setWebSocketAutoResponse(pair);
 
@@ -263,10 +266,10 @@ export function hostSession<S extends HostedSession>(
     });
     awakeHub = hub;
     restore();
-    // A connected client counts as a listener for results that are delivered while the session is waking.
+    // A connected client counts as a listener for results that are delivered while the session is waking up.
     const isHeard = [...clients.values()].some(({ hears }) => hears);
     const leave = isHeard ? session.listen() : (): void => undefined;
-    // The pool starts the session as soon as this function returns it.
+    // The pool starts the session as soon as this function has returned it.
     joined = Promise.resolve()
       .then(() => session.start())
       .then(
@@ -362,7 +365,7 @@ export function hostSession<S extends HostedSession>(
 
 class SocketChannel implements Channel {
   readonly kind = 'websocket';
-  /** The platform does not report the number of unsent bytes. */
+  /** The platform does not report how many bytes are unsent. */
   readonly unsentBytes = 0;
   readonly #socket: DurableSocket;
 
@@ -390,7 +393,7 @@ class SocketChannel implements Channel {
     try {
       this.#socket.send(message);
     } catch {
-      // The socket has closed, and `webSocketClose` follows.
+      // The socket has closed, so `webSocketClose` follows.
     }
   }
 }

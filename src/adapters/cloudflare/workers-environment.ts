@@ -1,7 +1,8 @@
 // Time and randomness in workerd, without `node:*`.
 //
-// Does not: keep an object in memory for long. A pending timer keeps the object in memory and is billed. Background
-//           timers of more than a minute are therefore left to the object's alarm, which `durableObjectJournal` sets.
+// Does not: keep an object in memory for long. A pending timer keeps the object in memory and is billed. For background
+//           timers of more than a minute, the session therefore relies on the object's alarm, which
+//           `durableObjectJournal` sets.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 
@@ -13,7 +14,7 @@ const ID_BYTES = 9;
 export function workersEnvironment(): Environment {
   let latest = 0;
   const lane: (() => void)[] = [];
-  /** Each turn of the event loop runs one task. */
+  /** One task runs in each turn of the event loop. */
   const runOne = (): void => {
     const task = lane.shift();
     if (lane.length > 0) setTimeout(runOne, 0);
@@ -21,7 +22,7 @@ export function workersEnvironment(): Environment {
   };
   return {
     clock: {
-      // In deployed Workers, the clock stands still while code runs and advances with I/O.
+      // In deployed Workers, the clock stops while code runs and advances with I/O.
       now: () => (latest = Math.max(latest, Date.now())),
       wall: () => Date.now(),
     },

@@ -3,17 +3,18 @@
 // the texts of jobs in an engine.
 //
 // Owns:     the form of an encrypted event: AES-256-GCM over the packed JSON.
-// Does not: store keys, or encrypt names, so a `sessionId` should not identify its user.
+// Does not: store keys, or encrypt names. A `sessionId` should therefore not identify its user.
 //
 // Invariants
-//   ENCRYPTED-JOURNAL-1. Encryption is deterministic, so an append that is retried equals the first attempt. The nonce
-//       is derived from the content (as in AES-SIV), so no nonce is used for two contents.
-//   ENCRYPTED-JOURNAL-2. An entry's place is authenticated. A changed or moved entry is rejected (`JOURNAL_CORRUPT`).
+//   ENCRYPTED-JOURNAL-1. Encryption is deterministic, so an append that is retried produces the same entry as the first
+//       attempt. The nonce is derived from the content (as in AES-SIV), so two different contents never share a nonce.
+//   ENCRYPTED-JOURNAL-2. The encryption authenticates the place of an entry. An entry that was changed or moved is
+//       rejected (`JOURNAL_CORRUPT`).
 //   ENCRYPTED-JOURNAL-3. An unencrypted entry is rejected (`JOURNAL_CORRUPT`), because a writer without the key could
 //       otherwise forge the user's messages. With `readsPlain`, a scope may start with unencrypted entries, but none
 //       may follow its first encrypted entry.
-//   ENCRYPTED-JOURNAL-4. Job texts have keys that are derived separately, and each text is bound to its place: no text
-//       can pass for an entry or for another text. A text from an earlier version is not bound to a place and can still
+//   ENCRYPTED-JOURNAL-4. Separate keys are derived for job texts, and each text is bound to its place, so a text cannot
+//       be mistaken for an entry or another text. A text from an earlier version is not bound to a place and can still
 //       be decrypted.
 
 import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto';

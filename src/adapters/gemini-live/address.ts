@@ -1,8 +1,8 @@
-// The URL and the API key of the Gemini API. Both are read from the options or the environment on each connect, so that
-// a rotated key takes effect.
+// The URL and the API key of the Gemini API. Both are read from the options or the environment on each connection
+// attempt, so that a new key takes effect.
 //
 // ADDRESS-1. The key is sent in a header. The server accepts an ephemeral token only in the URL, so a URL with a token
-//     is a secret.
+//     must be kept secret.
 
 import { ConfigurationError } from '../../values/errors.ts';
 import { urlIn, WEB_SOCKET_PROTOCOLS, type Protocols } from '../socket/dial-options.ts';
@@ -23,7 +23,7 @@ export const API_KEY_VARIABLES = [
 /** The variable that overrides the base URL in Google's own client. */
 const BASE_URL_VARIABLE = 'GOOGLE_GEMINI_BASE_URL';
 const DEFAULT_BASE_URL = 'https://generativelanguage.googleapis.com';
-/** Only this version creates and accepts ephemeral tokens. */
+/** Only this API version creates and accepts ephemeral tokens. */
 const TOKEN_API_VERSION = 'v1alpha';
 
 interface Access {
@@ -81,7 +81,7 @@ function baseOf(option: string | undefined, protocols: Protocols): string {
   const address = option ?? (variable || DEFAULT_BASE_URL);
   const source = option === undefined ? `\`${BASE_URL_VARIABLE}\`` : '`baseUrl`';
   const { href } = checked(address, source, protocols);
-  // The AI SDK's base URL already ends with the API version, which the paths below contain.
+  // The AI SDK's base URL already ends with the API version, which the paths below include.
   return withoutEndSlashes(href).replace(/\/v1(?:alpha|beta)?$/, '');
 }
 

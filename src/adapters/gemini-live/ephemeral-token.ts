@@ -22,9 +22,12 @@ export interface EphemeralTokenOptions {
    * by the server
    */
   readonly uses?: number;
-  /** When sessions that use the token end, less than 20 hours ahead. @defaultValue in 30 minutes, set by the server */
+  /**
+   * The time at which sessions that use the token end, less than 20 hours from now. @defaultValue in 30 minutes, set by
+   * the server
+   */
   readonly expiresAt?: Date;
-  /** Until when the token can start sessions. @defaultValue in a minute, set by the server */
+  /** The time until which the token can start sessions. @defaultValue in a minute, set by the server */
   readonly beginsUntil?: Date;
   /** The settings that the token's sessions cannot change. @defaultValue none */
   readonly locked?: {
@@ -42,7 +45,7 @@ export interface EphemeralTokenOptions {
 export interface EphemeralToken {
   /** The value for `geminiLive({ ephemeralToken })`: `auth_tokens/…`. */
   readonly token: string;
-  /** When sessions that use the token end; null if the server does not report it. */
+  /** The time at which sessions that use the token end; null if the server does not report it. */
   readonly expiresAt: Date | null;
 }
 

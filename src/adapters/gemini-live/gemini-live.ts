@@ -21,14 +21,16 @@ import { Translator } from './translator.ts';
 import { INPUT_SAMPLE_RATE_HZ } from './wire.ts';
 import * as wire from './wire.ts';
 
-/** The transport that `geminiLive` returns. Its connections also report server messages that they could not use. */
+/**
+ * The transport that `geminiLive` returns. Its connections also report server messages that they could not interpret.
+ */
 export type GeminiLiveTransport = SocketTransport;
 
 /**
  * Creates a transport to the Gemini Live API. Uses the `ws` package, an optional peer dependency. The model responds to
  * speech on its own. Other abilities depend on the model family and are listed in `capabilities`.
  *
- * A connection ends with `transport.closed`, which says whether a retry makes sense. The next connection resumes the
+ * A connection ends with `transport.closed`, which states whether a retry makes sense. The next connection resumes the
  * previous session if the server issued a resumption handle; otherwise it receives the conversation.
  *
  * @throws {ConfigurationError} `MISSING_API_KEY` if there is no key, `INVALID_OPTION` (including a thinking setting that
@@ -49,9 +51,9 @@ export function geminiLive(options: GeminiLiveOptions = {}): GeminiLiveTransport
   };
 }
 
-/** The microphone counts as off when no audio has arrived for this long. */
+/** The time without audio after which the microphone counts as off. */
 const STREAM_END_MS = 1_000;
-/** The close codes that the server also uses to reject a resumption handle. */
+/** The close codes with which the server may also reject a resumption handle. */
 const REFUSED_HANDLE_CODES: ReadonlySet<number | null> = new Set([1007, 1008, 1011]);
 
 /** One connection to the Gemini Live API. */
@@ -71,7 +73,7 @@ function geminiWire(
   let isExpiring = false;
   let soundAt = 0;
   let cancelStreamEnd: (() => void) | null = null;
-  /** Whether the server expects a history first and is waiting for it. */
+  /** Whether the server is waiting for a history, which it expects first. */
   const isSeeded = (): boolean => settings.traits.seedsHistory && (seed?.length ?? 0) > 0;
   const token = usableToken(resume);
   const calls = token?.calls ?? new ToolCalls();
@@ -89,7 +91,7 @@ function geminiWire(
       connection.emit({ type: 'transport.expiring', inMs });
     }
     translator.fromWire(message, raw);
-    // The server may not have processed the history until it sends its first message.
+    // The server may not have processed the history before it sends its first message.
     const isKnown = hasGoneOn || (seed ?? []).length === 0;
     if (message.sessionResumptionUpdate && isKnown) {
       resumption.updated(message.sessionResumptionUpdate);
@@ -105,7 +107,7 @@ function geminiWire(
     connection.ready(token !== null, seed !== null);
   }
 
-  /** Detects the end of the user's audio. One timer serves many frames. */
+  /** Detects that the user's audio has stopped. A single timer serves many frames. */
   function watchSound(delayMs: number): void {
     const { clock, scheduler } = connection.environment;
     cancelStreamEnd = scheduler.schedule(() => {

@@ -1,8 +1,8 @@
 // The abilities of the Gemini Live models. All models use one protocol, but each supports a different part of it. The
 // table has one row per model family. An unknown model gets the most conservative row.
 //
-// MODELS-1. A row describes what the vendor documents for the family, and is conservative where the documentation is
-//     unclear.
+// MODELS-1. A row describes the features that the vendor documents for the family. Where the documentation is unclear,
+//     the row is conservative.
 
 import type { TransportCapabilities } from '../../voice/connection/transport.ts';
 import { INPUT_SAMPLE_RATE_HZ, OUTPUT_SAMPLE_RATE_HZ } from './wire.ts';
@@ -10,15 +10,15 @@ import { INPUT_SAMPLE_RATE_HZ, OUTPUT_SAMPLE_RATE_HZ } from './wire.ts';
 export interface ModelTraits {
   readonly family: string;
   /**
-   * `waits`: the model pauses until a call has received its response. `goes_on`: a call may stay open while the model
+   * `waits`: the model pauses until it receives the response to a call. `goes_on`: a call may stay open while the model
    * speaks, if the tool declares it. `unknown`: the model may behave in either way.
    */
   readonly duringCall: 'waits' | 'goes_on' | 'unknown';
   /** Whether the values `SILENT`, `WHEN_IDLE` and `INTERRUPT` of a function response have an effect. */
   readonly honoursScheduling: boolean;
   /**
-   * When messages can be added to the conversation. `initially`: only before the first audio; the model responds to
-   * later text.
+   * The times at which messages can be added to the conversation. `initially`: only before the first audio. The model
+   * responds to any later text.
    */
   readonly clientContent: 'anytime' | 'initially';
   /** `historyConfig.initialHistoryInClientContent`: whether the model accepts a history without responding to it. */

@@ -1,4 +1,4 @@
-// The options of `geminiLive`, checked once when the transport is created.
+// The options of `geminiLive`, validated once when the transport is created.
 
 import { z } from 'zod';
 import { ConfigurationError } from '../../values/errors.ts';
@@ -38,7 +38,7 @@ export interface GeminiLiveOptions extends DialOptions {
   readonly voice?: string;
   /** The language as a BCP-47 tag, such as `en-US`. Models with native audio detect the language. @defaultValue none */
   readonly language?: string;
-  /** The sampling temperature, 0 to 2. @defaultValue the temperature of the model */
+  /** The sampling temperature, from 0 to 2. @defaultValue the temperature of the model */
   readonly temperature?: number;
   /** The maximum length of one response, in tokens. @defaultValue the limit of the model */
   readonly maxOutputTokens?: number;
@@ -57,7 +57,7 @@ export interface GeminiLiveOptions extends DialOptions {
     readonly vocabulary?: readonly string[];
   };
   /**
-   * Removes the oldest content when the conversation grows too long. Without this option, a session ends after 15
+   * Removes the oldest content when the conversation becomes too long. Without this option, a session ends after 15
    * minutes of audio. `false`: off. @defaultValue `{}`, which leaves the limits to the server
    */
   readonly compression?: SessionSettings['compression'];
@@ -123,7 +123,7 @@ const optionsSchema = z.strictObject({
 
 type CheckedOptions = z.output<typeof optionsSchema>;
 
-/** The checked options, with defaults filled in. */
+/** The validated options, with defaults filled in. */
 export interface GeminiLiveSettings extends SessionSettings, Required<DialOptions> {
   readonly traits: ModelTraits;
   /** Returns the current URL, including the current key. */

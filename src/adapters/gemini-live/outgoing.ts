@@ -3,14 +3,15 @@
 // request to deliver it become one message.
 //
 // Owns:     the queue, and how commands are grouped into messages.
-// Does not: know whether the model is busy (`translator.ts`), or which request a response belongs to (`responses.ts`).
+// Does not: determine whether the model is busy (`translator.ts`), or which request a response belongs to
+//           (`responses.ts`).
 //
 // OUTGOING-1. Messages are sent in the order of their commands, and before the response request that follows them.
-// OUTGOING-2. An interrupting message waits while the model is busy, but for at most HOLD_LIMIT_MS, so that a turn
-//     whose end is never reported cannot block the queue.
-// OUTGOING-3. The response to a call is sent at once, because the model may be waiting for it. Only a response that
-//     belongs to a request waits, together with that request.
-// OUTGOING-4. If the model accepts added content only initially, messages wait for the next response request.
+// OUTGOING-2. A message that would interrupt the model waits while the model is busy, but for at most HOLD_LIMIT_MS, so
+//     that a turn whose end is never reported cannot block the queue.
+// OUTGOING-3. The response to a call is sent at once, because the model may be waiting for it. The response waits only
+//     if it belongs to a request, and is then sent together with that request.
+// OUTGOING-4. If the model accepts added content only at the start, messages wait for the next response request.
 
 import type { NoteWriter } from '../../actors/notes/note-marks.ts';
 import type { Environment } from '../../actors/ports/environment.ts';
@@ -22,16 +23,16 @@ import { answerTurn, systemText, textOf, YOUR_TURN } from './told-as-text.ts';
 import type { Answer, ToolCalls } from './tool-calls.ts';
 import * as wire from './wire.ts';
 
-/** The longest wait since the model's last activity, in milliseconds. */
+/** The maximum wait since the model's last activity, in milliseconds. */
 const HOLD_LIMIT_MS = 15_000;
 
-/** The state of the model that determines whether a message can be sent now. */
+/** The state of the model that determines whether a message can be sent. */
 interface ModelActivity {
   /** Whether the model is speaking, working or possibly about to respond. */
   isBusy(): boolean;
-  /** Returns how long the model will stay busy at least, in milliseconds; null if this is unknown. */
+  /** Returns the minimum time for which the model will stay busy, in milliseconds; null if this is unknown. */
   busyForMs(): number | null;
-  /** Stops treating the model as busy after too long without any activity. */
+  /** Treats the model as idle after too long without any activity. */
   giveUp(): void;
 }
 
@@ -112,7 +113,8 @@ export class Outgoing {
   }
 
   /**
-   * Withdraws one unsent request, or all of them (null). The tool response that belonged to the request is sent silently.
+   * Withdraws one unsent request, or all of them (null). The tool response that belonged to the request is sent as
+   * silent.
    */
   withdraw(responseKey: string | null): void {
     this.#pairAnswers();
@@ -175,8 +177,8 @@ export class Outgoing {
   }
 
   /**
-   * Attaches the last tool response of this tick to its request. Responses that the protocol cannot represent become
-   * text.
+   * Attaches the last tool response of this tick to its request. Responses that the protocol cannot represent are sent
+   * as text.
    */
   #pairAnswers(): void {
     this.#answers = this.#answers.filter((answer) => {
@@ -262,7 +264,8 @@ export class Outgoing {
     }
     if (lasting !== null) this.#send(lasting);
     const message = wire.realtimeText(text);
-    // Messages that were sent together with a request must survive a resumption, so the whole message is sent again.
+    // Messages that were sent together with a request must not be lost on resumption, so the whole message is sent
+    // again.
     this.#send(message, hasNews && !this.#addsAnytime ? message : null);
   }
 

@@ -1,5 +1,5 @@
 // Represents the model's output as responses and items. The protocol has neither. It has unnamed turns, whose
-// transcripts may arrive late and are never marked as complete.
+// transcripts may arrive late and have no end marker.
 //
 //   (none) ──content──▶ making ──generationComplete──▶ made ──turnComplete──▶ over
 //                         │  └────turnComplete, interrupted, silent too long───▲
@@ -9,12 +9,12 @@
 //           to each response. This module knows neither tool calls nor the outgoing queue (`outgoing.ts`).
 //
 // GEMINI-LIVE-MODEL-TURNS-1. A response has one start, one end and one item. Content that arrives after the end starts
-//     the next response. A transcript that arrives shortly after the end still belongs to the response that ended.
+//     the next response. A transcript that arrives shortly after the end still belongs to the response that has ended.
 // GEMINI-LIVE-MODEL-TURNS-2. Audio that arrives between an interruption or cancellation and the reported end of the
-//     turn is dropped. If the user interrupted, audio that arrives shortly after that end is dropped too.
+//     turn is dropped. If the user has interrupted, audio that arrives shortly after that end is dropped as well.
 // GEMINI-LIVE-MODEL-TURNS-3. `response.ended` lists the audio that was forwarded.
-// GEMINI-LIVE-MODEL-TURNS-4. If it becomes uncertain during generation which request a response answers, the response
-//     loses its request key: the request ends as cancelled, and the response continues without a key.
+// GEMINI-LIVE-MODEL-TURNS-4. If it becomes uncertain during generation which request a response answers, the request
+//     ends as cancelled, and the response continues without a request key.
 //
 // GEMINI-LIVE-REQUESTS-1. A response gets a request's key only if the request was the only message that the model had
 //                         to answer.
@@ -28,13 +28,16 @@ import type { TransportEvent } from '../../voice/connection/transport.ts';
 import type { WireConnection } from '../socket/wire.ts';
 import { OUTPUT_SAMPLE_RATE_HZ } from './wire.ts';
 
-/** The longest time that the model takes to start a response. */
+/** The maximum time that the model takes to start a response. */
 const ANSWER_MS = 4_000;
-/** The longest time between the end of a turn and its transcript. */
+/** The maximum time between the end of a turn and its transcript. */
 const TRAILING_MS = 1_000;
-/** The longest time that `turnComplete` takes to end an interrupted turn. */
+/** The maximum time that `turnComplete` takes to end an interrupted turn. */
 const STRAY_MS = 1_000;
-/** Content that arrives this soon after an interrupted turn's end still belongs to it, as no model responds so fast. */
+/**
+ * The time after the end of an interrupted turn in which content still belongs to that turn, because no model responds
+ * so fast.
+ */
 const LATE_MS = 200;
 
 type Ended = Extract<TransportEvent, { type: 'response.ended' }>;
@@ -61,9 +64,12 @@ export class ModelTurns {
   readonly #begins: () => Cause;
   /** The most recent response. */
   #response: Response | null = null;
-  /** Until this time, new content belongs to an interrupted turn. */
+  /** The time until which new content belongs to an interrupted turn. */
   #strayUntil = Number.NEGATIVE_INFINITY;
-  /** Whether the user interrupted that turn. While the user is speaking, content may arrive even after its end. */
+  /**
+   * Whether the user interrupted that turn. While the user is speaking, content of the turn may arrive even after its
+   * end.
+   */
   #isByUser = false;
   #lateUntil = Number.NEGATIVE_INFINITY;
   #isTrailing = false;
@@ -120,11 +126,11 @@ export class ModelTurns {
 
   /** Returns the id of the response that the call belongs to. */
   calls(): string {
-    // A call is never dropped, because the model would wait for its response forever.
+    // A call is never dropped, because the model would wait for its response indefinitely.
     return (this.#current() ?? this.#response ?? this.#begin()).id;
   }
 
-  /** Marks the response's content as complete. The content may still be playing. */
+  /** Marks the response's content as complete. The content may still be playing at this point. */
   made(): void {
     const response = this.#response;
     if (response?.phase === 'making') this.#end(response, 'completed', null, 'made');
@@ -261,7 +267,7 @@ export class ModelTurns {
 /**
  * Determines why the model starts its next response. The server never reports which message a response answers. The
  * model also responds without a request, to the user's words and to tool results. A request is therefore sent only when
- * the model has nothing else to respond to, and the next response belongs to the request unless another cause appears
+ * the model has nothing else to respond to. The next response then belongs to the request unless another cause appears
  * first.
  *
  *   request ──sent──▶ pending ──a response starts──▶ (the response's key)
@@ -270,13 +276,13 @@ export class ModelTurns {
 export class Requests {
   readonly #connection: WireConnection;
   #pending: string | null = null;
-  /** Until this time, the model may respond to a message that did not request a response. */
+  /** The time until which the model may respond to a message that did not request a response. */
   #owesUntil = Number.NEGATIVE_INFINITY;
-  /** Whether the user spoke while a request was pending. The model may then respond to both, one after the other. */
+  /** Whether the user spoke while a request was pending. The model may then give two responses, one after the other. */
   #answersBoth = false;
   /** The second of these two responses, set while the first is in progress. */
   #second: 'none' | 'wanted' | 'unwanted' = 'none';
-  /** Until this time, a new response belongs to a cancelled request. */
+  /** The time until which a new response belongs to a cancelled request. */
   #unwantedUntil = Number.NEGATIVE_INFINITY;
 
   constructor(connection: WireConnection) {
@@ -288,7 +294,9 @@ export class Requests {
     return this.#pending !== null;
   }
 
-  /** How long the model may take to start another response, in milliseconds; 0 if it will not start one. */
+  /**
+   * The maximum time that the model may take to start another response, in milliseconds; 0 if it will not start one.
+   */
   get owedMs(): number {
     return Math.max(0, this.#owesUntil - this.#connection.environment.clock.now());
   }
@@ -304,7 +312,7 @@ export class Requests {
     this.#owesUntil = this.#connection.environment.clock.now() + ANSWER_MS;
   }
 
-  /** Records that the model is waiting for the client and will not respond. */
+  /** Records that the model is waiting for the client and will not respond now. */
   owesNothing(): void {
     this.#owesUntil = Number.NEGATIVE_INFINITY;
   }
@@ -321,7 +329,7 @@ export class Requests {
     return { key, isUnwanted };
   }
 
-  /** Records the end of the turn: a second response either follows now or does not follow at all. */
+  /** Records the end of the turn, after which a second response follows at once or not at all. */
   turnEnded(): void {
     if (this.#second === 'none') return;
     this.owes();
@@ -329,7 +337,7 @@ export class Requests {
     this.#second = 'none';
   }
 
-  /** Records that the user is speaking, so the next response may be for the user. */
+  /** Records that the user is speaking, so that the next response may be for the user. */
   userSpoke(): void {
     this.#answersBoth = this.isPending;
     this.#second = 'none';
@@ -346,7 +354,7 @@ export class Requests {
     return true;
   }
 
-  /** Ends the sent request, because it will receive no response or it is uncertain which response belongs to it. */
+  /** Ends the sent request, because it will receive no response or its response cannot be identified. */
   failed(reason: string, status: Ended['status'] = 'cancelled'): void {
     const responseKey = this.#pending;
     this.#pending = null;

@@ -1,22 +1,26 @@
-// Resumes a session on another connection. It uses a handle from the server and the messages that the handle does not
+// Resumes a session on another connection. It uses a handle from the server, and the messages that the handle does not
 // cover.
 //
 // Owns:     the resumption token, and the messages sent since it was issued. It does not decide when to open a new
 //           connection (the session does).
 //
 // RESUMPTION-1. A token is offered only if the model has not spoken since the server issued the handle. A resumed
-//     session would lack that speech, while a replay includes it.
-// RESUMPTION-2. Messages that were sent after the handle was issued are sent again, in order. Sending a message twice
-//     is better than losing it. Response requests are not sent again, because the session repeats them.
+//     session would lack that speech, whereas a replay includes it.
+// RESUMPTION-2. Messages that were sent after the handle was issued are sent again, in order. A message that is
+//     received twice does less harm than a message that is lost. Response requests are not sent again, because the
+//     session itself repeats them.
 // RESUMPTION-3. A handle that the server has rejected is neither offered nor used again.
 
 import type { WireConnection } from '../socket/wire.ts';
 import type { ToolCalls } from './tool-calls.ts';
 
-/** The handle is discarded if more messages than this have been sent since it was issued. */
+/** The maximum number of messages since the handle was issued. If there are more, the handle is discarded. */
 const MAX_MESSAGES = 256;
 
-/** The value of `transport.resumable`. Valid in this process only, because it refers to messages that are sent later. */
+/**
+ * The value of `transport.resumable`. It is valid only in this process, because it refers to messages that are sent
+ * later.
+ */
 export class ResumeToken {
   readonly handle: string;
   readonly calls: ToolCalls;
@@ -59,7 +63,7 @@ class MessageLog {
 
   /**
    * Drops the messages before this index. The server does not document whether it counts from 0 or 1, so one extra
-   * message is kept (RESUMPTION-2).
+   * message is stored (RESUMPTION-2).
    */
   consumed(index: number): void {
     this.#messages = this.#messages.filter((message) => message.index >= index);
@@ -81,13 +85,16 @@ export class Resumption {
     this.#calls = calls;
   }
 
-  /** Sends a message. `lasting`: the part that a resumed session needs again if the server has not processed it. */
+  /**
+   * Sends a message. `lasting`: the part of the message that a resumed session needs if the server has not processed
+   * it.
+   */
   send(message: object, lasting: object | null): void {
     this.sent(lasting);
     this.#connection.send(JSON.stringify(message));
   }
 
-  /** Records a message that was sent. `lasting`: the part that stays valid on another connection (audio does not). */
+  /** Records a message that was sent. `lasting`: the part that remains valid on another connection (audio does not). */
   sent(lasting: object | null): void {
     this.#log.sent(lasting);
     if (this.#log.isFull) this.withdraw();

@@ -8,14 +8,14 @@ import type { Turn } from './wire.ts';
 
 type Command<T extends TransportCommand['type']> = Extract<TransportCommand, { type: T }>;
 
-/** Asks the model to speak when no other message does. */
+/** Asks the model to speak if no other message does so. */
 export const YOUR_TURN = note(
   sentence`It is your turn. If the user's last words have no reply yet, or a note or result above is not told yet, do that now. Otherwise say nothing.`,
 );
 
 /**
  * Returns a system message as a note, because the protocol has no system role. The session's notes already have a
- * marker and stay unchanged.
+ * marker and are left unchanged.
  */
 export function systemText(notes: NoteWriter, text: string, id: string): string {
   return text.startsWith('[') ? text : notes.text({ says: text }, id);

@@ -4,13 +4,13 @@
 //                 └──cancelled by the model──▶ cancelled
 //
 // TOOL-CALLS-1. A call id is reported once, even if the server repeats the call.
-// TOOL-CALLS-2. Each response names its call, and its payload is an object. An empty output becomes a statement of
-//     completion, because the model would otherwise repeat the call.
-// TOOL-CALLS-3. A call that the model has cancelled receives no response.
+// TOOL-CALLS-2. Each response names its call, and its payload is an object. An empty output is replaced by a statement
+//     of completion, because the model would otherwise repeat the call.
+// TOOL-CALLS-3. If the model has cancelled a call, no response is sent.
 // TOOL-CALLS-4. Responses that the server does not accept are sent as text. This applies to a call from an earlier
 //     connection, whose id is unknown here, and to a call that already has a response.
-// TOOL-CALLS-5. The number of open calls is limited. The oldest call is forgotten, and the model no longer counts as
-//     waiting for that call.
+// TOOL-CALLS-5. The number of open calls is limited. If the limit is exceeded, the oldest call is dropped, and the
+//     model no longer counts as waiting for it.
 
 import { isRecord } from '../../values/json.ts';
 import { BoundedMap } from '../socket/bounded-map.ts';
@@ -44,7 +44,7 @@ export class ToolCalls {
     if (this.#calls.has(callId)) return false;
     this.#calls.set(callId, { name, state: 'open' });
     this.#open.add(callId);
-    // A forgotten call cannot have a response, so the model does not count as waiting for it.
+    // A dropped call cannot get a response, so the model does not count as waiting for it.
     for (const open of this.#open) if (!this.#calls.has(open)) this.#open.delete(open);
     return true;
   }
@@ -67,7 +67,9 @@ export class ToolCalls {
     return this.#calls.get(callId)?.name;
   }
 
-  /** Returns how to send a call's output: as a function response, as text (TOOL-CALLS-4), or not at all (TOOL-CALLS-3). */
+  /**
+   * Returns how a call's output is sent: as a function response, as text (TOOL-CALLS-4), or not at all (TOOL-CALLS-3).
+   */
   wayOf(callId: string): 'response' | 'text' | 'none' {
     const state = this.#calls.get(callId)?.state;
     if (state === 'open') return 'response';

@@ -23,7 +23,7 @@ import * as wire from './wire.ts';
 import type { ServerContent, ServerMessage } from './wire.ts';
 import { withoutUndefined } from '../../values/without-undefined.ts';
 
-/** How long the server may take to react to an interrupting client message. */
+/** The maximum time that the server may take to react to a client message that interrupts the model. */
 const OUR_INTERRUPTION_MS = 2_000;
 
 type Ending = Exclude<ServerContent['turnCompleteReason'], null | undefined>;
@@ -109,7 +109,7 @@ export class Translator {
     this.#speech.sentMs += durationMs;
   }
 
-  /** Starts sending when the model is configured and has its history. */
+  /** Starts sending, because the model is configured and has its history. */
   open(): void {
     this.#outgoing.open();
   }
@@ -134,7 +134,7 @@ export class Translator {
       case 'response.cancel':
         return this.#cancel();
       case 'utterance.end':
-        // Ending the audio stream stops the server's speech detector, which would otherwise keep listening.
+        // Ending the audio stream stops the server's speech detector, which would otherwise continue to listen.
         this.#resumption.send(wire.audioStreamEnd(), null);
         return this.#speech.settle();
       case 'response.withdraw':
@@ -171,7 +171,7 @@ export class Translator {
     return this.#busyForMs !== 0;
   }
 
-  /** How long the model will stay busy, in milliseconds; null if the end is unknown. */
+  /** The time for which the model will stay busy, in milliseconds; null if this is unknown. */
   get #busyForMs(): number | null {
     const isTalked = this.#turns.isOpen || this.#speech.isOpen || this.#isWorking;
     return isTalked || this.#requests.isPending ? null : this.#requests.owedMs;
@@ -189,7 +189,7 @@ export class Translator {
     this.#outgoing.withdraw(null);
     const wasPending = this.#requests.cancel();
     const wasMaking = this.#turns.cancel();
-    // Client content interrupts the model. If the user is speaking, the user has interrupted it already.
+    // Client content interrupts the model. If the user is speaking, the model has already been interrupted.
     const canStop = this.#traits.clientContent === 'anytime' && !this.#speech.isOpen;
     if (!canStop || !(wasPending || wasMaking)) return;
     this.#weInterruptUntil = this.#connection.environment.clock.now() + OUR_INTERRUPTION_MS;
@@ -203,7 +203,7 @@ export class Translator {
       this.#resumption.send(message, message);
       return;
     }
-    // In the realtime input, the model would see a picture only while the user is speaking.
+    // As realtime input, a picture would reach the model only while the user is speaking.
     const parts = [{ inlineData: { mimeType: mediaType, data: base64 } }];
     this.#outgoing.add({ role: 'user', parts });
   }
@@ -217,7 +217,8 @@ export class Translator {
     const behavior = this.#traits.duringCall === 'goes_on' ? 'NON_BLOCKING' : null;
     const message = wire.contextUpdate(configuration, behavior);
     this.#resumption.send(message, message);
-    // The server sends no confirmation. It processes updates in order with all other messages, or ends the session.
+    // The server sends no confirmation for updates. It processes updates in order with all other messages, or ends the
+    // session.
     this.#connection.emit({ type: 'session.configured' });
   }
 
@@ -270,7 +271,7 @@ export class Translator {
       this.#requests.turnEnded();
       return;
     }
-    // The turn was empty.
+    // The turn has ended without content.
     if (failure === null) this.#requests.failed('the model said nothing', 'incomplete');
     else if (this.#requests.isPending) this.#requests.failed(failure, 'failed');
     else this.#turns.failed(failure);

@@ -5,45 +5,44 @@
 //       ▲                                                                    │
 //       └────────────────────── no more words for a moment ──────────────────┘
 //
-// Owns:     the ids, starts, ends and words of utterances. This module does not know how the model reacts to
+// Owns:     the ids, starts, ends and words of utterances. This module does not depend on how the model reacts to
 //           utterances.
 //
-// USER-SPEECH-1. For each utterance, the start, the end and the words (or a report that there are none) are reported
+// USER-SPEECH-1. For each utterance, the start, the end and the words (or the fact that there are none) are reported
 //                once, in this order.
 // USER-SPEECH-2. Words that arrive after the end belong to the utterance that has ended. Words that arrive after the
-//     utterance's words were reported are reported as late, because a new utterance would cut off the model's response.
-//     If the model responds before the user's words are known and is not interrupted, the first words to arrive are the
-//     words that it responded to. Their utterance started before the response.
-// USER-SPEECH-3. The reported start is never too early: the user spoke the words before they arrived.
+//     words of the utterance were reported are reported as late, because a new utterance would cut off the model's
+//     response. If the model responds before the user's words have arrived and is not interrupted, the first words that
+//     arrive are the words that it responded to. Their utterance started before the response.
+// USER-SPEECH-3. The reported start is never too early, because the user spoke the words before they arrived.
 
 import type { WireConnection } from '../socket/wire.ts';
 
 /**
- * After a speaking user's last words, a pause of this length ends the utterance. The words of one sentence arrive
- * together.
+ * The pause after a speaking user's last words that ends the utterance. The words of one sentence arrive together.
  */
 const PAUSE_MS = 1_500;
-/** The pause that ends an utterance without words. */
+/** The pause that ends an utterance for which no words have arrived. */
 const WORDLESS_PAUSE_MS = 3_000;
-/** The longest wait for the detector to report the end, both after the last words and without any words. */
+/** The maximum wait for the detector to report the end, both after the last words and without any words. */
 const SIGNALLED_PAUSE_MS = 15_000;
 const WORDLESS_SIGNALLED_PAUSE_MS = 60_000;
-/** How long after the end more words may arrive. */
+/** The time after the end of an utterance during which further words may arrive. */
 const TRAILING_MS = 600;
-/** The same period for an utterance without words. */
+/** The same time for an utterance without words. */
 const WORDLESS_TRAILING_MS = 2_000;
-/** Words that arrive this soon after the last reported words count as late if the model is responding. */
+/** The time after the last reported words in which further words count as late if the model is responding. */
 const LATE_MS = 3_000;
-/** Words are at least this old when they arrive. */
+/** The minimum age of words when they arrive. */
 const WORDS_LAG_MS = 800;
 
-/** Callbacks for an utterance, and the state of the model that it depends on. */
+/** Callbacks for an utterance, and the state of the model that the utterance depends on. */
 interface UserSpeechListener {
   /** Returns whether the model is responding without interruption, or its response counts as still playing. */
   isAnswered(): boolean;
   /** Reports the start of speech. */
   began(): void;
-  /** Reports the words. `isAnswered`: the model has started or finished a response to them. */
+  /** Reports the words. `isAnswered`: whether the model has started or finished a response to the words. */
   settled(words: string, isAnswered: boolean): void;
 }
 
@@ -67,9 +66,11 @@ export class UserSpeech {
   readonly #listener: UserSpeechListener;
   #utterance: Utterance | null = null;
   #settledAt = Number.NEGATIVE_INFINITY;
-  /** Whether words that were reported have no response yet. */
+  /** Whether the model has not responded yet to words that were reported. */
   #isUnanswered = false;
-  /** The audio position at which the model started to respond to unknown words; null if it has not done so. */
+  /**
+   * The audio position at which the model started to respond to words that had not arrived; null if it has not done so.
+   */
   #answersUnknownSinceMs: number | null = null;
   #cancelPause: () => void = () => {};
 
@@ -78,7 +79,7 @@ export class UserSpeech {
     this.#listener = listener;
   }
 
-  /** Whether the user is speaking or the last utterance's words are still unknown. */
+  /** Whether the user is speaking, or has stopped but the words of the last utterance have not arrived yet. */
   get isOpen(): boolean {
     return this.#utterance !== null;
   }
@@ -99,7 +100,7 @@ export class UserSpeech {
     this.#end();
   }
 
-  /** Appends final words. `isLast`: the server has marked these words as the last. */
+  /** Appends final words. `isLast`: whether the server has marked these words as the last. */
   heardWords(words: string, isLast: boolean, startMs: number | null): void {
     const utterance = this.#utteranceOf(words, startMs);
     if (utterance === null) return;
@@ -128,7 +129,7 @@ export class UserSpeech {
     this.#end();
   }
 
-  /** Stops waiting for words. */
+  /** Stops waiting for further words. */
   settle(): void {
     const utterance = this.#utterance;
     if (utterance === null) return;

@@ -1,9 +1,9 @@
-// The Gemini Live protocol without a socket: a builder for each client message, typed against the official union, and
-// schemas for the fields of server messages that are read. Pure.
+// The Gemini Live protocol without a socket. It contains a builder for each client message, typed against the official
+// union, and schemas for the fields of server messages that this package reads. Pure.
 //
 // A server message may combine any number of fields. Two tables list each field of the official types, either with a
 // schema for the parts that are read or with the reason why the field is ignored. If the official type gains a field,
-// compilation fails until the table lists it. A type test fails when a part that is read changes. At run time, unknown
+// compilation fails until the table lists it. A type test fails if a part that is read changes. At run time, unknown
 // fields are accepted, and every field is optional.
 
 import { jsonOf, malformed, type MalformedFrame } from '../socket/event-table.ts';
@@ -27,13 +27,13 @@ export interface SessionSettings {
     readonly budget?: number;
   };
   readonly voiceActivity?: {
-    /** How readily audio is treated as the start of speech. */
+    /** The sensitivity with which audio is treated as the start of speech. */
     readonly startSensitivity?: 'high' | 'low';
-    /** How readily a pause is treated as the end of speech. */
+    /** The sensitivity with which a pause is treated as the end of speech. */
     readonly endSensitivity?: 'high' | 'low';
-    /** How long speech must last before it counts as started, in milliseconds. */
+    /** The duration of speech before it counts as started, in milliseconds. */
     readonly prefixPaddingMs?: number;
-    /** How much silence must follow speech before it counts as ended, in milliseconds. */
+    /** The duration of silence before speech counts as ended, in milliseconds. */
     readonly silenceDurationMs?: number;
     /** Whether the user's voice interrupts the model. */
     readonly interrupts?: boolean;
@@ -52,7 +52,7 @@ export interface SessionSettings {
 interface SetupExtras {
   /** The declared behaviour of each tool; null leaves the behaviour to the model. */
   readonly toolBehavior: 'NON_BLOCKING' | null;
-  /** Whether the first client content is the conversation so far. */
+  /** Whether the first client content contains the conversation so far. */
   readonly beginsWithHistory: boolean;
   /** The handle of the session to resume. */
   readonly handle: string | null;
@@ -156,7 +156,7 @@ export function toolResponse(functionResponses: readonly FunctionResponse[]) {
 
 const AUDIO_TYPE = `audio/pcm;rate=${INPUT_SAMPLE_RATE_HZ}`;
 
-/** Returns an audio frame as JSON text. Base64 needs no escaping, and JSON.stringify is 7 times slower. */
+/** Returns the JSON text for an audio frame. Base64 needs no escaping, and JSON.stringify would be 7 times slower. */
 export function audioText(base64: string): string {
   return `{"realtimeInput":{"audio":{"data":"${base64}","mimeType":"${AUDIO_TYPE}"}}}`;
 }
@@ -266,7 +266,7 @@ const functionCall = z.object({
 
 const count = z.number().nullish();
 
-/** The breakdown of a token count. Unreadable parts are dropped, but the count remains. */
+/** The breakdown of a token count. Parts that cannot be read are dropped, but the count remains. */
 const modalities = z
   .array(z.object({ modality: z.string(), tokenCount: z.number() }))
   .nullish()
@@ -299,7 +299,7 @@ const messageTable = {
   }),
 } satisfies Record<Exclude<keyof LiveServerMessage, 'text' | 'data'>, z.ZodType | string>;
 
-/** A server message with the fields that are read, all of them optional. */
+/** A parsed server message, which contains only the fields that this package reads. All fields are optional. */
 export type ServerMessage = z.output<ReturnType<typeof readableOf<typeof messageTable>>>;
 export type ServerContent = NonNullable<ServerMessage['serverContent']>;
 

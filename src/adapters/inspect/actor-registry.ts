@@ -1,14 +1,14 @@
 // The known actors and their places in the actor tree.
 //
-// Owns:     the names of actors in messages, their parents, and how long actors are remembered.
+// Owns:     the names of actors in messages, their parents, and how long ended actors are stored.
 // Does not: convert or send anything, or keep an actor alive.
 //
 // Invariants
-//   ACTOR-REGISTRY-1. An actor's name is its path. The path of a root is its id; the path of any other actor is its id
-//       below its parent's name. The parent of a root `a/b` is the actor `a`.
+//   ACTOR-REGISTRY-1. An actor's name is its path. The path of a root is its id. The path of any other actor consists
+//       of its parent's name and its own id. The parent of a root `a/b` is the actor `a`.
 //   ACTOR-REGISTRY-2. A new actor replaces the previous actor with the same name. Two live roots with the same id get
 //                     different names.
-//   ACTOR-REGISTRY-3. The latest `maxEnded` actors that have ended are remembered.
+//   ACTOR-REGISTRY-3. The latest `maxEnded` actors that have ended remain in the registry.
 
 import { propertiesOf } from '../../values/json.ts';
 /** The part of an XState actor that this module uses. */
@@ -49,15 +49,15 @@ export interface ActorRecord {
 interface Entry extends ActorRecord {
   identity: Identity;
   phase: Phase;
-  /** XState's id for the current actor. Events of an earlier actor are ignored. */
+  /** XState's id for the actor that currently has this name. Events of an earlier actor are ignored. */
   sessionId: string;
   /** An actor can be garbage-collected without being stopped. */
   actor: WeakRef<SeenActor> | undefined;
-  /** The last snapshot, stored when the actor has been garbage-collected. */
+  /** The last snapshot, which is stored because the actor may have been garbage-collected. */
   rest: SeenSnapshot | undefined;
 }
 
-/** An actor's new state after an observation. */
+/** The new state of an actor after an observation. */
 export interface Change {
   readonly identity: Identity;
   readonly snapshot: SeenSnapshot;
@@ -77,23 +77,23 @@ export class ActorRegistry {
     this.#maxEnded = maxEnded;
   }
 
-  /** All remembered actors, with parents before their children. */
+  /** All registered actors, with parents before their children. */
   get records(): Iterable<ActorRecord> {
     return this.#entries.values();
   }
 
-  /** Returns an actor's record; undefined if the actor is unknown or has been forgotten. */
+  /** Returns an actor's record; undefined if the actor is unknown or its record was removed. */
   find(actor: SeenActor): ActorRecord | undefined {
     const entry = this.#known.get(actor);
     return entry?.phase === 'forgotten' ? undefined : entry;
   }
 
-  /** Returns whether this actor was ever registered, even if it has been forgotten. */
+  /** Returns whether this actor was ever registered, even if its record was removed. */
   knows(actor: SeenActor): boolean {
     return this.#known.has(actor);
   }
 
-  /** Registers an actor and its ancestors, and returns those that are new to viewers. */
+  /** Registers an actor and its ancestors, and returns those that viewers do not know yet. */
   register(actor: SeenActor): readonly ActorRecord[] {
     const fresh: ActorRecord[] = [];
     if (!this.#known.has(actor)) this.#enter(actor, fresh);
@@ -109,7 +109,7 @@ export class ActorRegistry {
     return this.#end(entry, snapshot);
   }
 
-  /** Checks whether a machine has thrown, because such a machine reports no snapshot. */
+  /** Checks whether a machine has thrown an error, because XState then reports no snapshot. */
   inspectCrash(actor: SeenActor): readonly Change[] {
     const entry = this.#known.get(actor);
     if (!entry || entry.sessionId !== actor.sessionId || entry.phase !== 'live') return [];
@@ -165,7 +165,7 @@ export class ActorRegistry {
     return entry;
   }
 
-  /** Returns a root's nearest ancestor, according to its path. */
+  /** Returns the closest actor above a root, based on the path in the root's id. */
   #ancestor(id: string): Entry | undefined {
     for (let cut = id.lastIndexOf('/'); cut > 0; cut = id.lastIndexOf('/', cut - 1)) {
       const entry = this.#entries.get(id.slice(0, cut));
@@ -191,7 +191,7 @@ export class ActorRegistry {
     this.#entries.delete(entry.identity.wireId);
   }
 
-  /** Marks actors as ended that were garbage-collected without being stopped. */
+  /** Marks actors as ended if they were garbage-collected without being stopped. */
   #sweep(): void {
     for (const entry of this.#entries.values())
       if (entry.phase === 'live' && !isAlive(entry))

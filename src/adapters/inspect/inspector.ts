@@ -28,7 +28,7 @@ export interface SinkTarget {
   readonly send: (message: InspectorMessage) => void;
 }
 
-/** Where the stream is sent. */
+/** The destination of the stream. */
 export type InspectorTarget = RelayTarget | BrowserTarget | WebSocketTarget | SinkTarget;
 
 /** The options of `createInspector`. */
@@ -39,20 +39,23 @@ export interface InspectorOptions {
   readonly to?: InspectorTarget;
   /**
    * Controls the redaction of contexts, events, outputs and errors. `true` hides the texts of the user and the model
-   * (see `redactWords`), `false` shows everything, and a function decides for each value.
+   * (see `redactWords`), `false` hides nothing, and a function decides for each value.
    * @defaultValue true
    */
   readonly redact?: boolean | Redact;
   /**
-   * The maximum size of a message as JSON text; at least 16384. Parts that do not fit are cut and marked.
+   * The maximum size of a message as JSON text; at least 16384. Parts that do not fit are omitted and marked.
    * @defaultValue 65536
    */
   readonly maxBytes?: number;
-  /** The maximum length of a slow viewer's queue; older messages beyond it are dropped. @defaultValue 5000 */
+  /**
+   * The maximum length of a slow viewer's queue. If the queue is longer, the oldest messages are dropped. @defaultValue
+   * 5000
+   */
   readonly maxQueuedLines?: number;
-  /** How many ended actors are shown to late viewers; the oldest are dropped. @defaultValue 500 */
+  /** The maximum number of ended actors that late viewers see. @defaultValue 500 */
   readonly maxEndedActors?: number;
-  /** How long after an event its message is sent, in milliseconds. @defaultValue 50 */
+  /** The delay between an event and its message, in milliseconds. @defaultValue 50 */
   readonly flushMs?: number;
   /** Called with non-fatal errors, such as a lost connection or a `send` that threw. @defaultValue none */
   readonly onError?: (error: unknown, where: string) => void;

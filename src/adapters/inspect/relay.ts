@@ -1,18 +1,18 @@
 // A local server for inspectors: a page with the Stately Inspector, and a WebSocket for any `@statelyai/inspect` receiver.
 //
 // Owns:     the page, and access control for the stream.
-// Does not: reject untrusted requests (`listen/guard.ts`), or store messages that were sent: the stream brings late
-//           viewers up to date.
+// Does not: reject untrusted requests (`listen/guard.ts`), or store messages that were sent (the stream sends late
+//           viewers all actors).
 //
 // Invariants
-//   RELAY-1. The relay listens only on 127.0.0.1 and answers only under its own host names, because another name
+//   RELAY-1. The relay listens only on 127.0.0.1 and responds only to its own host names, because any other name
 //       indicates DNS rebinding.
 //   RELAY-2. The stream requires the token. A browser must also come from an allowed origin: the origin of the relay's
 //       page or one of `allowedOrigins`. Programs send no origin.
-//   RELAY-3. Viewers only receive. Their messages are ignored, and the message size is limited.
+//   RELAY-3. Viewers only receive. Messages from receivers are ignored, and their size is limited.
 //   RELAY-PAGE-1. Only the frame that contains the inspector may request and receive the stream. The page checks the
 //       origin in both directions.
-//   RELAY-PAGE-2. Whenever the inspector connects or reconnects, the stream restarts with all actors.
+//   RELAY-PAGE-2. Whenever the inspector connects or reconnects, it receives all actors again.
 
 import type { OutgoingHttpHeaders } from 'node:http';
 import type { Environment } from '../../actors/ports/environment.ts';
@@ -131,8 +131,8 @@ function verdictOn({ target }: Visit, token: string, stream: InspectionStream): 
 }
 
 /**
- * The relay's page. It shows an inspector in a frame and forwards the WebSocket's messages to it. The URL fragment
- * contains the token, because browsers do not send the fragment.
+ * The relay's page. The page shows an inspector in a frame and forwards the WebSocket's messages to it. The URL
+ * fragment contains the token, because browsers do not send the fragment.
  */
 interface RelayPage {
   readonly html: string;

@@ -1,19 +1,19 @@
-// Converts any value to plain data that may be shown. The data has a limited size, and its texts are redacted. The
-// conversion works from the top down and stops when the size budget is used up, so a large value costs no more than its
-// visible part.
+// Converts any value to plain data that may be shown in the inspector. The data has a limited size, and its texts are
+// redacted. The conversion works from the top down and stops when the size limit is reached, so a large value costs no
+// more than its visible part.
 //
-// Redaction uses an allow-list. The texts of the user and the model are hidden wherever they occur; values that
-// distinguish states, events and actors are shown.
+// Redaction uses an allow-list. The texts of the user and the model are always hidden. Values that distinguish states,
+// events and actors are shown.
 //
 // Invariants
 //   SHOWN-VALUE-1. The result is JSON: no cycles, no functions, no objects with behaviour.
 //   SHOWN-VALUE-2. Parts that do not fit are omitted and marked: `[truncated …]`.
 //   SHOWN-VALUE-3. Only plain objects, lists, maps and sets are traversed. For any other object (a socket, a
-//       controller, audio), only the kind is shown and no getter runs.
+//       controller, audio), only the kind is shown, and no getter is called.
 //   REDACT-1. A text is shown only if its key is known (ids, `type`, `status` …) and the text looks like a name: ASCII
 //       without spaces, at most 64 characters.
 //   REDACT-2. Within a payload (tool arguments, messages, results …), no value is shown, not even numbers and ids,
-//       because the keys of a payload have no known meaning.
+//       because the meaning of its keys is unknown.
 //   REDACT-3. A key is shown only if it looks like a name.
 //   REDACT-4. Values that look like credentials (values/secrets.ts) are never shown.
 
@@ -26,7 +26,7 @@ export interface Budget {
 
 const MAX_DEPTH = 10;
 const MAX_TEXT_LENGTH = 2_000;
-/** Quotes, colon and comma. */
+/** The size of the quotes, the colon and the comma. */
 const PUNCTUATION_BYTES = 4;
 /** The size of an escape such as `\u001f`. */
 const MAX_BYTES_OF_CHAR = 6;
@@ -41,7 +41,7 @@ interface Walk {
   readonly above: object[];
 }
 
-/** Returns the form of a value that may be shown. `section` names the part of the message; see `Redact`. */
+/** Returns the part of a value that may be shown. `section` names the part of the message; see `Redact`. */
 export function shownValue(
   value: unknown,
   section: string,
@@ -201,8 +201,9 @@ const withoutSecrets = secretRemover([]);
 export type Leaf = string | number | bigint | boolean;
 
 /**
- * Decides how a leaf value is shown. `path` locates the value. It consists of the message part (`context`, `event`,
- * `input`, `output`, `error`, `meta` or `params`) and then the value's keys; list items have the path of their list.
+ * Decides how a leaf value is shown. `path`: the location of the value. It consists of the message part (`context`,
+ * `event`, `input`, `output`, `error`, `meta` or `params`) and then the value's keys; list items have the path of their
+ * list.
  */
 export type Redact = (leaf: Leaf, path: readonly string[]) => Leaf;
 

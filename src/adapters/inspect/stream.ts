@@ -1,7 +1,7 @@
 // Turns XState's inspection events into messages for viewers.
 //
 // Owns:     the observed actors, the viewers, and the flush schedule.
-// Does not: know how a viewer is connected.
+// Does not: depend on how a viewer is connected.
 //
 // Invariants
 //   STREAM-1. `inspect` never throws and only records events. It neither converts nor sends anything. Recorded lines
@@ -10,8 +10,8 @@
 //       viewer first receives all actors with their latest snapshots.
 //   STREAM-3. An actor whose machine has thrown is shown as failed, even though XState does not report the failure.
 //   STREAM-4. A failing viewer is removed without affecting the other viewers or the actors.
-//   VIEWER-QUEUE-1. An actor's start and latest snapshot are dropped only if a later actor has the same name.
-//   VIEWER-QUEUE-2. Dropped lines are counted, and the gap shows how many were dropped.
+//   VIEWER-QUEUE-1. The start and the latest snapshot of an actor are dropped only if a later actor has the same name.
+//   VIEWER-QUEUE-2. Dropped lines are counted, and the number is shown at the gap.
 
 import type { InspectionEvent } from 'xstate';
 import type { Environment } from '../../actors/ports/environment.ts';
@@ -53,9 +53,9 @@ export class InspectionStream {
   readonly #actors: ActorRegistry;
   readonly #converter: Converter;
   readonly #viewers = new Map<Viewer, ViewerQueue>();
-  /** The actors that have had an event since the last flush and whose machines may have thrown. */
+  /** The actors whose machines may have thrown an error, because they have received an event since the last flush. */
   readonly #touched = new Set<SeenActor>();
-  /** Announced actors that have not started and have no snapshot. */
+  /** Actors that were announced but have not started and have no snapshot. */
   readonly #beginning = new WeakMap<SeenActor, ActorLine>();
   #cancelFlush: (() => void) | null = null;
   #stopped = false;
@@ -134,7 +134,7 @@ export class InspectionStream {
     for (const record of fresh) {
       const { identity } = record;
       const line: ActorLine = { kind: 'actor', identity, at, snapshot: record.snapshot() };
-      // The last record is that of the actor itself, after its ancestors.
+      // The last record belongs to the actor itself, and the records before it belong to its ancestors.
       this.#beginning.set(actor, line);
       this.#push(line);
     }
@@ -192,7 +192,7 @@ export class InspectionStream {
       if (this.#isReady(viewer)) hasMore = true;
       else isBlocked = true;
     }
-    // `#cancelFlush` stays set while slices follow, so that no second timer is started.
+    // `#cancelFlush` remains set while slices are still to be sent, so that no second timer is started.
     if (hasMore) {
       this.#options.environment.scheduler.yieldThen(this.#flush);
       return;
@@ -238,7 +238,7 @@ const NO_EVENT: SeenEvent = { type: '' };
 const GAP = 'offstage.inspect.gap';
 
 /**
- * A viewer's pending lines, in order. If the viewer is too slow, the oldest history is dropped and a line reports the
+ * A viewer's pending lines, in order. If the viewer is too slow, the oldest lines are dropped, and a line reports the
  * gap.
  */
 class ViewerQueue {
@@ -247,7 +247,10 @@ class ViewerQueue {
   #head = 0;
   #compactAt: number;
 
-  /** @param maxLines A longer queue is cut to half this length, in addition to the actors' states. */
+  /**
+   * @param maxLines The maximum length of the queue. A longer queue is cut to half this length, plus the states of the
+   * actors.
+   */
   constructor(maxLines: number) {
     this.#maxLines = maxLines;
     this.#compactAt = maxLines;
@@ -278,7 +281,7 @@ class ViewerQueue {
     const waiting = this.#lines.slice(this.#head);
     const recent = Math.floor(this.#maxLines / 2);
     const cut = waiting.length - recent;
-    /** The older lines that are kept, newest first. */
+    /** The older lines that remain, newest first. */
     const kept: Line[] = [];
     const announced = new Set<string>();
     const known = new Set(
@@ -313,7 +316,7 @@ class ViewerQueue {
     }
     this.#lines = [...kept, ...waiting.slice(cut)];
     this.#head = 0;
-    // If the states alone exceed the limit, the next compaction waits until it would save enough.
+    // If the states alone exceed the limit, the next compaction waits until it would remove enough lines.
     this.#compactAt = Math.max(this.#maxLines, this.#lines.length * 2);
   }
 }

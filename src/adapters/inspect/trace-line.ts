@@ -1,4 +1,4 @@
-// One observation and its message. Observing is cheap because a line only references its data. A line is converted
+// One observation and its message. Observing is cheap, because a line only references its data. A line is converted
 // once, when the first viewer needs it.
 //
 // The messages are those of `@statelyai/inspect` 0.7.2, in the form that its receivers parse. Source: the package's
@@ -20,7 +20,7 @@ interface BaseLine {
 /** The start of an actor. */
 export interface ActorLine extends BaseLine {
   readonly kind: 'actor';
-  /** Known once the actor starts, shortly after it is announced. */
+  /** Set once the actor has started, shortly after it is announced. */
   snapshot: SeenSnapshot | undefined;
 }
 
@@ -56,7 +56,7 @@ const ENVELOPE_BYTES = 4_096;
 
 export class Converter {
   readonly #redact: Redact;
-  /** The size of each large part. A message has at most two: its definition or event, and its snapshot. */
+  /** The maximum size of each large part. A message has at most two: its definition or event, and its snapshot. */
   readonly #partBytes: number;
   readonly #converted = new WeakMap<Line, Converted>();
   readonly #definitions = new WeakMap<object, string>();
@@ -101,7 +101,7 @@ export class Converter {
     }
   }
 
-  /** Each host provides its own machine object, but all of them share the configuration. */
+  /** Each host provides its own machine object, but all of these share the same configuration. */
   #definition({ name, config }: Identity): string {
     const known = this.#definitions.get(config as object);
     if (known !== undefined) return known;
@@ -153,7 +153,7 @@ function withText(message: InspectorMessage): Converted {
   return { message, text: JSON.stringify(message) };
 }
 
-/** A getter in the app's data or `redact` has thrown. */
+/** A getter in the app's data or the function `redact` has thrown an error. */
 function unreadable(line: Line): InspectorMessage {
   const base = baseOf(line);
   const event = { type: '[unreadable]' };
@@ -283,8 +283,8 @@ const DEFINITION_ENVELOPE_BYTES = 200;
 
 /**
  * Returns the definition of an actor's logic for an inspector, which is a machine's configuration as JSON text, built
- * part by part. States, events, targets and the names of actions, guards and actors are kept. Data in the configuration
- * (initial context, params, meta, descriptions) is redacted like other data.
+ * part by part. States, events, targets and the names of actions, guards and actors are included. Data in the
+ * configuration (initial context, params, meta, descriptions) is redacted like other data.
  *
  * For logic that is not a machine, only the name is included. If a definition is longer than `maxBytes`, a note
  * replaces it.

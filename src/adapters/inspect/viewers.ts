@@ -25,7 +25,7 @@ interface Socket {
 const FIRST_RETRY_MS = 250;
 const LAST_RETRY_MS = 5_000;
 const MAX_BUFFERED_BYTES = 1_048_576;
-/** How long the last messages may take to be sent before the process may exit. */
+/** The maximum time to send the last messages before the process may exit. */
 const CLOSE_TIMEOUT_MS = 1_000;
 
 /** @returns a function that closes the connection after all messages have been sent */
@@ -135,12 +135,12 @@ export async function openBrowserViewer(
     window,
     ...(target.iframe ? { iframe: target.iframe } : {}),
     ...(target.url === undefined ? {} : { url: target.url }),
-    // The package would keep only its latest messages, without the actors.
+    // The package itself would store only its latest messages, without the actors.
     maxDeferredEvents: 0,
     serialize: (message) => message,
   });
   let detach = (): void => {};
-  // The package added its listener first, so it can already send messages when this listener runs.
+  // The package has added its listener first, so it can already send messages when this listener runs.
   const onMessage = ({ data }: { readonly data: unknown }): void => {
     if (propertiesOf(data)['type'] !== CONNECTED) return;
     detach();

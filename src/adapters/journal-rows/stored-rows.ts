@@ -116,15 +116,18 @@ export function checkWakeTime(scope: string, at: number | null): void {
 
 /** Roughly the number of characters that fit into an SQLite page. */
 const PACKED_FROM = 4000;
-/** Longer texts are repetitive. Searching for the best match would take three times as long and save only a tenth. */
+/** Longer texts are repetitive. Searching for the best match would take three times as long and save only 10 %. */
 const FAST_FROM = 64_000;
 
-/** The maximum size of an event as JSON, in bytes. Without a limit, a small packed event could fill the memory. */
+/**
+ * The maximum size of an event as JSON, in bytes. Without a limit, a small packed event could fill the memory when it
+ * is unpacked.
+ */
 const MAX_EVENT_BYTES = 256 * 1024 * 1024;
 
 /**
  * Packs a long event. The result is the dictionary's number and the output of `deflate` with that dictionary. Returns
- * null for a short event. Sessions write short events constantly, and packing takes longer than storing them.
+ * null for a short event. Sessions write short events constantly, and packing them takes longer than storing them.
  */
 export function packed(text: string): Uint8Array | null {
   if (text.length < PACKED_FROM) return null;

@@ -49,7 +49,7 @@ export function bearerToken({ authorization = '' }: IncomingHttpHeaders): string
   return /^Bearer +(\S(?:.*\S)?) *$/i.exec(authorization)?.[1] ?? null;
 }
 
-/** Returns the names in `Sec-WebSocket-Protocol`. */
+/** Returns the subprotocol names in `Sec-WebSocket-Protocol`. */
 export function offeredProtocols(headers: IncomingHttpHeaders): readonly string[] {
   return (headers['sec-websocket-protocol'] ?? '').split(',').map((name) => name.trim());
 }

@@ -6,8 +6,8 @@
 //                    └── deadline, displaced by a new peer, malformed ────┴─▶ refused, destroyed
 //
 // A connection is unauthenticated until its listener has verified a proof (a key, a token, a signature).
-// Unauthenticated connections have their own places and a deadline, and never take a client's place. After a request
-// has been answered, its connection is unauthenticated again.
+// Unauthenticated connections have their own limit and a deadline, and never take the place of a client. After the
+// response to a request, its connection is unauthenticated again.
 //
 // Owns:     every socket of its server, from start to end; the WebSocket handshake; refusals; and the shutdown on
 //           `close`.
@@ -15,16 +15,17 @@
 //           clients.
 //
 // Invariants
-//   GUARD-1. No input, in any phase, causes a throw or ends the process. Each socket, request, response and WebSocket
-//            has an `error` listener, and an error of a listener is reported to `onError` and answered with 500.
+//   GUARD-1. No input, in any phase, causes an exception or ends the process. Each socket, request, response and
+//            WebSocket has an `error` listener, and an error of a listener is reported to `onError` and answered with
+//            500.
 //   GUARD-2. A refused socket is destroyed, even if its client keeps sending or never closes.
-//   GUARD-3. An unauthenticated peer keeps a socket for at most `authenticationTimeoutMs`, and at most
-//            `maxUnauthenticated` such sockets exist. A new one displaces the oldest socket of the IP address that has
-//            the most sockets.
+//   GUARD-3. An unauthenticated peer can hold a socket for at most `authenticationTimeoutMs`, and at most
+//            `maxUnauthenticated` such sockets exist. If there are too many, the oldest socket of the IP address with
+//            the most sockets is closed.
 //   GUARD-4. `maxClients` counts only authenticated connections.
 //   GUARD-5. A request is refused if its `Host` is untrusted in any form (DNS rebinding), or if it comes from a web
 //       page that `isOrigin` rejects. Programs send no `Origin`.
-//   GUARD-6. After `close`, no socket is open, not even a half-open one.
+//   GUARD-6. After `close`, no socket is open, not even half-open.
 
 import {
   createServer,
@@ -58,24 +59,27 @@ export interface Visit {
   readonly port: number;
 }
 
-/** A request that must be answered. */
+/** A request that the listener has to answer. */
 export interface RequestVisit extends Visit {
   readonly response: ServerResponse;
   /**
-   * Records that the request is authenticated. Its connection counts as a client's until the request has been answered.
-   * Without this call, the deadline for unauthenticated connections applies.
+   * Records that the request is authenticated. The connection counts as a client's connection until the request has
+   * been answered. Without this call, the deadline for unauthenticated connections applies.
    */
   admit(): void;
 }
 
-/** The decision about an upgrade. */
+/** The listener's decision about an upgrade. */
 export type Verdict =
   /** Authenticated. Called with the open WebSocket. */
   | { readonly type: 'open'; readonly open: (client: WebSocket) => void }
   | { readonly type: 'refuse'; readonly refusal: Refusal }
-  /** Not authenticated. The WebSocket is opened only to report this, as some protocols require, and is then closed. */
+  /**
+   * Not authenticated. The WebSocket is opened only to report this reason, as some protocols require, and is then
+   * closed.
+   */
   | { readonly type: 'expel'; readonly tell: (client: WebSocket) => void }
-  /** The upgrade is never answered, and the connection is closed at the deadline. */
+  /** The upgrade remains unanswered, and the connection is closed at the deadline. */
   | { readonly type: 'ignore' };
 
 export interface WebSocketOptions {
@@ -83,7 +87,7 @@ export interface WebSocketOptions {
   readonly maxMessageBytes: number;
   /** The subprotocol to accept, if offered. @defaultValue none */
   readonly subprotocol?: string;
-  /** A client that does not answer a ping within this time counts as disconnected. @defaultValue no pings */
+  /** The time within which a client has to answer a ping before it counts as disconnected. @defaultValue no pings */
   readonly keepAliveMs?: number;
   /** Decides on an upgrade. May be asynchronous, because the guard handles clients that disconnect in the meantime. */
   readonly upgrade: (visit: Visit) => Verdict | Promise<Verdict>;
@@ -113,13 +117,13 @@ export interface GuardOptions {
   readonly onError?: (error: unknown) => void;
 }
 
-/** How long a refused client may take to read the reason. */
+/** The time that a refused client has to read the reason. */
 const LINGER_MS = 1_000;
-/** How long `ws` lets a client take for the closing handshake. */
+/** The time that `ws` gives a client for the closing handshake. */
 const CLOSE_TIMEOUT_MS = 2_000;
-/** A refused client has no reason to send more than this. */
+/** The maximum number of bytes that a refused client may still send. */
 const MAX_EXPELLED_MESSAGE_BYTES = 1_024;
-/** No legitimate client sends longer headers than this. */
+/** The maximum size of the headers, which no legitimate client exceeds. */
 const MAX_HEADER_BYTES = 16_384;
 const GOING_AWAY = 1001;
 const defaults = { maxClients: 64, maxUnauthenticated: 64, authenticationTimeoutMs: 10_000 };
@@ -136,7 +140,7 @@ interface Connection {
 }
 
 /**
- * Creates a guard. `listen` starts a separate server, and `upgrade` handles the upgrades of another server.
+ * Creates a guard. `listen` starts a separate server. `upgrade` handles the upgrades of another server.
  * @throws {ConfigurationError} `MISSING_DEPENDENCY` if `ws` is needed but not installed
  */
 export async function createGuard(options: GuardOptions): Promise<Guard> {
@@ -161,7 +165,7 @@ export class Guard {
   readonly #sockets = new Set<WebSocket>();
   /** The server for authenticated clients; null if there are no WebSockets. */
   readonly #webSockets: WebSocketServer | null;
-  /** The server that reports the reason to refused clients. */
+  /** The server that sends the reason to refused clients. */
   readonly #expelled: WebSocketServer | null;
   #server: Server | null = null;
   #whenEmpty: () => void = ignore;
@@ -268,7 +272,7 @@ export class Guard {
     if (!webSocket) return this.#refuse(connection, notFound);
     try {
       const verdict = await webSocket.upgrade(visit);
-      // In the meantime, the client may have disconnected or reached its deadline, or the guard may have been closed.
+      // The client may have disconnected or reached its deadline in the meantime, or the guard may have been closed.
       if (!this.#connections.has(socket) || socket.destroyed) return;
       switch (verdict.type) {
         case 'refuse':
@@ -347,7 +351,7 @@ export class Guard {
     return connection;
   }
 
-  /** Links the two objects of one TLS connection: the TLS socket and its raw socket. */
+  /** Links the two objects of a TLS connection, which are the TLS socket and its raw socket. */
   #secured(socket: Socket): void {
     const { remotePort, remoteAddress } = socket;
     for (const [raw, connection] of this.#connections) {
@@ -392,7 +396,7 @@ export class Guard {
     };
   }
 
-  /** Returns the visit that the request line, Host and Origin describe. */
+  /** Returns the visit that is described by the request line, Host and Origin. */
   #visitOf(request: IncomingMessage): Visit | Refusal {
     const target = targetOf(request.url);
     if (!target) return { status: 400, message: 'Expected a path' };
@@ -425,12 +429,12 @@ export class Guard {
     this.#letGo(connection);
   }
 
-  /** Gives the client time to read the response, then destroys the socket in any case. */
+  /** Gives the client time to read the response, and then destroys the socket. */
   #letGo(connection: Connection): void {
     const { socket } = connection;
     if (connection.isClient) this.#awaitAuthentication(connection);
     this.#stay(connection, LINGER_MS);
-    // The socket is still read, so that a reset does not discard the response and the client's end is noticed.
+    // The socket is still read, so that a reset does not discard the response and the end from the client is detected.
     socket.once('end', () => socket.destroy());
     if (socket.writable) socket.end();
     socket.resume();
@@ -458,7 +462,7 @@ export class Guard {
         onSilence: () => client.terminate(),
       });
       client.on('pong', () => keepAlive.heard());
-      // When a frame is too long or malformed, `ws` closes the WebSocket, and the client has this long to respond.
+      // If a frame is too long or malformed, `ws` closes the WebSocket, and the client has this long to respond.
       client.on('error', () => this.#stay(connection, LINGER_MS));
       client.once('close', () => {
         this.#sockets.delete(client);
@@ -500,7 +504,7 @@ const notFound: Refusal = { status: 404, message: 'Nothing is here' };
 const internalError: Refusal = { status: 500, message: 'The server made a mistake' };
 
 function ignore(): void {
-  // A later event provides more information.
+  // A later event contains more information.
 }
 
 function bodyOf({ message }: Refusal): string {
@@ -524,7 +528,7 @@ export function answerRefusal(response: ServerResponse, refusal: Refusal): void 
   response
     .writeHead(refusal.status, {
       'content-type': 'application/json; charset=utf-8',
-      // The unread rest of a request must not block the next one.
+      // The unread rest of a request must not block the next request.
       connection: 'close',
     })
     .end(bodyOf(refusal));

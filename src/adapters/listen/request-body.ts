@@ -12,7 +12,7 @@ export interface BodyLimits {
   readonly maxBytes: number;
   /** The time limit for the whole body, in milliseconds. */
   readonly timeoutMs: number;
-  /** Stops reading; the result is then `aborted`. */
+  /** Stops reading, so that the result is `aborted`. */
   readonly signal?: AbortSignal;
 }
 
@@ -21,7 +21,7 @@ export function readBody(
   request: IncomingMessage,
   { scheduler, maxBytes, timeoutMs, signal }: BodyLimits,
 ): Promise<Body> {
-  // A body that other code has decoded differs from the body that was signed.
+  // A body that other code has decoded differs from the signed body.
   if (request.readableEnded || request.readableDidRead || request.readableEncoding !== null)
     return Promise.resolve('consumed');
   if (signal?.aborted || request.destroyed) return Promise.resolve('aborted');

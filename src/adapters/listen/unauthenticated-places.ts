@@ -1,10 +1,11 @@
 // Places for unauthenticated peers: connections without a verified key, and bodies without a verified signature. A new
 // peer always gets a place. If none is free, it displaces a peer of the IP address that holds the most places. Slow
-// peers therefore cannot lock out an authentic client, whose proof arrives at once.
+// peers therefore cannot lock out a legitimate client, which proves its identity at once.
 //
 // Invariants
 //   PLACE-1. At most `max` places are occupied.
-//   PLACE-2. A new peer is never refused. It displaces the oldest place of the IP address that holds the most places.
+//   PLACE-2. A new peer is always accepted. If necessary, it displaces the oldest place of the IP address that holds
+//       the most places.
 
 type Shed = () => void;
 

@@ -1,5 +1,5 @@
-// The request handling that this package's servers share: one handler for web requests and one for `node:http`. They
-// check Host and Origin, and convert `node:http` requests and web responses.
+// The request handling that this package's servers share: one handler for web requests and one for `node:http`. The
+// handlers check Host and Origin, and convert `node:http` requests and web responses.
 //
 // Does not: identify the sender (the server's `authorize` does), or guard sockets (`guard.ts`).
 
@@ -23,14 +23,14 @@ export interface Reachable {
   readonly origins?: readonly string[];
 }
 
-/** Whether this is one of the server's names. Other names may be the result of DNS rebinding. */
+/** Whether this is one of the server's names. Any other name may be the result of DNS rebinding. */
 export function isServedHost(host: string, { hosts, origins = [] }: Reachable): boolean {
   if (isLoopbackName(host)) return true;
   const names = hosts ?? origins.map((origin) => URL.parse(origin)?.host);
   return names.includes(host) || names.includes('*');
 }
 
-/** `host`: the server's host, if its own pages may connect. */
+/** `host`: the server's own host, if its pages may connect. */
 export function isServedOrigin(
   origin: string,
   { origins }: Reachable,
@@ -41,7 +41,7 @@ export function isServedOrigin(
   return isLoopbackName(from) || (host !== null && from === host);
 }
 
-/** Why a request with an untrusted Host or Origin is refused. */
+/** The reasons for which a request with an untrusted Host or Origin is refused. */
 export interface Unserved {
   readonly code: 'HOST_REFUSED' | 'ORIGIN_REFUSED';
   readonly message: string;
@@ -84,7 +84,7 @@ export function unservedReporter(
 export interface WebHandlers {
   /** Never rejects. */
   readonly fetch: (request: Request) => Promise<Response>;
-  /** For any other path, calls `next`. Without `next`, the handler answers with 404. */
+  /** For any other path, it calls `next`. Without `next`, it responds with 404. */
   readonly handle: (request: IncomingMessage, response: ServerResponse, next?: () => void) => void;
 }
 
@@ -103,7 +103,7 @@ export interface WebHandlersOptions {
   onError(error: unknown, where: string): void;
 }
 
-/** Creates the handlers. They never throw, whatever the request contains. */
+/** Creates the handlers. The handlers never throw, whatever the request contains. */
 export function webHandlers(options: WebHandlersOptions): WebHandlers {
   const { name, path, reachable, scheduler, maxBytes, answer, onError } = options;
   const methods = options.methods.join(', ');
@@ -249,7 +249,10 @@ export async function readText(request: Request, maxBytes: number): Promise<stri
   return Buffer.concat(chunks).toString('utf8');
 }
 
-/** Writes a web response at the client's speed. Resolves once it is written or the client has disconnected. */
+/**
+ * Writes a web response at the client's speed. Resolves once the response has been written or the client has
+ * disconnected.
+ */
 export async function answerWith(response: ServerResponse, answer: Response): Promise<void> {
   if (response.headersSent || response.destroyed) return;
   response.writeHead(answer.status, Object.fromEntries(answer.headers));

@@ -15,7 +15,7 @@ const MAX_METADATA_VALUE_LENGTH = 512;
 const MAX_OUTPUT_TOKENS = 4096;
 
 const id = z.string().min(1).max(MAX_ID_LENGTH);
-/** Call ids may come from other servers and may then be longer. */
+/** Call ids from other servers may be longer. */
 const callId = z.string().min(1).max(256);
 
 const itemFields = {
@@ -165,7 +165,7 @@ const openQuestion = z.strictObject({
 });
 
 const clientEventSchemas = {
-  // A session's content is checked against the current session (`session-config.ts`).
+  // The content of a session is validated against the current session (`session-config.ts`).
   'session.update': z.strictObject({
     ...eventFields,
     type: z.literal('session.update'),
@@ -233,7 +233,7 @@ export type ClientEvent = { [Type in keyof Schemas]: z.output<Schemas[Type]> }[k
 
 /** The result of parsing a frame from a client. */
 interface ParsedFrame {
-  /** The client's event id, which is repeated in the error. */
+  /** The client's event id, which the error repeats. */
   readonly eventId: string | null;
   readonly event: ClientEvent | Refusal;
 }
@@ -273,7 +273,7 @@ function readEvent(raw: unknown): ClientEvent | Refusal {
   return checked.success ? checked.data : refusalOf(checked.error, raw);
 }
 
-/** Returns the error for an event whose type the session does not accept. `shown`: the event type as JSON. */
+/** Returns the error for an event whose type the session does not accept. `shown`: the event type, as JSON. */
 export function unsupported(shown: string): Refusal {
   const message = `Invalid value: ${shown}. Supported values are: ${supportedTypes.join(', ')}.`;
   return new Refusal('invalid_value', message, 'type');

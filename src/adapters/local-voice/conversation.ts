@@ -1,7 +1,7 @@
 // One connection's conversation. It contains the items in order, both in the client's form and in the model's form.
 //
-// Owns:     items, their audio (the latest two minutes), and the words that were heard and spoken. It does not send
-//           events (`realtime-session.ts`) or call the model (`language-model.ts`).
+// Owns:     items, their audio (the latest two minutes), and the words that were recognised and spoken. It does not
+//           send events (`realtime-session.ts`) or call the model (`language-model.ts`).
 
 import type { AssistantContent } from 'ai';
 import { encodePcm16Base64 } from '../../voice/audio/pcm16.ts';
@@ -10,21 +10,24 @@ import { Refusal, type WireItem } from './wire-events.ts';
 
 const MAX_ITEMS = 5_000;
 const SAMPLES_PER_MS = 24;
-/** Audio is kept for `conversation.item.retrieve`: two minutes, 5.8 MB. */
+/** Audio is stored for `conversation.item.retrieve`, up to two minutes (5.8 MB). */
 const MAX_KEPT_SAMPLES = 120_000 * SAMPLES_PER_MS;
 
 /** A message part as the model remembers it. */
 export type RememberedPart =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'image'; readonly url: string }
-  /** User audio. `words` resolves once the words are known and never rejects. */
+  /** User audio. `words` resolves once the words have been recognised, and never rejects. */
   | { readonly type: 'sound'; readonly words: Promise<string> }
   /** The part of the assistant's speech that has been heard. */
   | { readonly type: 'speech'; readonly words: SpokenWords };
 
 type ReasoningPart = Extract<Exclude<AssistantContent, string>[number], { type: 'reasoning' }>;
 
-/** The data that a thinking model must receive again with its call: the reasoning before the call, and signatures. */
+/**
+ * The data that a thinking model must receive again together with its call: the reasoning before the call, and
+ * signatures.
+ */
 export interface CallEcho {
   readonly reasoning: readonly ReasoningPart[];
   readonly providerOptions?: ReasoningPart['providerOptions'];
@@ -43,8 +46,8 @@ export type Remembered =
       readonly name: string;
       readonly arguments: string;
       /**
-       * The data that the provider must receive again with the call; absent if there is none or if the call is from
-       * another connection.
+       * The data that the provider must receive again together with the call; absent if there is none or if the call is
+       * from another connection.
        */
       readonly echo?: CallEcho | undefined;
     }
@@ -52,10 +55,10 @@ export type Remembered =
 
 export interface ConversationItem {
   readonly id: string;
-  /** The item in the protocol's form, without audio. It is replaced when it changes. */
+  /** The item in the protocol's form, without audio. The object is replaced when the item changes. */
   wire: WireItem;
   remembered: Remembered;
-  /** Audio at 24 kHz, in chunks. Old audio is dropped. */
+  /** Audio at 24 kHz, in chunks. Old audio is removed. */
   sound: Int16Array[];
 }
 
@@ -123,7 +126,7 @@ export class Conversation {
   }
 }
 
-/** Returns the item with its audio, as `conversation.item.retrieved` shows it. */
+/** Returns the item with its audio, in the form of `conversation.item.retrieved`. */
 export function withSound(item: ConversationItem): WireItem {
   const { wire, sound } = item;
   if (wire.type !== 'message' || wire.role === 'system' || sound.length === 0) return wire;
@@ -151,7 +154,7 @@ export function truncateSpeech(item: ConversationItem, endMs: number): void {
     const message = 'Only model output audio messages can be truncated';
     throw new Refusal('unsupported_content_type', message, 'item_id');
   }
-  // Clients count in whole milliseconds.
+  // Clients round to whole milliseconds.
   const durationMs = Math.ceil(part.words.durationMs);
   if (endMs > durationMs) {
     const message = `Audio content of ${durationMs}ms is already shorter than ${endMs}ms`;

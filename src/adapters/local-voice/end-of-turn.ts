@@ -3,8 +3,8 @@
 //
 // END-OF-TURN-1. If the words answer the open question or are a command in reply to it, the turn ends without a call to
 //     the app's function, so that no model delays a "yes".
-// END-OF-TURN-2. If the function throws, returns a value that is not a number from 0 to 1, or takes too long, the
-//     failure is reported and the list of unfinished words decides.
+// END-OF-TURN-2. If the function throws, takes too long or returns a value other than a number from 0 to 1, the failure
+//     is reported and the list of unfinished words decides.
 
 import type { Scheduler } from '../../actors/ports/environment.ts';
 import { matchAnswer } from '../../language/match-answer.ts';
@@ -17,8 +17,9 @@ import type { AudioFrame } from '../../voice/audio/audio-frame.ts';
 export type OpenQuestion = AnswerableQuestion;
 
 /**
- * Returns the probability that the user has finished, from 0 to 1. Below 0.5, the server keeps waiting. Called in each
- * pause with the audio of the utterance so far (at most its last 8 seconds), its words, and the open question.
+ * Returns the probability that the user has finished, from 0 to 1. If it is below 0.5, the server continues to wait.
+ * Called in each pause with the audio of the utterance so far (at most its last 8 seconds), its words, and the open
+ * question.
  */
 export type EndOfTurn = (
   audio: AudioFrame,
@@ -26,10 +27,10 @@ export type EndOfTurn = (
   openQuestion: OpenQuestion | null,
 ) => number | PromiseLike<number>;
 
-/** `answered` and `unfinished` are determined by the words; `finished` means that the words may be complete. */
+/** The words determine `answered` and `unfinished`; `finished` means that the words may be complete. */
 export type TurnEnd = 'answered' | 'finished' | 'unfinished';
 
-/** The types of matches that settle an open question or are a command in reply to it. */
+/** The kinds of match that settle an open question or are a command in reply to it. */
 const ANSWERS: ReadonlySet<Match['kind']> = new Set(['approved', 'denied', 'repeat', 'hold']);
 const LIKELY = 0.5;
 const LONGEST_SOUND_MS = 8_000;

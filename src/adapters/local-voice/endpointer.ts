@@ -1,5 +1,5 @@
-// Detects the start and end of utterances in a stream of speech probabilities. It uses no clock: time is derived from
-// the length of the audio.
+// Detects the start and end of utterances in a stream of speech probabilities. It uses no clock, because it derives
+// time from the length of the audio.
 //
 // ENDPOINTING-1. `started` and `stopped` alternate, starting with `started`.
 // ENDPOINTING-2. Speech shorter than two windows (64 ms, such as a click or a breath) does not start an utterance.
@@ -16,7 +16,7 @@ type Waits = Readonly<Record<TurnEnd, number>>;
 export interface EndpointingSettings {
   /** A window with at least this probability counts as speech. */
   readonly threshold: number;
-  /** How much audio before the first speech belongs to the utterance. */
+  /** The duration of audio before the first speech that belongs to the utterance. */
   readonly prefixPaddingMs: number;
   /** The silence that ends an utterance. With `Waits`, it depends on the words. */
   readonly silenceMs: number | Waits;
@@ -28,18 +28,23 @@ export type Endpoint =
   | { readonly type: 'stopped'; readonly startMs: number; readonly endMs: number };
 
 const WINDOWS_TO_START = 2;
-/** The tolerance after the start. Syllables fade, so a slightly lower probability still counts as speech. */
+/**
+ * The tolerance after the start of an utterance. Syllables fade, so a slightly lower probability still counts as
+ * speech.
+ */
 const HYSTERESIS = 0.15;
 const LEAST_THRESHOLD = 0.01;
 
-/** The pauses that end an utterance. Low eagerness suits people who think while they speak. */
+/** The duration of the pauses that end an utterance. Low eagerness suits people who think while they speak. */
 const SEMANTIC_SILENCE_MS = {
   low: { answered: 500, finished: 1_200, unfinished: 2_500 },
   medium: { answered: 300, finished: 500, unfinished: 1_800 },
   auto: { answered: 300, finished: 500, unfinished: 1_800 },
   high: { answered: 300, finished: 400, unfinished: 1_500 },
 } as const satisfies Record<string, Waits>;
-/** The longest pause in an utterance with `semantic_vad`. The parts before and after it are transcribed together. */
+/**
+ * The longest pause within an utterance with `semantic_vad`. The parts before and after it are transcribed together.
+ */
 export const LONGEST_PAUSE_MS = SEMANTIC_SILENCE_MS.low.unfinished;
 const SEMANTIC_PREFIX_PADDING_MS = 300;
 const SEMANTIC_THRESHOLD = 0.5;
@@ -69,10 +74,10 @@ export function silenceThreshold(threshold: number): number {
 export interface Window {
   /** The window's speech probability. */
   readonly probability: number;
-  /** The end of the window, in stream time. */
+  /** The time at the end of the window, measured in the stream. */
   readonly endMs: number;
   readonly windowMs: number;
-  /** The silence that would end an utterance now. */
+  /** The duration of silence that would end an utterance now. */
   readonly silenceMs: number;
   readonly longestMs: number;
   readonly settings: Pick<EndpointingSettings, 'threshold' | 'prefixPaddingMs'>;
@@ -112,7 +117,7 @@ export class Endpointer {
     return { type: 'stopped', startMs, endMs };
   }
 
-  /** Forgets the current utterance. */
+  /** Resets the detection of the current utterance. */
   reset(): void {
     this.#run = 0;
     this.#startMs = null;

@@ -1,9 +1,9 @@
-// Transcribes audio. It cuts out the speech with a little silence around it, because long silence makes the model
-// transcribe nothing, and transcribes each part.
+// Transcribes audio. It transcribes the spans of speech, each with only a little silence around it, because long
+// silence makes the model transcribe nothing.
 //
-// HEARING-1. If a choice is open and a short utterance matches no option, the utterance is transcribed again with a
-//     different amount of silence around it. The second result replaces the first only if it exactly matches an option
-//     or a command. This never applies to an approval, or if the first result is an answer.
+// HEARING-1. If a short utterance matches no option while a choice is open, it is transcribed again with a different
+//     amount of silence around it. The second result replaces the first only if it exactly matches an option or a
+//     command. This never happens for an approval, or if the first result is an answer.
 
 import { languageFor } from '../../language/languages.ts';
 import { matchAnswer } from '../../language/match-answer.ts';
@@ -14,7 +14,7 @@ import { LONGEST_PAUSE_MS, silenceThreshold } from './endpointer.ts';
 import type { OpenQuestion } from './end-of-turn.ts';
 import type { SpeechEngine } from './speech/speech-engine.ts';
 
-/** The known speech probabilities of the audio. */
+/** The speech probabilities that have already been computed for the audio. */
 export interface KnownSpeech {
   /** The speech probability of each window, starting at the first sample. */
   readonly windows: readonly number[];
@@ -37,7 +37,9 @@ interface Padding {
   readonly afterMs: number;
 }
 
-/** The silence to keep before and after speech. The second setting is tried if the first yields no words. */
+/**
+ * The durations of silence to keep before and after speech. The second value is tried if the first one yields no words.
+ */
 const PADDINGS: readonly Padding[] = [
   { beforeMs: 250, afterMs: 300 },
   { beforeMs: 100, afterMs: 100 },
@@ -47,8 +49,8 @@ const PARTING_PAUSE_MS = LONGEST_PAUSE_MS;
 /** HEARING-1: an utterance of this length or longer is not transcribed again. */
 const SHORT_MS = 1_200;
 /**
- * With these paddings, 41 of 48 one-word answers are transcribed correctly; with `PADDINGS` alone, 34 are. No answer
- * became another word of the list.
+ * With these paddings, 41 of 48 one-word answers are transcribed correctly, compared with 34 with `PADDINGS` alone.
+ * None of the answers was transcribed as another word of the list.
  */
 const OTHER_PADDINGS: readonly Padding[] = [
   { beforeMs: 100, afterMs: 100 },
@@ -93,7 +95,7 @@ function isExact(text: string, { options }: OpenQuestion, language: string): boo
   const { yes, no, holds, commands, repeatsAlone } = tables.phrases;
   const isOneOf = (phrases: readonly (readonly string[])[]): boolean =>
     phrases.some((phrase) => sameWords(words, phrase));
-  // A yes or no counts only if it was the first result.
+  // A yes or no counts only in the first result.
   if (isOneOf(yes) || isOneOf(no)) return false;
   const labels = options.map(({ label }) => wordsOf(label, tables.language));
   return isOneOf(labels) || isOneOf([...holds, ...commands, ...repeatsAlone]);
@@ -114,7 +116,7 @@ export async function transcribeSound(
   return words.join(' ');
 }
 
-/** Returns the speech spans. Spans that are close together are joined, and long spans are cut. */
+/** Returns the speech spans. Spans that are close together are joined, and long spans are split. */
 export function findSpeech({ windows, windowMs, threshold }: KnownSpeech): Span[] {
   const spans: { first: number; last: number }[] = [];
   let current: { first: number; last: number } | undefined;
@@ -179,7 +181,7 @@ function cutOut(
 ): AudioFrame {
   const sampleAt = (ms: number): number => Math.round((ms * sampleRateHz) / 1000);
   const start = Math.max(0, sampleAt(startMs - beforeMs));
-  // Pads the cut with zeros where it extends past the end of the audio.
+  // Fills the span with zeros where it extends past the end of the audio.
   const cut = new Int16Array(sampleAt(endMs + afterMs) - start);
   cut.set(samples.subarray(start, start + cut.length));
   return { samples: cut, sampleRateHz };

@@ -1,14 +1,16 @@
-// One connection's input audio buffer. It holds the user's incoming audio, detects utterances and commits them.
+// One connection's input audio buffer. It stores the user's incoming audio, detects utterances and commits them.
 //
 // INPUT-AUDIO-1. All event times are measured from the connection's first sample.
 // INPUT-AUDIO-2. Audio that was committed or cleared never starts or ends another utterance.
-// INPUT-AUDIO-3. The buffer holds at most ten minutes. During silence, it holds only audio that may start an utterance.
-// INPUT-AUDIO-4. An utterance is transcribed during its pauses. Its text is the text from its last pause, unless that
-//     text is empty.
-// INPUT-AUDIO-5. Audio is judged in order. While a pause is waiting for its transcription, later audio waits too, for
-//     at most `WORDS_TIMEOUT_MS`.
-// INPUT-AUDIO-6. Words that stop the current speech ("stop", "not now") are reported as soon as they are known. Because
-//     so little speech precedes them, the first pause after them only has to last a third of `transcribeAfterMs`.
+// INPUT-AUDIO-3. The buffer holds at most ten minutes. During silence, it stores only audio that may belong to the
+//     start of an utterance.
+// INPUT-AUDIO-4. An utterance is transcribed during its pauses. Its text is the text that was transcribed in its last
+//     pause, unless this text is empty.
+// INPUT-AUDIO-5. Audio is judged in order. While a pause waits for its transcription, later audio waits as well, for at
+//     most `WORDS_TIMEOUT_MS`.
+// INPUT-AUDIO-6. Words that stop the current speech ("stop", "not now") are reported as soon as they have been
+//     transcribed. Because so little speech precedes them, the first pause after them only has to last a third of
+//     `transcribeAfterMs`.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 import { putsOff } from '../../language/side-talk.ts';
@@ -30,11 +32,11 @@ import { Refusal } from './wire-events.ts';
 export const INPUT_SAMPLE_RATE_HZ = 24_000;
 const MAX_BUFFERED_MS = 10 * 60_000;
 const MIN_COMMITTED_MS = 100;
-/** Speech that is shorter than this may consist of words that stop the current speech (INPUT-AUDIO-6). */
+/** The maximum duration of speech that may consist of words that stop the current speech (INPUT-AUDIO-6). */
 const SHORT_MS = 1_000;
-/** How long a decision waits for words. Words that arrive later do not change it. */
+/** The maximum time that a decision waits for words. Words that arrive later do not change the decision. */
 const WORDS_TIMEOUT_MS = 1_000;
-/** The lag of the detection: during silence, this much audio is kept in addition to the prefix. */
+/** The delay of the detection. During silence, this much audio is stored in addition to the prefix. */
 const NOTICE_MS = 1_000;
 
 /** @throws {Refusal} `input_audio_buffer_commit_empty` if there is too little audio for an item. */
@@ -58,7 +60,7 @@ export interface Utterance {
 export interface InputBuffer {
   /** Sets the utterance detection; with `null`, the client commits utterances. `language`: the language of the words. */
   configure(detection: TurnDetection | null, language: string): void;
-  /** Sets the question that the user may be answering. Absent if the buffer does not use questions. */
+  /** Sets the question that the user may be answering now. Absent if the buffer does not use questions. */
   expect?(question: OpenQuestion | null): void;
   /** @throws {Refusal} `input_audio_buffer_full` */
   append(samples: Int16Array): void;
@@ -74,7 +76,7 @@ export interface InputAudioEvents {
   /** INPUT-AUDIO-6 */
   stopWords(itemId: string, text: string): void;
   speechStopped(itemId: string, endMs: number): void;
-  /** Reports an utterance that is committed because the user stopped speaking. */
+  /** Reports an utterance that was committed because the user stopped speaking. */
   committed(utterance: Utterance): void;
   detectionFailed(message: string): void;
   endOfTurnFailed(message: string): void;
@@ -88,7 +90,7 @@ export interface InputAudioOptions {
   /** The silence after which words are transcribed, in milliseconds; null to wait for the end of the utterance. */
   readonly transcribeAfterMs: number | null;
   readonly endOfTurn?: EndOfTurn | undefined;
-  /** How much quieter the user may be than in recent utterances, in dB; null for no limit. */
+  /** The maximum amount by which the user may be quieter than in recent utterances, in dB; null for no limit. */
   readonly levelMarginDb: number | null;
 }
 
@@ -105,7 +107,7 @@ interface Listening {
   windowsFromMs: number;
 }
 
-/** The current pause, which ends with further speech. */
+/** The current pause, which ends when speech continues. */
 interface SpeechPause {
   /** The start of the audio before the pause. */
   readonly fromMs: number;
@@ -131,7 +133,7 @@ export class InputAudio implements InputBuffer {
   #pause: SpeechPause | null = null;
   /** The pause whose words the buffer is waiting for (INPUT-AUDIO-5). */
   #judged: SpeechPause | null = null;
-  /** Settles together with the last pause's transcription, because transcriptions never overlap. */
+  /** Settles together with the transcription of the last pause, because transcriptions must not overlap. */
   #lastText: Promise<unknown> = Promise.resolve();
 
   constructor(options: InputAudioOptions, events: InputAudioEvents) {
@@ -217,7 +219,7 @@ export class InputAudio implements InputBuffer {
     if (listening === null) return;
     listening.windows = [];
     listening.levels = [];
-    // The pause that was judged is over, but the windows that waited for it have not been processed yet.
+    // The judged pause is over, but the windows that waited for the judgement have not been processed yet.
     this.#judgeWindows(listening);
   }
 
@@ -260,7 +262,7 @@ export class InputAudio implements InputBuffer {
     } else this.#duringUtterance(listening, this.#endpointer.startMs, settings);
   }
 
-  /** Returns how much silence would end the utterance now. */
+  /** Returns the duration of silence that would end the utterance now. */
   #silenceMs({ silenceMs }: EndpointingSettings): number {
     return typeof silenceMs === 'number' ? silenceMs : silenceMs[this.#pause?.end ?? 'finished'];
   }
@@ -329,7 +331,7 @@ export class InputAudio implements InputBuffer {
     const judged = pause.text.then((text) =>
       text === '' ? ('finished' as const) : judgeTurn(judge, { audio, text, question, language }),
     );
-    // If a transcription fails, the failure is reported when the utterance ends.
+    // The failure of a transcription is reported when the utterance ends.
     judged.then(end, () => end('finished'));
   }
 
@@ -370,7 +372,10 @@ export class InputAudio implements InputBuffer {
     this.#events.committed({ itemId, samples, words });
   }
 
-  /** Returns the nearest voice's speech since this time, cut at a window boundary so that windows and samples match. */
+  /**
+   * Returns the speech of the nearest voice since this time. It is cut at a window boundary, so that windows and
+   * samples match.
+   */
   #speechSince(
     listening: Listening,
     sinceMs: number,

@@ -3,9 +3,9 @@
 //
 // Invariants
 //   LOCAL-PROMPT-1. The prompt suits any model. Notes have the user role, unless the app states that its model accepts
-//       system messages mid-conversation. The assistant's words and calls form one message, and neither the first nor
-//       the last message is from the assistant.
-//   LOCAL-PROMPT-2. A call is stored with the model's reasoning and signatures for it.
+//       system messages within the conversation. The assistant's words and calls form one message. The assistant sends
+//       neither the first nor the last message.
+//   LOCAL-PROMPT-2. A call is stored together with the model's reasoning and signatures for it.
 
 import {
   jsonSchema,
@@ -34,7 +34,7 @@ interface TextModelRequest {
   readonly toolChoice: ToolChoice;
   /** The output format of the text. */
   readonly modality: 'text' | 'audio';
-  /** The limit on the response's length; `null` if only the model's own limit applies. */
+  /** The limit on the length of the response; `null` if only the model's own limit applies. */
   readonly maxOutputTokens: number | null;
   readonly signal: AbortSignal;
 }
@@ -58,7 +58,7 @@ export type TextModelPart =
 
 export interface TextModel {
   /**
-   * Generates a response. Ends with one `end` unless `signal` was aborted.
+   * Generates a response. Ends with exactly one `end`, unless `signal` was aborted.
    * @throws {ProviderError} `MODEL_FAILED`
    */
   respond(request: TextModelRequest): AsyncIterable<TextModelPart>;
@@ -106,11 +106,11 @@ async function* generate(
     toolChoice:
       typeof toolChoice === 'string' ? toolChoice : { type: 'tool', toolName: toolChoice.name },
     ...(request.maxOutputTokens !== null && { maxOutputTokens: request.maxOutputTokens }),
-    // The client decides whether to retry, because the user should not have to wait for a retry delay.
+    // The client decides whether to retry, so that the user does not have to wait for a retry delay.
     maxRetries: 0,
     abortSignal: signal,
     telemetry: { functionId: 'local_voice' },
-    // Without this handler, the SDK prints the error, which is also part of the stream.
+    // Without this handler, the SDK would print the error, which is also part of the stream.
     onError: () => undefined,
     _internal: {
       now: () => environment.clock.now(),
@@ -150,7 +150,7 @@ async function* generate(
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
-/** Sets the signature of the reasoning, which may arrive without text. The last signature is complete. */
+/** Sets the signature of the reasoning, which may arrive without text. The last signature is the complete one. */
 function signReasoning(
   reasoning: Writable<CallEcho['reasoning'][number]> | undefined,
   { providerMetadata }: { readonly providerMetadata?: ProviderMetadata | undefined },
@@ -220,11 +220,11 @@ type AssistantPart = Exclude<AssistantContent, string>[number];
 /**
  * Converts conversation items to language model messages.
  *
- * A tool call may have no result yet while the conversation continues, but a language model must see a result
- * immediately after each call. A call without a result, or with a later one, is therefore first answered with PENDING.
+ * A tool call may remain without a result while the conversation continues, but a language model must see a result
+ * immediately after each call. A call whose result is missing or comes later is therefore first answered with PENDING.
  * The actual result appears at the point where it arrived, as the result of the same call, which is repeated there.
  *
- * Resolves with the messages once all their words are known.
+ * Resolves with the messages once all of their words have been recognised.
  */
 export async function toModelMessages(
   items: readonly Remembered[],
@@ -252,7 +252,7 @@ export async function toModelMessages(
       made.push(callWithAnswer(item, item.callId, item.echo, output));
     } else if (item.kind === 'answer') {
       const call = calls.get(item.callId);
-      // The call was deleted or is already followed by its result.
+      // The call was deleted, or its result already follows it.
       if (call === undefined || promptAnswer(items, items.indexOf(call)) === item) continue;
       endCalls();
       made.push(callWithAnswer(call, `${item.callId}_late`, echoAgain(call.echo), item.output));
@@ -287,7 +287,7 @@ function addAssistant(messages: ModelMessage[], parts: readonly AssistantPart[])
   messages.push({ role: 'assistant', content });
 }
 
-/** Returns a call's result if only calls and results are between the two. */
+/** Returns a call's result if only calls and results come between the call and the result. */
 function promptAnswer(items: readonly Remembered[], callIndex: number): Answer | undefined {
   const call = items[callIndex] as Call;
   for (const item of items.slice(callIndex + 1)) {

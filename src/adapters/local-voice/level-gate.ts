@@ -1,19 +1,19 @@
 // Distinguishes the user from more distant voices (a television, the next table) by their loudness, because a speech
-// detector reports every voice. It uses no clock: time is derived from the length of the audio.
+// detector reports all voices. It uses no clock, because it derives time from the length of the audio.
 //
 // LEVEL-GATE-1. A window counts as speech only if it, or one of the two windows before it, is within `marginDb` of the
-//     user's usual level, which is the median of the last utterances with words. Before the first such utterance, the
-//     window must be louder than the noise. An utterance's level is that of its nearest voice, so a television during
-//     the utterance does not lower it.
-// LEVEL-GATE-2. A much louder voice counts as the user's, and earlier levels are forgotten.
-// LEVEL-GATE-3. A user who has moved away is recognised again. If a voice that is too quiet speaks for 2 s and then
-//     pauses, the gate drops by 6 dB, until the user is heard at the former level.
+//     user's usual level, which is the median of the last utterances with words. Before the first such utterance, a
+//     window only has to be louder than the noise. The level of an utterance is the level of its nearest voice, so a
+//     television during the utterance does not lower it.
+// LEVEL-GATE-2. A much louder voice counts as the user's, and earlier levels are discarded.
+// LEVEL-GATE-3. A user who has moved away can be recognised again. If a voice that is too quiet speaks for 2 s and then
+//     pauses, the gate is lowered by 6 dB until the user is heard at the former level.
 // LEVEL-GATE-4. An utterance starts and ends with its nearest voice. If audio is 20 dB quieter than that voice for half
 //     a second before or after it, the audio does not belong to the utterance.
 
 const REMEMBERED_UTTERANCES = 5;
 const WINDOWS_IN_VIEW = 3;
-/** The noise level: the quietest tenth of the last ten seconds stayed below it. */
+/** The noise level, which the quietest tenth of the last ten seconds stayed below. */
 const NOISE_FRACTION = 0.1;
 const NOISE_MS = 10_000;
 const ABOVE_NOISE_DB = 15;
@@ -21,7 +21,9 @@ const ABOVE_NOISE_DB = 15;
 const CERTAIN_DB = -40;
 const LEAST_DB = -70;
 const NEARER_DB = 10;
-/** LEVEL-GATE-4: the greatest difference in level within one voice, and how many loud windows make up a voice. */
+/**
+ * LEVEL-GATE-4: the maximum difference in level within one voice, and the number of loud windows that make up a voice.
+ */
 const ONE_VOICE_DB = 20;
 const VOICE_WINDOWS = 8;
 /** The range below the loudest windows of the nearest voice. Quieter audio belongs to other voices. */
@@ -31,8 +33,8 @@ const ONSET_WINDOWS = 6;
 const ELSEWHERE_WINDOWS = 16;
 const STEP_DB = 6;
 /**
- * LEVEL-GATE-3: how long the quiet speech lasts, and the silence after it. A television keeps talking without such a
- * pause.
+ * LEVEL-GATE-3: the duration of the quiet speech, and of the silence after it. A television usually continues without
+ * such a pause.
  */
 const SHUT_OUT_MS = { least: 2_000, most: 10_000, pause: 600, wait: 1_500 };
 
@@ -45,7 +47,7 @@ export class LevelGate {
   readonly #levels: number[] = [];
   /** The loudest levels of the current utterance, loudest first. */
   #loudest: number[] = [];
-  /** How long speech was too quiet, and how long silence has lasted since then. */
+  /** The duration of speech that was too quiet, and of the silence since then. */
   #shutOut = { speechMs: 0, silenceMs: 0 };
 
   constructor(marginDb: number) {
@@ -65,7 +67,7 @@ export class LevelGate {
     return isLoud ? probability : 0;
   }
 
-  /** The level of the current utterance's nearest voice; minus infinity if there is none. */
+  /** The level of the nearest voice in the current utterance; minus infinity if there is none. */
   get #voiceDb(): number {
     return this.#loudest[VOICE_WINDOWS - 1] ?? Number.NEGATIVE_INFINITY;
   }
@@ -117,7 +119,7 @@ export function levelOf(samples: Int16Array): number {
   return 10 * Math.log10(energy / Math.max(1, samples.length) / 32_768 ** 2 + 1e-9);
 }
 
-/** Returns the level of an utterance's nearest voice, calculated from its speech levels; null without speech. */
+/** Returns the level of an utterance's nearest voice, calculated from its speech levels; null if there is no speech. */
 export function nearestLevel(levels: readonly number[]): number | null {
   const sorted = levels.toSorted((a, b) => b - a);
   const loud = sorted[Math.min(VOICE_WINDOWS, sorted.length) - 1];
@@ -125,8 +127,8 @@ export function nearestLevel(levels: readonly number[]): number | null {
 }
 
 /**
- * Returns how many windows before the nearest voice belong to another voice (LEVEL-GATE-4). `levels`: the levels of all
- * windows.
+ * Returns the number of windows before the nearest voice that belong to another voice (LEVEL-GATE-4). `levels`: the
+ * levels of all windows.
  */
 export function windowsBeforeNearest(levels: readonly number[]): number {
   const loud = levels.toSorted((a, b) => b - a)[VOICE_WINDOWS - 1];

@@ -73,29 +73,30 @@ export interface LocalVoiceOptions {
 /** Options for the detection and transcription of user speech. */
 export interface HearingOptions {
   /**
-   * The length at which the server ends an utterance and reports its words, in milliseconds. Speech after that belongs
-   * to the next utterance. @defaultValue 15000
+   * The maximum length of an utterance before the server ends it and reports its words, in milliseconds. Speech after
+   * this belongs to the next utterance. @defaultValue 15000
    */
   readonly longestUtteranceMs?: number;
   /**
-   * The silence after which the words so far are transcribed, in milliseconds, so that they are known when the
-   * utterance ends. Within the first second of speech, a third of this silence is enough. Each longer pause inside an
-   * utterance costs one transcription. `null`: only the whole utterance is transcribed, and when it ends does not
-   * depend on its words.
+   * The silence after which the words so far are transcribed, in milliseconds, so that they are available when the
+   * utterance ends. Within the first second of speech, a third of this silence is enough. Each longer pause within an
+   * utterance costs one transcription. `null`: only the whole utterance is transcribed, and its end does not depend on
+   * its words.
    * @defaultValue 200
    */
   readonly transcribeAfterMs?: number | null;
   /**
    * With `semantic_vad`, judges during a pause whether the user has finished. It replaces the list of unfinished words,
-   * for example with an end-of-turn model. It is not called for words that answer the open question. The function has
-   * half a second. If it fails or takes longer, the server reports this and uses the list. @defaultValue the list
+   * for example with an end-of-turn model. It is not called if the words answer the open question. The time limit of
+   * the function is half a second. If it fails or exceeds this limit, the server reports this and uses the list.
+   * @defaultValue the list
    */
   readonly endOfTurn?: EndOfTurn;
   /**
-   * How much quieter a voice may be than the user's recent utterances, in decibels. A quieter voice, such as a
-   * television, is not treated as the user's. It neither starts an utterance nor prolongs one. A user who moves away is
-   * recognised again after one sentence. Before the first utterance, a voice must be louder than the noise. `null`:
-   * every voice is treated as the user's. @defaultValue 15
+   * The maximum amount by which a voice may be quieter than the user's recent utterances, in decibels. A quieter voice,
+   * such as a television, is not treated as the user's voice. It neither starts an utterance nor prolongs one. A user
+   * who moves away is recognised again after one sentence. Before the first utterance, a voice only has to be louder
+   * than the noise. `null`: every voice is treated as the user's voice. @defaultValue 15
    */
   readonly levelMarginDb?: number | null;
 }
@@ -226,7 +227,7 @@ export function localVoice(options: LocalVoiceOptions): LocalVoice {
         const { url, port: actualPort } = await started;
         return { url, port: actualPort, apiKey: key };
       } catch (error) {
-        // One thread of the engine may be running.
+        // One of the engine's threads may be running.
         if (builtIn) await engine.close();
         throw error;
       }
@@ -251,9 +252,9 @@ function chosenVoice(engine: SpeechEngine, voice: string | undefined): string {
 /** The only network interface that the server listens on. */
 const LOOPBACK = '127.0.0.1';
 const PATH = '/v1/realtime';
-/** The maximum frame size, which is the real server's limit for one append. */
+/** The maximum size of a frame, which is the real server's limit for one append. */
 const MAX_FRAME_BYTES = 15 * 1024 * 1024;
-/** When a client has more unread bytes than this, the server holds back audio for that client. */
+/** The number of unread bytes at a client above which the server holds back audio for that client. */
 const MAX_UNREAD_BYTES = 1024 * 1024;
 const UNREAD_POLL_MS = 20;
 const KEEP_ALIVE_MS = 20_000;
@@ -328,8 +329,8 @@ async function startServer(options: ServerOptions): Promise<RunningServer> {
 }
 
 /**
- * Returns how to reject a client without a valid key. Like the real server, this server sends an error on the open
- * socket and then closes the socket. Returns null if the key is valid.
+ * Returns the way in which a client without a valid key is rejected. Like the real server, this server sends an error
+ * on the open socket and then closes the socket. Returns null if the key is valid.
  */
 function unauthorized(
   headers: IncomingHttpHeaders,

@@ -51,16 +51,16 @@ export interface RealtimeSessionOptions {
   readonly environment: Environment;
   readonly engine: SpeechEngine;
   readonly textModel: TextModel;
-  /** The voice for clients that request a voice that the engine does not have. */
+  /** The voice for clients that request a voice that the engine lacks. */
   readonly defaultVoice: string;
-  /** The model that the client requested, which the session merely echoes. */
+  /** The model that the client requested. The session only repeats it in its responses. */
   readonly model: string;
   readonly send: (text: string) => void;
   /** Creates the input buffer. */
   readonly createInput: (events: InputAudioEvents) => InputBuffer;
   /** The initial `session.update`, for example from an ephemeral token. */
   readonly preset?: unknown;
-  /** Resolves in another turn of the event loop, once the client can receive more. */
+  /** Resolves in a later turn of the event loop, once the client can receive more. */
   readonly whenReady: () => Promise<void>;
 }
 
@@ -72,9 +72,9 @@ export class RealtimeSession {
   readonly #input: InputBuffer;
   readonly #responses: Responses;
   #config: SessionConfig;
-  /** Whether audio has been generated. The voice cannot change after that. */
+  /** Whether audio has been generated. After that, the voice cannot be changed. */
   #spoken = false;
-  /** The latest utterance whose words were reported before it ended. */
+  /** The latest utterance whose words were reported before its end. */
   #stoppedBy: string | null = null;
   #closed = false;
 
@@ -142,12 +142,12 @@ export class RealtimeSession {
     this.#emitError('invalid_request_error', 'invalid_event', message);
   }
 
-  /** Starts a response that the client did not request. @throws {Refusal} if a response is in progress */
+  /** Starts a response without a request from the client. @throws {Refusal} if a response is in progress */
   respond(): void {
     this.#createResponse({});
   }
 
-  /** Handles the end of the connection: stops everything and sends nothing more. */
+  /** Handles the end of the connection by stopping all work. Nothing more is sent. */
   close(): void {
     this.#closed = true;
     this.#input.close();
@@ -257,7 +257,7 @@ export class RealtimeSession {
     this.#emit({ type, item_id: itemId, content_index: 0, delta: words });
   }
 
-  /** Reports the transcription when it is known, if the client requested it. */
+  /** Reports the transcription once it is complete, if the client requested it. */
   #reportTranscription(item: ConversationItem, heard: Promise<string>, sound: AudioFrame): void {
     if (this.#config.audio.input.transcription === null) return;
     const place = { item_id: item.id, content_index: 0 };
@@ -353,7 +353,7 @@ export class RealtimeSession {
     this.#responses.create(responseRequest(this.#config, items, parameters));
   }
 
-  /** Returns the items for the model: the conversation, or the items that the client sent instead. */
+  /** Returns the items for the model, which are the conversation or the items that the client sent instead. */
   #itemsOf({ input }: ResponseParameters): Remembered[] {
     const items =
       input?.map((given) => {
@@ -415,7 +415,9 @@ function noSuchItem(stem: string, verb: string, id: string): Refusal {
 
 const MAX_OUT_OF_BAND = 8;
 
-/** One connection's running responses: at most one that writes to the conversation, and any out-of-band responses. */
+/**
+ * The running responses of a connection: at most one that writes to the conversation, and the out-of-band responses.
+ */
 class Responses {
   readonly #context: ResponseContext;
   readonly #outOfBand = new Map<string, ResponseRun>();

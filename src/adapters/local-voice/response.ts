@@ -3,14 +3,14 @@
 // Owns:     the output items, and aborting the model. It does not decide which response may run (`realtime-session.ts`).
 //
 // RESPONSE-RUN-1. The first event is always `response.created`, and the last is always `response.done`.
-// RESPONSE-RUN-2. `cancel` takes effect before it returns: open items end as `incomplete`, `response.done` states the
-//     reason, and no event follows.
+// RESPONSE-RUN-2. `cancel` takes effect before it returns. Open items end as `incomplete`, `response.done` states the
+//     reason, and no further event follows.
 // RESPONSE-RUN-3. Output items follow one another. A call is announced only after all earlier speech has been sent.
 //
 // RESPONSE-MESSAGE-1. The events of a message: output_item.added, conversation.item.added (unless out of band),
 //     content_part.added, deltas, the content's `done` events, content_part.done, conversation.item.done, output_item.done.
 // RESPONSE-MESSAGE-2. After `close`, no event of the message is sent.
-// RESPONSE-MESSAGE-3. Words whose audio was not sent appear neither in the item nor in the model's memory.
+// RESPONSE-MESSAGE-3. Words whose audio was not sent are contained neither in the item nor in the model's memory.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 import { codeOf, messageOf } from '../../values/errors.ts';
@@ -105,7 +105,7 @@ export class ResponseRun {
     this.#end('cancelled', { type: 'cancelled', reason });
   }
 
-  /** Stops without sending `response.done`, because the client is gone. */
+  /** Stops without sending `response.done`, because the client has disconnected. */
   abandon(): void {
     this.#ended = true;
     this.#abort.abort();
@@ -250,18 +250,18 @@ export class ResponseRun {
   }
 }
 
-/** −40 dBFS. Below this peak, the ends of a sentence count as silence. */
+/** −40 dBFS. The peak below which the ends of a sentence count as silence. */
 const SILENCE_PEAK = 328;
-/** The silence that is kept at both ends so that no audio starts or ends abruptly. */
+/** The silence to keep at both ends, so that audio does not start or end abruptly. */
 const KEPT_SILENCE_MS = 20;
-/** The pause between two sentences, regardless of the silence that the voice itself produces. */
+/** The pause between two sentences, regardless of any silence in the voice's audio. */
 const SENTENCE_PAUSE_MS = 150;
 
 const WIRE_SAMPLE_RATE_HZ = 24_000;
 const SAMPLES_PER_MS = WIRE_SAMPLE_RATE_HZ / 1000;
 const PIECE_SAMPLES = WIRE_SAMPLE_RATE_HZ / 10;
 
-/** Where a message is sent. */
+/** The destination of a message's events. */
 interface MessageContext {
   readonly emit: Emit;
   readonly responseId: string;
@@ -275,12 +275,12 @@ interface MessageContext {
 interface Speaking {
   /** Returns a sentence's audio. */
   readonly synthesize: (text: string) => Promise<AudioFrame>;
-  /** Resolves in another turn of the event loop, once the client can receive more. */
+  /** Resolves in a later turn of the event loop, once the client can receive more. */
   readonly whenReady: () => Promise<void>;
 }
 
 interface ResponseMessage {
-  /** Adds text. `isWhole`: whether the text is spoken without waiting for the end of the sentence. */
+  /** Adds text. `isWhole`: whether the text can be spoken before the end of the sentence. */
   write(text: string, isWhole?: boolean): void;
   /** Resolves when all added text has been sent. @throws the error of `synthesize` */
   drain(): Promise<void>;
@@ -292,8 +292,8 @@ interface ResponseMessage {
  * Starts one message of a response, either written or spoken, and announces it.
  *
  * A spoken message is split into sentences. Each sentence is synthesised in turn, trimmed of silence and sent in chunks
- * of 100 ms, far faster than real time. The words that start within a chunk are sent before it. Between two chunks, the
- * event loop runs other work and the server waits for slow clients.
+ * of 100 ms, far faster than real time. The words that start within a chunk are sent before the chunk. Between two
+ * chunks, the event loop runs other work and the server waits for slow clients.
  */
 function openMessage(context: MessageContext, speaking: Speaking | null): ResponseMessage {
   return speaking === null ? new WrittenMessage(context) : new SpokenMessage(context, speaking);
@@ -338,7 +338,7 @@ abstract class MessageBase {
     return this.#closed !== undefined;
   }
 
-  /** The position that each content event contains. */
+  /** The position that each event of the content includes. */
   protected get place() {
     const { responseId, itemId, outputIndex } = this.context;
     return {
@@ -420,7 +420,7 @@ class WrittenMessage extends MessageBase implements ResponseMessage {
 class SpokenMessage extends MessageBase implements ResponseMessage {
   readonly #speaking: Speaking;
   readonly #chunker = new SentenceChunker();
-  /** Settles once all text that has been added so far was sent, in order. */
+  /** Settles once all text that was added so far has been sent, in order. */
   #sent: Promise<void> = Promise.resolve();
 
   constructor(context: MessageContext, speaking: Speaking) {
@@ -449,7 +449,7 @@ class SpokenMessage extends MessageBase implements ResponseMessage {
 
   #enqueue(sentence: string): void {
     this.#sent = this.#sent.then(() => this.#say(sentence));
-    // `drain` reports the error, possibly later.
+    // `drain` reports an error, possibly later.
     this.#sent.catch(() => undefined);
   }
 
@@ -506,7 +506,7 @@ class SpokenMessage extends MessageBase implements ResponseMessage {
   }
 }
 
-/** Returns the audio without the silence at its ends. Audio that is quiet throughout is returned unchanged. */
+/** Returns the audio without the silence at its ends. Audio without any loud part is returned unchanged. */
 function withoutSilence({ samples, sampleRateHz }: AudioFrame): AudioFrame {
   const isLoud = (sample: number): boolean => Math.abs(sample) >= SILENCE_PEAK;
   const first = samples.findIndex(isLoud);
@@ -524,8 +524,8 @@ function afterPause({ samples, sampleRateHz }: AudioFrame, pauseMs: number): Aud
 }
 
 /**
- * Yields chunks of at most 100 ms at the protocol's sample rate from audio at any rate. Lazy, so that each chunk is
- * produced in its own turn of the event loop.
+ * Yields chunks of at most 100 ms at the protocol's sample rate from audio at any rate. The function is lazy, so that
+ * each chunk is produced in its own turn of the event loop.
  */
 function* piecesOf(sound: AudioFrame): Generator<Int16Array> {
   const resampler = createResampler({ fromHz: sound.sampleRateHz, toHz: WIRE_SAMPLE_RATE_HZ });

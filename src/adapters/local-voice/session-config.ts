@@ -26,7 +26,7 @@ const serverVad = z.strictObject({
   threshold: z.number().min(0).max(1).nullish(),
   prefix_padding_ms: z.int().min(0).max(5_000).nullish(),
   silence_duration_ms: z.int().min(0).max(10_000).nullish(),
-  // Not supported, because the application decides whether to speak to a silent user.
+  // Not supported, because the app decides whether to speak to a silent user.
   idle_timeout_ms: z.null().optional(),
 });
 const semanticVad = z.strictObject({
@@ -107,7 +107,7 @@ export type TurnDetection =
 
 const pcm24 = { type: 'audio/pcm', rate: 24_000 } as const;
 
-/** The effective configuration, in the protocol's form. */
+/** The current configuration, in the protocol's form. */
 export interface SessionConfig {
   readonly object: 'realtime.session';
   readonly type: 'realtime';
@@ -124,7 +124,7 @@ export interface SessionConfig {
   readonly tracing: null;
   readonly prompt: null;
   readonly include: null;
-  /** The extension events that this server accepts; absent if none. */
+  /** The extension events that this server accepts; absent if there are none. */
   readonly extensions?: readonly string[];
   readonly audio: {
     readonly input: {
@@ -178,7 +178,7 @@ export function defaultSessionConfig(id: string, model: string, voice: string): 
 /**
  * Returns the updated configuration. Fields that are present replace the old ones, objects are merged, and `null` turns
  * a setting off. Settings that have no effect here (tracing, truncation, noise reduction …) are accepted.
- * @param spoken Whether audio has been generated. The voice cannot change after that.
+ * @param spoken Whether audio has been generated. After that, the voice cannot be changed.
  * @throws {Refusal}
  */
 export function updateSessionConfig(
@@ -246,7 +246,7 @@ function unlessAbsent<T>(next: T | undefined, current: T): T {
 }
 
 /**
- * Returns the detection settings. If the type is unchanged, missing fields keep their values; otherwise they get
+ * Returns the detection settings. If the type is unchanged, missing fields keep their values. Otherwise, they get the
  * defaults.
  */
 function detectionWithDefaults(

@@ -48,7 +48,7 @@ const roles: Readonly<Record<ThreadRole, () => Promise<Handlers>>> = {
     const flite = await Flite.load();
     await flite.speak({ text: 'ready', voice: 'slt', speed: 1 });
     return {
-      // The audio has the protocol's sample rate, so the socket thread need not resample it.
+      // The audio has the protocol's sample rate, so that the thread of the sockets does not have to resample it.
       synthesize: async (request) => ({
         samples: resampleSound(await flite.speak(request), OUTPUT_SAMPLE_RATE_HZ),
         sampleRateHz: OUTPUT_SAMPLE_RATE_HZ,
@@ -84,7 +84,7 @@ async function main(): Promise<void> {
     return;
   }
   port.on('message', (message: ThreadRequest | ThreadEnding) => {
-    // Inside a worker, `exit` ends only this thread.
+    // Within a worker, `exit` ends only this thread.
     if (message.call === 'end') process.exit();
     const { id, call, argument } = message;
     void answer(handlers, call, argument).then(
@@ -110,7 +110,7 @@ async function answer(
   return await handler(argument);
 }
 
-/** Returns the audio's buffers, which are transferred rather than copied. */
+/** Returns the buffers of the audio, which are transferred rather than copied. */
 function buffersOf(value: unknown): readonly Transferable[] {
   const samples = propertiesOf(value)['samples'];
   return samples instanceof Int16Array && samples.length > 0 ? [samples.buffer as ArrayBuffer] : [];

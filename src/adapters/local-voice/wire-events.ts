@@ -1,5 +1,5 @@
 // The server events and the rejection of client events. Server events are typed against the official package, so that
-// an event with the wrong form does not compile.
+// an event with an invalid form does not compile.
 
 import { ProtocolError } from '../../values/errors.ts';
 import type { RealtimeServerEvent } from '../openai-realtime/official.ts';
@@ -25,7 +25,7 @@ export type WireItem = EventOf<'conversation.item.added'>['item'];
 export type WireResponse = EventOf<'response.created'>['response'];
 export type WireUsage = NonNullable<WireResponse['usage']>;
 
-/** Sends an event to the client. Never throws, and has no effect after the connection has been closed. */
+/** Sends an event to the client. Never throws, and does nothing after the connection has been closed. */
 export type Emit = (event: ServerEventBody) => void;
 
 /** The rejection of a client event, which an `error` event reports. */

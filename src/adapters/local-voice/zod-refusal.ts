@@ -4,7 +4,7 @@
 import type { z } from 'zod';
 import { Refusal } from './wire-events.ts';
 
-/** Returns the first problem. `value` is the checked value, and `root` is its name in messages. */
+/** Returns the first problem. `value`: the validated value. `root`: its name in messages. */
 export function refusalOf(error: z.ZodError, value: unknown, root = ''): Refusal {
   const [issue] = error.issues;
   if (issue === undefined) return new Refusal('invalid_event', 'Invalid event.');

@@ -27,15 +27,15 @@ import { OFFSTAGE_VERSION } from '../../values/version.ts';
 
 type Extra = RequestHandlerExtra<ServerRequest, ServerNotification>;
 
-/** The user of a connection. */
+/** The user to whom a connection belongs. */
 export interface ConnectedUser {
-  /** Calls `work` with the user's tasks, which stay in memory until `work` has settled. */
+  /** Calls `work` with the user's tasks, which remain in memory until `work` has settled. */
   readonly use: <Result>(work: (tasks: UserTasks) => Promise<Result>) => Promise<Result>;
-  /** Like `use`, but for a request that waits. Rejects when more than `waitsPerUser` requests are waiting. */
+  /** Like `use`, but for a request that waits. Rejects if more than `waitsPerUser` requests are waiting. */
   readonly wait: <Result>(work: (tasks: UserTasks) => Promise<Result>) => Promise<Result>;
 }
 
-/** The maximum timer value. A question ends only when the task no longer needs the answer. */
+/** The maximum timer value. A question ends only when the task no longer needs an answer. */
 const ASK_TIMEOUT_MS = 2_147_483_647;
 const PAGE = 100;
 
@@ -92,7 +92,7 @@ export function server2025(sdk: ServerSdk, options: CheckedMcp, user: ConnectedU
       const isTask = params.task !== undefined;
       const known = tools.has(params.name);
       const task = await taskOf(options, params.name, params.arguments).catch((error: unknown) => {
-        // The client's model sees the error and can correct its call.
+        // The client's model receives the error and can correct its call.
         if (known && !isTask) return failedCall(messageOf(error));
         throw error;
       });
@@ -108,7 +108,7 @@ export function server2025(sdk: ServerSdk, options: CheckedMcp, user: ConnectedU
           const ended = await follow(tasks, id, caller(id, extra, false), extra.signal);
           return resultOf(ended);
         } catch (error) {
-          // The client does not know the task id.
+          // The client does not have the task id.
           tasks.cancel(id);
           throw error;
         }

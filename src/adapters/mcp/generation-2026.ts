@@ -85,7 +85,7 @@ export function is2026(headers: Headers, message: unknown): boolean {
   return checked.success && checked.data.params?._meta?.[META.version] !== undefined;
 }
 
-/** Answers a posted message of this version. Never rejects. */
+/** Responds to a message that was posted with this protocol version. Never rejects. */
 export async function answer2026(
   message: unknown,
   { headers, signal }: Request,
@@ -221,7 +221,7 @@ function parsed<Schema extends z.ZodType>(schema: Schema, params: unknown): z.ou
   throw new Refused(200, INVALID_PARAMS, z.prettifyError(error));
 }
 
-/** Runs one round of a call without a task, until the call ends or asks its next questions. */
+/** Runs one round of a call without a task, which ends when the call ends or asks its next questions. */
 async function called(
   call: z.infer<typeof callSchema>,
   tasks: UserTasks,
@@ -261,7 +261,7 @@ async function called(
       if (questions.length === 0) await raceAbort(changed, signal);
     }
   } catch (error) {
-    // The client does not know the task id yet.
+    // The client does not have the task id yet.
     if (requestState === undefined) tasks.cancel(id);
     throw error;
   }
@@ -275,7 +275,7 @@ async function update(tasks: UserTasks, id: string, responses: Json): Promise<vo
       ? [{ question, answer: answerIn(question, responses[question.requestId]) }]
       : [],
   );
-  // All answers are validated first, so that an invalid answer changes nothing.
+  // All answers are validated first, so that an invalid answer has no effect.
   for (const { question, answer } of read)
     if (answer.type === 'invalid')
       throw new ProtocolError('INVALID_ANSWER', `${question.requestId}: ${answer.why}`);

@@ -3,7 +3,7 @@
 
 import { passedOn, type Journal, type JournalEntry } from '../../actors/ports/journal.ts';
 
-/** The entries written from now on. */
+/** Emits each entry that is written from now on. */
 interface Begun {
   /** Resolves once a matching entry has been written. */
   kept(isIt: (entry: JournalEntry) => boolean): Promise<void>;

@@ -4,12 +4,12 @@
 // Does not: execute the task, which continues on the server even if no one reads its state.
 //
 // Invariants
-//   MCP-RELAY-1. A form is answered once, and it is accepted only on the basis of the user's words. A yes accepts
-//       exactly the form that the user saw.
-//   MCP-RELAY-2. Only the task's state ends the task. A lost connection does not.
+//   MCP-RELAY-1. A form is answered once, and it is accepted only if the user's words say so. A yes accepts exactly the
+//       form that the user saw.
+//   MCP-RELAY-2. Only the task's state ends the task. A lost connection does not end the task.
 //   MCP-RELAY-3. A request does not reach the user if it arrives after the turn was cancelled or comes from another
 //       task.
-//   MCP-RELAY-4. A task may be waiting for an answer although its question never arrived: a broken connection may have
+//   MCP-RELAY-4. A task may be waiting for an answer although its question never arrived. A broken connection may have
 //       lost the question, and servers built on the official SDK send it only once. After the grace period, the session
 //       drops the connection and resumes the task on a new one.
 
@@ -45,7 +45,7 @@ import {
   type Heard,
 } from './remote-server.ts';
 
-/** What the tool call's arguments are built from. */
+/** The data from which the arguments of a tool call are built. */
 export interface McpPrompt {
   /** The subagent's instructions and task, or a later message to the subagent. */
   readonly text: string;
@@ -73,28 +73,28 @@ type Request = Extract<RelayEvent, { readonly type: 'permission' | 'question' }>
 interface Turn {
   readonly number: number;
   taskId: string | null;
-  /** Aborts a call that is not a task. */
+  /** Aborts the current call if it is not a task. */
   readonly calling: AbortController;
   readonly asked: Set<string>;
   /** Task requests that arrived before the task id. */
   early: Asking[];
   progress: string;
-  /** Set while the task is waiting for an answer; null while it is working. */
+  /** Set while the task is waiting for an answer; null while the task is working. */
   wait: Wait | null;
-  /** How many requests had arrived when the task was last read. */
+  /** The number of requests that had arrived when the task was last read. */
   looked: number;
   isCancelling: boolean;
   readonly ended: PromiseWithResolvers<RelayRelease>;
 }
 
 interface Wait {
-  /** The task's status message. A new message indicates a new wait. */
+  /** The task's status message. A new message means that the task is waiting for another answer. */
   readonly message: string;
-  /** How many requests had arrived before this wait. */
+  /** The number of requests that had arrived before this wait. */
   readonly after: number;
 }
 
-/** The limits for the polling interval, whatever interval the server requests. */
+/** The limits of the polling interval, regardless of the interval that the server requests. */
 const MIN_POLL_MS = 20;
 const MAX_POLL_MS = 60_000;
 /** The maximum number of requests that wait for their task id. */
@@ -112,7 +112,7 @@ export class McpRelaySession implements RelaySession {
   #server: RemoteServer | null = null;
   #tool: RemoteTool | null = null;
   #turn: Turn | null = null;
-  /** The current task, which is kept when the session is suspended. */
+  /** The current task, which remains stored when the session is suspended. */
   #taskId: string | null = null;
   #turns = 0;
   #isOver = false;
@@ -242,7 +242,7 @@ export class McpRelaySession implements RelaySession {
     };
     let task = await look();
     if (task.status === 'input_required' && turn.asked.size === 0) {
-      // A server either repeats the question unprompted or never repeats it.
+      // A server repeats the question either unprompted or not at all.
       await this.#pause(graceMs);
       task = await look();
     }
@@ -377,7 +377,7 @@ export class McpRelaySession implements RelaySession {
       this.#stopMute();
       return;
     }
-    // The connection stays open if the question has been answered, because the server may be working.
+    // If the question has been answered, the connection remains open, because the server may be working.
     if (turn.asked.size > turn.wait.after || this.#open.size > 0) {
       turn.wait = { message, after: -1 };
       this.#stopMute();
@@ -510,7 +510,7 @@ export class McpRelaySession implements RelaySession {
     turn.ended.resolve('cancelled');
   }
 
-  /** Drops the server, because it is unreachable or does not stop. */
+  /** Drops the connection to the server, which is unreachable or does not stop. */
   #close(message: string): void {
     const turn = this.#turn;
     if (this.#isOver && !turn) return;
@@ -559,7 +559,7 @@ export class McpRelaySession implements RelaySession {
     this.#wake?.();
   }
 
-  /** Waits for a change, but no longer than this. */
+  /** Waits for a change, but at most for this time. */
   async #pause(ms: number): Promise<void> {
     if (!this.#isChanged) {
       const { promise, resolve } = Promise.withResolvers<void>();

@@ -40,11 +40,11 @@ export interface McpRelayOptions {
   readonly name?: string;
   /** The time limit for connecting and finding the tool, in milliseconds. @defaultValue 30000 */
   readonly startTimeoutMs?: number;
-  /** How long the server may take to cancel a task before the relay gives up, in milliseconds. @defaultValue 5000 */
+  /** The maximum time that the server may take to cancel a task, in milliseconds. @defaultValue 5000 */
   readonly graceMs?: number;
-  /** How often a task is polled unless the server specifies an interval, in milliseconds. @defaultValue 2000 */
+  /** The polling interval for a task unless the server specifies one, in milliseconds. @defaultValue 2000 */
   readonly pollMs?: number;
-  /** How long the server should keep a task, in milliseconds (2025-11-25). @defaultValue 86400000 */
+  /** The time that the server should store a task, in milliseconds (2025-11-25). @defaultValue 86400000 */
   readonly ttlMs?: number;
 }
 
@@ -84,7 +84,7 @@ export function mcpRelay(options: McpRelayOptions): Relay {
   return {
     name,
     loop: relayLoop,
-    // The server keeps the task. With 2025-11-25, a question has no id, and most servers send it only once.
+    // The server stores the task. With 2025-11-25, a question has no id, and most servers send it only once.
     capabilities: {
       openQuestionSurvives: protocol === '2026-07-28',
       resumes: true,
@@ -141,6 +141,6 @@ async function connect(
     return Remote2025.open(sdk, transport, { heard, ttlMs, signal, traceparent });
   };
   if (sessionId === null) return open(null);
-  // A server that has restarted does not know the session, but may still know its tasks.
+  // A server that has restarted does not have the session any more, but may still have its tasks.
   return open(sessionId).catch(() => open(null));
 }

@@ -8,9 +8,9 @@
 // Does not: run tasks (`served-tasks.ts`), or listen on a port (the app does).
 //
 // Invariants
-//   MCP-SERVER-1. A request is refused if its Host or Origin is untrusted or `authorize` returns no user. Every request
-//       is authorized separately, and a connection is invisible to other users.
-//   MCP-SERVER-2. No message from a client can make a handler throw or end the process.
+//   MCP-SERVER-1. A request is refused if its Host or Origin is untrusted, or if `authorize` returns no user. Every
+//       request is authorized separately, and a connection is invisible to other users.
+//   MCP-SERVER-2. No message from a client can cause an exception in a handler or end the process.
 
 import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -53,8 +53,8 @@ export interface McpServer {
   /** Handles a request in Hono, Next.js and other frameworks that use web requests. Never rejects. */
   readonly fetch: (request: Request) => Promise<Response>;
   /**
-   * Like `fetch`, but for `node:http`, Express, Fastify and Koa. For any other path, calls `next`, or responds with 404
-   * if `next` is absent.
+   * Like `fetch`, but for `node:http`, Express, Fastify and Koa. For any other path, it calls `next`, or responds with
+   * 404 if `next` is absent.
    */
   readonly handle: (request: IncomingMessage, response: ServerResponse, next?: () => void) => void;
   /** Serves the client that started this program. */
@@ -65,7 +65,7 @@ export interface McpServer {
 
 /**
  * Serves subagents to MCP clients with protocol 2025-11-25, and over HTTP also with 2026-07-28. Needs the package
- * `@modelcontextprotocol/sdk`. It continues the tasks of an earlier process at once.
+ * `@modelcontextprotocol/sdk`. The server continues the tasks of an earlier process at once.
  * @throws {ConfigurationError} `INVALID_OPTION`, `INVALID_SCHEMA`, `MISSING_DEPENDENCY` (rejects)
  */
 export async function mcpServer(options: McpServerOptions): Promise<McpServer> {
@@ -111,10 +111,10 @@ class Server implements McpServer {
   readonly #options: CheckedMcp;
   readonly #kept: KeptEntries;
   readonly #connections = new Map<string, Connection>();
-  /** Connections that are handling their first request. They count towards the limit. */
+  /** The connections that are handling their first request. These connections count towards the limit. */
   readonly #connecting = new Set<Connection>();
   readonly #tasks = new Map<string, OpenTasks>();
-  /** Tasks that are being unloaded. Their scope can be opened again only afterwards. */
+  /** The tasks that are being unloaded. The scope of these tasks can be opened again only afterwards. */
   readonly #leaving = new Map<string, Promise<void>>();
   readonly #stdio = new Set<{ close(): Promise<void> }>();
   #stopSweep: () => void = () => undefined;
@@ -214,7 +214,7 @@ class Server implements McpServer {
       const answer = await connection.transport.handleRequest(
         method === 'POST' ? copyOf(request, text) : request,
       );
-      // A first request other than `initialize` leaves no connection behind.
+      // If the first request is not `initialize`, no connection remains.
       if (known === null && connection.transport.sessionId === undefined) await connection.close();
       return answer;
     } catch (error) {
@@ -241,7 +241,7 @@ class Server implements McpServer {
     const tasks = this.#connected(user);
     const server = server2025(this.#sdk, this.#options, {
       use: tasks.use,
-      // A connection on which a request is waiting is not idle.
+      // A connection with a waiting request is not idle.
       async wait(work) {
         connection.busy += 1;
         try {
@@ -288,7 +288,7 @@ class Server implements McpServer {
   }
 
   #connected(user: string): ConnectedUser {
-    // A hash, because a user name may be too long for a journal.
+    // Uses a hash, because a user name may be too long for a journal.
     const scope = this.#prefix + createHash('sha256').update(user).digest('base64url');
     return {
       use: (work) => this.#use(scope, user, work),
@@ -400,7 +400,7 @@ function valueOf(text: string): unknown {
   }
 }
 
-/** Returns a copy of the request that includes its body, which has already been read. */
+/** Returns a copy of the request with its body, which has already been read. */
 function copyOf(request: Request, body: string): Request {
   const { url, headers, signal } = request;
   return new Request(url, { method: 'POST', headers, signal, body });

@@ -43,7 +43,10 @@ export interface McpLimits {
   readonly tasksPerUser: number;
   /** The maximum number of requests that wait for a result, per user. @defaultValue 100 */
   readonly waitsPerUser: number;
-  /** How long an unused connection, or a user without a running task, is kept, in milliseconds. @defaultValue 1_800_000 */
+  /**
+   * The time that an unused connection, or a user without a running task, remains in memory, in milliseconds.
+   * @defaultValue 1_800_000
+   */
   readonly idleMs: number;
 }
 
@@ -61,7 +64,7 @@ export const defaultMcpLimits: McpLimits = {
 export interface McpServerOptions {
   /** The subagents that clients may call, one tool for each. */
   readonly subagents: readonly McpSubagent[];
-  /** The runtime, whose journal stores the tasks. With a durable journal, they survive a crash. */
+  /** The runtime, whose journal stores the tasks. With a durable journal, the tasks survive a crash. */
   readonly runtime: Runtime;
   /** The model for subagents whose configuration has no model. */
   readonly model?: LanguageModel;
@@ -83,9 +86,9 @@ export interface McpServerOptions {
   readonly origins?: readonly string[];
   /** The accepted host names in `Host`; `*` allows any. @defaultValue localhost, and the hosts in `origins` */
   readonly hosts?: readonly string[];
-  /** How long a task's result is kept after the task has ended, in milliseconds. @defaultValue 86_400_000 */
+  /** The time that a task's result is stored after the task has ended, in milliseconds. @defaultValue 86_400_000 */
   readonly ttlMs?: number;
-  /** How often clients should poll a task, in milliseconds. @defaultValue 1000 */
+  /** The interval at which clients should poll a task, in milliseconds. @defaultValue 1000 */
   readonly pollMs?: number;
   /** The server's limits. @defaultValue the defaults of `McpLimits` */
   readonly limits?: Partial<McpLimits>;
@@ -139,7 +142,7 @@ export interface ServedTool {
   readonly description: string;
   readonly schema: Schema;
   readonly inputSchema: Readonly<Record<string, unknown>>;
-  /** Whether the tool has only the argument `task`, because the subagent has no schema. */
+  /** Whether the tool has only the argument `task`, because the subagent has no input schema. */
   readonly takesWords: boolean;
 }
 

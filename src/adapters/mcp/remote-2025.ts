@@ -26,7 +26,7 @@ import { OFFSTAGE_VERSION } from '../../values/version.ts';
 
 const RELATED = 'io.modelcontextprotocol/related-task';
 const VERSION = '2025-11-25';
-/** The maximum timer value, because a task has no deadline at this level. */
+/** The maximum value of a timer, because this module sets no deadline for a task. */
 const NEVER = 2_147_483_647;
 
 const anything = z.looseObject({});
@@ -137,7 +137,7 @@ export class Remote2025 implements RemoteServer {
 
   async close(why: 'ended' | 'suspended'): Promise<void> {
     this.#over.abort(new Error('released'));
-    // Ends the session with an HTTP server that has sessions. Other servers refuse the request.
+    // Ends the session with an HTTP server that has sessions. Other servers refuse this request.
     const { transport } = this.#client;
     if (why === 'ended' && transport instanceof this.#sdk.StreamableHTTPClientTransport)
       await transport.terminateSession().catch(() => {});
@@ -165,7 +165,7 @@ export class Remote2025 implements RemoteServer {
     waiting.then(
       () => this.#heard.changed(),
       (error: unknown) => {
-        // The task's state is what counts. The next regular poll waits for the result again.
+        // Only the task's state determines the result. The next regular poll waits for the result again.
         if (this.#results.get(taskId) === waiting) this.#results.delete(taskId);
         if (!(error instanceof Refusal) && !this.#over.signal.aborted) this.#heard.report(error);
       },

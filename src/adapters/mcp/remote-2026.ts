@@ -52,7 +52,7 @@ type InputRequests = z.infer<typeof inputRequests>;
 
 export interface Remote2026Options {
   readonly url: string;
-  /** Its requests end when the session ends. */
+  /** The requests end together with the session. */
   readonly fetch: typeof globalThis.fetch;
   readonly heard: Heard;
   /** The W3C trace context (SEP 414). */
@@ -106,7 +106,7 @@ export function remote2026(options: Remote2026Options): RemoteServer {
   }
 
   function update(taskId: string, key: string, result: FormResult): void {
-    // A cancelled task needs no answer, and a late answer would let the task continue.
+    // A cancelled task needs no answer, and a late answer would make the task continue.
     if (result.action === 'cancel') return;
     const { heard } = options;
     ask('tasks/update', { taskId, inputResponses: { [key]: result } }).then(
@@ -191,7 +191,7 @@ export function remote2026(options: Remote2026Options): RemoteServer {
     async cancel(taskId) {
       await ask('tasks/cancel', { taskId });
     },
-    /** Requests to this server ended with the session. */
+    /** The requests to this server ended together with the session. */
     async close() {},
   };
 }

@@ -1,4 +1,4 @@
-// An external server whose tool does a subagent's work: the interface that the relay uses, implemented for both
+// An external server whose tool does a subagent's work. The relay uses this interface, which is implemented for both
 // protocol versions. The implementations only transfer requests: `mcp-relay-session.ts` decides.
 
 import { z } from 'zod';
@@ -17,7 +17,7 @@ export interface Asking {
   readonly key: string;
   readonly form: AskedForm;
   answer(result: FormResult): void;
-  /** Aborted when the server is no longer waiting. */
+  /** Aborted when the server no longer waits for the input. */
   readonly signal?: AbortSignal;
 }
 
@@ -44,7 +44,7 @@ export interface RemoteTool {
 
 /** One session's connection to a server. */
 export interface RemoteServer {
-  /** The server's session id if the server has sessions. Some servers keep tasks only within a session. */
+  /** The server's session id if the server has sessions. Some servers store tasks only within a session. */
   readonly sessionId: string | null;
   tools(signal: AbortSignal): Promise<readonly RemoteTool[]>;
   /** Calls the tool. Resolves when the task has an id or, for a tool without task support, when the call has ended. */
@@ -53,7 +53,7 @@ export interface RemoteServer {
     args: Readonly<Record<string, unknown>>,
     signal: AbortSignal,
   ): Promise<Begun>;
-  /** Reads a task. Its input requests arrive through `asked`. */
+  /** Reads a task. The input requests of the call arrive through `asked`. */
   look(taskId: string, signal: AbortSignal): Promise<RemoteTask>;
   cancel(taskId: string): Promise<void>;
   /** `suspended`: the session will be resumed later, possibly in another process. */
@@ -70,7 +70,7 @@ export interface Heard {
   report(error: unknown): void;
 }
 
-/** The server refused a request, but the connection works. */
+/** The server has refused a request, but the connection is still usable. */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
 }

@@ -1,13 +1,13 @@
-// One user's tasks. They are subagents of a separate service, stored in the user's scope of the journal. A task is a
-// subagent and has its id. This file does not depend on a protocol version.
+// One user's tasks. The tasks are subagents of a separate service and are stored in the user's scope of the journal. A
+// task is a subagent and has its id. This file does not depend on a protocol version.
 //
 // Owns:     the user's service and its open questions.
-// Does not: know clients or messages.
+// Does not: handle clients or messages.
 //
 // Invariants
 //   MCP-TASKS-1. A task or answer is confirmed to the client only after it has been written to the journal.
-//   MCP-TASKS-2. For a client, other users' tasks do not exist.
-//   MCP-TASKS-3. An answer that does not match its question changes nothing.
+//   MCP-TASKS-2. A client cannot see the tasks of other users.
+//   MCP-TASKS-3. An answer that does not match its question has no effect.
 
 import type { Subscription } from 'rxjs';
 import { propertiesOf } from '../../values/json.ts';
@@ -38,7 +38,7 @@ import type { KeptEntries } from './kept-entries.ts';
 export interface TaskQuestion {
   /** Unique within its task. */
   readonly requestId: string;
-  /** `input`: the subagent is asking the program that started the task for text. */
+  /** `input`: the subagent asks the program that started the task for text. */
   readonly kind: 'question' | 'approval' | 'input';
   readonly text: string;
   readonly options: readonly QuestionOption[];
@@ -46,7 +46,7 @@ export interface TaskQuestion {
   readonly action?: { readonly toolName: string; readonly input: unknown };
 }
 
-/** A task as clients see it. */
+/** The state of a task for clients. */
 export interface TaskView {
   readonly id: string;
   /** The tool's name. */
@@ -68,7 +68,7 @@ interface OpenQuestion {
   answer(given: ProgramAnswer | null): void;
 }
 
-/** The client receives an error if the journal takes longer than this. */
+/** The maximum time to wait for the journal, after which the client receives an error. */
 const KEPT_TIMEOUT_MS = 30_000;
 
 export class UserTasks {
@@ -169,7 +169,7 @@ export class UserTasks {
   }
 
   /**
-   * Answers a question, or records (null) that the user does not answer it. Resolves once this is in the journal.
+   * Answers a question, or records that the user does not answer it (null). Resolves once the answer is in the journal.
    * `gone`: the question is not open.
    * @throws {ProtocolError} `INVALID_ANSWER`, `NOT_ALLOWED`
    */
@@ -205,7 +205,7 @@ export class UserTasks {
     }
   }
 
-  /** Records that a client has received the result, which is kept for `ttlMs` from then on. */
+  /** Records that a client has received the result, which is stored for `ttlMs` from then on. */
   returned(id: string): void {
     this.#service.delivered(id);
   }
@@ -272,7 +272,7 @@ export class UserTasks {
     const work = (): Promise<void> =>
       new Promise((resolve) => {
         void begun.kept(isIt).then(resolve);
-        // A task that has ended may write no more entries.
+        // A task that has ended may not write any further entries.
         this.whenEnded(taskId, over.signal).then(resolve, () => undefined);
       });
     const late = (): Error =>

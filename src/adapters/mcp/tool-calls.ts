@@ -79,9 +79,11 @@ export function failedCall(text: string): CallResult {
 export interface Caller {
   /** Asks the user; null if this client cannot ask. Rejects if the client has disconnected. */
   readonly ask: ((question: TaskQuestion, signal: AbortSignal) => Promise<unknown>) | null;
-  /** If `ask` is null: whether questions stay open for another client. Otherwise, such questions end unanswered. */
+  /**
+   * If `ask` is null: whether the questions remain open for another client. Otherwise, these questions end unanswered.
+   */
   readonly leavesOpen: boolean;
-  /** Called on each change and at least every 15 s, because clients may abort a request that is silent for 60 s. */
+  /** Called after each change and at least every 15 s, because clients may abort a request that is silent for 60 s. */
   progressed(message: string): void;
   /** The source of time. */
   readonly scheduler: Scheduler;
@@ -89,12 +91,12 @@ export interface Caller {
 
 const PROGRESS_MS = 15_000;
 
-/** How many times a client may try to send a valid answer. */
+/** The maximum number of times that a client may try to send a valid answer. */
 const MAX_ATTEMPTS = 3;
 
 /**
- * Follows a task until it ends, and asks the client the task's questions. If two calls follow the same task, both ask,
- * and the first answer is used.
+ * Follows a task until it ends, and asks the client the task's questions. If two calls follow the same task, both ask
+ * the question, and the first answer is used.
  */
 export async function follow(
   tasks: UserTasks,

@@ -1,15 +1,15 @@
 // Memory in a file for one process. It is small, readable and crash-safe.
 //
-// Owns:     the order of reads and writes. The file is read on first use.
+// Owns:     the order of reads and writes. The file is read when it is first used.
 // Does not: share the file. A second process, or a second store on the same path, would overwrite the changes of the
 //           first.
 //
 // Invariants
 //   FILE-MEMORY-1. A change becomes visible, and `remember` resolves, only once the change is on disk.
-//   FILE-MEMORY-2. Changes apply in call order, and pending changes are written together.
+//   FILE-MEMORY-2. Changes are applied in the order of the calls, and pending changes are written together.
 //   FILE-MEMORY-3. If a change cannot be written, it is undone and its call rejects. Later changes continue.
-//   FACT-FILE-1. A write replaces the file by renaming a complete new file that is already on disk. A crash leaves
-//       either the old or the new content, never a mixture.
+//   FACT-FILE-1. To write a change, the file is replaced by renaming a complete new file that is already on disk. After
+//       a crash, the file has either the old or the new content.
 //   FACT-FILE-2. A malformed file is rejected with an error that names the file and line, and the file is never
 //       changed.
 
@@ -49,7 +49,7 @@ const optionsSchema = z.strictObject({
 
 interface Change {
   readonly apply: (table: FactTable) => FactTable;
-  /** Resolves to whether the change had an effect. */
+  /** Resolves with whether the change had an effect. */
   readonly resolve: (changed: boolean) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -67,7 +67,7 @@ export function fileMemory(options: FileMemoryOptions): MemoryStore {
   let waiting: Change[] = [];
   let isWriting = false;
 
-  /** Reads the file once, and again only after a failure. */
+  /** Reads the file once, and again only if this fails. */
   const load = async (): Promise<void> => {
     loading ??= (async () => {
       table = await readFacts(path);
@@ -90,7 +90,8 @@ export function fileMemory(options: FileMemoryOptions): MemoryStore {
         draft = next;
         settle.push(() => change.resolve(changed));
       } catch (error) {
-        // Only this change is rejected (the memory is full, or this is not a fact). The rest of the batch continues.
+        // Only this change is rejected (the memory is full, or the value is not a fact). The rest of the batch
+        // continues.
         change.reject(error);
       }
     }

@@ -1,10 +1,11 @@
-// The host's real time and randomness: Node.js, or a browser and its workers. No other module provides time or randomness.
+// The real time and randomness of the host: Node.js, or a browser and its workers. No other module provides time or
+// randomness.
 //
 //   ENVIRONMENT-1. This module uses only globals and imports no Node.js module: `import 'offstage'` works in each of
 //       these hosts.
 //   ENVIRONMENT-2. The clock never goes back and never stands still. If the wall clock is set back, this clock
-//       continues with the monotonic clock. If the clock stood still, every measured pause would become longer by that
-//       time, and deliveries would be blocked.
+//       continues with the monotonic clock. If the clock stood still, every measured pause would be too long, and
+//       deliveries would have to wait.
 
 import { toBase64 } from '../../values/base64.ts';
 import type { Environment } from '../../actors/ports/environment.ts';
@@ -13,9 +14,12 @@ import type { Environment } from '../../actors/ports/environment.ts';
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 /** 9 bytes. */
 const ID_CHARACTERS = 12;
-/** The maximum number of finished tasks kept in the lane. */
+/** The maximum number of finished tasks that remain in the lane. */
 const LONGEST_TAIL = 256;
-/** Random bytes are generated for this many ids at once, because a call per id would account for most of its cost. */
+/**
+ * The number of ids for which random bytes are generated at once, because a call for each id would account for most of
+ * its cost.
+ */
 const IDS_IN_POOL = 256;
 
 /** Runs a task in a later turn of the event loop, and returns a function that cancels the task. */
@@ -57,7 +61,7 @@ export function nodeEnvironment(): Environment {
   const runOne = (): void => {
     const task = lane[next++];
     if (next < lane.length) soon(runOne, false);
-    // Finished tasks are removed in bulk, because a lane that is never empty must not accumulate them.
+    // Finished tasks are removed in bulk, because they would otherwise accumulate in a lane that is never empty.
     if (next === lane.length || next === LONGEST_TAIL) {
       lane = lane.slice(next);
       next = 0;
@@ -78,7 +82,7 @@ export function nodeEnvironment(): Environment {
     },
     scheduler: {
       schedule(task, delayMs, { isBackground = false } = {}) {
-        // Node.js runs a 0 ms timer after 1 ms, so an immediate task uses no timer.
+        // Node.js runs a 0 ms timer after 1 ms, so immediate tasks use no timer.
         if (delayMs <= 0) return soon(task, isBackground);
         // In a browser, a timer is a number.
         let timer: NodeJS.Timeout | number;
@@ -102,8 +106,8 @@ export function nodeEnvironment(): Environment {
         if (pool === '') pool = urlText(crypto.getRandomValues(bytes));
         const id = pool.slice(0, ID_CHARACTERS);
         pool = pool.slice(ID_CHARACTERS);
-        // Uses `join` rather than concatenation: V8 stores a concatenation as a tree, which would keep the whole pool
-        // in memory.
+        // Uses `join` rather than concatenation: V8 stores a concatenated string as a tree, which would keep the whole
+        // pool in memory.
         return [prefix, id].join('_');
       },
     },

@@ -2,9 +2,9 @@
 // or a shared disk.
 //
 // Invariants
-//   FILE-CLAIMS-1. A text exists completely or not at all, because it is written under a temporary name and then
+//   FILE-CLAIMS-1. A text is stored completely or not at all, because it is written under a temporary name and then
 //       renamed.
-//   FILE-CLAIMS-2. No reference leads to a file outside the folder.
+//   FILE-CLAIMS-2. No reference can lead to a file outside the folder.
 
 import { createHash, randomUUID } from 'node:crypto';
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
@@ -39,7 +39,7 @@ const optionsSchema = z.strictObject({
 
 /** The maximum length of a file name segment. File systems allow 255 bytes. A longer name is split into folders. */
 const PART_CHARS = 200;
-/** A longer reference ends in a digest, because a path can have at most 4,096 bytes. */
+/** A reference that is even longer ends in a digest, because a path can have at most 4,096 bytes. */
 const MAX_PARTS = 12;
 
 /**
@@ -82,7 +82,7 @@ export function fileClaims(options: FileClaimsOptions): FileClaims {
   };
 }
 
-/** FILE-CLAIMS-2. Folder names are distinct from file names. */
+/** FILE-CLAIMS-2. Folder names cannot be confused with file names. */
 function pathOf(reference: string): string {
   const parts = partsOf(encoded(reference));
   if (parts.length > MAX_PARTS) {

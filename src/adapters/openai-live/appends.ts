@@ -2,27 +2,28 @@
 // most 500 tokens. The earlier conversation is sent in the session's first event, as at most 128 messages and 8,192
 // tokens.
 //
-// The server counts tokens and rejects texts that are too long. This file has no tokenizer and overestimates the number
-// of tokens, so a piece may be smaller than necessary but is not rejected. For prose and code, the estimate is nearly
-// twice the count of OpenAI's tokenizers. Only random letters may be underestimated.
+// The server counts tokens and rejects texts that are too long. This module has no tokenizer and overestimates the
+// number of tokens. A piece may therefore be smaller than necessary but is not rejected. For prose and code, the
+// estimate is nearly twice the count of OpenAI's tokenizers. Only random letters may be underestimated.
 //
-// Owns:     event ids, the appends that have no response yet, and which appends make up one text. It does not conclude
-//           that a text was spoken, because the server's acceptance does not prove it.
+// Owns:     event ids, the appends without a response, and the assignment of appends to texts. It does not conclude
+//           that a text was spoken, because the server's acceptance of the text does not prove this.
 //
 // APPENDS-1. A text of several appends counts as accepted when its last append is accepted, and as rejected when any
 //     append is rejected. Its ticket is the event id of the last append.
-// APPENDS-2. Some servers do not name the append in a response. The response then applies to the oldest append of its
+// APPENDS-2. The responses of some servers do not name the append. Such a response applies to the oldest append of its
 //     channel.
-// APPENDS-4. Each append of a quotation starts like the first one, so that no piece looks like unquoted text.
+// APPENDS-4. If a quotation needs several appends, each of them starts like the first one, so that no piece looks like
+//     unquoted text.
 // APPENDS-3. Texts that the model must remember are stored until the server accepts them, so that they can be sent
 //     again to a resumed session.
 //
-// HISTORY-1. The newest messages are kept whole and in order. Only the very newest message may be cut.
-// HISTORY-2. If messages were omitted, the first message says how many.
+// HISTORY-1. The newest messages remain complete and in order. Only the last message may be cut.
+// HISTORY-2. If messages were omitted, the first message states how many.
 //
-// TOKENS-1. No piece is estimated to exceed its limit. The joined pieces equal the text, except for white space at the
-//     cuts.
-// TOKENS-2. A cut is made at the end of a sentence if one fits, otherwise between words, otherwise between characters.
+// TOKENS-1. The estimated size of a piece never exceeds its limit. Joined together, the pieces equal the text, except
+//     for white space at the cuts.
+// TOKENS-2. A text is cut at the end of a sentence if one fits, otherwise between words, otherwise between characters.
 
 import { shortNameOf, type NoteWriter, unmarkedNotes } from '../../actors/notes/note-marks.ts';
 import { note, sentence } from '../../actors/notes/note.ts';
@@ -39,14 +40,14 @@ const MAX_PENDING = 512;
 interface Pending {
   readonly channel: AppendChannel;
   readonly ticket: string;
-  /** The text to send again in a resumed session (APPENDS-3); null if this is not needed. */
+  /** The text to send again to a resumed session (APPENDS-3); null if this is not needed. */
   readonly memory: string | null;
 }
 
 export class Appends {
   readonly #newEventId: () => string;
   readonly #notes: NoteWriter;
-  /** The appends that have no response yet, by event id, oldest first. */
+  /** The appends without a response, by event id, oldest first. */
   readonly #pending = new Map<string, Pending>();
 
   constructor(newEventId: () => string, notes: NoteWriter) {
@@ -60,8 +61,8 @@ export class Appends {
   }
 
   /**
-   * Returns the events for this text, or no events if the text is only white space. `isKept`: whether the model must
-   * remember the text (APPENDS-3).
+   * Returns the events for this text; empty if the text is only white space. `isKept`: whether the model must remember
+   * the text (APPENDS-3).
    */
   say(
     channel: AppendChannel,
@@ -107,7 +108,7 @@ export class Appends {
 const OPENER = /^\[(?:note|data) [^\]\s]+\] /gm;
 const MAX_OPENER_TOKENS = 32;
 
-/** Splits a text into pieces. A quotation that is too long continues in the next piece as the same quotation. */
+/** Splits a text into pieces. A quotation that is too long is continued in the next piece as the same quotation. */
 function piecesOf(text: string): readonly string[] {
   if (estimateTokens(text) <= MAX_APPEND_TOKENS) return splitText(text);
   let opener = '';
@@ -197,7 +198,9 @@ function tokensOf(character: string): number {
 
 const sentences = new Intl.Segmenter(undefined, { granularity: 'sentence' });
 
-/** Splits a text into pieces of at most `maxTokens` (TOKENS-1, TOKENS-2). White space alone yields no pieces. */
+/**
+ * Splits a text into pieces of at most `maxTokens` (TOKENS-1, TOKENS-2). A text of only white space yields no pieces.
+ */
 export function splitText(text: string, maxTokens = MAX_APPEND_TOKENS): readonly string[] {
   const pieces: string[] = [];
   let piece = '';

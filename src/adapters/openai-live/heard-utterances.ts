@@ -6,7 +6,7 @@
 // Owns:     an utterance's start, end and id. It does not process audio.
 //
 // HEARD-UTTERANCES-1. An utterance starts with its first words and ends after `pauseMs` without words. It ends sooner
-//     if the model starts to speak, because the model then considers the user finished, and at once if the model
+//     if the model starts to speak, because the model then considers the user finished. It ends at once if the model
 //     delegates. Its words are final from then on.
 // HEARD-UTTERANCES-2. A fragment that follows a pause in the audio starts another utterance, even if the fragment
 //     arrives early.
@@ -20,7 +20,7 @@ import type { TurnTimes } from './options.ts';
 
 const REMEMBERED_FRAGMENTS = 256;
 
-/** Words and their position in session time. */
+/** Words and their position in the session's time. */
 export interface Fragment {
   readonly event_id: string;
   readonly delta: string;
@@ -38,7 +38,7 @@ export class HeardUtterances {
   readonly #connection: WireConnection;
   readonly #inputClock: InputClock;
   readonly #pauseMs: number;
-  /** The pause while the model is speaking. */
+  /** The length of the pause that ends an utterance while the model is speaking. */
   readonly #turnMs: number;
   readonly #seen = new BoundedMap<string, true>(REMEMBERED_FRAGMENTS);
   #utterance: Utterance | null = null;
@@ -74,7 +74,7 @@ export class HeardUtterances {
     return true;
   }
 
-  /** Handles the start of the model's speech. If the user has paused, it ends the utterance. */
+  /** Handles the start of the model's speech. If the user has paused, this ends the utterance. */
   modelBegins(): void {
     const { clock } = this.#connection.environment;
     if (clock.now() - this.#lastWordsAt >= this.#turnMs) this.end();

@@ -1,21 +1,21 @@
-// Keeps the session's time running. The server measures time by the audio that it receives. Without audio, the model
-// does not listen, speak or read appends, and after half a minute the server ends the session. This clock therefore
+// Makes the session's time advance. The server measures time by the audio that it receives. Without audio, the model
+// does not listen, speak or read appends, and the server ends the session after half a minute. This clock therefore
 // sends silence in real time whenever the user sends no audio (a muted microphone, a page in the background).
 //
 // Owns:     how much user audio and how much silence the server has received. It does not buffer audio.
 //
-// INPUT-CLOCK-1. Silence starts after `GAP_MS` without audio and ends when the user next sends audio. It never replaces
-//     late audio.
+// INPUT-CLOCK-1. Silence starts after `GAP_MS` without audio and ends when the user next sends audio. Silence is never
+//     sent in place of late audio.
 // INPUT-CLOCK-2. Server times are converted to times in the user's audio, which does not include the silence.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 
-/** How long audio must be missing before silence starts; a client that sends continuously has shorter pauses. */
+/** The time without audio after which silence is sent. A client that sends continuously has shorter pauses. */
 const GAP_MS = 300;
 export const SILENCE_FRAME_MS = 100;
 const MAX_STRETCHES = 64;
 
-/** Silence that the server has received, starting at its time `atMs`. */
+/** Silence that the server has received from its time `atMs` on. */
 interface Stretch {
   readonly atMs: number;
   durationMs: number;
@@ -80,7 +80,7 @@ export class InputClock {
     this.#sendSilence();
   }
 
-  /** Merges the two oldest stretches, which no longer need to be distinguished. */
+  /** Merges the two oldest stretches, between which no distinction is needed any more. */
   #forgetOldest(): void {
     const [first, second] = this.#stretches;
     if (this.#stretches.length <= MAX_STRETCHES || !first || !second) return;

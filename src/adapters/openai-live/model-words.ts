@@ -1,5 +1,5 @@
-// Texts for the voice model that stand in for fields missing from the protocol: the application's abilities, typed
-// messages and requests, and when to speak. Pure functions.
+// Texts for the voice model that replace fields missing from the protocol, such as the app's abilities, typed messages
+// and requests, and the times at which to speak. Pure functions.
 
 import { note, sentence } from '../../actors/notes/note.ts';
 import type { NoteWriter } from '../../actors/notes/note-marks.ts';
@@ -71,13 +71,13 @@ const NOW = sentence`Do not wait for the user to speak first. Say it once; after
 
 const REPLY_NOW = sentence`If the user's last words have no reply yet, or a note or result above is not told yet, do that now. Otherwise say nothing. ${NOW}`;
 
-/** Returns a text that makes the model speak now. `instructions` is a note with the subject. */
+/** Returns a text that makes the model speak now. `instructions`: a note with the content to speak about. */
 export function speakNow(notes: NoteWriter, instructions?: string, about?: string): string {
   if (instructions === undefined) return notes.text(note(REPLY_NOW), 'reply now');
   return `${instructions} ${NOW}${about === undefined ? '' : `\n${about}`}`;
 }
 
-/** Makes the model speak when it has just read the subject. */
+/** Makes the model speak about content that it has just read. */
 export const FOLLOW_NOW = note(sentence`Do now, aloud, what the last note above says. ${NOW}`);
 
 /** The response to a delegation that results in no call. */

@@ -2,8 +2,8 @@
 // delegates tasks to the session. This file contains the start, frames and end of a session, and the protocol's
 // abilities. `translator.ts` interprets the events.
 //
-// FORKED-CONNECTION-1. There is only one second attempt, and it receives all messages that were sent before it.
-// FORKED-CONNECTION-2. Events of the first attempt are dropped once it has failed.
+// FORKED-CONNECTION-1. There is only one second attempt, and it receives all messages that were sent so far.
+// FORKED-CONNECTION-2. After the first attempt has failed, its events are dropped.
 
 import { createHash } from 'node:crypto';
 import { Subject } from 'rxjs';
@@ -40,7 +40,9 @@ import { Translator } from './translator.ts';
 import type { ServerEvent } from './wire.ts';
 import * as wire from './wire.ts';
 
-/** The transport that `openaiLive` returns. Its connections also report server messages that they could not use. */
+/**
+ * The transport that `openaiLive` returns. Its connections also report server messages that they could not interpret.
+ */
 export type OpenaiLiveTransport = SocketTransport;
 
 /**
@@ -48,8 +50,8 @@ export type OpenaiLiveTransport = SocketTransport;
  * speaks at the same time and decides on its own when to speak. It calls no tools. Instead it delegates, and the
  * session derives the calls.
  *
- * The server measures a session's time by the audio that it receives. While the user sends none, the transport sends
- * silence, which is billed like an open microphone. A session's instructions cannot change, so an agent that takes over
+ * The server measures a session's time by the audio that it receives. While the user sends no audio, the transport
+ * sends silence, which is billed like an open microphone. A session's instructions cannot change, so a new lead agent
  * gets a new connection.
  *
  * This API has no keys for browsers. A page connects by WebRTC through your server.
@@ -111,7 +113,7 @@ const storedSessionSchema = z.object({
   untaken: z.array(z.string()),
 });
 
-/** Returns the stored session that a resume value names; null for any other value. */
+/** Returns the stored session to which a resume value refers; null for any other value. */
 function storedSession(resume: unknown): StoredSession | null {
   const checked = storedSessionSchema.safeParse(resume);
   return checked.success ? checked.data : null;
@@ -129,7 +131,7 @@ function openaiLiveCapabilities({
     utterances: 'inferred',
     endsUtterances: true,
     responds: 'by_itself',
-    // A response has its request's key only if no other cause is possible.
+    // A response has the key of its request only if it cannot have any other cause.
     correlatesResponses: true,
     // The model keeps speaking, but the transport drops its audio.
     cancelsResponses: true,
@@ -153,7 +155,9 @@ function openaiLiveCapabilities({
 /** The value of `transport.resumable`: a stored session that can be resumed. */
 interface StoredSession {
   readonly sessionId: string;
-  /** The fingerprint of its configuration. A fork inherits the configuration, so both must be equal. */
+  /**
+   * The fingerprint of its configuration. A fork inherits the configuration, so the two configurations must be equal.
+   */
   readonly configuration: string;
   /** The texts that were sent to the session but have not been accepted yet. */
   readonly untaken: readonly string[];
@@ -201,7 +205,7 @@ function liveWire(options: LiveWireOptions, connection: WireConnection): Wire {
     else {
       translator.fromWire(event);
       offer();
-      // No other event has been sent yet, so the error concerns session.start, whether or not it contains an event id.
+      // No other event has been sent yet, so the error concerns session.start, with or without an event id.
       if (event.type === 'error' && !isReady) connection.finish(classifyRefusedStart(event.error));
     }
   }
@@ -283,7 +287,7 @@ function liveWire(options: LiveWireOptions, connection: WireConnection): Wire {
       return wire.audioAppendText(encodePcm16Base64(frame.samples));
     },
     read: (text) => takeEvent(wire.parseServerEvent(text), connection, (event) => onEvent(event)),
-    /** Asks the server to close the session, so that the server first completes its record of the session. */
+    /** Asks the server to close the session, so that the server can complete its record of the session first. */
     farewell: () => [JSON.stringify(wire.sessionClose(translator.newEventId()))],
     stop() {
       cancelExpiry();
@@ -305,8 +309,8 @@ interface ForkedConnectionOptions {
 }
 
 /**
- * A connection that resumes a stored session if the server permits it, and otherwise starts a new one, so that a
- * missing recording does not end the conversation.
+ * A connection that resumes a stored session if the server permits it and otherwise starts a new one, so that a missing
+ * recording does not end the conversation.
  *
  *   forking ──ready──▶ settled
  *      └── refused, too late ──▶ fresh (settled, whether or not it succeeds)

@@ -1,5 +1,5 @@
-// The options of `openaiLive`, checked once when the transport is created. The key and base URL from the environment
-// are checked at that time and read again on each connect, so that a rotated key takes effect.
+// The options of `openaiLive`, validated once when the transport is created. The key and base URL from the environment
+// are validated at that time and read again on each connection attempt, so that a new key takes effect.
 
 import { z } from 'zod';
 import { withoutUndefined } from '../../values/without-undefined.ts';
@@ -33,8 +33,8 @@ export interface OpenaiLiveOptions extends DialOptions {
   /** The audio sample rate in both directions. @defaultValue 24000 */
   readonly sampleRateHz?: 16_000 | 24_000;
   /**
-   * How long the model may stay silent after a delegation before it is asked to say that it is working, unless it has
-   * received a text; in milliseconds. @defaultValue the server's delay: none
+   * The time that the model may stay silent after a delegation before it is asked to say that it is working, in
+   * milliseconds. It is not asked if it has received a text. @defaultValue the server's delay: none
    */
   readonly acknowledgementDelayMs?: number;
   /**
@@ -43,29 +43,29 @@ export interface OpenaiLiveOptions extends DialOptions {
    */
   readonly store?: boolean;
   /**
-   * How long the transport tries to resume a stored session before it starts a new one, in milliseconds.
+   * The time limit for resuming a stored session, after which a new one is started, in milliseconds.
    * @defaultValue 3000
    */
   readonly forkTimeoutMs?: number;
-  /** Timeouts in milliseconds for inferring turns, because the server does not report them. */
+  /** Timeouts in milliseconds for inferring turns, which the server does not report. */
   readonly turns?: {
-    /** When the model's track has been silent for this long, the response has ended. @defaultValue 800 */
+    /** The silence of the model's track after which the response has ended. @defaultValue 800 */
     readonly responseSilenceMs?: number;
-    /** If the track stops, the response has ended after this time without audio or words. @defaultValue 2000 */
+    /** The time without audio or words after which the response has ended if the track stops. @defaultValue 2000 */
     readonly responseStallMs?: number;
-    /** When no words have arrived for this long, the user's utterance has ended. @defaultValue 1000 */
+    /** The time without words after which the user's utterance has ended. @defaultValue 1000 */
     readonly utterancePauseMs?: number;
-    /** The same period while the model is speaking. @defaultValue 500 */
+    /** The same time while the model is speaking. @defaultValue 500 */
     readonly turnPauseMs?: number;
-    /** A request fails if the model does not start to speak within this time. @defaultValue 8000 */
+    /** The maximum time for the model to start to speak, after which a request fails. @defaultValue 8000 */
     readonly requestTimeoutMs?: number;
     /**
-     * For this long after the user's words or a delegation, the model may speak unprompted. Such speech does not count
-     * as the requested response. @defaultValue 3000
+     * The time after the user's words or a delegation in which the model may speak unprompted. Such speech is not
+     * treated as the requested response. @defaultValue 3000
      */
     readonly causeMs?: number;
   };
-  /** How long before a session expires it is notified, in milliseconds. @defaultValue 60000 */
+  /** The time before a session expires at which it is notified, in milliseconds. @defaultValue 60000 */
   readonly expiryNoticeMs?: number;
 }
 
@@ -134,7 +134,7 @@ const optionsSchema = z.strictObject({
   ...dialOptionsShape,
 });
 
-/** The checked options, with defaults filled in. */
+/** The validated options, with defaults filled in. */
 export interface OpenaiLiveSettings extends SessionSettings, Required<DialOptions> {
   /** Returns the current key. */
   apiKey(): string;

@@ -8,7 +8,7 @@
 //           utterances (`heard-utterances.ts`).
 //
 // SPOKEN-RESPONSES-1. A response starts with the first audible audio or word. It ends after `responseSilenceMs` of the
-//     track without either, or after `responseStallMs` if the track itself stops.
+//     track without either of them, or after `responseStallMs` if the track itself stops.
 // SPOKEN-RESPONSES-2. Audio is forwarded during a response, including its pauses, but never between responses.
 // SPOKEN-RESPONSES-3. No audio of a cancelled response is forwarded. The response ends at a pause (a shorter one if the
 //     user spoke) or after `CANCEL_MS`, so that the session does not wait for a model that keeps talking. Speech after
@@ -16,22 +16,22 @@
 // SPOKEN-RESPONSES-4. `response.ended` lists the audio up to the last audible frame, so a user who has heard that frame
 //     has heard the whole response.
 // SPOKEN-RESPONSES-5. Late words belong to the response that was playing when they were spoken.
-// SPOKEN-RESPONSES-6. The model hears the user while it speaks and may stop without reporting that it did. If the user
-//     spoke during a response and it ends mid-sentence, the response counts as cancelled, because the user has not
-//     heard all of it.
+// SPOKEN-RESPONSES-6. The model hears the user while it speaks, and may stop without reporting this. If the user spoke
+//     during a response and it ends mid-sentence, the response counts as cancelled, because the user has not heard all
+//     of it.
 //
 // OPENAI-LIVE-REQUESTS-1. A response belongs to a request only if it started after the server accepted the request's
-//     text and no other cause is possible. This means that since then, the user has said nothing, the model has not
+//     text and cannot have any other cause. This means that since then, the user has said nothing, the model has not
 //     delegated, and no other text to say was sent.
 // OPENAI-LIVE-REQUESTS-2. Another cause expires after the next response or after `causeMs`.
 // OPENAI-LIVE-REQUESTS-3. Each request ends once: as answered, lapsed or rejected.
-// OPENAI-LIVE-REQUESTS-4. A request is sent when the model is silent and has no other cause to speak. Until then, it is
-//     held. A held request can be withdrawn and repeated without its text being spoken twice.
-// OPENAI-LIVE-REQUESTS-5. A text is not spoken twice if its request lapsed or if the model spoke about another cause
-//     first. For `causeMs` of silence after that, speech without another cause is treated as that text. Such speech
-//     belongs to the request that repeats the text, even if that request comes up to `ASKED_MS` later. The request is
-//     then not sent. Without such a request, the speech is dropped. If a text was sent twice, the second copy is
-//     dropped. A request's timeout runs only while both parties are silent.
+// OPENAI-LIVE-REQUESTS-4. A request is sent when the model is silent and has no other reason to speak. Until then, the
+//     request is held. A held request can be withdrawn and repeated without its text being spoken twice.
+// OPENAI-LIVE-REQUESTS-5. If the request for a text has lapsed, or the model first spoke about something else, the text
+//     is still spoken only once. For the next `causeMs` of silence, speech without another cause is treated as that
+//     text. Such speech belongs to the request that repeats the text, even if that request comes up to `ASKED_MS`
+//     later. The request is then not sent. If there is no such request, the speech is dropped. If a text was sent
+//     twice, the second copy of the speech is dropped. The timeout of a request runs only while both sides are silent.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 import type { TransportEvent } from '../../voice/connection/transport.ts';
@@ -40,13 +40,13 @@ import type { WireConnection } from '../socket/wire.ts';
 import type { HeardUtterances } from './heard-utterances.ts';
 import type { OpenaiLiveSettings, TurnTimes } from './options.ts';
 
-/** Frames whose root mean square is above this are audible. Between replies, the track is below 30. */
+/** The root mean square above which a frame is audible. Between replies, the track is below 30. */
 const AUDIBLE_LEVEL = 65;
-/** The longest wait for a cancelled response to end. It is shorter than the session's own timeout. */
+/** The maximum wait for a cancelled response to end. It is shorter than the session's own timeout. */
 const CANCEL_MS = 2_000;
-/** How soon the session may repeat a request. */
+/** The maximum time within which the session repeats a request. */
 const ASKED_MS = 2_000;
-/** How much of the track before the first audible frame is forwarded, because words start quietly. */
+/** The duration of the track before the first audible frame that is forwarded, because words start quietly. */
 const ONSET_MS = 40;
 
 type Status = Extract<TransportEvent, { type: 'response.ended' }>['status'];
@@ -55,7 +55,7 @@ interface Response {
   readonly responseId: string;
   readonly itemId: string;
   responseKey: string | null;
-  /** Reports that are made once the answered request is known; null if reports are made at once. */
+  /** Reports that are held until the answered request has been determined; null if reports are made at once. */
   held: (() => void)[] | null;
   text: string;
   sentMs: number;
@@ -157,7 +157,7 @@ export class SpokenResponses {
     this.#hasUserSpoken = true;
   }
 
-  /** Records an error. The current speech may be incomplete after it. */
+  /** Records an error. The speech that is in progress may therefore be incomplete. */
   trouble(): void {
     if (this.#response) this.#response.isTroubled = true;
   }
@@ -224,7 +224,7 @@ export class SpokenResponses {
     for (const report of held) report();
   }
 
-  /** Drops the current speech, because no request has claimed it. */
+  /** Drops the current speech, because no request has been made for it. */
   #forget(): void {
     this.#cancelPatience();
     this.#response = null;
@@ -318,15 +318,15 @@ function levelOf(samples: Int16Array): number {
   return Math.sqrt(sum / samples.length);
 }
 
-/** Why the model is speaking. */
+/** The reason for which the model is speaking. */
 interface Claim {
   /** The request that the speech belongs to; null if this is uncertain. */
   readonly responseKey: string | null;
-  /** The request that failed because it is uncertain which speech belongs to it. */
+  /** The request that has failed because it is uncertain which speech belongs to it. */
   readonly lapsedKey: string | null;
   /**
-   * Whether the speech can only belong to a cancelled request and must not be heard. `unless_asked`: the speech may
-   * belong to a request that is about to repeat a lapsed one.
+   * Whether the speech can only belong to a cancelled request and must be silenced. `unless_asked`: whether the speech
+   * may belong to a request that is about to repeat a lapsed one.
    */
   readonly isUnwanted: boolean | 'unless_asked';
 }
@@ -339,11 +339,14 @@ interface Request {
   /** Whether the text has been sent before, so that the model may say it once more. */
   readonly isRepeated: boolean;
   isAccepted: boolean;
-  /** When the request was cancelled, or answered while a copy of its text remains; null while it is in progress. */
+  /**
+   * The time at which the request was cancelled, or was answered while a copy of its text remained; null while it is in
+   * progress.
+   */
   cancelledAt: number | null;
 }
 
-/** OPENAI-LIVE-REQUESTS-4. `send` sends the text to the model and returns the text's ticket. */
+/** OPENAI-LIVE-REQUESTS-4. `send`: sends the text to the model and returns the text's ticket. */
 interface Held {
   readonly responseKey: string;
   readonly subject: string | null;
@@ -353,7 +356,7 @@ interface Held {
 /** OPENAI-LIVE-REQUESTS-5. A text that the model has not spoken although its request has ended. */
 interface Unsaid {
   readonly subject: string;
-  /** The time since which the model could have spoken the text. */
+  /** The time from which the model could have spoken the text. */
   readonly since: number;
 }
 
@@ -361,7 +364,7 @@ const OTHER: Claim = { responseKey: null, lapsedKey: null, isUnwanted: false };
 
 /**
  * Determines which response belongs to a request. The server never reports this. The model reads an appended text and
- * speaks when it chooses, and it also speaks to the user and about other tasks.
+ * speaks when it chooses. It also speaks to the user and about other tasks.
  *
  *   asked ─▶ held ──no other cause to speak──▶ sent ──accepted──▶ may be said
  *              └── cancelled: never sent        │                   │
@@ -382,7 +385,7 @@ export class Requests {
   #cancelHold: () => void = () => {};
   #request: Request | null = null;
   #unsaid: Unsaid | null = null;
-  /** The subject of the current speech if no request for it has arrived yet. */
+  /** The subject of the current speech if no request for it has been made yet. */
   #said: { readonly subject: string; readonly isFor: (responseKey: string) => void } | null = null;
   #lastCauseAt: number | null = null;
   #cancelTimeout: () => void = () => {};
@@ -398,8 +401,8 @@ export class Requests {
   }
 
   /**
-   * Requests a response. `send` sends its text to the model, now or later (OPENAI-LIVE-REQUESTS-4). Requests for the
-   * same content have the same `subject`.
+   * Requests a response. `send`: sends the request's text to the model, now or later (OPENAI-LIVE-REQUESTS-4). Requests
+   * for the same content have the same `subject`.
    */
   ask(responseKey: string, send: () => string, subject: string | null = null): void {
     const said = this.#said;
@@ -412,7 +415,7 @@ export class Requests {
     this.reconsider();
   }
 
-  /** Sends the held request if the model is silent and has no other cause to speak. */
+  /** Sends the held request if the model is silent and has no other reason to speak. */
   reconsider(): void {
     this.#cancelHold();
     this.#cancelHold = () => {};
@@ -426,7 +429,7 @@ export class Requests {
     else this.#send(this.#held);
   }
 
-  /** Withdraws a request that has not been sent. If null, withdraws any held request. */
+  /** Withdraws a request that has not been sent. If it is null, withdraws any held request. */
   withdraw(responseKey: string | null): void {
     const held = this.#held;
     if (!held || (responseKey !== null && held.responseKey !== responseKey)) return;
@@ -456,7 +459,7 @@ export class Requests {
     this.#lapse(request.responseKey, 'cancelled');
   }
 
-  /** Records another cause for the model to speak, which comes before the requested speech. */
+  /** Records another cause for speech of the model, which precedes the requested speech. */
   otherCause(): void {
     this.#lastCauseAt = this.#now;
     if (this.#request) this.#watch(this.#request);
@@ -481,12 +484,12 @@ export class Requests {
       return isWanted ? this.#claimHeld() : { ...OTHER, isUnwanted: true };
     }
     if (!isSaid) return { ...OTHER, lapsedKey: responseKey };
-    // The model may still speak the remaining copy, which is then dropped.
+    // The model may still speak the other copy, which is then dropped.
     if (request.isRepeated) this.#request = { ...request, cancelledAt: this.#now };
     return { ...OTHER, responseKey };
   }
 
-  /** Handles the end of the model's speech. The timeouts then run again. */
+  /** Handles the end of the model's speech. The timeouts then continue. */
   modelFellSilent(): void {
     this.#isModelSpeaking = false;
     if (this.#unsaid) this.#unsaid = { ...this.#unsaid, since: this.#now };
@@ -535,7 +538,7 @@ export class Requests {
     this.#held = null;
     this.#unsaid = null;
     this.#end();
-    // The model already knows a repeated text. Its next speech is that text, whichever copy causes it.
+    // The model already has a repeated text. Its next speech is that text, whichever copy causes it.
     this.#request = {
       responseKey,
       subject,
@@ -558,17 +561,17 @@ export class Requests {
     }, this.#times.requestTimeoutMs);
   }
 
-  /** OPENAI-LIVE-REQUESTS-2: how long another cause may still make the model speak. */
+  /** OPENAI-LIVE-REQUESTS-2: the time in which another cause may still make the model speak. */
   get #causeForMs(): number {
     return this.#leftOf(this.#lastCauseAt);
   }
 
-  /** How long the model may still respond to a cancelled request. */
+  /** The time in which the model may still respond to a cancelled request. */
   get #calledOffForMs(): number {
     return this.#leftOf(this.#request?.cancelledAt ?? null);
   }
 
-  /** How long the model may still speak the text of a lapsed request. */
+  /** The time in which the model may still speak the text of a lapsed request. */
   get #unsaidForMs(): number {
     return this.#leftOf(this.#unsaid?.since ?? null);
   }
@@ -611,6 +614,6 @@ function nothingSaid(
   };
 }
 
-/** Separates two turns of the model, whose texts might otherwise be joined without a space. */
+/** Separates two turns of the model, whose texts would otherwise be joined without a space. */
 const spaced = (delta: string, before: string): string =>
   /\p{L}{2}[.!?]$/u.test(before) && /^\p{Lu}/u.test(delta) ? ` ${delta}` : delta;

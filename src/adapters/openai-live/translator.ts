@@ -2,15 +2,15 @@
 // frames. It performs no network I/O.
 //
 // Owns:     which call belongs to which delegation, and the form of each command in a protocol that only adds texts for
-//           a model that speaks on its own. It does not infer and attribute responses (`responses.ts`), infer
-//           utterances (`heard-utterances.ts`) or split texts (`appends.ts`).
+//           a model that speaks on its own. It does not infer or attribute responses (`responses.ts`), infer utterances
+//           (`heard-utterances.ts`) or split texts (`appends.ts`).
 //
 // OPENAI-LIVE-TRANSLATOR-1. Texts that the model should know are sent as thinking, and texts that it should say are
-//     sent as commentary. Only a request to speak now, after a failed request, is also sent as an instruction, because
-//     instructions may interrupt the model's speech. Tool results are never instructions.
+//     sent as commentary. A request to speak now that follows a failed request is also sent as an instruction. No other
+//     request is, because instructions may interrupt the model's speech. Tool results are never instructions.
 // OPENAI-LIVE-TRANSLATOR-2. A tool result belongs to its delegation and is spoken, unless it is silent. A result from
-//     an earlier connection belongs to no delegation, because the server knows only its own delegations. The result is
-//     sent as thinking.
+//     an earlier connection belongs to no delegation, because the server has only the delegations of its own session.
+//     The result is sent as thinking.
 // OPENAI-LIVE-TRANSLATOR-3. A delegation ends the user's utterance. The words are final before the delegation is
 //     reported.
 // OPENAI-LIVE-TRANSLATOR-4. Commands that this protocol does not have (pictures, deletion, truncation) have no effect.
@@ -105,7 +105,7 @@ export class Translator {
           message: 'The instructions of a Live session cannot change: it takes a new connection',
         });
         return [];
-      // In this protocol, an utterance consists only of its words.
+      // In this protocol, an utterance has only words.
       case 'utterance.end':
         this.#utterances.end();
         return [];
@@ -152,7 +152,7 @@ export class Translator {
     }
   }
 
-  /** Stops inferring events because the connection has ended. */
+  /** Stops inferring events, because the connection has ended. */
   stop(): void {
     this.#requests.stop();
     this.#responses.stop();
@@ -161,7 +161,7 @@ export class Translator {
 
   #accept(delegationId: string, callIds: readonly string[]): readonly AppendEvent[] {
     for (const callId of callIds) this.#delegationOfCall.set(callId, delegationId);
-    // If there are no calls, the model must neither wait for results nor announce them.
+    // If there are no calls, the model must neither wait for results nor announce any.
     if (callIds.length > 0) return [];
     const told = this.#notes.text(TAKEN_CARE_OF, `${delegationId} taken care of`);
     return this.#appends.say('thinking', told, delegationId, false);
@@ -169,7 +169,7 @@ export class Translator {
 
   #answer(command: Extract<TransportCommand, { type: 'tool.answer' }>): readonly AppendEvent[] {
     const delegationId = this.#delegationOfCall.get(command.callId) ?? null;
-    // A result that is repeated on a new connection was already spoken on an earlier one.
+    // A result that is repeated on a new connection has already been spoken on an earlier one.
     const isSpoken = command.silent !== true && delegationId !== null;
     if (isSpoken) this.#requests.otherCause();
     else this.#subject = delegationId;
@@ -219,7 +219,7 @@ export class Translator {
   #onDelegation({ id, target }: { readonly id: string; readonly target: string }): void {
     if (target !== 'client' || this.#delegations.has(id)) return;
     this.#delegations.set(id, true);
-    // If the model is speaking, it is already responding to the other cause.
+    // If the model is speaking, it is already responding to another cause.
     if (!this.#responses.isSpeaking) this.#requests.otherCause();
     this.#utterances.end();
     this.#connection.emit({ type: 'delegation.created', delegationId: id });
@@ -237,7 +237,7 @@ export class Translator {
     const { code, type, message } = event.error;
     const eventId = event.error.client_event_id ?? event.client_event_id;
     const ticket = eventId ? this.#appends.refused(eventId) : null;
-    // When moderation cuts off the current speech, the server reports this in an error without an event id.
+    // If moderation cuts off the current speech, the server reports an error without an event id.
     if (!eventId) this.#responses.trouble();
     this.#connection.emit({
       type: 'transport.error',

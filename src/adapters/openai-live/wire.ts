@@ -1,9 +1,9 @@
-// The Live protocol without a socket: a builder for each client event, checked against the official union because the
-// server rejects unknown fields, and schemas for the fields of server events that are read.
+// The Live protocol without a socket. It contains a builder for each client event, checked against the official union
+// because the server rejects unknown fields, and schemas for the fields of server events that this package reads.
 //
 // One table lists each server event of the official union, either with a schema of the fields that are read or with the
 // reason why the event is ignored. If the official union gains an event, compilation fails until the table lists it. A
-// type test fails when a field that is read changes.
+// type test fails if a field that is read changes.
 
 // The official types are used only for checks at compile time: `openai` is a development dependency, so no public
 // declaration may depend on these types. They are used in `satisfies` and in checks that are not exported.
@@ -35,7 +35,7 @@ export interface SessionSettings {
   readonly store: boolean;
 }
 
-/** A new session's first event: the whole configuration. */
+/** A new session's first event, which contains the whole configuration. */
 export function sessionStart(
   eventId: string,
   settings: SessionSettings,
@@ -74,7 +74,10 @@ export function forkStart(
   } satisfies ForkClientEvent;
 }
 
-/** Adds a text of at most 500 tokens. `delegationId`: the text's delegation; null for the whole session. */
+/**
+ * Adds a text of at most 500 tokens. `delegationId`: the delegation that the text belongs to; null for the whole
+ * session.
+ */
 export function append(
   eventId: string,
   channel: AppendChannel,
@@ -93,7 +96,7 @@ export function sessionClose(eventId: string) {
   return { type: 'session.close', event_id: eventId } satisfies LiveClientEvent;
 }
 
-/** Returns a frame of `session.input_audio.append` as JSON text. Base64 needs no escaping. */
+/** Returns the JSON text of a `session.input_audio.append` frame. Base64 needs no escaping. */
 export function audioAppendText(base64: string): string {
   return `{"type":"session.input_audio.append","audio":"${base64}"}`;
 }
@@ -189,7 +192,7 @@ const serverEventTable = {
   'transport.failed': 'telephone (SIP) only',
 } satisfies Record<LiveServerEvent['type'], z.ZodType | string>;
 
-/** A server event, reduced to the fields that are read. */
+/** A server event with only the fields that this package reads. */
 export type ServerEvent = EventOf<typeof serverEventTable>;
 
 /** Parses one text frame. Never throws. */

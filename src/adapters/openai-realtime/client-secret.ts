@@ -16,7 +16,7 @@ export interface ClientSecretOptions {
   readonly options?: OpenaiRealtimeOptions;
   /** The session's initial configuration, which the holder of the secret can change. @defaultValue none */
   readonly configuration?: TransportConfiguration;
-  /** How long the secret can open connections, in seconds: 10 to 7200. @defaultValue 600, set by the server */
+  /** The time in which the secret can open connections, in seconds: 10 to 7200. @defaultValue 600, set by the server */
   readonly expiresInSeconds?: number;
   /** Aborts the request. @defaultValue none */
   readonly signal?: AbortSignal;
@@ -28,7 +28,7 @@ export interface ClientSecretOptions {
 export interface ClientSecret {
   /** The value to use in place of a key: `ek_…`. */
   readonly value: string;
-  /** When the secret expires. */
+  /** The time at which the secret expires. */
   readonly expiresAt: Date;
 }
 

@@ -1,8 +1,10 @@
 // The transport for the OpenAI Realtime API (GA) over WebSocket, and for any compatible server. It contains the
-// abilities, configuration and frames, and handles the end of a connection. `translator.ts` interprets the events.
+// abilities, configuration and frames, and handles the end of a connection. `translator.ts` interprets the server's
+// events.
 //
-// EXPIRY-1. The end of a connection is announced once, `NOTICE_MS` in advance, or at once if less time is left.
-// EXPIRY-2. An implausible end time is ignored, because clocks may differ. The session then uses `maxConnectionMs`.
+// EXPIRY-1. The end of a connection is announced once, `NOTICE_MS` in advance, or immediately if less time is left.
+// EXPIRY-2. An implausible end time is ignored, because the clocks may differ. In this case, the session uses
+//     `maxConnectionMs`.
 
 import { wallTime, type Environment } from '../../actors/ports/environment.ts';
 import { encodePcm16Base64 } from '../../voice/audio/pcm16.ts';
@@ -33,15 +35,18 @@ import {
   type ServerEvent,
 } from './wire.ts';
 
-/** The transport that `openaiRealtime` returns. Its connections also report server messages that they could not use. */
+/**
+ * The transport that `openaiRealtime` returns. Its connections also report server messages that they could not
+ * interpret.
+ */
 export type OpenaiRealtimeTransport = SocketTransport;
 
 /**
  * Creates a transport to the OpenAI Realtime API. Uses the `ws` package, an optional peer dependency. The server
  * detects and transcribes speech, but responds only when the session asks it to.
  *
- * A connection ends with `transport.closed`, which says whether a retry makes sense. The session retries and replays
- * the conversation, because the server does not keep it.
+ * A connection ends with `transport.closed`, which states whether a retry makes sense. The session then reconnects and
+ * replays the conversation, because the server does not store it.
  *
  * @throws {ConfigurationError} `MISSING_API_KEY` if there is no key, `INVALID_OPTION`, `INVALID_URL`, or
  * `MISSING_DEPENDENCY` if `ws` is not installed and no `webSocket` is given.
@@ -105,7 +110,7 @@ function realtimeWire(
   connection: WireConnection,
 ): Wire {
   let isReady = false;
-  /** Whether the server announced the end of the connection before closing it. */
+  /** Whether the server announced the end of the connection in advance. */
   let isExpired = false;
   const translator = new Translator(configuration, connection);
   const expiry = watchedExpiry(connection.environment, (inMs) =>
@@ -127,7 +132,7 @@ function realtimeWire(
     translator.fromWire(event);
     if (event.type !== 'error') return;
     if (event.error.code === 'session_expired') isExpired = true;
-    // No other event has been sent yet, so the error concerns session.update, whether or not it contains an event id.
+    // No other event has been sent yet, so the error concerns session.update, with or without an event id.
     if (isReady) return;
     const message = translator.refusal(event.error.message);
     connection.finish(classifyRefusedStart({ ...event.error, message }));
@@ -146,12 +151,12 @@ function realtimeWire(
   };
 }
 
-/** How long in advance the end is announced: enough time to change the connection between two turns. */
+/** The time between the announcement and the end, which is enough to change the connection between two turns. */
 const NOTICE_MS = 5 * 60_000;
-/** The longest plausible time until the end, because a session lasts at most an hour and clocks may differ slightly. */
+/** The maximum plausible time until the end, because a session lasts at most an hour and clocks may differ slightly. */
 const LONGEST_MS = 65 * 60_000;
 
-/** Announces the end stated by the server to the session a few minutes in advance. */
+/** Informs the session of the announced end of the connection, a few minutes in advance. */
 export function watchedExpiry(environment: Environment, expiring: (inMs: number) => void) {
   let cancel: (() => void) | null = null;
 

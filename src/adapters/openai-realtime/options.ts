@@ -1,5 +1,5 @@
-// The options of `openaiRealtime`, checked once when the transport is created. The key and base URL from the
-// environment are checked at that time and read again on each connect, so that a rotated key takes effect.
+// The options of `openaiRealtime`, validated once when the transport is created. The key and base URL from the
+// environment are validated at that time and read again on each connection attempt, so that a new key takes effect.
 
 import { z } from 'zod';
 import { withoutUndefined } from '../../values/without-undefined.ts';
@@ -26,11 +26,11 @@ export interface OpenaiRealtimeOptions extends DialOptions {
   readonly url?: string;
   /** @defaultValue 'gpt-realtime-2.1' */
   readonly model?: string;
-  /** The model's output. `withVoice` requires `text` and speaks it with another voice. @defaultValue 'audio' */
+  /** The model's output. `withVoice` requires `text`, which another voice speaks. @defaultValue 'audio' */
   readonly output?: 'audio' | 'text';
   /** A built-in voice by name, or a custom voice by id. @defaultValue 'marin' */
   readonly voice?: string | { readonly id: string };
-  /** The speech rate, 0.25 to 1.5. @defaultValue 1, set by the server */
+  /** The speech rate, from 0.25 to 1.5. @defaultValue 1, set by the server */
   readonly speed?: number;
   /** The transcription of the user's speech. @defaultValue `{ model: 'gpt-4o-mini-transcribe' }` */
   readonly transcription?: {
@@ -111,7 +111,7 @@ const optionsSchema = z.strictObject({
   ...dialOptionsShape,
 });
 
-/** The checked options, with defaults filled in. */
+/** The validated options, with defaults filled in. */
 export interface OpenaiRealtimeSettings extends SessionSettings, Required<DialOptions> {
   readonly model: string;
   /** Returns the current key. */

@@ -1,30 +1,31 @@
 // Translates in both directions: commands become client events, and server events become transport events and audio
-// frames. It performs no network I/O and uses no clock. Its state concerns the conversation, not the connection.
+// frames. It performs no network I/O and uses no clock. Its state belongs to the conversation and not to the
+// connection.
 //
 // Owns:     event ids, the pending and running responses, the configuration in force, the generation gate, the parts of
-//           each item received so far, and partial transcripts. It does not queue, track readiness or close
-//           (`openai-realtime.ts` and the connection do).
+//           each item received so far, and partial transcripts. It does not queue commands, track readiness or close
+//           the connection (`openai-realtime.ts` and the connection do).
 //
 // OPENAI-REALTIME-TRANSLATOR-1. `response.started`, `response.ended` and rejections contain the `responseKey` of their
 //     request.
 // OPENAI-REALTIME-TRANSLATOR-2. After `response.cancel`, no audio of the cancelled responses is forwarded (the
 //     generation gate: RESPONSE-LEDGER-2, RESPONSE-LEDGER-3).
-// OPENAI-REALTIME-TRANSLATOR-3. `response.ended` lists the forwarded audio so that it can be compared with the audio
-//     that was played. A truncation never exceeds the audio that was forwarded, in whole milliseconds.
+// OPENAI-REALTIME-TRANSLATOR-3. `response.ended` lists the forwarded audio, for comparison with the audio that was
+//     played. A truncation never exceeds the audio that was forwarded, in whole milliseconds.
 // OPENAI-REALTIME-TRANSLATOR-4. A cancellation without a response has no effect and is not an error.
-// OPENAI-REALTIME-TRANSLATOR-5. Each `session.configure` has one result, and the results are in order:
+// OPENAI-REALTIME-TRANSLATOR-5. Each `session.configure` has exactly one result, and the results arrive in order:
 //     `session.configured` or `.refused`.
 // OPENAI-REALTIME-TRANSLATOR-6. If the client ends an utterance, committing the buffer ends it. The utterance keeps its
-//     original id, whichever item the server creates for it, and its end is reported once.
+//     original id, even if the server creates an item with a different id, and its end is reported once.
 //
-// RESPONSE-LEDGER-1. A response has the `responseKey` of the request that caused it, or no key.
+// RESPONSE-LEDGER-1. A response has either the `responseKey` of the request that caused it or no key.
 // RESPONSE-LEDGER-2. A cancellation marks the audio of all responses that were requested earlier as unwanted, including
 //     responses that the server has not announced yet.
 // RESPONSE-LEDGER-3. Audio of a response that has ended is unwanted.
-// RESPONSE-LEDGER-5. The number of responses that the server starts and never ends is limited: the oldest response
-//     counts as ended. A response's oldest held call is forgotten in the same way.
-// RESPONSE-LEDGER-4. A tool call counts once, and only if the model completed it. The server reports the arguments of a
-//     call that was cut off in the same way as those of a complete call.
+// RESPONSE-LEDGER-5. The number of responses that the server has started but not ended is limited. If there are too
+//     many, the oldest response counts as ended. The oldest held call of a response is dropped in the same way.
+// RESPONSE-LEDGER-4. A tool call is reported once, and only if the model completed it. The server reports the arguments
+//     of an incomplete call in the same way as those of a complete call.
 
 import { createHash } from 'node:crypto';
 import { decodePcm16Base64 } from '../../voice/audio/pcm16.ts';
@@ -76,7 +77,7 @@ export class Translator {
   readonly #connection: Connection;
   readonly #responses = new ResponseLedger();
   readonly #soundOfItems = new BoundedMap<string, SoundOfItem>(REMEMBERED_ITEMS);
-  /** The keys of responses that leave no item in the model's conversation, so there is nothing to truncate. */
+  /** The keys of responses that leave no item in the model's conversation, so that nothing can be truncated. */
   readonly #outOfBand = new BoundedMap<string, true>(REMEMBERED_ITEMS);
   readonly #partialTranscripts = new BoundedMap<string, string>(REMEMBERED_ITEMS);
   /** OPENAI-REALTIME-TRANSLATOR-6: the utterance that the client has asked the server to end. */
@@ -109,7 +110,10 @@ export class Translator {
     return wire.sessionStart(this.#newEventId(), settings, this.#configuration);
   }
 
-  /** Returns why the start was refused. If the server refuses the transcription model, the error names the option. */
+  /**
+   * Returns the reason why the start was refused. If the server refuses the transcription model, the error names the
+   * option.
+   */
   refusal(reason: string): string {
     return reason.includes(this.#transcriber) ? `${reason} (${this.#option})` : reason;
   }
@@ -144,8 +148,8 @@ export class Translator {
         return wire.responseCreate(
           eventId,
           command.responseKey,
-          // In the protocol, instructions replace those of the session. In the transport port, they are added to those
-          // of the session.
+          // In the protocol, the instructions replace those of the session. In the transport port, the instructions are
+          // added to those of the session.
           command.instructions === undefined
             ? undefined
             : `${this.#wanted.instructions}\n\n${command.instructions}`,
@@ -240,7 +244,7 @@ export class Translator {
       case 'response.output_text.done':
         return this.#onAssistantText(event, event.text, true);
       case 'response.function_call_arguments.done': {
-        // The call is held until it is certain that it was not cut off (RESPONSE-LEDGER-4).
+        // The call is held until it is certain that it is complete (RESPONSE-LEDGER-4).
         const record = this.#recordOf(event.response_id);
         const { call_id: callId, name, arguments: text } = event;
         record?.heldCalls.set(callId, { callId, name: name ?? '', arguments: text });
@@ -256,7 +260,7 @@ export class Translator {
     }
   }
 
-  /** The configuration that results when the server has accepted all changes. */
+  /** The configuration that will apply once the server has accepted all changes. */
   get #wanted(): TransportConfiguration {
     return [...this.#changes.values()].at(-1) ?? this.#configuration;
   }
@@ -280,15 +284,15 @@ export class Translator {
     return this.#utteranceOfItem.get(itemId) ?? itemId;
   }
 
-  /** Returns the server's item for an utterance. */
+  /** Returns the id of the server's item for an utterance. */
   #itemOf(utteranceId: string): string {
     return this.#itemOfUtterance.get(utteranceId) ?? utteranceId;
   }
 
   #truncate(eventId: string, itemId: string, playedMs: number): ClientEvent | null {
     const sound = this.#soundOfItems.get(itemId);
-    // The item is from another connection or was forgotten. Either the server does not know it, or all of it was
-    // played.
+    // The item is from another connection, or its record was removed. Either the server does not have the item, or the
+    // item was played to the end.
     if (sound === undefined) return null;
     const audioEndMs = Math.floor(Math.max(0, Math.min(playedMs, sound.samples / SAMPLES_PER_MS)));
     return wire.itemTruncate(eventId, { itemId, contentIndex: sound.contentIndex, audioEndMs });
@@ -302,7 +306,10 @@ export class Translator {
     return record;
   }
 
-  /** Returns the record of a response. An unannounced response starts with its first content. */
+  /**
+   * Returns the record of a response. If the start of a response was not announced, the response starts with its first
+   * content.
+   */
   #recordOf(responseId: string): ResponseRecord | undefined {
     return this.#responses.active(responseId) ?? this.#begin(responseId, null);
   }
@@ -324,7 +331,7 @@ export class Translator {
     });
   }
 
-  /** Records audio that may be cut off later. */
+  /** Records audio that may be truncated later. */
   #soundCame(
     {
       item_id: itemId,
@@ -410,7 +417,7 @@ export class Translator {
       });
       return;
     }
-    // Some servers do not name the rejected event. This code always concerns a response.create.
+    // The errors of some servers do not name the rejected event. This code always concerns a response.create.
     const refused =
       eventId ??
       (code === 'conversation_already_has_active_response' ? this.#responses.soleRequest : null);
@@ -424,7 +431,7 @@ export class Translator {
   }
 
   #onUsage(usage: Partial<Usage> | HeardUsage): void {
-    // A transcription may be measured in seconds instead of tokens.
+    // The usage of a transcription may be given in seconds instead of tokens.
     if (typeof usage?.input_tokens !== 'number' && typeof usage?.output_tokens !== 'number') return;
     const { input_token_details: input, output_token_details: output }: Partial<Usage> = usage;
     this.#connection.emit({
@@ -510,7 +517,9 @@ export class ResponseLedger {
     if (this.#requests.size > MAX_ACTIVE && oldest !== undefined) this.#requests.delete(oldest);
   }
 
-  /** Cancels all requested and running responses. @returns whether any of them had not been cancelled before */
+  /**
+   * Cancels all requested and running responses. @returns whether at least one of them had not been cancelled before
+   */
   cancelAll(): boolean {
     let found = false;
     for (const entry of [...this.#requests.values(), ...this.#active.values()]) {

@@ -1,10 +1,11 @@
-// The GA Realtime protocol without a socket: a builder for each client event, typed against the official union, and
-// schemas for the fields of server events that are read. The functions are pure, and the caller provides ids.
+// The GA Realtime protocol without a socket. It contains a builder for each client event, typed against the official
+// union, and schemas for the fields of server events that this package reads. The functions are pure, and the caller
+// provides ids.
 //
 // One table lists each server event of the official union, either with a schema of the fields that are read or with the
 // reason why the event is ignored. If the official union gains an event, compilation fails until the table lists it. A
-// type test fails when a field that is read changes. At run time, extra fields are accepted, but a missing required
-// field is an error.
+// type test fails if a field that is read changes. At run time, extra fields are accepted, but a missing required field
+// is an error.
 
 import { z } from 'zod';
 import type { ExpectedAnswer, TransportConfiguration } from '../../voice/connection/transport.ts';
@@ -16,7 +17,7 @@ export const RESPONSE_KEY = 'response_key';
 
 export const WIRE_SAMPLE_RATE_HZ = 24_000;
 
-/** The audio settings of a session, fixed at its start. */
+/** The audio settings of a session, which are fixed at its start. */
 export interface SessionSettings {
   readonly output: 'audio' | 'text';
   readonly voice: string | { readonly id: string };
@@ -37,11 +38,11 @@ export interface SessionSettings {
   readonly noiseReduction?: 'near_field' | 'far_field';
   readonly reasoningEffort?: 'minimal' | 'low' | 'medium' | 'high' | 'xhigh';
   readonly maxOutputTokens?: number;
-  /** Additional fields in the protocol's form. The other settings take precedence. */
+  /** Additional fields in the protocol's form. The other settings take precedence over them. */
   readonly session?: Readonly<Record<string, unknown>>;
 }
 
-/** A connection's first event: the whole configuration. */
+/** A connection's first event, which contains the whole configuration. */
 export function sessionStart(
   eventId: string,
   settings: SessionSettings,
@@ -75,7 +76,7 @@ export function sessionStart(
   } satisfies RealtimeClientEvent;
 }
 
-/** Returns a later change of instructions and tools. The voice can no longer change. */
+/** Returns a later change of instructions and tools. The voice cannot be changed any more. */
 export function sessionChange(eventId: string, configuration: TransportConfiguration) {
   return {
     type: 'session.update',
@@ -96,7 +97,10 @@ function behaviour({ instructions, tools }: TransportConfiguration) {
   };
 }
 
-/** Returns the detector's settings. The detector only reports: the session decides about responses and interruptions. */
+/**
+ * Returns the detector's settings. The detector only reports speech, and the session decides about responses and
+ * interruptions.
+ */
 function turnDetection(detection: SessionSettings['turnDetection']) {
   const reportsOnly = { create_response: false, interrupt_response: false };
   if (detection.type === 'semantic_vad') return { ...detection, ...reportsOnly };
@@ -120,7 +124,7 @@ export function messageAdd(
   },
 ) {
   const { itemId: id, role, text, afterItemId } = message;
-  // The server does not accept audio from the assistant, so assistant speech is replayed as text.
+  // The server accepts no audio from the assistant, so the assistant's speech is replayed as text.
   const item =
     role === 'assistant'
       ? { id, type: 'message' as const, role, content: [{ type: 'output_text' as const, text }] }
@@ -187,7 +191,9 @@ export function toolRecall(
   } satisfies RealtimeClientEvent;
 }
 
-/** Requests a response. `instructions` replace the session's for this response, so they must repeat the session's. */
+/**
+ * Requests a response. For this response, `instructions` replace the session's instructions, so they must repeat them.
+ */
 export function responseCreate(
   eventId: string,
   responseKey: string,
@@ -237,14 +243,14 @@ export function audioCommit(eventId: string) {
 }
 
 /**
- * Returns a frame of `input_audio_buffer.append` as JSON text. Base64 needs no escaping, and JSON.stringify is 7 times
- * slower.
+ * Returns the JSON text of an `input_audio_buffer.append` frame. Base64 needs no escaping, and JSON.stringify would be
+ * 7 times slower.
  */
 export function audioAppendText(base64: string): string {
   return `{"type":"input_audio_buffer.append","audio":"${base64}"}`;
 }
 
-/** The breakdown of a token count. Unreadable parts are dropped, but the total count is kept. */
+/** The breakdown of a token count. Parts that cannot be read are dropped, but the total count remains. */
 const audioTokens = z.object({ audio_tokens: z.number().nullish() }).nullish().catch(null);
 const inputTokens = z
   .object({ audio_tokens: z.number().nullish(), cached_tokens: z.number().nullish() })
@@ -287,7 +293,7 @@ const serverEventTable = {
   'session.created': 'a default session; ours begins when our session.update is answered',
   'session.updated': z.object({
     type: z.literal('session.updated'),
-    // When the server ends the session, in seconds since 1970.
+    // The time at which the server ends the session, in seconds since 1970.
     session: z
       .object({
         expires_at: z.number().nullish(),
@@ -315,7 +321,7 @@ const serverEventTable = {
     type: z.literal('input_audio_buffer.speech_stopped'),
     item_id: z.string(),
   }),
-  // Reports the end of an utterance that the client ended. For all others, the end has already been reported.
+  // Reports the end of an utterance that the client ended. For all other utterances, the end has already been reported.
   'input_audio_buffer.committed': z.object({
     type: z.literal('input_audio_buffer.committed'),
     item_id: z.string(),
@@ -419,7 +425,7 @@ const serverEventTable = {
   }),
 } satisfies Record<RealtimeServerEvent['type'], z.ZodType | string>;
 
-/** A server event, reduced to the fields that are read. */
+/** A server event with only the fields that this package reads. */
 export type ServerEvent = EventOf<typeof serverEventTable>;
 
 /** Parses one text frame. Never throws. */

@@ -1,7 +1,7 @@
 // The metric instruments and the log of a metered journal: their names, units, buckets and attributes.
 //
 // Owns:     the name of each measurement, taken from the semantic conventions where possible.
-// Does not: know events (`scope-fold.ts`), or collect or export data (the app's SDK does).
+// Does not: interpret events (`scope-fold.ts`), or collect or export data (the app's SDK does).
 
 import {
   type Attributes,
@@ -50,9 +50,9 @@ export type Severity = keyof typeof SEVERITIES;
 const SEVERITIES = { INFO: 9, WARN: 13, ERROR: 17 } as const;
 /** The part of a scope that the gauges observe. */
 interface MeasuredScope {
-  /** Counts the unfinished subagents that are waiting for an answer, or the others. */
+  /** Returns the number of unfinished subagents that are waiting for an answer, or of the others. */
   countOf(isParked: boolean): number;
-  /** Returns when each result that has not been heard became due. */
+  /** Returns the due times of the results that have not been heard. */
   unheard(): readonly number[];
   /** Whether this process owns the scope. */
   readonly isLive: boolean;
@@ -236,7 +236,7 @@ export function instrumentsOf(
         const { [kind]: heard = 0 } = sound;
         const ofModality = (modality: string) => ({ ...ofOne, [names.TOKEN_MODALITY]: modality });
         if (heard > 0) tokens[kind].add(heard, ofModality('audio'));
-        // The journal does not show whether the remaining tokens are text.
+        // The journal does not show whether the remaining tokens are text tokens.
         if (amount > heard || heard === 0)
           tokens[kind].add(Math.max(0, amount - heard), ofModality('unknown'));
       }

@@ -1,7 +1,7 @@
-// The names of attributes and metrics, most of which are used in several files. The `gen_ai.*` names come from the
-// semantic conventions for generative AI, release v0.1.0 of open-telemetry/semantic-conventions-genai (with v1.45.0 of
-// the others). The token tables come from commit 066d4a7f356f8600de6f10c42874626ab88692fb. Their status is Development,
-// so a release may rename them.
+// The names of attributes and metrics, most of which several files use. The `gen_ai.*` names come from the semantic
+// conventions for generative AI, release v0.1.0 of open-telemetry/semantic-conventions-genai (with v1.45.0 of the
+// others). The token tables come from commit 066d4a7f356f8600de6f10c42874626ab88692fb. Their status is Development, so
+// a release may rename them.
 
 import type { Attributes } from '@opentelemetry/api';
 
@@ -20,7 +20,7 @@ export const CACHED_TOKENS = 'gen_ai.usage.cache_read.input_tokens';
 export const REASONING_TOKENS = 'gen_ai.usage.reasoning.output_tokens';
 export const CACHE_WRITE_TOKENS = 'gen_ai.usage.cache_write.input_tokens';
 export const TOKEN_MODALITY = 'gen_ai.token.modality';
-/** Token counters, by use. */
+/** The token counters, by use. */
 export const USED_TOKENS = 'gen_ai.client.inference.usage';
 /** Histograms of the tokens per call. */
 export const TOKENS_OF_CALL = 'gen_ai.client.inference.operation';

@@ -1,4 +1,4 @@
-// One scope, reconstructed from its events. It is the source of the scope's spans and measurements.
+// The state of one scope, reconstructed from its events. It is the source of the scope's spans and measurements.
 //
 // Owns:     the state that spans and measurements need from earlier events: running subagents, the times of questions,
 //           and the deliveries of a turn.
@@ -36,12 +36,12 @@ interface Call {
   name?: string;
   agentName?: string | undefined;
   subagentId?: string;
-  /** When the tool started in this process. */
+  /** The time at which the tool started in this process. */
   ranFrom?: number | undefined;
   /** The result will be delivered later. */
   isBackground?: boolean;
   endedAt?: number;
-  /** The time since which the result has been due without being heard. */
+  /** The time from which the result has been due but not heard. */
   unheardSince?: number | undefined;
 }
 
@@ -56,7 +56,7 @@ export class ScopeFold {
   readonly #isTraced: boolean;
   readonly #spans: ScopeSpans;
   readonly #subagents = new Map<string, SubagentFold>();
-  /** The subagents whose call has no result, by unit and call. */
+  /** The subagents whose call has no result yet, by unit and call. */
   readonly #childOf = new Map<string, string>();
   readonly #calls = new Map<string, Call>();
   readonly #questions = new Map<string, { readonly at: number; readonly kind: string }>();
@@ -67,20 +67,20 @@ export class ScopeFold {
   #replyUsed: Record<string, number> = {};
   /** The error code of the latest attempt at the reply. */
   #replyFailed: string | null = null;
-  /** When the turn's reply ended. */
+  /** The time at which the turn's reply ended. */
   #repliedAt: number | null = null;
   #hasUserSpoken = false;
-  /** Whether the user has spoken and no reply audio has been played since then. */
+  /** Whether the user has spoken and no audio of the reply has been played since then. */
   #areWordsKnown = false;
-  /** Whether the caller that sent the user's latest message passed its span. */
+  /** Whether the caller that sent the user's latest message also sent its span. */
   #hasCaller = false;
   #isUserSpeaking = false;
-  /** When the user's latest utterance ended; kept until reply audio is played. */
+  /** The time at which the user's latest utterance ended, which is stored until audio of the reply is played. */
   #userEndedAt: number | null = null;
   #isPlaying = false;
   /**
-   * When the user started to speak over the audio that was playing, when playback stopped, and whether the audio was
-   * interrupted.
+   * The time at which the user started to speak over the playing audio, the time at which playback stopped, and whether
+   * the audio was interrupted.
    */
   #over: { readonly from: number; silentAt?: number; isCut?: true } | null = null;
   /** The deliveries that the turn makes to the user. */
@@ -94,14 +94,14 @@ export class ScopeFold {
   #at = 0;
   #measured: Measured | null = null;
 
-  /** @param isTraced Whether this journal writes the spans, rather than a journal that wraps it. */
+  /** @param isTraced Whether this journal, rather than a journal that wraps it, writes the spans. */
   constructor(scope: string, isTraced: boolean) {
     this.#scope = scope;
     this.#isTraced = isTraced;
     this.#spans = new ScopeSpans(scope);
   }
 
-  /** Reads the entries of an earlier process. */
+  /** Reads the entries that an earlier process wrote. */
   restore(entries: readonly JournalEntry[]): void {
     this.#isRestored = true;
     this.#isKnown = true;
@@ -128,7 +128,7 @@ export class ScopeFold {
     }
   }
 
-  /** Processes an entry that is about to be appended. */
+  /** Processes an entry before it is appended. */
   trace(entry: JournalEntry, tracer: Tracer): Observed {
     this.#isLive = true;
     const earlier = this.#underWay.get(entry.unit);
@@ -160,13 +160,16 @@ export class ScopeFold {
     return observed;
   }
 
-  /** Ends the open spans because this process gives up the scope, including spans of an event that will not be written. */
+  /**
+   * Ends the open spans, because this process gives up the scope. This includes spans of an event that will not be
+   * written.
+   */
   leave(): void {
     for (const { observed } of this.#underWay.values()) observed.kept();
     this.#spans.leave(this.#at);
   }
 
-  /** Counts the unfinished subagents that are waiting for an answer, or the others. */
+  /** Returns the number of unfinished subagents that are waiting for an answer, or of the others. */
   countOf(isParked: boolean): number {
     let found = 0;
     for (const subagent of this.#subagents.values())
@@ -174,7 +177,7 @@ export class ScopeFold {
     return found;
   }
 
-  /** Returns when each result that has not been heard became due. */
+  /** Returns the due times of the results that have not been heard. */
   unheard(): readonly number[] {
     return [...this.#calls.values()].flatMap(({ unheardSince }) => unheardSince ?? []);
   }
@@ -182,7 +185,10 @@ export class ScopeFold {
   /** Returns the span of the current work or of the work that contains it; null if there is none. */
   readonly spanOf: ScopeSpans['spanOf'] = (work) => this.#spans.spanOf(work);
 
-  /** Like `spanOf`, but for work that has no span yet, such as its preparation, returns the future parent span. */
+  /**
+   * Like `spanOf`, but for work that has no span yet, such as its preparation, returns the span that will be its
+   * parent.
+   */
   readonly placeOf: ScopeSpans['spanOf'] = (work) => {
     const above = this.#subagents.get(work.unit)?.place ?? ROOT;
     return this.spanOf(work) ?? this.#spans.contextOf(above, ROOT) ?? null;
@@ -202,8 +208,8 @@ export class ScopeFold {
   }
 
   /**
-   * Starts the root span. A session is a child of the request that opened it. A run that was started by a request has
-   * no root span.
+   * Starts the root span. The root span of a session is a child of the request that opened the session. A run that was
+   * started by a request has no root span.
    */
   #beginRoot({ at, event }: JournalEntry): void {
     const caller = readAs(fields.fromCaller, event) ? this.#comesFrom(CALLER, event) : '';
@@ -236,7 +242,7 @@ export class ScopeFold {
         return;
       case 'session.recovered':
         this.#log(entry, 'session.recovered', {});
-        // A tool that runs again is timed from its new start.
+        // If a tool runs again, its time is measured from the new start.
         for (const call of this.#calls.values()) call.ranFrom = undefined;
         this.#isPlaying = false;
         this.#over = null;
@@ -469,7 +475,7 @@ export class ScopeFold {
     );
   }
 
-  /** If the earlier entries have been trimmed, the snapshot is the only source. */
+  /** If the earlier entries were trimmed, the snapshot is the only source. */
   #takeSnapshot(event: unknown, at: number): void {
     const { books, delegation } = readAs(fields.snapshot, event) ?? {};
     this.#agentName = books?.agentName ?? this.#agentName;
@@ -497,7 +503,10 @@ export class ScopeFold {
     }
   }
 
-  /** Returns the state that `#takeSnapshot` reads. The lead agent's turn is omitted, as it ends with its process. */
+  /**
+   * Returns the state that `#takeSnapshot` reads. The lead agent's turn is omitted, because it ends together with its
+   * process.
+   */
   #toState(): z.infer<typeof fields.state> {
     return {
       agentName: this.#agentName,
@@ -521,7 +530,7 @@ export class ScopeFold {
     };
   }
 
-  /** Adds the contexts that a later span may have as a parent or a link. */
+  /** Adds the contexts that a later span may need as a parent or a link. */
   #addContexts(to: Record<string, string>): void {
     const keys = new Set([ROOT, CALLER, WORDS]);
     for (const [key, { parent }] of this.#spans.running) keys.add(key).add(parent);
@@ -545,7 +554,7 @@ export class ScopeFold {
       agent,
     );
     if (isBeside) {
-      // A model call outside of turns is reported when it ends.
+      // A model call outside of turns is reported only when it ends.
       const isOfLead = agentName === this.#agentName && this.#spans.running.has(TURN);
       this.#spans.begin(ASKED, 'chat', beganAt, {
         kind: SpanKind.CLIENT,
@@ -564,7 +573,7 @@ export class ScopeFold {
     this.#spans.note(REPLY, { ...this.#replyUsed, ...names.namesOfModel(model) });
   }
 
-  /** The model call has ended. Its span stays open for later reports until the turn ends. */
+  /** The model call has ended. Its span remains open for later reports until the turn ends. */
   #replied(at: number): void {
     if (this.#spans.running.delete(REPLY)) this.#repliedAt = at;
   }
@@ -582,12 +591,12 @@ export class ScopeFold {
     this.#spans.end(TURN, at);
   }
 
-  /** Starts a turn of the lead agent and the turn's model call. */
+  /** Starts the span of a lead agent's turn and the span of the turn's model call. */
   #reply(at: number): void {
     this.#endTurn(at);
     const isAnswer = this.#hasUserSpoken;
     const caller = isAnswer && this.#hasCaller ? this.#spans.contextOf(CALLER) : undefined;
-    // A conversation stays in its trace, so a caller in another trace becomes a link.
+    // A conversation stays in its trace, so a caller in a different trace is linked instead.
     const isWithin = caller?.traceId === this.#spans.rootAt(at).traceId;
     const agent = { [names.AGENT_NAME]: this.#agentName };
     this.#spans.begin(
@@ -645,7 +654,7 @@ export class ScopeFold {
     }
   }
 
-  /** The client reports the end of playback and the part that was heard in either order. */
+  /** The client may report the end of playback before or after the part that was heard. */
   #measureBargeIn(): void {
     const { from, silentAt, isCut } = this.#over ?? {};
     if (from === undefined || silentAt === undefined || !isCut) return;
@@ -667,7 +676,7 @@ export class ScopeFold {
     const code = isLate ? 'TIMEOUT' : output?.code;
     const isError = isLate || failed === true;
     if (isError && code === IN_DOUBT) this.#inDoubt(entry, callId, name, {});
-    // A late deadline belongs to no call.
+    // A deadline that arrives late belongs to no call.
     else if (ranFrom !== undefined)
       this.#measured?.ran(
         { tool: name, tookMs: at - ranFrom },
@@ -733,7 +742,7 @@ export class ScopeFold {
       this.#replyFailed = code;
       return;
     }
-    // An answer that cannot be used counts too.
+    // An answer that cannot be used counts as well.
     if (response) this.#spans.note(`step:${unit}`, attributesOf(response));
     this.#endWork(unit, at, { [names.ERROR_TYPE]: code });
     this.#endDetached(unit, 'failed', at);
@@ -784,7 +793,7 @@ export class ScopeFold {
     const id = this.#childOf.get(key);
     if (id === undefined) return;
     this.#childOf.delete(key);
-    // The calls of descendants end together with the subagent and have no events of their own.
+    // The calls of descendants end together with the subagent, without events of their own.
     for (const below of this.#childOf.keys())
       if (below.startsWith(callKey(id, ''))) this.#endOfCall(below, status, at);
     this.#endOne(id, status, at);
@@ -813,7 +822,7 @@ export class ScopeFold {
     if (subagent?.hasEnded === true) this.#subagents.delete(id);
   }
 
-  /** Stores the caller's span that an event names. Returns the key of the span; empty if there is none. */
+  /** Stores the caller's span that an event names. Returns the key of the span; empty if there is no span. */
   #comesFrom(key: string, event: unknown): string {
     const { traceparent = '' } = readAs(fields.fromCaller, event) ?? {};
     return this.#spans.rememberNamed(key, traceparent) ? key : '';

@@ -1,7 +1,7 @@
 // The spans of one scope: the open spans, and the contexts that a later span may use as a parent or a link.
 //
 // Owns:     writing spans under keys that let a later process find them.
-// Does not: know events (`scope-fold.ts`), or export spans (the app's SDK does).
+// Does not: interpret events (`scope-fold.ts`), or export spans (the app's SDK does).
 
 import {
   type Attributes,
@@ -19,11 +19,11 @@ import type { TracedWork } from '../../actors/ports/journal.ts';
 import { readTraceparent } from '../../values/traceparent.ts';
 import * as names from './names.ts';
 
-/** The description of a span, independent of the process that started the span. */
+/** The description of a span, which does not depend on the process that started the span. */
 interface Work {
   readonly name: string;
   readonly kind: SpanKind;
-  /** The key of the parent. An unknown key means the root. */
+  /** The key of the parent. An unknown key stands for the root. */
   readonly parent: string;
   readonly attributes: Attributes;
 }
@@ -43,7 +43,7 @@ export const REPLY = 'reply';
 export const WORDS = 'words';
 /** The span of the caller that sent the user's latest message. */
 export const CALLER = 'caller';
-/** The maximum number of stored contexts, not counting the root's. The oldest are removed first. */
+/** The maximum number of stored contexts, not counting the root's. The oldest contexts are removed first. */
 const MAX_CONTEXTS = 500;
 
 export class ScopeSpans {
@@ -96,7 +96,7 @@ export class ScopeSpans {
       },
       above ? trace.setSpanContext(ROOT_CONTEXT, above) : ROOT_CONTEXT,
     );
-    // Ends a span that is still open because the event that ends it was missed.
+    // Ends a span that is still open because the event that should have ended it was missed.
     this.#spans.get(key)?.end(new Date(at));
     this.#spans.set(key, span);
     this.remember(key, span.spanContext());
@@ -153,14 +153,14 @@ export class ScopeSpans {
     const running = [...this.running];
     this.running.clear();
     for (const [key, work] of running) {
-      // The turn of the lead agent, its calls and the user's utterance end with their process.
+      // The lead agent's turn, its calls and the user's utterance end together with their process.
       if (isOfTurn(key)) continue;
       const parent = work.parent.startsWith('subagent:') ? work.parent : homeOf(key);
       this.begin(key, work.name, at, { ...work, parent }, this.linkTo(key, 'continues'));
     }
   }
 
-  /** Ends the open spans because this process gives up the scope. */
+  /** Ends the open spans, because this process gives up the scope. */
   leave(at: number): void {
     for (const span of this.#spans.values()) span.end(new Date(at));
     this.#spans.clear();
@@ -211,7 +211,7 @@ export class ScopeSpans {
   }
 }
 
-/** The model of a request becomes known only with its answer. */
+/** The model of a request is known only once the model has answered. */
 function describe(span: Span, attributes: Attributes): void {
   span.setAttributes(attributes);
   const { [names.REQUEST_MODEL]: model } = attributes;

@@ -1,4 +1,5 @@
-// One subagent of a scope, reconstructed from its events: its stretches of work, with their model calls and tool calls.
+// The state of one subagent, reconstructed from its events: its stretches of work, with their model calls and tool
+// calls.
 
 import { type Attributes, SpanKind } from '@opentelemetry/api';
 import type { z } from 'zod';
@@ -15,7 +16,7 @@ export interface Spawned {
   readonly spawnedAt: number;
   /** The key of the call that spawned the subagent. */
   readonly parent: string;
-  /** The parent key for its later work, which is the root or the caller's span. */
+  /** The parent key for its later work, which is the key of the root or of the caller's span. */
   readonly home: string;
   /** The `callKey` of the call that spawned the subagent. */
   readonly ofCall: string | null;
@@ -29,7 +30,7 @@ export class SubagentFold {
   readonly #spans: ScopeSpans;
   /** The calls of the latest step that have no result, with their kind. */
   readonly #pending = new Map<string, { readonly toolName: string; kind: string }>();
-  /** Whether the latest step was not seen. If so, its open calls are unknown. */
+  /** Whether the events of the latest step are missing. If so, it is unknown which calls of the step are open. */
   #isUncertain = false;
   #step = 0;
   #hasWorked = false;
@@ -37,7 +38,7 @@ export class SubagentFold {
   isParked = false;
   /** The work has ended, but its call may still be open. */
   isOver = false;
-  /** The caller considers the subagent ended. If no caller is waiting, the subagent may still be working. */
+  /** The caller considers the subagent to have ended. If no caller is waiting, the subagent may still be working. */
   hasEnded = false;
   /** The usage of an external agent since its work started or was resumed. */
   #used = { input: 0, output: 0 };
@@ -134,7 +135,7 @@ export class SubagentFold {
       const { toolName = kind } = response.calls.find((call) => call.callId === callId) ?? {};
       this.#pending.set(callId, { toolName, kind });
       if (isWork(kind) || kind === 'delegation') this.#beginTool(callId, toolName, at);
-      // The child subagent does the work.
+      // The child subagent does the work, so there is no span here.
       if (kind === 'delegation') this.#spans.end(`tool:${id}:${callId}`, at);
     }
     if (response.calls.length === 0 && again !== true)
@@ -185,7 +186,7 @@ export class SubagentFold {
 
   #beginStep(at: number): void {
     const { id, name, isRemote } = this.#spawned;
-    // There is no local model call. The span above covers the work of the remote agent.
+    // There is no local model call. The parent span covers the work of the remote agent.
     if (isRemote) return;
     this.#spans.begin(`step:${id}`, 'chat', at, {
       kind: SpanKind.CLIENT,

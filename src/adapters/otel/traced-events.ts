@@ -1,4 +1,5 @@
-// The event fields that traces and metrics use, and the trace state in snapshots. Unreadable events are skipped.
+// The event fields that traces and metrics use, and the trace state in snapshots. Events that cannot be read are
+// skipped.
 
 import { SpanKind } from '@opentelemetry/api';
 import { z } from 'zod';
@@ -90,7 +91,7 @@ export const snapshot = z.object({
   }),
 });
 export const contexts = z.object({ traceparents: z.record(text, text) });
-/** The trace state that a later process needs if the entries before a snapshot are trimmed. */
+/** The trace state that a later process needs if the entries before a snapshot have been trimmed. */
 export const state = z.object({
   agentName: text,
   hasUserSpoken: z.boolean(),
@@ -121,7 +122,7 @@ export const state = z.object({
 });
 export const traced = z.object({ traced: state });
 
-/** Parses an event; null if it is unreadable. */
+/** Parses an event; null if it cannot be read. */
 export function readAs<Schema extends z.ZodType>(
   schema: Schema,
   event: unknown,

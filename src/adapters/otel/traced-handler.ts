@@ -2,10 +2,10 @@
 //
 // Invariants
 //   TRACED-HANDLER-1. The span of a job is a child of the span that the job names, and it is active while the job runs.
-//       A job that names no readable span gets no span, and no new trace is started.
-//   TRACED-HANDLER-2. Each attempt has a span, even if the worker refuses the attempt. The span contains names and
-//                     codes, but no content.
-//   TRACED-HANDLER-3. A fault of the SDK never affects the job.
+//       If a job contains no readable span, it gets no span, and no new trace is started.
+//   TRACED-HANDLER-2. Each attempt has its own span, even if the worker refuses the attempt. The span contains names
+//                     and codes, but no content.
+//   TRACED-HANDLER-3. A fault of the SDK has no effect on the job.
 
 import {
   type Attributes,
@@ -39,7 +39,7 @@ const optionsSchema = z.strictObject({
 
 /**
  * Runs each job in a span `offstage.job <name>`, which is a child of the model call or tool call in a session with
- * `tracedJournal`. Wrap `jobWorker({ … })` with it, inside or outside of `packedHandler`.
+ * `tracedJournal`. Use it to wrap `jobWorker({ … })`, either inside or outside of `packedHandler`.
  * @throws {ConfigurationError} if the handler or an option is invalid
  */
 export function tracedHandler(handler: JobHandler, options: TracedHandlerOptions = {}): JobHandler {

@@ -1,36 +1,36 @@
 // Journal wrappers that watch a session: one wrapper writes traces, and the other records metrics and log records for
-// alerts. Each wrapper follows the scopes that its process owns. It works independently of the session and never
-// affects it.
+// alerts. Each wrapper follows the scopes that its process owns. It works independently of the session and has no
+// effect on it.
 //
 // Owns:     the set of scopes that this process owns, and the decision when an entry is traced and measured.
-// Does not: know events (`scope-fold.ts`); record messages, arguments or results; export data (the app's SDK does).
+// Does not: interpret events (`scope-fold.ts`); record messages, arguments or results; export data (the app's SDK
+//           does).
 //
 // Invariants
 //   WATCHED-JOURNAL-1. A reader that does not own a scope, such as an inspector, does not change the watcher's state
 //       for that scope.
-//   WATCHED-JOURNAL-2. A fault in a watcher never reaches the session.
-//   TRACED-JOURNAL-1. A scope has one trace, even after a crash or hibernation. Its events contain the contexts of its
-//       spans, and the next process reads them.
-//   TRACED-JOURNAL-2. A span covers work, never waiting. A subagent's span ends when the subagent waits for an answer,
-//       and the next span links to it.
-//   TRACED-JOURNAL-3. A span ends after its last event has been written. Retrying an event does not start a second
-//       span.
-//   TRACED-JOURNAL-5. Without a registered provider, events are forwarded unchanged and no spans are started. A
-//       provider that is registered later takes effect from that time on.
+//   WATCHED-JOURNAL-2. A fault in a watcher does not reach the session.
+//   TRACED-JOURNAL-1. A scope has one trace, even after a crash or hibernation. The events of a scope contain the
+//       contexts of its spans, which the next process reads.
+//   TRACED-JOURNAL-2. A span covers work and never a wait. A subagent's span ends when the subagent waits for an
+//       answer, and the next span links to it.
+//   TRACED-JOURNAL-3. A span ends only after its last event has been written. Retrying an event starts no second span.
+//   TRACED-JOURNAL-5. Without a registered provider, events are forwarded unchanged and no spans are started. If a
+//       provider is registered later, it takes effect from then on.
 //   TRACED-JOURNAL-7. With each request, a relay sends its agent the span of the subagent's work (ids, no content).
 //       After a crash, the span belongs to the same trace. Nothing is sent unless a provider is listening.
-//   TRACED-JOURNAL-8. Work for a caller that passes its span is a child of that span. A conversation stays in its
-//       trace, so a caller in another trace becomes a link. A span name that cannot be read is ignored.
-//   TRACED-JOURNAL-9. The app's tools, models and approvals run while the span of their work is active, whatever
-//       context the session has. Spans that they create, and instrumented requests, are children of that span. Jobs
-//       receive the span too.
+//   TRACED-JOURNAL-8. Work for a caller that sends its span is a child of that span. A conversation stays in its trace,
+//       so a caller in a different trace is linked instead. A span context that cannot be read is ignored.
+//   TRACED-JOURNAL-9. The app's tools, models and approvals run while the span of their work is active, regardless of
+//       the context of the session. The spans of the app's code and of instrumented requests are therefore children of
+//       that span. Jobs receive this span as well.
 //   TRACED-JOURNAL-10. A snapshot contains the trace state of the entries that it replaces, because these entries may
 //       be trimmed.
-//   TRACED-JOURNAL-6. A model call has a span either from this journal or from the AI SDK's integration, but not from
-//       both unless the app asks for both.
-//   METERED-JOURNAL-1. The process that appends an event measures it once, after it has been written. Earlier entries
-//       are read but not measured, so durations are correct across a crash.
-//   METERED-JOURNAL-3. Without a registered provider, nothing is read or measured.
+//   TRACED-JOURNAL-6. Either this journal or the AI SDK's integration writes the span of a model call. Both do so only
+//       if the app asks for this.
+//   METERED-JOURNAL-1. Only the process that appends an event measures it, after it has been written. Earlier entries
+//       are read but not measured, so that durations are correct even after a crash.
+//   METERED-JOURNAL-3. Without a registered provider, no entries are read or measured.
 //   METERED-JOURNAL-4. Each condition that should alert an operator produces a log record without messages.
 //                      docs/tracing.md lists these records.
 
@@ -89,7 +89,7 @@ const tracedSchema = z.strictObject({
 /**
  * Writes one trace per session (or service) whose journal is `journal`. The trace contains the lead agent's turns and
  * tool calls, and each stretch of a subagent's work with its model calls and tool calls. Spans contain names, ids,
- * times and token counts, but no content. Wrap this journal around all other journals.
+ * times and token counts, but no content. Use it as the outermost wrapper of the journal.
  * @throws {ConfigurationError} if the journal or an option is invalid
  */
 export function tracedJournal(journal: Journal, options: TracedJournalOptions = {}): Journal {
@@ -138,7 +138,7 @@ export function tracedJournal(journal: Journal, options: TracedJournalOptions = 
           quietly(observed.kept);
         },
         (error: unknown) => {
-          // Another process has owned the scope in the meantime, so its entries are read before this process continues.
+          // Another process has owned the scope in the meantime, so its entries are read first.
           if (codeOf(error) === 'FENCED') leave(entry.scope);
           throw error;
         },
@@ -161,7 +161,7 @@ export function tracedJournal(journal: Journal, options: TracedJournalOptions = 
   };
 }
 
-/** Returns the provider behind the API's proxy. A proxy without a delegate returns a constant object. */
+/** Returns the provider behind the API's proxy. A proxy without a delegate always returns the same object. */
 function behind(provider: TracerProvider): TracerProvider {
   return 'getDelegate' in provider && typeof provider.getDelegate === 'function'
     ? (provider.getDelegate() as TracerProvider)
@@ -199,7 +199,7 @@ const meteredSchema = z.strictObject({
  * durations of subagents, results that were heard, audio delay, and the numbers of running and waiting subagents.
  * Attributes are names, kinds and codes, never ids or messages. With a `loggerProvider`, it also writes alert records
  * that contain ids. They report questions that open and close, deliveries that are offered and heard, and lost leases.
- * Wrap this journal around all other journals.
+ * Use it as the outermost wrapper of the journal.
  * @throws {ConfigurationError} if the journal or an option is invalid
  */
 export function meteredJournal(journal: Journal, options: MeteredJournalOptions = {}): Journal {
@@ -209,7 +209,7 @@ export function meteredJournal(journal: Journal, options: MeteredJournalOptions 
   const clock = options.environment?.clock;
   let instruments: Measured | null = null;
 
-  /** METERED-JOURNAL-3. Instruments that are created before a provider is registered would stay inactive. */
+  /** METERED-JOURNAL-3. Instruments that are created before a provider is registered would never record anything. */
   const measured = (): Measured | null => {
     if (instruments) return instruments;
     const { meterProvider = metrics.getMeterProvider(), loggerProvider } = options;
@@ -273,7 +273,7 @@ export function meteredJournal(journal: Journal, options: MeteredJournalOptions 
 }
 
 interface Watcher {
-  /** False while no provider is listening. Entries are then not processed. */
+  /** False while no provider is listening. In this case, entries are not processed. */
   isOn(): boolean;
   /** Whether this journal writes spans. */
   readonly isTraced: boolean;
@@ -297,7 +297,7 @@ function watchedJournal(
     claimed.delete(scope);
     quietly(() => left?.leave());
   };
-  /** WATCHED-JOURNAL-1. If the journal has no claims, the process that appends first owns the scope. */
+  /** WATCHED-JOURNAL-1. If the journal has no claims, the first process that appends to a scope owns it. */
   const isToContinue = (scope: string): boolean =>
     journal.claim ? claimed.has(scope) : scopes.get(scope)?.isLive !== true;
   const rest: Omit<Journal, 'append'> = {

@@ -1,13 +1,13 @@
-// The database: its connections, the meaning of its errors, and the journal's tables.
+// The connections to the database, the interpretation of its errors, and the journal's tables.
 //
-// Owns:     the pool. The next call replaces a broken connection.
-// Does not: retry (a commit unit does, because it knows the entry).
+// Owns:     the pool. A broken connection is replaced on the next call.
+// Does not: retry (the commit unit does, because it has the entry).
 //
 // Invariants
-//   POSTGRES-JOURNAL-DATABASE-1. Tables that belong to another program or a newer version are never written to. Another
-//       process may upgrade the tables at any time. This process then claims no more scopes.
-//   POSTGRES-JOURNAL-DATABASE-2. If several processes create the tables at the same time, one of them succeeds and the
-//       others use its tables.
+//   POSTGRES-JOURNAL-DATABASE-1. Tables of another program or of a newer version are never written to. Another process
+//       may upgrade the tables at any time. In this case, this process claims no more scopes.
+//   POSTGRES-JOURNAL-DATABASE-2. If several processes create the tables at the same time, one succeeds and the others
+//       use the created tables.
 
 import { createRequire } from 'node:module';
 import type { Pool, PoolClient, PoolConfig, QueryResult } from 'pg';
@@ -31,7 +31,7 @@ export interface Database {
   readonly schema: string;
   /** The journal's name in errors. */
   readonly name: string;
-  /** The app's release. Sessions that a later release has written are left alone. */
+  /** The app's release. Sessions that a later release has written are left unchanged. */
   readonly release: number;
 }
 
@@ -58,7 +58,7 @@ export function openPool(
   return pool;
 }
 
-// A process updates its row often. The free space of the page holds the next version of the row.
+// A process frequently updates its row. The free space of the page is used for the next version of the row.
 const nodes = (schema: string): string => `
   create table ${schema}.nodes (
     id bigint primary key,
@@ -69,7 +69,8 @@ const nodes = (schema: string): string => `
   create index leases_by_node on ${schema}.leases (node);
 `;
 
-// The row of a session in memory has a node and is in a separate index, so that a search for due sessions skips it.
+// The row of a session in memory contains a node and is in a separate index, which a search for due sessions does not
+// read.
 const wakeTimes = (schema: string): string => `
   create table ${schema}.wake_times (
     scope text collate "C" primary key,
@@ -191,7 +192,7 @@ export function checkKnown(name: string, version: number | null): void {
     );
 }
 
-/** POSTGRES-JOURNAL-DATABASE-2. Returns the resulting version of the tables, whichever process created them. */
+/** POSTGRES-JOURNAL-DATABASE-2. Returns the resulting version of the tables, no matter which process created them. */
 async function bringUpToDate(database: Database): Promise<number> {
   const { schema, schemaName } = database;
   return inTransaction(database, '', async (client) => {
@@ -233,7 +234,7 @@ export async function inTransaction<T>(
   work: (client: PoolClient) => Promise<T>,
 ): Promise<T> {
   const client = await pool.connect();
-  // The pool does not listen to connections that are in use. The running query receives the error anyway.
+  // The pool does not listen to connections that are in use. The running query receives the error in any case.
   const ignore = (): void => {};
   client.on('error', ignore);
   try {
@@ -244,7 +245,7 @@ export async function inTransaction<T>(
     client.release();
     return result;
   } catch (error) {
-    // The connection is inside a transaction, so the pool must replace it.
+    // The connection is still in a transaction, so the pool has to replace it.
     client.release(true);
     throw error;
   }
@@ -255,7 +256,7 @@ async function versionOf(
   { pool, schema, schemaName }: Pick<Database, 'pool' | 'schema' | 'schemaName'>,
   client: Pick<PoolClient, 'query'> = pool,
 ): Promise<number | null> {
-  // `to_regclass` may use a catalog state from the start of the transaction.
+  // `to_regclass` may use the catalog as it was at the start of the transaction.
   const { rowCount } = await client.query(
     `select 1 from pg_tables where schemaname = $1 and tablename = 'layout'`,
     [schemaName],
@@ -277,14 +278,14 @@ const REFUSED_USER = '28';
 const SERVER_STOPS = '57P';
 const STATE = /^[0-9A-Z]{5}$/;
 
-/** Converts a database error to an Offstage error whose class shows who must act. Returns other errors unchanged. */
+/** Converts a database error to an Offstage error whose class shows who has to act. Returns other errors unchanged. */
 export function explained(error: unknown, name: string): unknown {
   if (error instanceof JournalError || error instanceof ConfigurationError) return error;
   const state = stateOf(error);
   const said = messageOf(error);
   if (state === DISK_FULL)
     return new CapacityError('DISK_FULL', `${name}: the disk is full`, { cause: error });
-  // An object of another program has the same name as one of the journal's objects.
+  // Another program's object has the same name as one of the journal's objects.
   if (state === DUPLICATE_TABLE || state === UNDEFINED_COLUMN)
     return new ConfigurationError(
       'NOT_A_JOURNAL',
@@ -305,8 +306,8 @@ export function explained(error: unknown, name: string): unknown {
 }
 
 /**
- * Returns whether the error concerns the written data rather than the server: its content, its integrity, or a limit
- * such as the size of an index entry.
+ * Returns whether the error concerns the written data (its content, its integrity, or a limit such as the size of an
+ * index entry) rather than the server.
  */
 export function isAboutData(error: unknown): boolean {
   return ['22', '23', '54'].includes(stateOf(error).slice(0, 2));

@@ -1,18 +1,17 @@
 // The appends of this process. The statement that writes an entry also checks the lease of its scope.
 //
 // Owns:     the entries that have been neither written nor refused yet.
-// Does not: hold leases (`node-leases.ts`), or delete entries (`postgres-journal.ts` does, with statements that check
-//           the token too).
+// Does not: hold leases (`node-leases.ts`), or delete entries (`postgres-journal.ts` does, and also checks the token).
 //
 // Invariants
 //   APPEND-QUEUE-1. An append resolves only after its statement has been committed.
 //   APPEND-QUEUE-2. One statement runs at a time, so entries are written in append order.
-//   APPEND-QUEUE-3. An append is refused (`FENCED`) if its scope's lease has another token by then. The statement locks
-//       the lease, and a process that takes over the lease waits for the statement.
-//   APPEND-QUEUE-4. Repeating an append of the same entry is not an error. A different entry with the same number is
-//       refused without affecting other entries.
-//   APPEND-QUEUE-5. An entry that the server cannot store is refused permanently (`INVALID_ENTRY`) without affecting
-//       the rest of its statement. The statement is split into halves and repeated until the entry is alone.
+//   APPEND-QUEUE-3. An append is refused (`FENCED`) if the lease of its scope has another token by then. The statement
+//       locks the lease, so that a process that takes over the lease waits for the statement.
+//   APPEND-QUEUE-4. Appending the same entry again is not an error. A different entry with the same number is refused,
+//       without any effect on other entries.
+//   APPEND-QUEUE-5. An entry that the server cannot store is refused permanently (`INVALID_ENTRY`), without any effect
+//       on the rest of its statement. The statement is split in half and repeated until the entry is on its own.
 
 import type { Scheduler } from '../../actors/ports/environment.ts';
 import { JournalError, journalConflict } from '../../actors/ports/journal-error.ts';
@@ -62,8 +61,8 @@ const find = (schema: string): string =>
   `select checksum from ${schema}.entries where scope = $1 and unit = $2 and seq = $3`;
 
 /**
- * Combines the appends of one turn of the event loop, and those that arrive while a statement is running, into one
- * statement. A commit waits for the server's disk, and all appends share that wait.
+ * Combines the appends of one turn of the event loop, and those that arrive during a running statement, into one
+ * statement. A commit waits for the server's disk, and all of these appends share the wait.
  */
 export class AppendQueue {
   readonly #database: Database;
@@ -94,7 +93,7 @@ export class AppendQueue {
     return appended;
   }
 
-  /** Resolves when all earlier appends have been written or refused, even if new ones arrive. */
+  /** Resolves when all earlier appends have been written or refused, even if further ones arrive. */
   async decided(): Promise<void> {
     await Promise.allSettled(this.#undecided);
   }
@@ -152,7 +151,7 @@ export class AppendQueue {
     await this.#tell(ours, tokens, said);
   }
 
-  /** APPEND-QUEUE-5. The statement has written no entry. */
+  /** APPEND-QUEUE-5. The statement has not written any entry. */
   async #isolate(
     ours: readonly Waiting[],
     tokens: ReadonlyMap<string, Token>,

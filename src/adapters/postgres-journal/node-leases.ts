@@ -1,25 +1,25 @@
 // The leases that determine which process may write a scope. A lease belongs to a node (a process with a journal) and
-// is valid while the node is alive. One row with a heartbeat shows this for all scopes of the node.
+// is valid while the node is alive. A single row with a heartbeat shows this for all scopes of the node.
 //
 // Owns:     this process's row in `nodes`, its heartbeat and its leases.
-// Does not: decide when to take over a lease (the claiming process does).
+// Does not: decide when to take over a lease (the claiming process decides this).
 //
 // Invariants
 //   LEASES-1. A scope has at most one lease. Its token is larger than the token of any earlier lease.
-//   LEASES-2. A lease passes to another process only after its node has expired or has released it. Only the clock of
-//       the database decides.
-//   LEASES-3. A lost lease is never renewed or released. A node that had expired asks the database which leases it
+//   LEASES-2. A lease passes to another process only after its node has expired or has released it. Only the database's
+//       clock determines this.
+//   LEASES-3. A lost lease is never renewed or released. After a node has expired, it asks the database which leases it
 //       still holds.
-//   LEASES-4. Rows are locked in scope order, as in appends, and the row of a node is locked before its leases, so that
-//       statements cannot deadlock.
-//   LEASES-5. A claim of a scope that this process is releasing waits for the release. The claim may come from a
-//       different user of this process, and that user's claim must not be released.
+//   LEASES-4. Rows are locked in the order of the scopes, as for appends, and the row of a node is locked before its
+//       leases, so that statements cannot deadlock.
+//   LEASES-5. If this process is releasing a scope, a claim of the scope waits for the release. The claim may come from
+//       another caller in this process and must not be released.
 //   LEASES-6. A scope whose last entry is from a later release is not claimed, because this process may be unable to
 //             read it.
-//   LEASES-7. If the response to a claim or release is lost, this node may hold a lease without knowing it. A later
+//   LEASES-7. If the response to a claim or release is lost, this node may hold a lease without recording it. A later
 //       heartbeat releases such a lease, which would otherwise last as long as the node.
-//   LEASES-8. The clock of the database is compared with this process's clock when the journal is opened and on each
-//       heartbeat. A difference within the round-trip time is ignored.
+//   LEASES-8. The clock of the database is compared with the clock of this process when the journal is opened and on
+//       each heartbeat. A difference within the round-trip time is ignored.
 
 import { hostname } from 'node:os';
 import type { Environment } from '../../actors/ports/environment.ts';
@@ -30,10 +30,10 @@ import { LAYOUT_VERSION, checkKnown, queried, type Database } from './database.t
 /** A bigint in PostgreSQL's notation. */
 export type Token = string;
 
-/** Smaller clock differences are ignored, because the round trip to the database takes that long. */
+/** The minimum clock difference that is reported, because the round trip to the database can cause smaller ones. */
 const LEAST_OFFSET_MS = 100;
 
-/** The number of heartbeats per lifetime of a node, of which two may be lost. */
+/** The number of heartbeats within the lifetime of a node, two of which may be lost. */
 const BEATS = 3;
 
 /** Returns the error for a process that does not own the scope. */
@@ -74,7 +74,7 @@ const sweep = (schema: string): string => `
 const lastRelease = (schema: string): string =>
   `coalesce((select release from ${schema}.entries where scope = $1 order by id desc limit 1), 0)`;
 
-// A lease of this process keeps its token, so that running writes are not fenced.
+// A lease of this process keeps its token, so that running writes are not refused.
 const claim = (schema: string): string => `
   insert into ${schema}.leases as l (scope, token, node)
   select $1, nextval('${schema}.lease_tokens'), n.id
@@ -84,7 +84,7 @@ const claim = (schema: string): string => `
   on conflict (scope) do update set node = l.node where l.node = excluded.node
   returning token`;
 
-// Reads nodes and leases at the same instant, to explain why a claim was refused.
+// Reads nodes and leases at the same time, to explain why a claim was refused.
 const state = (schema: string): string => `
   select y.version, ${lastRelease(schema)} as release,
     coalesce((select expires_at > clock_timestamp() from ${schema}.nodes where id = $2), false) as is_alive,
@@ -95,7 +95,7 @@ const state = (schema: string): string => `
   left join ${schema}.leases l on l.scope = $1
   left join ${schema}.nodes n on n.id = l.node`;
 
-// Locking the node's row waits for a running heartbeat and sees its result.
+// Locking the node's row waits for a running heartbeat, whose result is then visible.
 const takeOver = (schema: string): string => `
   with dead as materialized (
     select id from ${schema}.nodes where id = $4 and expires_at <= clock_timestamp() for update
@@ -163,7 +163,7 @@ export class Leases {
     const sentAt = clock.now();
     const [found] = await this.#query<Found>(text, values);
     const roundTripMs = clock.now() - sentAt;
-    // A simulated clock has no wall time to compare with.
+    // A simulated clock has no relation to the wall time.
     if (!found || !clock.wall) return found;
     const offsetMs = Math.round(found.now - (sentAt + roundTripMs / 2));
     if (Math.abs(offsetMs - this.#clockOffsetMs) > Math.max(roundTripMs, LEAST_OFFSET_MS))
@@ -171,7 +171,7 @@ export class Leases {
     return found;
   }
 
-  /** Returns the token of a scope that this process believes it owns. */
+  /** Returns the token of a scope that this process considers its own. */
   tokenOf(scope: string): Token | undefined {
     return this.#held.get(scope);
   }
@@ -199,14 +199,14 @@ export class Leases {
     return this.#tracked(this.#claimMany(run), null);
   }
 
-  /** This process's node; null before its first claim. */
+  /** This process's node; null before the first claim. */
   async node(): Promise<string | null> {
     return this.#node;
   }
 
   /**
-   * @param first Settles when the running writes under the lease are done.
-   * @param prepare Runs immediately before the release. If it fails, the lease is kept.
+   * @param first Settles when the running writes under the lease have ended.
+   * @param prepare Runs immediately before the release. If it fails, the lease is not released.
    */
   async release(
     scope: string,
@@ -223,7 +223,7 @@ export class Leases {
     }
   }
 
-  /** Releases all leases and refuses later claims. A lease that cannot be released expires with the node. */
+  /** Releases all leases and refuses later claims. A lease that cannot be released expires together with the node. */
   async close(): Promise<void> {
     await Promise.allSettled(this.#claiming.keys());
     this.#stopBeat?.();
@@ -305,7 +305,7 @@ export class Leases {
     );
   }
 
-  /** Resolves to the node of this process, which exists from its first claim on. */
+  /** Resolves with the node of this process, which exists from the first claim on. */
   #joined(): Promise<string> {
     if (this.#node) return this.#node;
     const joining = this.#join();
@@ -386,8 +386,8 @@ export class Leases {
       () =>
         void this.#joined()
           .then((node) => this.#beat(node))
-          // The next heartbeat retries. If the node expires before that, leases that another node takes over are
-          // fenced.
+          // The next heartbeat retries. If the node expires before then and another node takes over a lease, writes
+          // under the old lease are refused.
           .catch(() => {})
           .finally(() => {
             if (this.#stopBeat === null) return;

@@ -1,19 +1,19 @@
 // The wake times of sleeping sessions, shared by all processes.
 //
 // Owns:     the rows of `wake_times`, and the order of this process's writes to them.
-// Does not: check which process writes a scope. A wake time only says that some process must load the session, and that
-//           process claims the session first.
+// Does not: check which process writes a scope. A wake time only means that some process must load the session, and
+//           this process claims the session first.
 //
 // Invariants
-//   POSTGRES-JOURNAL-WAKE-TIMES-1. `set` resolves only after its statement has been committed, and the latest value is
-//       kept.
-//   POSTGRES-JOURNAL-WAKE-TIMES-2. The times set in one turn, and those that arrive during a write, share one
-//       statement, so that a mass suspension does not delay appends and heartbeats.
-//   POSTGRES-JOURNAL-WAKE-TIMES-3. Each statement locks rows in scope order, so processes cannot deadlock.
-//   POSTGRES-JOURNAL-WAKE-TIMES-4. The row of a session in memory (`AT_ONCE`) names the session's node. A search reads
-//       such rows only if the node has expired, so their number does not affect the cost of the search.
-//   POSTGRES-JOURNAL-WAKE-TIMES-5. If several processes search at the same time, one of them receives a session and the
-//       others receive different ones, because a search skips rows that another process has locked.
+//   POSTGRES-JOURNAL-WAKE-TIMES-1. `set` resolves only after its statement has been committed. The latest value wins.
+//   POSTGRES-JOURNAL-WAKE-TIMES-2. The times that are set in one turn or during a write share one statement, so that
+//       suspending many sessions at once does not delay appends and heartbeats.
+//   POSTGRES-JOURNAL-WAKE-TIMES-3. Each statement locks rows in the order of the scopes, so that processes cannot
+//       deadlock.
+//   POSTGRES-JOURNAL-WAKE-TIMES-4. The row of a session in memory (`AT_ONCE`) contains the session's node. A search
+//       reads such rows only if their node has expired, so their number does not affect the cost of the search.
+//   POSTGRES-JOURNAL-WAKE-TIMES-5. If several processes search at the same time, each of them receives a different
+//       session, because a search skips rows that another process has locked.
 
 import type { Scheduler } from '../../actors/ports/environment.ts';
 import { AT_ONCE, type WakeTime, type WakeTimes } from '../../actors/ports/wake-times.ts';
@@ -44,7 +44,7 @@ const isFree = (schema: string): string => `
                 else coalesce(n.expires_at > clock_timestamp(), true) end
     from ${schema}.leases l left join ${schema}.nodes n on n.id = l.node where l.scope = w.scope), false)`;
 
-/** Parameters: time, scope, limit. All sessions in memory have the same time. */
+/** Parameters: time, scope, limit. All sessions in memory have the same wake time. */
 const all = (schema: string): string => `
   select scope, at from (
     (select scope, at from ${schema}.wake_times
@@ -99,9 +99,9 @@ export const take = (schema: string): string => `
   update ${schema}.wake_times w set node = $1, at = ${AT_ONCE} from taken t where t.scope = w.scope
   returning t.scope, t.token`;
 
-/** A journal's wake times, including which sessions this process has in memory. */
+/** A journal's wake times, including those of the sessions that this process has in memory. */
 interface NodeWakeTimes extends Required<WakeTimes> {
-  /** Records that a session has left this process's memory, so that another process may load it. */
+  /** Records that a session has left the memory of this process, so that another process may load it. */
   asleep(scope: string): Promise<void>;
   /** Resolves when all earlier times have been written or refused. */
   decided(): Promise<void>;
@@ -113,11 +113,11 @@ export function nodeWakeTimes(
   scheduler: Scheduler,
 ): NodeWakeTimes {
   let waiting = new Map<string, number | null>();
-  /** The write of the pending times; null if there is none. */
+  /** The promise of the pending write; null if no times are pending. */
   let next: Promise<void> | null = null;
-  /** The latest running or pending write. */
+  /** The promise of the latest write, whether pending or running. */
   let latest: Promise<void> = Promise.resolve();
-  /** The scopes whose rows name this node. */
+  /** The scopes whose rows contain this node. */
   const inMemory = new Set<string>();
 
   async function decided(): Promise<void> {

@@ -1,14 +1,14 @@
-// A journal in PostgreSQL for several processes. One process at a time writes a scope, and another takes over if that
-// process dies.
+// A journal in PostgreSQL for several processes. One process at a time writes a scope, and another process takes over
+// if it dies.
 //
 // Owns:     its connections, and one schema of the database.
-// Does not: decide when to take over a scope (the claiming process does).
+// Does not: decide when to take over a scope (the claiming process decides this).
 //
 // Invariants
-//   READING-1. All pages show the same instant, so a concurrent trim leaves no gap.
+//   READING-1. All pages show the state at the same time, so that a concurrent trim leaves no gap.
 //   DELETIONS-1. Only the process that owns the scope can delete its entries. As for an append, the statement locks the
 //       lease and checks its token. Any other process is refused with `FENCED`.
-//   DELETIONS-2. If forgetting a scope is interrupted, the entries that remain are the first ones of the scope.
+//   DELETIONS-2. If forgetting a scope is interrupted, the first entries of the scope remain.
 
 import type { Pool, PoolClient, PoolConfig } from 'pg';
 import { z } from 'zod';
@@ -47,11 +47,14 @@ export interface PostgresJournalOptions {
   readonly connection?: string | PoolConfig;
   /** Time and randomness; use `nodeEnvironment()` from `offstage/node`. */
   readonly environment: Environment;
-  /** The schema for the journal's tables, which nothing else may use; created if missing. @defaultValue 'offstage' */
+  /**
+   * The schema for the journal's tables. It must not be used for anything else, and is created if missing.
+   * @defaultValue 'offstage'
+   */
   readonly schema?: string;
   /**
-   * How long a process may be without a heartbeat before another process can take over its scopes. There are three
-   * heartbeats in this time. In milliseconds, at least 100. @defaultValue 15_000
+   * The time without a heartbeat after which another process can take over the scopes of a process. Three heartbeats
+   * are sent in this time. In milliseconds, at least 100. @defaultValue 15_000
    */
   readonly leaseMs?: number;
   /**
@@ -60,12 +63,12 @@ export interface PostgresJournalOptions {
    */
   readonly address?: string;
   /**
-   * The app's release. Increase it when an earlier release cannot continue the sessions of this release. A process with
-   * an earlier release neither claims nor wakes sessions that a later release has written. @defaultValue 0
+   * The app's release. Increase this number when an earlier release cannot continue the sessions of this release. A
+   * process with an earlier release neither claims nor wakes sessions that a later release has written. @defaultValue 0
    */
   readonly release?: number;
   /**
-   * The time limit for the server's response. The server counts as unreachable after it. In milliseconds.
+   * The time limit for a response of the server. If it is exceeded, the server counts as unreachable. In milliseconds.
    * @defaultValue 10_000
    */
   readonly timeoutMs?: number;
@@ -97,7 +100,7 @@ export interface PostgresJournal extends Journal {
   close(): Promise<void>;
 }
 
-/** `pg` would interpret any other text as a database path on the host "base". */
+/** `pg` would interpret any other text as the path of a database on the host "base". */
 const ADDRESS = /^(?:postgres(?:ql)?:\/\/|socket:|\/)/;
 const isConnection = (value: unknown): boolean =>
   typeof value === 'string' ? ADDRESS.test(value) : typeof value === 'object' && value !== null;
@@ -133,7 +136,8 @@ const MOST_CONNECTIONS = 4;
  */
 export async function postgresJournal(options: PostgresJournalOptions): Promise<PostgresJournal> {
   checkUnshown('postgresJournal', optionsSchema, options);
-  // An environment variable that is not set would silently select another database: that of PGHOST, or a local one.
+  // If an environment variable is not set, another database would be used without notice: that of PGHOST, or a local
+  // one.
   if ('connection' in options && options.connection === undefined)
     throw new ConfigurationError(
       'INVALID_OPTION',
@@ -281,7 +285,7 @@ export async function checkTables(connectionString: string, schema = 'offstage')
   }
 }
 
-/** Entries are read in pages to stay within the server's time limit. */
+/** Entries are read in pages, because the server's time for a response is limited. */
 const ROWS_OF_A_PAGE = 2000;
 
 interface Row {
@@ -303,7 +307,7 @@ async function readEntries(
   const { name } = database;
   const entriesOf = (rows: readonly Row[]) =>
     rows.map((row) => entryOf({ ...row, checksum: Number(row.checksum) }, name));
-  /** The first row is the entry itself, so that a missing entry yields no rows. */
+  /** The first row is the entry itself, so that no rows are returned if the entry is missing. */
   const without = (rows: readonly JournalEntry[]) =>
     seq === undefined ? rows : rows.length === 0 ? null : rows.slice(1);
   try {
@@ -354,7 +358,7 @@ async function page(
   return rows;
 }
 
-/** The maximum number of rows that one statement deletes, to stay within the server's time limit. */
+/** The maximum number of rows that one statement deletes, because the server's time for a response is limited. */
 const ROWS_AT_A_TIME = 2000;
 
 const trim = (schema: string): string => `
@@ -372,7 +376,7 @@ const forget = (schema: string): string => `
     select id from ${schema}.entries where scope = $1 order by id desc limit ${ROWS_AT_A_TIME})`;
 
 /**
- * DELETIONS-1. Deletes the entries of a scope before the given one, or no entries if the given one is unknown.
+ * DELETIONS-1. Deletes the entries of a scope before the given entry, or no entries if the given entry is unknown.
  * @throws {JournalError} `FENCED`
  */
 async function trimTo(

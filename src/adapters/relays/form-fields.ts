@@ -1,6 +1,6 @@
 // The questions of an agent's form (`elicitation/create` in ACP and MCP). Each field is one question, the questions are
 // asked one by one, and answers are converted to field values. A form is external data, so the type of each part is
-// checked.
+// validated.
 
 import type { RelayAnswer } from '../../actors/ports/relay.ts';
 import { clip } from '../../values/clip.ts';
@@ -25,7 +25,7 @@ export interface FormField {
 type Property = Readonly<Record<string, unknown>>;
 
 const MAX_FIELDS = 20;
-/** How many times a field is asked again after an invalid answer. */
+/** The maximum number of times that a field is asked again after an invalid answer. */
 const MAX_TRIES = 3;
 const CUSTOM = '_custom';
 const YES_OR_NO = new Map([
@@ -61,7 +61,7 @@ export function fieldsOf({
 }: AskedForm): readonly FormField[] | null {
   const properties = propertiesOf(requestedSchema);
   if ((mode ?? 'form') !== 'form') return null;
-  // Omits an "Other" field, because it belongs to a choice field.
+  // Omits an "Other" field, which belongs to a choice field.
   const asked = [...properties].filter(
     ([name]) => !(name.endsWith(CUSTOM) && properties.has(name.slice(0, -CUSTOM.length))),
   );
@@ -82,7 +82,7 @@ export interface FieldQuestion {
   readonly options: FormField['options'];
 }
 
-/** Asks all questions of a form, one by one. Returns the content; null if a question is not answered. */
+/** Asks all questions of a form, one by one. Returns the content of the form; null if a question is not answered. */
 export async function fillIn(
   fields: readonly FormField[],
   ask: (question: FieldQuestion) => Promise<RelayAnswer>,

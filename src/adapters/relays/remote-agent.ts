@@ -2,9 +2,10 @@
 // the session id for resuming.
 //
 // Invariants
-//   REMOTE-AGENT-1. Requests are sent only to the origin of `url` and to origins that the app allows. Only the former
-//       receive the app's headers. Redirects are not followed.
-//   REMOTE-AGENT-2. The buffered part of a response is limited. A larger body or stream event ends its request.
+//   REMOTE-AGENT-1. Requests are sent only to the origin of `url` and to origins that the app allows. Only the origin
+//       of `url` receives the app's headers. Redirects are not followed.
+//   REMOTE-AGENT-2. The part of a response that is buffered has a maximum size. If a body or a stream event is larger,
+//       its request ends.
 
 import type { RelayStart } from '../../actors/ports/relay.ts';
 import { raceAbort } from '../../values/race-abort.ts';
@@ -23,7 +24,7 @@ interface Origin {
   readonly traceparent?: () => string | undefined;
 }
 
-/** Creates the `fetch` of one session. Its requests end when `over` is aborted. REMOTE-AGENT-1 */
+/** Creates the `fetch` of one session. The requests of the session end when `over` is aborted. REMOTE-AGENT-1 */
 export function originFetch(options: Origin, over: AbortSignal): typeof globalThis.fetch {
   const { headers = {}, fetch = globalThis.fetch, traceparent } = options;
   const { origin } = new URL(options.url);
@@ -65,7 +66,7 @@ function bounded(response: Response): Response {
   const isStream = headers.get('content-type')?.startsWith('text/event-stream') === true;
   let size = 0;
   let isLineEmpty = false;
-  /** Counts the bytes since the last blank line, which marks the end of an event. */
+  /** Counts the bytes since the last blank line, because a blank line ends an event. */
   const countEvents = (chunk: Uint8Array): void => {
     for (const byte of chunk) {
       size += 1;
@@ -93,7 +94,7 @@ interface Opening {
 }
 
 /**
- * Opens a session within the time limit. If the time runs out or the start is aborted, `over` is aborted.
+ * Opens a session within the time limit. If the time limit is exceeded or the start is aborted, `over` is aborted.
  * @throws {OffstageError} `RELAY_FAILED`, {@link TimeoutError}, or the abort reason
  */
 export async function openInTime<T>(
@@ -121,7 +122,7 @@ export async function openInTime<T>(
   }
 }
 
-/** Returns the id of a session: its conversation, and its current task if there is one. */
+/** Returns the id of a session, which consists of its conversation and its current task if there is one. */
 export function writeSessionId(
   scheme: string,
   conversation: string,

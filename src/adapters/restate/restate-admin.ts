@@ -25,7 +25,7 @@ const rowsSchema = z.object({
   ),
 });
 
-/** How many deletions run at the same time. */
+/** The number of deletions that run at the same time. */
 const AT_ONCE = 16;
 
 export class RestateAdmin {
@@ -47,7 +47,7 @@ export class RestateAdmin {
     }));
   }
 
-  /** Deletes invocations. A running invocation is killed first. */
+  /** Deletes invocations. If the invocation is running, it is killed first. */
   async remove(invocations: readonly Invocation[]): Promise<void> {
     for (let at = 0; at < invocations.length; at += AT_ONCE)
       await Promise.all(invocations.slice(at, at + AT_ONCE).map((one) => this.#remove(one)));

@@ -51,7 +51,7 @@ export class RestateIngress {
   }
 
   /**
-   * Returns the response, whatever its status.
+   * Returns the response with any status.
    * @throws {JobError} `JOBS_UNREACHABLE` if there is no response, or the signal's reason
    */
   async request(
@@ -116,7 +116,7 @@ export function refused({ status, text }: Answered): JobError {
   );
 }
 
-/** Whether a long-running request was ended by the platform's time limit. */
+/** Whether the platform ended a long-running request because of its time limit. */
 export function isSlow(error: unknown): boolean {
   const inner = isA(error, JobError) ? error.cause : undefined;
   const { cause } = (inner ?? {}) as { readonly cause?: { readonly code?: unknown } };

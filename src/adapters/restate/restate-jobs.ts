@@ -8,11 +8,11 @@
 //
 // Invariants
 //   RESTATE-JOBS-1. A non-repeatable job is started only by the process whose permit is in Restate's journal. Starting
-//       uses up the permit, and the permit ends with the process (JOBS-2). A permit from an attempt that Restate has
-//       not recorded is useless to later attempts.
-//   RESTATE-JOBS-2. If another attempt of an invocation runs in the same process, it joins the running job. For a
-//       non-repeatable job, the attempt also receives an end that Restate could not record, so that no end is lost
-//       because of a broken connection or a dead server.
+//       the job uses up the permit, and the permit becomes invalid when the process ends (JOBS-2). If Restate has not
+//       recorded an attempt, later attempts cannot use the permit from it.
+//   RESTATE-JOBS-2. If another attempt of an invocation runs in the same process, it waits for the job that is already
+//       running. For a non-repeatable job, the attempt also receives an end that Restate could not record, so that a
+//       broken connection or a server that has died does not lose it.
 //   RESTATE-JOBS-3. A job that this worker refuses is offered again in another attempt, which may reach another worker
 //                   (JOBS-8).
 
@@ -82,7 +82,7 @@ export interface RestateJobServiceOptions<Service = unknown> {
   readonly environment: Environment;
   /** The name of the service. @defaultValue 'offstage_jobs' */
   readonly service?: string;
-  /** How long Restate keeps the end of a job, in milliseconds. @defaultValue 604800000, a week */
+  /** The time that Restate stores the end of a job, in milliseconds. @defaultValue 604800000, a week */
   readonly keepMs?: number;
   /**
    * The time limit for a job in milliseconds. When it is exceeded, the job ends with `JOB_TIMEOUT`, or is lost if it is
@@ -91,7 +91,7 @@ export interface RestateJobServiceOptions<Service = unknown> {
    */
   readonly longestMs?: number;
   /**
-   * How long a refused job is offered to workers before it fails with the reason for the refusal, in milliseconds.
+   * The time that a refused job is offered to workers before it fails with the reason for the refusal, in milliseconds.
    * Choose a time that is longer than a deployment takes. @defaultValue 600000, ten minutes
    */
   readonly offerMs?: number;
@@ -106,7 +106,7 @@ export interface RestateSdk<Service = unknown> {
 }
 
 interface Context {
-  /** `id` is the id of the invocation, which is the same in all its attempts. */
+  /** `id`: the id of the invocation, which is the same in all of its attempts. */
   request(): { readonly id: string };
   run<T>(name: string, action: () => T | Promise<T>): DurablePromise<T>;
   sleep(ms: number): DurablePromise<void>;
@@ -118,9 +118,9 @@ const SERVICE = 'offstage_jobs';
 const MAX_BYTES = 4_000_000;
 /** The maximum length of step names in Restate's web interface. */
 const MAX_NAME_CHARS = 200;
-/** A worker that has not ended a job this long after the job's time limit counts as dead. */
+/** The time after a job's time limit at which a worker that has not ended the job counts as dead. */
 const GRACE_MS = 60_000;
-/** The maximum total size of the ends that Restate may not have recorded. */
+/** The maximum total size of the ends that Restate may not have recorded yet. */
 const MAX_UNRECORDED_CHARS = 32_000_000;
 
 const jobsOptions = z.strictObject({
@@ -170,7 +170,7 @@ export function restateJobs(options: RestateJobsOptions): Jobs {
         if (answered.status >= 300) throw refused(answered);
         return readBody(jobEndSchema, answered);
       } catch (error) {
-        // The job takes longer than a request may take.
+        // The job takes longer than the maximum duration of a request.
         if (!isSlow(error)) throw error;
       }
     }
@@ -188,7 +188,7 @@ export function restateJobs(options: RestateJobsOptions): Jobs {
       try {
         return await call(job, signal);
       } finally {
-        // A cancel that follows an abort must find the job.
+        // If an abort is followed by a cancel, the cancel has to find the job.
         if (!signal.aborted) asked.delete(job.key);
       }
     },
@@ -204,7 +204,7 @@ export function restateJobs(options: RestateJobsOptions): Jobs {
         });
         await ingress.request(`/${service}/cancel/send`, { body: invocationId });
       };
-      // If the cancel fails, the job ends on its own, and nothing waits for its end.
+      // If the cancel fails, the job runs to its end, for which nothing waits any more.
       stop().catch(() => {});
     },
     ...(admin
@@ -235,10 +235,10 @@ export function restateJobService<Service>(options: RestateJobServiceOptions<Ser
     offerMs = OFFER_MS,
   } = options;
   const jobs = new JobsUnderWay(options);
-  /** Offers a job to this worker once. `isHere`: whether this attempt ran the job. */
+  /** Offers a job to this worker one time. `isHere`: whether this attempt ran the job. */
   const offer = async (ctx: Context, job: Job) => {
     let isHere = false;
-    // If a deleted job is requested again, it has the old invocation id but a new permit.
+    // If a deleted job is requested again, it has the same invocation id but a new permit.
     const id = job.once
       ? await ctx.run('may begin', () => jobs.permit(ctx.request().id))
       : ctx.request().id;
@@ -257,7 +257,7 @@ export function restateJobService<Service>(options: RestateJobServiceOptions<Ser
     options: {
       explicitCancellation: true,
       idempotencyRetention: keepMs,
-      // The worker itself ends the job. Otherwise, Restate would start another attempt.
+      // The worker ends the job itself. Otherwise, Restate would start another attempt.
       inactivityTimeout: longestMs + GRACE_MS,
     },
     handlers: {
@@ -290,17 +290,20 @@ interface Held {
   readonly controller: AbortController;
 }
 
-/** The maximum number of remembered permits, and of remembered cancels of unknown jobs; a forgotten permit is refused. */
+/**
+ * The maximum number of remembered permits, and of remembered cancels of unknown jobs. A permit that is not remembered
+ * is refused.
+ */
 const MAX_REMEMBERED = 10_000;
 
-/** The jobs that a worker process knows, by invocation id or, if they are not repeatable, by permit. */
+/** The jobs of a worker process, by invocation id or, if they are not repeatable, by permit. */
 class JobsUnderWay {
   readonly #options: RestateJobServiceOptions;
-  /** The newest unused permit of each invocation. */
+  /** The newest permit of each invocation, if it is unused. */
   readonly #permits = new Map<string, string>();
   /** Jobs that were cancelled before they started. */
   readonly #cancelled = new Set<string>();
-  /** The running jobs, and the jobs whose end Restate may not have recorded. */
+  /** The jobs that are running, and the jobs whose end Restate may not have recorded yet. */
   readonly #held = new Map<string, Held>();
   /** The sizes of the ends that Restate may not have recorded, oldest first. */
   readonly #unrecorded = new Map<string, number>();
@@ -343,7 +346,7 @@ class JobsUnderWay {
     return this.#permits.get(invocationId) === permit && this.#permits.delete(invocationId);
   }
 
-  /** Restate has recorded the end and handles later attempts itself. */
+  /** Restate has recorded the end and uses it for later attempts. */
   recorded(id: string): void {
     this.#held.delete(id);
     this.#cancelled.delete(id);
@@ -360,9 +363,9 @@ class JobsUnderWay {
     return null;
   }
 
-  /** Keeps an end. If another process recorded the end, no later attempt asks for it. */
+  /** Keeps an end. If another process has recorded the end, no later attempt asks for it here. */
   #keep(id: string, chars: number): void {
-    // Restate recorded another end first.
+    // Restate has recorded another end first.
     if (!this.#held.has(id)) return;
     this.#unrecorded.set(id, chars);
     this.#unrecordedChars += chars;

@@ -1,18 +1,19 @@
-// Runs on Restate: one workflow per run, keyed by the run's id. The workflow keeps the journal and runs the turns one
+// Runs on Restate: one workflow per run, keyed by the run's id. The workflow stores the journal and runs the turns one
 // by one. Answers are workflow promises. Messages and cancels are the workflow's letters, which are promises with
-// ascending numbers. A turn is a `ctx.run` of one step. Its entry in Restate's journal contains what the turn adds to
-// the run's journal. Parallel steps have one `ctx.run` each.
+// ascending numbers. A turn is a `ctx.run` of one step. The entry of a turn in Restate's journal contains the entries
+// that the turn adds to the run's journal. Parallel steps have one `ctx.run` each.
 //
 // Owns:     in a worker, the turns and steps of this process, and the permits to start steps.
 // Does not: store anything: Restate does.
 //
 // Invariants
-//   RESTATE-RUNS-1. The handler makes the same requests to Restate in the same order, whatever its process has done
-//                   before.
-//   RESTATE-RUNS-2. If another attempt of a turn or step runs in the same process, it joins the running one.
-//   RESTATE-RUNS-3. A non-repeatable step is started once, and only by the process that, according to Restate's record
-//       (its mark), ran the previous turn.
-//   RESTATE-RUNS-4. A letter gets the first free number, and the run reads letters in this order.
+//   RESTATE-RUNS-1. The handler makes the same requests to Restate in the same order, no matter what its process has
+//                   done before.
+//   RESTATE-RUNS-2. If another attempt of a turn or step runs in the same process, it waits for the one that is already
+//       running.
+//   RESTATE-RUNS-3. A non-repeatable step is started once, and only by the process that ran the previous turn according
+//       to Restate's record (its mark).
+//   RESTATE-RUNS-4. Each letter gets the first free number, and the run reads letters in this order.
 
 import { z } from 'zod';
 import { CancelledError } from '../../values/errors.ts';
@@ -84,9 +85,9 @@ export interface RestateRunWorkflowOptions<Workflow = unknown> {
   readonly handler: RunHandler;
   /** The name of the workflow. @defaultValue 'offstage_runs' */
   readonly service?: string;
-  /** How long Restate keeps a run that has ended, in milliseconds. @defaultValue 604800000, a week */
+  /** The time that Restate stores a run that has ended, in milliseconds. @defaultValue 604800000, a week */
   readonly keepMs?: number;
-  /** A turn's time limit in milliseconds, after which the turn is repeated. @defaultValue 3600000, an hour */
+  /** The time limit for a turn in milliseconds, after which the turn is repeated. @defaultValue 3600000, an hour */
   readonly longestMs?: number;
 }
 
@@ -111,7 +112,7 @@ interface Shown {
   readonly turn: number;
   /** The open requests. */
   readonly open: readonly string[];
-  /** How many letters the run has received. @defaultValue none */
+  /** The number of letters that the run has received. @defaultValue none */
   readonly letters?: number;
   /** The ids of unread messages, with their letter numbers. @defaultValue none */
   readonly unread?: Readonly<Record<string, number>>;
@@ -218,12 +219,12 @@ export function restateRuns(options: RestateRunsOptions): RunEngine {
   return {
     name: 'restate',
     async start(order) {
-      // Restate answers a repeated request with the first result.
+      // If a request is repeated, Restate responds with the first result.
       await ask(order.id, 'run/send', begunSchema, order);
     },
     async view(id, after, signal) {
       const over = outcomeOf(id, signal);
-      // A child may not have started yet. Its next view then reports the end.
+      // A child may not have started yet. If so, its next view reports the end.
       const isOver = over.catch(() => new Promise<never>(() => {}));
       const rest = new AbortController();
       const abort = (): void => rest.abort(signal.reason);
@@ -240,8 +241,8 @@ export function restateRuns(options: RestateRunsOptions): RunEngine {
         if (!('isOver' in view)) return view;
         return await over.catch(() => outcomeOf(id, signal));
       } finally {
-        // The request stays open until the workflow ends. Aborting it would cost the connection, and would cost Restate
-        // as much as the request.
+        // The request stays open until the workflow ends. Aborting the request would close the connection, and would be
+        // as expensive for Restate as the request itself.
         isLeft = true;
         signal.removeEventListener('abort', abort);
       }
@@ -255,7 +256,7 @@ export function restateRuns(options: RestateRunsOptions): RunEngine {
   };
 }
 
-/** Repeats a request that hit the platform's time limit, unless the request was abandoned. */
+/** Repeats a request that has exceeded the platform's time limit, unless the request was abandoned. */
 async function patient<T>(ask: () => Promise<T>, isLeft = (): boolean => false): Promise<T> {
   for (;;)
     try {
@@ -366,7 +367,7 @@ async function settle<T>(promise: KeptPromise<T>, value: T): Promise<boolean> {
     await promise.resolve(value);
     return true;
   } catch (error) {
-    // Another value was set first.
+    // Another value has been set first.
     if ((error as { readonly name?: string }).name === 'TerminalError') return false;
     throw error;
   }
@@ -434,7 +435,7 @@ function driverOf(
     },
     show(view) {
       const requests = view.waiting.map(({ requestId }) => requestId);
-      // The last view has no open requests. A run without another view has no state to correct.
+      // The last view contains no open requests. A run without any further view has no state to correct.
       if (view.outcome === null || view.turn > 1)
         ctx.set(SHOWN, {
           turn: view.turn,
@@ -506,11 +507,17 @@ interface UnderWay<T> {
   readonly controller: AbortController;
 }
 
-/** The maximum number of remembered permits, and of remembered cancels of unknown work; a forgotten permit is refused. */
+/**
+ * The maximum number of remembered permits, and of remembered cancels of unknown work. A permit that is not remembered
+ * is refused.
+ */
 const MAX_REMEMBERED = 10_000;
 
 const BREAK_OFF = new CancelledError('a message has broken it off');
-/** The end of a turn that a message interrupted. It is discarded, because a failing `ctx.run` would be repeated. */
+/**
+ * The end of a turn that a message interrupted. This end is discarded, because a `ctx.run` that fails would be
+ * repeated.
+ */
 const BROKEN_OFF: RunTurnEnd = { at: 0, journal: [], waiting: [], wakeAt: null, outcome: null };
 
 /** The turns and steps that run in this process. */
@@ -519,10 +526,11 @@ class WorkUnderWay {
   readonly #turns = new Map<string, UnderWay<RunTurnEnd>>();
   readonly #steps = new Map<string, UnderWay<JobEnd>>();
   /**
-   * Turns and steps that were stopped before they started here, with the reason; null if a message interrupted the turn.
+   * Turns and steps that were stopped before they started in this process, with the reason; null if a message
+   * interrupted the turn.
    */
   readonly #stopped = new Map<string, string | null>();
-  /** RESTATE-RUNS-3. Permits, by the mark at the end of the turn and the key of the step. */
+  /** RESTATE-RUNS-3. The permits, by the mark at the end of the turn and the key of the step. */
   readonly #permits = new Set<string>();
 
   constructor(handler: RunHandler) {
@@ -564,7 +572,7 @@ class WorkUnderWay {
       const job = { body: '', ...wanted };
       try {
         const does = (own: typeof job, stop: AbortSignal) => this.#handler.step(own, stop);
-        // Another attempt may reach another worker, but a non-repeatable step stays in this process.
+        // Another attempt may reach another worker, but a non-repeatable step must stay in this process.
         return endWithin(job, await doStep({ do: does }, job, signal), MAX_BYTES);
       } catch (error) {
         if (signal.aborted) return cancelledEnd();
@@ -579,7 +587,7 @@ class WorkUnderWay {
     this.#stop(key, reason);
   }
 
-  /** Stops a turn that another one replaces, and ignores how it ends. */
+  /** Stops a turn that is replaced by another one, and ignores its outcome. */
   breakOff(key: string): void {
     this.#stop(key, null);
   }

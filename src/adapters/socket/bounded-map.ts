@@ -1,5 +1,5 @@
-// A map that forgets its oldest entries. It is used for the items and responses of a conversation, which may last for
-// hours.
+// A map with a maximum size, which removes its oldest entries. It is used for the items and responses of a
+// conversation, which may last for hours.
 
 export class BoundedMap<Key, Value> {
   readonly #maxSize: number;
@@ -17,7 +17,7 @@ export class BoundedMap<Key, Value> {
     return this.#entries.has(key);
   }
 
-  /** Adds or replaces an entry. If the map is full, it first forgets its oldest entry. */
+  /** Adds or replaces an entry. If the map is full, it removes the oldest entry first. */
   set(key: Key, value: Value): void {
     this.#entries.set(key, value);
     if (this.#entries.size <= this.#maxSize) return;

@@ -1,6 +1,6 @@
-// Classifies the end of a connection and decides whether a retry makes sense. A cause that may disappear on its own is
-// retryable (network, load, a restart, the 60-minute session limit). A cause that requires a change is not (key, model,
-// quota, a broken peer).
+// Classifies the end of a connection and decides whether a retry makes sense. A cause that may disappear on its own
+// (network, load, a restart, the 60-minute session limit) is retryable. A cause that requires a change (key, model,
+// quota, a broken peer) is not.
 
 import { propertiesOf } from '../../values/json.ts';
 import { messageOf } from '../../values/errors.ts';
@@ -35,11 +35,11 @@ const CLOSE_CODES: Readonly<
   3008: { text: 'Timeout', retryable: true },
 };
 
-/** OpenAI's own codes and types for errors that a retry may fix. All others are client errors. */
+/** OpenAI's own codes and types for errors that a retry may fix. All other errors are errors of the client. */
 const TRANSIENT_REASON = /server_error|rate_limit|overloaded|unavailable|timeout|expired/i;
 
 /**
- * Classifies a close frame. For application codes (3xxx, 4xxx), the reason contains the meaning:
+ * Interprets a close frame. For application codes (3xxx, 4xxx), the reason contains the meaning:
  * `invalid_request_error.invalid_api_key`.
  */
 export function classifyClose(code: number, reason: string): Ending {
@@ -52,7 +52,7 @@ export function classifyClose(code: number, reason: string): Ending {
   };
 }
 
-/** Classifies an error event that answers the first client event. */
+/** Interprets an error event that is the response to the first client event. */
 export function classifyRefusedStart(error: {
   readonly type: string;
   readonly code?: string | null;
@@ -65,11 +65,11 @@ export function classifyRefusedStart(error: {
   };
 }
 
-/** Classifies an upgrade request that was answered with a status instead of a WebSocket. */
+/** Interprets the status of the response to an upgrade request that was refused. */
 export function classifyHttp(status: number, body: string): Ending {
   const { code, message } = readErrorBody(body);
   const detail = [code, message].filter((part) => part !== undefined).join(': ');
-  // Waiting does not refill an empty account.
+  // An account without credit does not recover over time.
   const outOfQuota = code === 'insufficient_quota';
   return {
     code: status,
@@ -93,7 +93,7 @@ const TRANSIENT_ERRORS: ReadonlySet<string> = new Set([
   'ETIMEDOUT',
 ]);
 
-/** Classifies an error that occurred before the socket was open: network, name, certificate, bad header. */
+/** Interprets an error that occurred before the socket was open: network, name, certificate, bad header. */
 export function classifyError(error: unknown): Ending {
   const code = errorCodeOf(error);
   const message = messageOf(error);
@@ -112,7 +112,7 @@ function errorCodeOf(error: unknown): string | undefined {
 
 const MAX_DETAIL_LENGTH = 300;
 
-/** Reads `{"error": {"code", "message"}}`. For any other text, returns its start. */
+/** Reads `{"error": {"code", "message"}}`. For any other text, returns the beginning of the text. */
 function readErrorBody(body: string): { readonly code?: string; readonly message?: string } {
   const text = body.trim();
   let parsed: unknown;

@@ -11,15 +11,15 @@ export interface DialOptions {
   /** Additional headers for the upgrade request, such as `OpenAI-Project`. @defaultValue none */
   readonly headers?: Readonly<Record<string, string>>;
   /**
-   * How much user audio is kept while the connection is not ready or too slow, in milliseconds.
+   * The amount of user audio that is stored while the connection is not ready or too slow, in milliseconds.
    * @defaultValue 5000
    */
   readonly maxBufferedAudioMs?: number;
-  /** How long the connection may take from `connect` to `transport.ready`, in milliseconds. @defaultValue 15000 */
+  /** The maximum time from `connect` to `transport.ready`, in milliseconds. @defaultValue 15000 */
   readonly connectTimeoutMs?: number;
   /**
-   * The interval between pings, in milliseconds. If a ping has not been answered by the time of the next one, the
-   * connection is closed. `null` disables pings, for a simulated clock that may skip the interval. @defaultValue 20000
+   * The interval between pings, in milliseconds. If there is no response to a ping before the next one, the connection
+   * is closed. `null` disables pings, for a simulated clock that may skip the interval. @defaultValue 20000
    */
   readonly keepAliveMs?: number | null;
   /** Opens the WebSocket. @defaultValue the `WebSocket` of the package `ws`, an optional peer dependency */

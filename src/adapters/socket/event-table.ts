@@ -1,6 +1,6 @@
 // Parses frames from a server that states each event's type in the field `type`. A table has, for each known type, a
 // schema of the fields that are used or the reason why the type is ignored. Unknown fields are accepted, but a missing
-// field is an error. Protocols that have no such field parse their JSON with `jsonOf` and `malformed`.
+// field is an error. Protocols without such a field parse their JSON with `jsonOf` and `malformed`.
 
 import type { z } from 'zod';
 import { OffstageError, messageOf } from '../../values/errors.ts';
@@ -13,7 +13,7 @@ type TypeThatIsRead<Table extends EventTable> = {
   [Type in keyof Table]: Table[Type] extends z.ZodType ? Type : never;
 }[keyof Table];
 
-/** A known event, reduced to the fields that are read. */
+/** A known event with only the fields that are read. */
 export type EventOf<Table extends EventTable> = {
   [Type in TypeThatIsRead<Table>]: z.output<Extract<Table[Type], z.ZodType>>;
 }[TypeThatIsRead<Table>];
@@ -21,13 +21,13 @@ export type EventOf<Table extends EventTable> = {
 /** The result of parsing a frame. */
 export type ParsedEvent<Event> =
   | { readonly kind: 'read'; readonly event: Event }
-  /** The event is known and ignored on purpose. */
+  /** The event is known and deliberately ignored. */
   | { readonly kind: 'ignored'; readonly type: string }
   /** The event is well-formed, but its type is not in the table. */
   | { readonly kind: 'unknown'; readonly type: string; readonly raw: unknown }
   | MalformedFrame;
 
-/** The frame is unreadable, for the given reason. */
+/** The frame cannot be read, for the given reason. */
 export interface MalformedFrame {
   readonly kind: 'malformed';
   readonly message: string;
@@ -75,14 +75,14 @@ export function parseEvent<const Table extends EventTable>(
     : malformed(type, event.error, raw);
 }
 
-/** Checked by hand, because a schema would copy each audio frame to determine its type. */
+/** Checked without a schema, because a schema would copy each audio frame to determine its type. */
 function typeOf(raw: unknown): string | null {
   if (typeof raw !== 'object' || raw === null || !('type' in raw)) return null;
   return typeof raw.type === 'string' ? raw.type : null;
 }
 
 /**
- * Forwards events that the table reads, and reports all others to the connection. If `take` throws, its event is
+ * Forwards the events that the table reads, and reports all others to the connection. If `take` throws, its event is
  * reported as malformed and the connection continues.
  */
 export function takeEvent<Event extends { readonly type: string }>(

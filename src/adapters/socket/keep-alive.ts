@@ -1,4 +1,5 @@
-// Detects a peer that has disappeared silently. A socket to a disconnected machine looks open for many minutes.
+// Detects that a peer has disappeared without closing the connection. A socket to a disconnected machine seems to be
+// open for many minutes.
 
 import type { Scheduler } from '../../actors/ports/environment.ts';
 
@@ -7,7 +8,7 @@ interface KeepAliveOptions {
   /** `null`: no pings and no timeout. */
   readonly intervalMs: number | null;
   readonly ping: () => void;
-  /** Called at most once, when nothing has been received between two pings. */
+  /** Called at most once, if nothing has been received between two pings. */
   readonly onSilence: () => void;
 }
 
@@ -31,7 +32,7 @@ export function createKeepAlive(options: KeepAliveOptions): KeepAlive {
     ping();
     scheduleNext(delayMs);
   };
-  /** After the event loop was blocked, timers run first, so a response may still be unread in the socket. */
+  /** After the event loop has been blocked, timers run first, so a response may still be unread in the socket. */
   const look = (delayMs: number): void => {
     let isStopped = false;
     stop = () => {

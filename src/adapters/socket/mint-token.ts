@@ -7,14 +7,14 @@ export interface TokenRequest {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: unknown;
-  /** The secret to remove from error messages. */
+  /** The secret that is removed from error messages. */
   readonly secret: string;
   readonly signal?: AbortSignal | undefined;
   /** @defaultValue the global `fetch` */
   readonly fetch?: typeof globalThis.fetch | undefined;
 }
 
-/** How much of the server's response an error quotes. */
+/** The maximum length of the server's response that an error quotes. */
 const MAX_SHOWN = 500;
 
 /**

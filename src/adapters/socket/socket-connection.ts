@@ -8,19 +8,19 @@
 //
 // SOCKET-CONNECTION-1. Every failure, from a bad URL to a bad frame, is reported as an event. Nothing throws.
 // SOCKET-CONNECTION-2. `transport.closed` is emitted exactly once, as the last event. Both streams then complete.
-// SOCKET-CONNECTION-3. The first messages on the connection are those that start it. The messages sent before readiness
-//     follow, in order.
-//   SOCKET-CONNECTION-4. The memory used for a slow connection is limited, and a connection that is too slow is
-//       abandoned.
+// SOCKET-CONNECTION-3. The first messages on the connection are those that start the session. The messages sent before
+//     readiness follow, in order.
+//   SOCKET-CONNECTION-4. The memory for a slow connection is limited, and a connection that is too slow is closed.
 //   SOCKET-CONNECTION-5. The key is used only where the protocol requires it, and never appears in events, errors or
 //                        reasons.
 //
 // AUDIO-UPLINK-1. Frames are sent in order. On overflow, the oldest frame is dropped and counted.
-//   AUDIO-UPLINK-2. The audio that waits here and in the socket is limited: `maxBufferedMs` plus about a second.
+//   AUDIO-UPLINK-2. The amount of audio that is waiting here and in the socket is limited: `maxBufferedMs` plus about a
+//       second.
 //   AUDIO-UPLINK-3. Server times (milliseconds of received audio) are converted to session times (milliseconds of sent
 //       audio), which include dropped audio.
 //
-// WIRE-TROUBLES-1. The number of remembered types is limited, in case a peer invents types.
+// WIRE-TROUBLES-1. The number of remembered types is limited, because a peer might invent types.
 // WIRE-TROUBLES-2. An unknown type is reported once.
 
 import { Subject, type Observable } from 'rxjs';
@@ -43,19 +43,22 @@ import { readRefusal, type WebSocketFactory, type WebSocketLike } from './web-so
 import type { Wire, WireDiagnostics, WireConnection } from './wire.ts';
 
 const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
-/** The maximum number of pending commands, here and in the socket. Replaying a long history stays well below this limit. */
+/**
+ * The maximum number of pending commands, here and in the socket. Replaying a long history needs far fewer commands
+ * than this.
+ */
 const MAX_QUEUED_BYTES = 16 * 1024 * 1024;
 const CLOSE_TIMEOUT_MS = 1_000;
-/** A text of this length, alone in the socket, does not congest it (`CONGESTED_BYTES`), whatever its script. */
+/** The length of a text that does not congest an otherwise empty socket (`CONGESTED_BYTES`), whatever its script. */
 const UNNOTICED_LENGTH = 16_000;
 
 /** The connection settings, for any protocol. */
 export interface DialSettings {
   readonly webSocket: WebSocketFactory;
   readonly inputSampleRateHz: number;
-  /** How much user audio is kept while the connection is not ready or too slow. */
+  /** The amount of user audio that is stored while the connection is not ready or too slow. */
   readonly maxBufferedAudioMs: number;
-  /** How long the connection may take from `connect` to `transport.ready`. */
+  /** The maximum time from `connect` to `transport.ready`. */
   readonly connectTimeoutMs: number;
   /** The interval between pings; null disables pings. */
   readonly keepAliveMs: number | null;
@@ -71,13 +74,13 @@ export interface Address {
   readonly secret: string;
 }
 
-/** The messages since `connect` that a connection could not use. */
+/** The messages since `connect` that a connection could not interpret. */
 export interface ConnectionDiagnostics extends WireDiagnostics {
   /** User audio that never reached the server. */
   readonly droppedAudio: DroppedAudio;
 }
 
-/** A transport whose connections also report the server messages that they could not use. */
+/** A transport whose connections also report the server messages that they could not interpret. */
 export interface SocketTransport extends Transport {
   connect(
     configuration: TransportConfiguration,
@@ -338,9 +341,9 @@ export class SocketConnection implements TransportConnection {
   #write(text: string): void {
     const socket = this.#socket;
     if (!socket) return;
-    // Nearly all audio is sent at once, so a callback per frame would cost more than it saves.
+    // Nearly all audio is sent at once, so a callback for each frame would cost more than it saves.
     const isUnnoticed = socket.bufferedAmount === 0 && text.length <= UNNOTICED_LENGTH;
-    // A failed send needs no handling, because the close event that follows reports the cause.
+    // If sending fails, nothing has to be done, because the close event that follows reports the cause.
     if (isUnnoticed) socket.send(text);
     else socket.send(text, this.#onFlushed);
   }
@@ -355,7 +358,7 @@ export class SocketConnection implements TransportConnection {
 
   #closeSocket(): void {
     this.#socket?.close(1000);
-    // The server may never answer the close frame.
+    // The server may never respond to the close frame.
     this.#waitToClose(() => this.#finish(closedByUs));
   }
 
@@ -369,7 +372,7 @@ export class SocketConnection implements TransportConnection {
     this.#phase = 'closed';
     this.#stopTimers();
     this.#queue = [];
-    // The listeners are kept, because a socket that is terminated early reports an error.
+    // The listeners remain, because a socket that is terminated early reports an error.
     this.#socket?.terminate();
     this.#events.next({
       type: 'transport.closed',
@@ -384,7 +387,10 @@ export class SocketConnection implements TransportConnection {
 
 const closedByUs: Ending = { code: 1000, reason: 'Closed by the session', retryable: false };
 
-/** If the socket holds more bytes than this, no more audio is added. This is one second of audio, in base64. */
+/**
+ * The number of bytes in the socket above which no more audio is added. This corresponds to one second of audio, in
+ * base64.
+ */
 const CONGESTED_BYTES = 64_000;
 const MAX_GAPS = 64;
 
@@ -411,7 +417,7 @@ interface AudioUplink {
 }
 
 /**
- * Sends the user's audio to the server. It encodes the audio, keeps a limited amount while the connection is closed or
+ * Sends the user's audio to the server. It encodes the audio, stores a limited amount while the connection is closed or
  * congested, and maps the audio that the server received to the audio that the session sent.
  */
 export function createAudioUplink(options: AudioUplinkOptions): AudioUplink {
@@ -465,7 +471,7 @@ export function createAudioUplink(options: AudioUplinkOptions): AudioUplink {
   return {
     push(frame) {
       if (frame.samples.length === 0) return;
-      // The usual case: no frame is pending, so this frame is sent at once.
+      // In the usual case, no frame is pending, so this frame is sent at once.
       if (waiting.size === 0 && canWrite() && frameDurationMs(frame) <= maxBufferedMs) {
         isDropping = false;
         writeNow(frame);
@@ -493,7 +499,7 @@ export function createAudioUplink(options: AudioUplinkOptions): AudioUplink {
 const MAX_UNKNOWN_TYPES = 64;
 const OTHER_TYPES = '(others)';
 
-/** Counts the messages that a connection could not use, so that protocol changes become visible. */
+/** Counts the messages that a connection could not interpret, so that protocol changes become visible. */
 export class WireTroubles {
   readonly #unknown = new Map<string, number>();
   #malformed = 0;

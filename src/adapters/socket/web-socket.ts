@@ -17,7 +17,7 @@ export interface WebSocketLike {
     event: 'unexpected-response',
     listener: (request: { destroy(): unknown }, response: IncomingMessage) => void,
   ): unknown;
-  /** `onFlushed` is called when the bytes have been sent, or when it is certain that they will never be sent. */
+  /** `onFlushed`: called when the bytes have been sent, or when it is certain that they will not be sent. */
   send(text: string, onFlushed?: (error?: Error) => void): void;
   /** Sends a ping. */
   ping(): void;
@@ -48,7 +48,7 @@ type WebSocketClass = new (
   send(data: string | Uint8Array, ...rest: readonly unknown[]): void;
 };
 
-/** Tells `ws` that the bytes are text. */
+/** Informs `ws` that the bytes are text. */
 const AS_TEXT = { binary: false };
 
 /**
@@ -70,7 +70,7 @@ export function loadWebSocketFactory(
     );
   }
   class TextSocket extends WebSocket {
-    /** A Buffer is masked and sent in one write, but a string needs two. */
+    /** A Buffer is masked and sent in a single write, but a string needs two writes. */
     override send(text: string, onFlushed?: (error?: Error) => void): void {
       super.send(Buffer.from(text), AS_TEXT, onFlushed);
     }
@@ -80,7 +80,7 @@ export function loadWebSocketFactory(
 
 const MAX_REFUSAL_LENGTH = 4096;
 
-/** Returns the start of the response body of a refused upgrade. Never rejects. */
+/** Returns the beginning of the response body of a refused upgrade. Never rejects. */
 export function readRefusal(response: IncomingMessage): Promise<string> {
   return new Promise((resolve) => {
     let body = '';

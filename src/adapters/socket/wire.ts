@@ -1,5 +1,5 @@
 // The provider-specific part of a connection: the frames to send and to read. The connection is the same for all
-// providers (`socket-connection.ts`), and each provider has its own `Wire`.
+// providers (`socket-connection.ts`), but each provider has its own `Wire`.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 import type { AudioFrame } from '../../voice/audio/audio-frame.ts';
@@ -12,18 +12,18 @@ export interface Wire {
   start(): readonly string[];
   /** Handles a server frame. If it throws, the frame is reported as malformed and the connection continues. */
   read(text: string): void;
-  /** Returns the frames for a command; empty if there are none at this time. */
+  /** Returns the frames for a command; empty if the command needs no frame now. */
   write(command: TransportCommand): readonly string[];
   /** Returns a user audio frame, at `WireOptions.inputSampleRateHz`. */
   writeAudio(frame: AudioFrame): string;
   /**
-   * Returns the last frames to send before closing, if the server needs any. The server is then given a moment to close
-   * the connection itself.
+   * Returns the last frames to send before closing, if the server needs any. After this, the server has a moment to
+   * close the connection itself.
    */
   farewell?(): readonly string[];
-  /** Handles a close initiated by the server: `ending` is the usual interpretation of the code and reason. */
+  /** Handles a close initiated by the server: `ending`: the usual interpretation of the code and the reason. */
   closed?(ending: Ending): Ending;
-  /** Handles the end of the connection. No more messages follow, and timers must stop. */
+  /** Handles the end of the connection. No more messages follow, and all timers must be stopped. */
   stop?(): void;
 }
 
@@ -35,18 +35,18 @@ export interface WireConnection {
   emitAudio(frame: AudioFrame): void;
   /**
    * Reports that the model is configured. The pending commands are sent, and `transport.ready` follows, which states
-   * what the model already knows. Called once.
+   * which part of the history the model already has. Called once.
    */
   ready(resumed?: boolean, told?: boolean): void;
   /** Sends a frame that belongs to no command. Like a command, the frame waits for readiness. */
   send(text: string): void;
   /** Ends the connection. */
   finish(ending: Ending): void;
-  /** Reports an error that the connection survives, as `transport.error`. */
+  /** Reports an error that does not end the connection, as `transport.error`. */
   report(code: string, message: string, raw?: unknown): void;
-  /** Reports a malformed frame, which is counted and emitted. @defaultValue code `MALFORMED_EVENT` */
+  /** Counts a malformed frame and reports it. @defaultValue code `MALFORMED_EVENT` */
   malformed(message: string, raw: unknown, code?: string): void;
-  /** Reports a well-formed frame of an unknown type, which is counted and emitted once per type. */
+  /** Counts a well-formed frame of an unknown type, and reports each type once. */
   unknown(type: string, raw: unknown): void;
   /** Converts milliseconds of the server's audio to milliseconds of the session's audio. */
   toSessionMs(serverMs: number): number;
@@ -54,7 +54,7 @@ export interface WireConnection {
   redact(text: string): string;
 }
 
-/** Counts of the messages since `connect` that a connection could not use. */
+/** The numbers of messages since `connect` that a connection could not interpret. */
 export interface WireDiagnostics {
   /** The number of well-formed events, for each unknown type. */
   readonly unknownEvents: Readonly<Record<string, number>>;

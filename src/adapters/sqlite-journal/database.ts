@@ -4,23 +4,25 @@
 // Does not: interpret entries.
 //
 // Invariants
-//   SQLITE-JOURNAL-DATABASE-1. Only one process at a time can open the file. A second process receives `JOURNAL_IN_USE`
-//                              and changes nothing.
-//   SQLITE-JOURNAL-DATABASE-2. A file that belongs to another program or a newer version is never written to.
-//   SQLITE-JOURNAL-DATABASE-3. Partial writes by a process that died are invisible to the next process: SQLite ends its
-//       write-ahead log at the first incomplete frame. Entries in that frame were never acknowledged.
+//   SQLITE-JOURNAL-DATABASE-1. Only one process at a time can open the file. For a second process, opening fails with
+//                              `JOURNAL_IN_USE` and changes nothing.
+//   SQLITE-JOURNAL-DATABASE-2. A file of another program or of a newer version is never written to.
+//   SQLITE-JOURNAL-DATABASE-3. If a process dies while it is writing, its partial writes are invisible to the next
+//       process: SQLite ends its write-ahead log at the first incomplete frame. Entries in that frame were never
+//       acknowledged.
 //   SQLITE-JOURNAL-DATABASE-4. A file that the journal creates, its log and its index can be read only by the process's
-//       user, whatever the umask: 0600. A folder that is created for the file has mode 0700. The mode of an older
-//       journal is narrowed. A file that the journal did not create keeps its mode. A path that is not a regular file
-//       (a device, a pipe, a folder) is refused before it is opened. The same applies to a link in place of the log.
+//       user, whatever the umask: 0600. A folder that is created for the file has mode 0700. If the mode of an older
+//       journal is wider, it is restricted. A file that the journal did not create keeps its mode. A path that is not a
+//       regular file (a device, a pipe, a folder) is refused before it is opened. The same applies if there is a link
+//       in place of the log.
 //   SQLITE-JOURNAL-DATABASE-5. A file that is shorter than its header states is damaged: SQLite would read zeros for the
 //       missing part of the last page, and entries would be lost silently.
 //   SQLITE-JOURNAL-DATABASE-6. Deleted entries leave no bytes behind: SQLite overwrites them, and forgetting a scope
 //       empties the log.
 //   SQLITE-JOURNAL-DATABASE-7. Damaged pages are refused rather than skipped: SQLite checks the cells of each page that
 //       it reads.
-//   LAYOUT-1. The entries of an older file are verified by their checksums before they are rewritten. A damaged file is
-//       left unchanged, in its old version.
+//   LAYOUT-1. The entries of an older file are verified by their checksums before they are rewritten. A damaged file
+//       remains unchanged, with its old version.
 
 import {
   accessSync,
@@ -84,28 +86,28 @@ export function openDatabase(path: string, synchronous: Synchronous): DatabaseSy
     const log = isKept ? sizeOf(`${path}-wal`) : 0;
     const before = isKept ? sizeOf(path) : 0;
     database = new DatabaseSync(path);
-    // SQLITE-JOURNAL-DATABASE-1: the lock is held until the connection closes or the process dies.
+    // SQLITE-JOURNAL-DATABASE-1: the lock is held until the connection is closed or the process dies.
     database.exec('pragma locking_mode = exclusive');
     const isOurs = checkIdentity(database, path) > 0;
     if (isKept && isOurs) narrow(path);
     // SQLITE-JOURNAL-DATABASE-7
     database.exec('pragma cell_size_check = on');
-    // The file may lack pages that are in the log.
+    // Pages that are in the log may be missing from the file.
     if (isKept && log === 0) checkWhole(database, path);
-    // Allows the file to shrink when a scope is forgotten. Takes effect only in a new, empty file.
+    // Allows the file to shrink after a scope has been forgotten. Takes effect only in a new, empty file.
     database.exec('pragma auto_vacuum = incremental');
     database.exec('pragma journal_mode = wal');
     database.exec(`pragma synchronous = ${synchronous}`);
     // SQLITE-JOURNAL-DATABASE-6
     database.exec('pragma secure_delete = on');
-    // Only macOS supports this setting, because its disks may delay a write that they have confirmed.
+    // Only macOS supports this setting, which is needed because disks may delay a write that they have confirmed.
     if (synchronous === 'full') database.exec('pragma fullfsync = on');
     database.exec('begin immediate');
     const version = numberOf(database, 'user_version');
     if (version === 0) database.exec(`pragma application_id = ${APPLICATION_ID}`);
     bringUpToDate(database, version, path);
     database.exec('commit');
-    // A file without this setting is rewritten once.
+    // If a file does not have this setting, it is rewritten once.
     if (numberOf(database, 'auto_vacuum') !== INCREMENTAL) database.exec('vacuum');
     if (log > 0) {
       // Extends the file to the length that its header states. Missing pages that are not in the log now contain zeros:
@@ -150,7 +152,7 @@ function makePrivately(path: string): void {
   if (made !== undefined) chmodSync(dirname(path), 0o700);
   if (existsSync(path)) return;
   const file = openSync(path, 'wx', 0o600);
-  // The umask may have removed permissions from the user.
+  // The umask may have removed permissions of the user.
   fchmodSync(file, 0o600);
   closeSync(file);
 }
@@ -164,7 +166,7 @@ function narrow(path: string): void {
       // A file that its owner has made read-only stays read-only.
       chmodSync(one, state.mode & 0o700);
     } catch (error) {
-      // The file belongs to another user, who decides on its mode. This user may only write to it.
+      // The file belongs to another user, who decides on its mode. The current user may only write to it.
       if (propertiesOf(error)['code'] !== 'EPERM') throw error;
     }
   }
@@ -197,7 +199,8 @@ function sizeOf(path: string): number {
 }
 
 /**
- * SQLITE-JOURNAL-DATABASE-5. Compares sizes without a file descriptor, because closing one would release SQLite's locks.
+ * SQLITE-JOURNAL-DATABASE-5. Compares sizes without a file descriptor, because closing the descriptor would release
+ *     SQLite's locks.
  */
 export function checkWhole(database: DatabaseSync, path: string): void {
   const expected = numberOf(database, 'page_count') * numberOf(database, 'page_size');
@@ -240,12 +243,12 @@ export function isConstraint(error: unknown): boolean {
   return resultCode(error) === CONSTRAINT;
 }
 
-/** Returns whether SQLite needs to write a file next to the database but cannot. */
+/** Returns whether SQLite has to write a file next to the database but is not able to. */
 export function isNotWritable(error: unknown): boolean {
   return [READ_ONLY, CANNOT_OPEN].includes(resultCode(error));
 }
 
-/** Converts an SQLite error to an Offstage error whose class shows who must act. Returns other errors unchanged. */
+/** Converts an SQLite error to an Offstage error whose class shows who has to act. Returns other errors unchanged. */
 export function explained(error: unknown, path: string): unknown {
   if (error instanceof OffstageError) return error;
   const said = messageOf(error);
@@ -318,7 +321,7 @@ export const LAYOUT_VERSION = 4;
 export const OLDEST_READABLE_LAYOUT = 3;
 
 // `at` is usually a whole number, which SQLite stores as an integer. One index serves all queries, because every index
-// contains the row id. A second index would make each append a quarter more expensive.
+// contains the row id. A second index would make each append 25 % more expensive.
 const LAYOUT = `
   create table entries (
     id integer primary key,
@@ -357,7 +360,7 @@ function bringUpToDate(database: DatabaseSync, version: number, path: string): v
   database.exec(`pragma user_version = ${LAYOUT_VERSION}`);
 }
 
-/** Version 1 had no scopes, so each unit becomes a scope. */
+/** Version 1 has no scopes, so each unit becomes a scope. */
 function takeOverFrom1(database: DatabaseSync, path: string): void {
   const insert = database.prepare(INSERT);
   const rows = database.prepare('select * from entries_1 order by id');

@@ -1,18 +1,18 @@
-// A journal in a file, for one process. No accepted event is lost when the process dies.
+// A journal in a file, for one process. No accepted event is lost if the process dies.
 //
 // Owns:     the file while it is open.
-// Does not: share the file with another process (use `offstage/postgres-journal`), so a scope needs no claim.
+// Does not: share the file with another process (use `offstage/postgres-journal`). A scope therefore needs no claim.
 //
 // Invariants
 //   APPEND-BATCH-1. A write resolves only after its transaction has been committed.
-//   APPEND-BATCH-2. An invalid entry does not affect the rest of its transaction.
-//   APPEND-BATCH-3. Repeating an append of the same entry is not an error: the first attempt was written, but its
-//                   response was lost.
+//   APPEND-BATCH-2. An invalid entry has no effect on the rest of its transaction.
+//   APPEND-BATCH-3. Appending the same entry again is not an error, because the first attempt may have been written
+//                   although its response was lost.
 //   SQLITE-JOURNAL-WAKE-TIMES-1. A wake time is as durable as an entry once `set` resolves. If several values are set
-//                                in one turn, the latest is kept.
+//                                in one turn, the latest one wins.
 //   SQLITE-JOURNAL-WAKE-TIMES-2. A query sees all earlier `set` calls, even those made in the same turn.
 //   READ-ONLY-1. No call changes the file or its log.
-//   READ-ONLY-2. A read either completes or fails: if another process starts to write the file during the read, no
+//   READ-ONLY-2. A read either completes or fails. If another process starts to write the file during the read, no
 //       partial result is returned.
 
 import { existsSync, statSync } from 'node:fs';
@@ -55,7 +55,9 @@ import {
 
 /** The options of `sqliteJournal`. */
 export interface SqliteJournalOptions {
-  /** The file. A missing folder is created. Paths are relative to the working directory. `:memory:` writes no file. */
+  /**
+   * The file. A missing folder is created. A relative path starts at the working directory. `:memory:` writes no file.
+   */
   readonly path: string;
   /** The clock; use `nodeEnvironment()` from `offstage/node`. */
   readonly environment: Environment;
@@ -65,9 +67,9 @@ export interface SqliteJournalOptions {
    */
   readonly synchronous?: Synchronous;
   /**
-   * Opens an existing file as read-only. No other process may have it open for writing. The layout is not upgraded.
-   * `append`, `trim`, `forget`, `claim` and `wakeTimes.set` reject or throw with `READ_ONLY`, so no session can start
-   * on the file. @defaultValue false
+   * Opens an existing file as read-only. No other process may have the file open for writing. The layout is not
+   * upgraded. `append`, `trim`, `forget`, `claim` and `wakeTimes.set` reject or throw with `READ_ONLY`, so no session
+   * can start on the file. @defaultValue false
    */
   readonly readOnly?: boolean;
 }
@@ -79,20 +81,20 @@ const optionsSchema = z.strictObject({
   readOnly: z.boolean().optional(),
 });
 
-// The index alone contains everything that this query needs. No entries precede an unknown entry.
+// The index alone contains everything that this query needs. An unknown entry has no entries before it.
 const TRIM = `
   delete from entries where id in (
     select id from entries where scope = ? and id <
       (select id from entries where scope = ? and unit = ? and seq = ?)
     order by id limit ?)`;
-/** How many entries are deleted at a time, which takes a few milliseconds. */
+/** The number of entries that are deleted at a time, which takes a few milliseconds. */
 const TRIMMED_AT_A_TIME = 100;
 
 const FORGET = 'delete from entries where scope = ?';
 
-/** How many pages of 4 KB are released with them. */
+/** The number of pages of 4 KB that are released together with them. */
 const TRIMMED_PAGES = 100;
-/** How many pages are released when a scope is forgotten. */
+/** The number of pages that are released when a scope is forgotten. */
 const FORGOTTEN_PAGES = 2048;
 
 /**
@@ -133,7 +135,7 @@ export function sqliteJournal(options: SqliteJournalOptions): SqliteJournal {
       throw explained(error, path);
     }
   };
-  /** A single transaction waits for the disk only once. */
+  /** A single transaction has to wait for the disk only once. */
   const deleting = <T>(pages: number, work: () => T): T => {
     database.exec('begin immediate');
     try {
@@ -162,7 +164,7 @@ export function sqliteJournal(options: SqliteJournalOptions): SqliteJournal {
         await new Promise<void>((resume) => {
           options.environment.scheduler.yieldThen(resume);
         });
-        // The next process that opens the file deletes the entries that remain.
+        // The next process that opens the file deletes the remaining entries.
         if (!database.isOpen) return;
       }
     },
@@ -191,7 +193,7 @@ function checkIsOpen(database: DatabaseSync, path: string): void {
     });
 }
 
-/** Tables of another program may have the journal's file id. The file is then closed again. */
+/** Tables of another program may have the journal's file id. The file is closed again in this case. */
 function preparing<T>(database: DatabaseSync, path: string, prepare: () => T): T {
   try {
     return prepare();
@@ -202,7 +204,7 @@ function preparing<T>(database: DatabaseSync, path: string, prepare: () => T): T
 }
 
 /**
- * Runs inside the transaction. Returns the error of this write, or null. Throws an error that concerns the whole
+ * Called within the transaction. Returns the error of this write, or null. Throws an error that concerns the whole
  * transaction.
  */
 type Write = () => unknown;
@@ -216,8 +218,8 @@ interface Waiting {
 const FIND = 'select checksum from entries where scope = ? and unit = ? and seq = ?';
 
 /**
- * Combines the writes of one turn of the event loop into one transaction. A commit waits for the disk, and a hundred
- * subagents share that wait.
+ * Combines the writes of one turn of the event loop into one transaction. A commit waits for the disk, and all writes
+ * of the turn share this wait.
  */
 class AppendBatch {
   readonly #database: DatabaseSync;
@@ -257,7 +259,7 @@ class AppendBatch {
       for (const waiting of batch) outcomes.push({ waiting, error: waiting.write() });
       this.#database.exec('commit');
     } catch (error) {
-      // The transaction has written no entry, so callers retry.
+      // The transaction has not written any entry, so callers retry.
       if (this.#database.isTransaction) this.#database.exec('rollback');
       const reason = explained(error, this.#path);
       for (const { reject } of batch) reject(reason);
@@ -295,7 +297,7 @@ function wakeTimeOf({ scope, at }: Readonly<Record<string, unknown>>): WakeTime 
   return { scope: String(scope), at: Number(at) };
 }
 
-/** The times share a transaction with the appends of a turn. `after` runs work after all earlier writes. */
+/** The times share a transaction with the appends of the same turn. `after`: runs work after all earlier writes. */
 function wakeTimesIn(
   database: DatabaseSync,
   batch: AppendBatch,
@@ -357,7 +359,7 @@ class JournalReader {
       `select * from entries where id in (select id from entries ${where}) order by id`,
     );
     const entries = rows.all(...values).map((row) => entryOf(row, this.#path));
-    // A damaged index can end a search too early, so the last entry is also searched for from the end.
+    // A damaged index can end a search too early, so the search for the last entry is repeated from the end.
     const end = this.#statement(
       `select (select count(*) from entries ${where}) as count, scope, unit, seq from entries ${where}
         order by scope desc, unit desc, seq desc limit 1`,
@@ -434,7 +436,7 @@ export interface SqliteJournal extends Journal {
    * is not delayed. If this is interrupted, the next call deletes the rest.
    */
   trim(entry: JournalPosition): Promise<void>;
-  /** Deletes a scope and shrinks the file by up to 8 MB. Any further free pages are reused. */
+  /** Deletes a scope and shrinks the file by up to 8 MB. Any further free pages are reused later. */
   forget(scope: string): void;
   /** Times that are set in one turn of the event loop share a commit with each other and with that turn's appends. */
   readonly wakeTimes: WakeTimes;
@@ -470,7 +472,7 @@ function readOnlyJournal(path: string): SqliteJournal {
     try {
       found = read();
     } catch (error) {
-      // A change during the read looks like damage.
+      // If the file changes during the read, this looks like damage.
       checkUnchanged();
       throw explained(error, path);
     }
@@ -481,7 +483,7 @@ function readOnlyJournal(path: string): SqliteJournal {
     append: () => Promise.reject(readOnly('append')),
     read: (query) => reading(() => reader.entries(query)),
     readAfter: (entry) => reading(() => reader.after(entry)),
-    // Refuses a session before it starts.
+    // Refuses to let a session start.
     claim() {
       throw readOnly('claim');
     },
@@ -526,7 +528,7 @@ function open(path: string): Opened {
     return {
       database,
       checkUnchanged() {
-        // SQLite locks a file that is not immutable while it is open.
+        // SQLite locks a file that is not immutable while the file is open.
         if (!immutable || (!existsSync(log) && stateOf(path) === before)) return;
         throw new ConfigurationError(
           'JOURNAL_IN_USE',
@@ -559,7 +561,10 @@ function checkLayout(path: string, version: number): void {
     );
 }
 
-/** Returns null on Node.js before 22.15, which accepts no URL. SQLite then leaves an empty log and index behind. */
+/**
+ * Returns null on Node.js before 22.15, which does not accept a URL. In this case, SQLite leaves an empty log and index
+ * behind.
+ */
 function openImmutable(path: string): DatabaseSync | null {
   const url = pathToFileURL(path);
   url.searchParams.set('immutable', '1');

@@ -1,5 +1,5 @@
-// Deletes the data of Temporal workflows. The visibility store, which may lag slightly, finds the workflows. Each is
-// then queried until Temporal no longer knows it.
+// Deletes the data of Temporal workflows. The workflows are found in the visibility store, which may be slightly
+// outdated. Each workflow is then queried until Temporal no longer has it.
 //
 // Does not: erase bytes from the disk of Temporal's database, or from an archive (docs/engines.md).
 
@@ -71,7 +71,7 @@ export class TemporalDeletions {
     }
   }
 
-  /** Deletes executions, and terminates those that are running. Resolves when Temporal no longer knows any of them. */
+  /** Deletes executions, and terminates those that are running. Resolves when Temporal no longer has any of them. */
   async remove(executions: readonly TemporalExecution[]): Promise<void> {
     for (const execution of executions) await this.#delete(execution);
     for (const { workflowId, runId } of executions)

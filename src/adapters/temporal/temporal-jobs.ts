@@ -52,7 +52,7 @@ export interface TemporalJobsOptions {
   readonly taskQueue?: string;
   /** The name under which the app's workflows file exports `jobWorkflow(…)`. @defaultValue 'offstageJob' */
   readonly workflowType?: string;
-  /** How long a worker may be without a heartbeat before it counts as dead, in milliseconds. @defaultValue 10000 */
+  /** The time without a heartbeat after which a worker counts as dead, in milliseconds. @defaultValue 10000 */
   readonly heartbeatTimeoutMs?: number;
   /**
    * The time limit for a job in milliseconds. When it is exceeded, the job ends with `JOB_TIMEOUT`, or is lost if it is
@@ -61,7 +61,7 @@ export interface TemporalJobsOptions {
    */
   readonly longestMs?: number;
   /**
-   * How long a refused job is offered to workers before it fails with the reason for the refusal, in milliseconds.
+   * The time that a refused job is offered to workers before it fails with the reason for the refusal, in milliseconds.
    * Choose a time that is longer than a deployment takes. @defaultValue 600000, ten minutes
    */
   readonly offerMs?: number;
@@ -69,14 +69,14 @@ export interface TemporalJobsOptions {
   readonly maxBytes?: number;
 }
 
-/** The part of the client that `temporalJobs` uses. If the client can list and delete, `forget` is available. */
+/** The part of the client that `temporalJobs` uses. `forget` is available if the client can list and delete. */
 export type TemporalClient = TemporalClientOf<TemporalHandle>;
 
 /** The part of a job's workflow handle that `temporalJobs` uses. */
 export interface TemporalHandle {
   /** Returns the state of the workflow. */
   describe?(): Promise<object>;
-  /** Resolves to the result of the workflow. */
+  /** Resolves with the result of the workflow. */
   result(): Promise<unknown>;
   /** Requests that the workflow be cancelled. */
   cancel(): Promise<unknown>;
@@ -131,7 +131,7 @@ export function temporalJobs(options: TemporalJobsOptions): Jobs {
     maxBytes = MAX_BYTES,
   } = options;
   const deletions = TemporalDeletions.of(client);
-  /** The starts in progress. A cancel waits for its job's start. */
+  /** The starts that are in progress. A cancel waits until its job has started. */
   const starting = new Map<string, Promise<unknown>>();
 
   const start = async (job: Job, workflowId: string): Promise<void> => {
@@ -154,7 +154,7 @@ export function temporalJobs(options: TemporalJobsOptions): Jobs {
     try {
       result = await client.workflow.getHandle(workflowId).result();
     } catch (error) {
-      // An operator cancelled, terminated or failed the workflow, or the workflow has a bug.
+      // An operator has cancelled, terminated or failed the workflow, or the workflow has a bug.
       if (nameOf(error) === 'WorkflowFailedError') return failedEnd(error);
       throw unreachable('Temporal', error);
     }
@@ -187,7 +187,7 @@ export function temporalJobs(options: TemporalJobsOptions): Jobs {
         await starting.get(key);
         await client.workflow.getHandle(await engineKeyOf(key, MAX_ID_CHARS)).cancel();
       };
-      // If the cancel fails, the job ends on its own, and nothing waits for its end.
+      // If the cancel fails, the job runs to its end, for which nothing waits any more.
       stop().catch(() => {});
     },
     ...(deletions
@@ -231,7 +231,7 @@ export function temporalJobActivities(
         return endWithin(job, end, maxBytes);
       } catch (error) {
         if (isCancel(signal)) return cancelledEnd();
-        // The job has started but not ended, so the workflow decides whether it may start again.
+        // The job has started but not ended, so the workflow decides whether the job may start again.
         throw error;
       }
     },

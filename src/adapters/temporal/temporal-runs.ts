@@ -2,7 +2,7 @@
 // cancels are updates. A program waits for the next view in an update, and for the outcome in the workflow's result.
 // The workflow's memo also contains the view and can be read without a worker.
 //
-// Owns:     the waits for views and outcomes in this process, by run id.
+// Owns:     the promises of this process that wait for views and outcomes, by run id.
 // Does not: store anything: Temporal does so for the namespace's retention period.
 
 import { z } from 'zod';
@@ -59,15 +59,15 @@ export interface TemporalRunsOptions {
   readonly taskQueue?: string;
   /** The name under which the app's workflows file exports `runWorkflow(…)`. @defaultValue 'offstageRun' */
   readonly workflowType?: string;
-  /** How long a worker may be without a heartbeat before it counts as dead, in milliseconds. @defaultValue 10000 */
+  /** The time without a heartbeat after which a worker counts as dead, in milliseconds. @defaultValue 10000 */
   readonly heartbeatTimeoutMs?: number;
-  /** A turn's time limit in milliseconds, after which the turn is repeated. @defaultValue 3600000, an hour */
+  /** The time limit for a turn in milliseconds, after which the turn is repeated. @defaultValue 3600000, an hour */
   readonly longestMs?: number;
-  /** The longest pause between two reads of a run's view, in milliseconds. @defaultValue 1000 */
+  /** The maximum pause between two reads of a run's view, in milliseconds. @defaultValue 1000 */
   readonly lookMs?: number;
 }
 
-/** The part of the client that `temporalRuns` uses. If the client can list and delete, `forget` is available. */
+/** The part of the client that `temporalRuns` uses. `forget` is available if the client can list and delete. */
 export type TemporalRunsClient = TemporalClientOf<TemporalRunHandle>;
 
 /** The part of a run's workflow handle that `temporalRuns` uses. */
@@ -127,7 +127,7 @@ export function temporalRuns(options: TemporalRunsOptions): RunEngine {
   const deletions = TemporalDeletions.of(client);
   const handleOf = async (id: string): Promise<TemporalRunHandle> =>
     client.workflow.getHandle(await workflowIdOf(id));
-  /** `over` is returned for a run that has ended. */
+  /** `over`: returned for a run that has ended. */
   const update = async <T>(
     id: string,
     name: string,
@@ -176,7 +176,7 @@ export function temporalRuns(options: TemporalRunsOptions): RunEngine {
     async view(id, after, signal) {
       signal.throwIfAborted();
       const handle = await handleOf(id);
-      // The memo is read first. It may be outdated, but it needs no live worker.
+      // The memo is read first. The memo may be outdated, but it can be read without a running worker.
       if (after === 0) {
         const shown = await shownBy(handle, signal);
         if (shown.turn > 0) return shown;
@@ -196,12 +196,12 @@ export function temporalRuns(options: TemporalRunsOptions): RunEngine {
 
 const NOTHING: RunView = { turn: 0, waiting: [], outcome: null };
 
-/** The waits of this process: one per outcome, and one per next view. */
+/** The promises of this process: one for each outcome, and one for each next view. */
 class Watches {
   readonly #outcomes = new Map<string, Promise<RunView>>();
   readonly #views = new Map<string, Promise<RunView | null>>();
 
-  /** Resolves to the next or the last view; null if the memo has the current view. */
+  /** Resolves with the next or the last view; null if the memo has the current view. */
   next(handle: TemporalRunHandle, id: string, after: number): Promise<RunView | null> {
     const outcome = kept(this.#outcomes, id, async () => {
       const last = await answered(() => handle.result());
@@ -223,7 +223,7 @@ class Watches {
   }
 }
 
-/** Shares one wait among all callers. */
+/** Shares one promise among all callers. */
 function kept<T>(waits: Map<string, Promise<T>>, key: string, wait: () => Promise<T>): Promise<T> {
   const known = waits.get(key);
   if (known) return known;
@@ -255,7 +255,7 @@ async function forgetRun(deletions: TemporalDeletions, id: string): Promise<read
       const latest = await deletions.latest(workflowId);
       if (latest?.status.name === 'RUNNING') throw runUnderWay(workflowId);
       const own = filterText(workflowId);
-      // A workflow whose history was restarted has several executions.
+      // If the history of a workflow was restarted, the workflow has several executions.
       const found = await deletions.find(`WorkflowId = ${own} OR ParentWorkflowId = ${own}`);
       const all = latest && !found.some(({ runId }) => runId === latest.runId) ? [latest] : [];
       level.push(...all, ...found.filter((one) => one.workflowId === workflowId));

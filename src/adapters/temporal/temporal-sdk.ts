@@ -24,7 +24,7 @@ export const MAX_ID_CHARS = 600;
 export const TASK_QUEUE = 'offstage-jobs';
 export const HOUR_MS = 3_600_000;
 export const HEARTBEAT_TIMEOUT_MS = 10_000;
-/** The number of heartbeats per timeout. */
+/** The number of heartbeats within the timeout. */
 const HEARTBEATS = 3;
 
 export const activitySchema: z.ZodType = z.custom(
@@ -32,7 +32,7 @@ export const activitySchema: z.ZodType = z.custom(
   { error: "expected the package: import * as activity from '@temporalio/activity'" },
 );
 
-/** The part of the client that every use needs. */
+/** The part of the client that both jobs and runs need. */
 export const clientSchema: z.ZodType = z.custom(
   (value) => {
     const { workflow } = (value ?? {}) as {
@@ -45,7 +45,7 @@ export const clientSchema: z.ZodType = z.custom(
 
 /**
  * Runs the work of an activity, and sends heartbeats until the work has ended. A local activity runs in the process of
- * its workflow. `late` is called once if the work takes too long.
+ * its workflow. `late`: called once if the work takes too long.
  */
 export async function withHeartbeats<T>(
   activity: TemporalActivity,
@@ -77,7 +77,7 @@ export async function withHeartbeats<T>(
   }
 }
 
-/** Whether the workflow has cancelled the activity. A shutdown of the worker aborts the signal too. */
+/** Whether the workflow has cancelled the activity. A shutdown of the worker also aborts the signal. */
 export function isCancel({ aborted, reason }: AbortSignal): boolean {
   return aborted && messageOf(reason).includes('CANCELLED');
 }

@@ -1,22 +1,23 @@
 // The workflows of a job and of a run. Temporal bundles this file for its sandbox. The file imports only the run flow,
 // which has no imports itself, and the app's workflows file passes in the functions of `@temporalio/workflow`.
 //
-// A turn is an activity that runs one step. The activity's result contains what the turn adds to the run's journal.
-// Parallel steps have one activity each. The turns between them are local activities, which need no round trip to the
-// server.
+// A turn is an activity that runs one step. The activity's result contains the entries that the turn adds to the run's
+// journal. Parallel steps have one activity each. The turns between them are local activities, which need no round trip
+// to the server.
 //
 // Invariants
 //   TEMPORAL-WORKFLOW-1. A non-repeatable job or step has one attempt. If the attempt fails, the end is `lost`
 //       (JOBS-2). A job that a worker refuses has not started. It is offered again in another activity (JOBS-8).
 //   TEMPORAL-WORKFLOW-2. Commands depend only on the input and on recorded events, so that the workflow can be replayed.
-//   TEMPORAL-WORKFLOW-3. A cancel does not wait for the running turn. Another turn handles it, as after the death of a
-//       worker.
+//   TEMPORAL-WORKFLOW-3. A cancel does not wait for the running turn. Another turn handles the cancel, as after the
+//       death of a worker.
 //   TEMPORAL-WORKFLOW-4. A child run is a child workflow. While a child or a step is running, the history is not
-//       restarted. At half of Temporal's limit, no further parallel steps are started until the history has been
+//       restarted. At half of Temporal's limit, no more parallel steps are started until the history has been
 //       restarted.
-//   TEMPORAL-WORKFLOW-6. A run that is ending does not cancel its activities. The end of the workflow stops them at
-//       their next heartbeat. (Temporal's test server hangs if such a cancel coincides with the activity's end.)
-//   TEMPORAL-WORKFLOW-7. An `interrupt` asks a one-step turn to stop and does not wait for the turn.
+//   TEMPORAL-WORKFLOW-6. A run that is ending does not cancel its activities. Instead, the end of the workflow stops
+//       them at their next heartbeat. (Temporal's test server hangs if such a cancel coincides with the activity's
+//       end.)
+//   TEMPORAL-WORKFLOW-7. An `interrupt` asks a turn with one step to stop, and does not wait for the turn.
 
 import {
   playRun,
@@ -41,7 +42,7 @@ interface Limits {
   readonly offerMs?: number;
 }
 
-/** The part of `@temporalio/workflow` that is used: `import * as workflow from '@temporalio/workflow'`. */
+/** The part of `@temporalio/workflow` that this file uses: `import * as workflow from '@temporalio/workflow'`. */
 interface TemporalWorkflow {
   proxyActivities(options: object): unknown;
   isCancellation(error: unknown): boolean;
@@ -53,13 +54,13 @@ interface Activities {
 }
 
 const MAX_PAUSE_MS = 30_000;
-/** The longest delay before a turn is retried, possibly by another worker that can run it. */
+/** The maximum delay before a turn is retried, possibly by another worker that can run it. */
 const MAX_AGAIN_MS = 5_000;
 /** The delay before a step is offered to another worker. */
 const ANOTHER_MS = 1_000;
 const MIN_OFFER_PAUSE_MS = 500;
 const OFFER_MS = 600_000;
-/** A worker that has not ended a job this long after the job's time limit counts as dead. */
+/** The time after a job's time limit at which a worker that has not ended the job counts as dead. */
 const GRACE_MS = 10_000;
 
 /**
@@ -143,7 +144,7 @@ interface RunActivities {
   offstageStep(step: Job): Promise<JobEnd | JobRefusal>;
 }
 
-/** The state of a run whose history is restarted. */
+/** The state of a run when its history is restarted. */
 interface CarriedRun {
   readonly turn: RunTurn;
   readonly view: RunView;
@@ -160,13 +161,13 @@ export const RUN_UPDATES = {
   cancel: 'offstageCancel',
   view: 'offstageView',
 } as const;
-/** The prefix of run workflow ids. Job ids contain a colon instead. */
+/** The prefix of run workflow ids. The ids of jobs contain a colon instead. */
 export const RUN_PREFIX = 'run/';
-/** The memo entry that contains the view, which programs can read without a live worker. */
+/** The memo entry with the view, which programs can read without a running worker. */
 export const RUN_VIEW = 'offstageView';
 
 const BY_OPERATOR = 'cancelled at the engine';
-/** Half of the limits at which Temporal ends a workflow. */
+/** Half of each limit at which Temporal ends a workflow. */
 const FULL_EVENTS = 25_000;
 const FULL_BYTES = 25_000_000;
 /** Equal to the `MAX_UNREAD_MESSAGES` of the port, which the sandbox cannot import. */
@@ -192,7 +193,7 @@ export function runWorkflow(
   };
 }
 
-/** Begins a run. @returns a function that runs it to its end */
+/** Begins a run. @returns a function that runs the workflow to its end */
 function runOnTemporal(
   workflow: TemporalRunWorkflow,
   order: RunOrder,
@@ -203,7 +204,7 @@ function runOnTemporal(
   const childEnds: (RunNews & { readonly type: 'child' })[] = [];
   const stepScopes = new Map<string, Scope>();
   const stepEnds: RunStepEnd[] = [];
-  /** How many programs are waiting for the next view. */
+  /** The number of programs that are waiting for the next view. */
   let watching = 0;
   let isLeaving = false;
   const isInterrupted = (): boolean => mail.some(({ mode }) => mode === 'interrupt');
@@ -220,7 +221,7 @@ function runOnTemporal(
   const far = activities(false);
   listen();
 
-  /** Answers the waiting updates, because an update that this execution leaves unanswered fails. */
+  /** Answers the waiting updates, because an update fails if this execution does not answer it. */
   async function unwatched(): Promise<void> {
     isLeaving = true;
     await workflow.condition(() => watching === 0);
@@ -348,7 +349,7 @@ function runOnTemporal(
     try {
       return await near.offstageTurn(turn);
     } catch {
-      // This worker cannot run the turn, but another worker may be able to.
+      // This worker cannot run the turn, but another worker may be able to run it.
       return far.offstageTurn(turn);
     }
   }
@@ -468,7 +469,7 @@ function runOnTemporal(
       throw new Error('This history of a run is of a version that was never released');
     const start = carried && { turn: carried.turn, view: carried.view };
     const last = await playRun(order, driver(), start);
-    // Waiting programs receive the last view before the run ends.
+    // Programs that are waiting receive the last view before the run ends.
     await unwatched();
     return last;
   };

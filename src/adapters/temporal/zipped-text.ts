@@ -3,8 +3,8 @@
 //
 // Invariants
 //   ZIPPED-TEXT-1. Every later version can read a compressed text, because the dictionary of a version never changes.
-//   ZIPPED-TEXT-2. A text that would not become shorter is stored uncompressed. A text without the prefix is read
-//                  unchanged.
+//   ZIPPED-TEXT-2. A text is stored uncompressed if compression would not make it shorter. A text without the prefix is
+//                  returned unchanged.
 
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { JobError } from '../../actors/ports/jobs.ts';
@@ -14,7 +14,7 @@ import { messageOf } from '../../values/errors.ts';
 /** The prefix of texts that are compressed with the first dictionary. */
 const FIRST = 'z1:';
 
-/** ZIPPED-TEXT-1. The most frequent words come last. */
+/** ZIPPED-TEXT-1. The most frequent words are at the end. */
 const WORDS = Buffer.from(
   [
     '"outcome":{"status":"completed","output":"","text":"","steps":"toolLedger":[{"step":1,"callId":"call_1","toolName":"',

@@ -6,7 +6,7 @@
 //
 // Invariants
 //   KEYPAD-1. Keys never approve anything, because approvals are asked and answered in words.
-//   KEYPAD-2. Each key is used once, either in an answer or in typed text.
+//   KEYPAD-2. Each key is used only once, either in an answer or in typed text.
 
 import type { Scheduler } from '../../actors/ports/environment.ts';
 
@@ -24,7 +24,7 @@ export interface KeypadPorts {
   typed(text: string): void;
 }
 
-/** A single key can choose among at most this many options. */
+/** The maximum number of options among which a single key can choose. */
 const KEYS = 9;
 const END_OF_NUMBER = '#';
 
@@ -66,7 +66,7 @@ export class Keypad {
     else this.#ports.typed(pressed);
   }
 
-  /** The open question, if a number can answer it. */
+  /** The open question if it can be answered with a number. */
   get #asked(): AskedQuestion | undefined {
     return this.#ports
       .questions()

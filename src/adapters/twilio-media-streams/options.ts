@@ -1,4 +1,4 @@
-// The interfaces that a call uses, and its checked options.
+// The interfaces that a call uses, and its validated options.
 
 import type { Observable } from 'rxjs';
 import { z } from 'zod';
@@ -22,7 +22,7 @@ export interface TwilioSocket {
   close(code: number, reason: string): void;
 }
 
-/** The part of a session that a call uses. A `VoiceSession` has all of it. */
+/** The part of a session that a call uses. A `VoiceSession` has this part. */
 export interface CallSession {
   readonly audioIn: { next(frame: AudioFrame): void };
   readonly audioOut: Observable<AudioFrame>;
@@ -38,36 +38,39 @@ export interface CallSession {
   answer(requestId: string, answer: { readonly optionId: string }): Promise<unknown>;
 }
 
-/** The options of a call: its time limits, and how much audio is kept. */
+/** The options of a call, which are its time limits and the amounts of audio to store. */
 export interface TwilioCallOptions {
   /** The clock: `nodeEnvironment()` of `offstage/node`. */
   readonly environment: Environment;
-  /** The longest wait for Twilio's first message after the socket has opened, in milliseconds. @defaultValue 10000 */
+  /** The maximum wait for Twilio's first message after the socket has opened, in milliseconds. @defaultValue 10000 */
   readonly startTimeoutMs?: number;
   /**
-   * How long audio may be missing before the call counts as lost, in milliseconds. Twilio sends audio continuously.
+   * The time without audio after which the call counts as lost, in milliseconds. Twilio sends audio continuously.
    * @defaultValue 15000
    */
   readonly silenceTimeoutMs?: number;
   /**
-   * How much of the caller's most recent audio is kept until a session is connected, in milliseconds.
+   * The amount of the caller's most recent audio that is stored until a session is connected, in milliseconds.
    * @defaultValue 10000
    */
   readonly keptAudioMs?: number;
   /**
-   * How much audio Twilio may hold without confirming its playback, in milliseconds. More audio survives a slower
-   * network; less audio is easier to withdraw. @defaultValue 1000
+   * The maximum amount of audio that Twilio may hold without confirming its playback, in milliseconds. With more audio,
+   * a slow network causes fewer gaps. Less audio is easier to withdraw. @defaultValue 1000
    */
   readonly maxAheadMs?: number;
   /**
-   * How much of the lead agent's speech may be queued for Twilio, in milliseconds. Speech beyond this is dropped.
+   * The maximum amount of the lead agent's speech that is queued for Twilio, in milliseconds. Any further speech is
+   * dropped.
    * @defaultValue 300000
    */
   readonly maxQueuedMs?: number;
-  /** The maximum length of a message, in characters. Twilio's messages have about 300. @defaultValue 65536 */
+  /**
+   * The maximum length of a message, in characters. Twilio's messages have about 300 characters. @defaultValue 65536
+   */
   readonly maxMessageLength?: number;
   /**
-   * How long after the last digit a keypad number is complete, in milliseconds. `#` completes it at once.
+   * The time after the last digit at which a keypad number is complete, in milliseconds. `#` completes it at once.
    * @defaultValue 2000
    */
   readonly keyPauseMs?: number;

@@ -12,20 +12,21 @@
 // Does not: create or close the session, interpret keys (`keypad.ts`), or verify the socket's peer (`twilio-calls.ts`).
 //
 // Invariants
-//   TWILIO-CALL-1. A call ends once, whichever side ends it. The session is then detached, and no further message is
-//       sent.
-//   TWILIO-CALL-2. No message from the peer makes this component throw, and no message is used without validation.
+//   TWILIO-CALL-1. A call ends exactly once, no matter which side ends it. The session is then detached, and no further
+//       messages are sent.
+//   TWILIO-CALL-2. No message from the peer causes an exception, and every message is validated before it is used.
 //       Messages from other streams are ignored. Too many invalid messages end the call.
-//   TWILIO-CALL-3. The caller's audio reaches the session in order, starting with the first frame that was kept.
-//   TWILIO-CALL-4. If a method of the socket throws or returns a promise that rejects, at most this call ends.
-//   OUTGOING-SOUND-1. Audio is reported as played only after its mark has come back, and only if the audio was not
-//       cleared before. The reported duration grows in steps of at most `CHUNK_MS`.
-//   OUTGOING-SOUND-2. A mark that comes back after a clear proves nothing: Twilio also returns the marks of audio that
-//       it has dropped. Audio that was played in the meantime counts as not heard.
-//   OUTGOING-SOUND-3. Twilio holds at most `maxAheadMs` of audio (plus one chunk). The marks that come back set the
-//                     pace, not a clock.
-//   OUTGOING-SOUND-4. Audio is sent in order and without gaps. If audio does not fit into the queue, its end is dropped
-//       and never reported as played.
+//   TWILIO-CALL-3. The caller's audio reaches the session in order, starting with the first frame that was stored.
+//   TWILIO-CALL-4. If a method of the socket throws or returns a promise that rejects, only this call can end as a
+//       result.
+//   OUTGOING-SOUND-1. Audio is reported as played only after its mark has come back, and only if it was not cleared
+//       before. The reported duration grows in steps of at most `CHUNK_MS`.
+//   OUTGOING-SOUND-2. A mark that comes back after a clear does not confirm playback: Twilio also returns the marks of
+//       audio that it has dropped. Audio that was played in the meantime counts as not heard.
+//   OUTGOING-SOUND-3. Twilio holds at most `maxAheadMs` of audio (plus one chunk). The pace is determined by the marks
+//                     that come back and not by a clock.
+//   OUTGOING-SOUND-4. Audio is sent in order and without gaps. If audio does not fit into the queue, the end of the
+//       audio is dropped and never reported as played.
 
 import type { Subscription } from 'rxjs';
 import { z } from 'zod';
@@ -52,9 +53,9 @@ import {
 } from './options.ts';
 
 /**
- * Why a call has ended. `stopped`: Twilio reported the end because the caller hung up. `closed`: the socket was closed.
- * `lost`: no more audio arrived. `refused`: too many messages were invalid. `hung_up`: the app hung up, or the session
- * ended.
+ * The reason why a call has ended. `stopped`: Twilio reported the end because the caller hung up. `closed`: the socket
+ * was closed. `lost`: no more audio arrived. `refused`: too many messages were invalid. `hung_up`: the app hung up, or
+ * the session ended.
  */
 export type CallEnd = 'stopped' | 'closed' | 'lost' | 'refused' | 'hung_up';
 
@@ -85,7 +86,7 @@ const socketSchema = z.object({ on: method, send: method, close: method });
 
 /**
  * Accepts a call on a socket that a WebSocket server has just accepted. Resolves when Twilio has identified the call.
- * Verify the request with `isTwilioRequest` first. Otherwise rejects and closes the socket. The error is a
+ * Before this, verify the request with `isTwilioRequest`. If this fails, rejects and closes the socket. The error is a
  * `ProtocolError` if another message arrives, and a `ProviderError` (`CALL_LOST`, `START_TIMEOUT`) if no message
  * arrives.
  * @throws {ConfigurationError} `INVALID_OPTION`
@@ -102,7 +103,10 @@ export function acceptTwilioCall(
 }
 
 const closeCodes = { normal: 1000, refused: 1008 } as const;
-/** The maximum number of invalid messages per call. Twilio sends none, and other peers soon exceed this limit. */
+/**
+ * The maximum number of invalid messages per call. Twilio sends no invalid messages, and other peers soon exceed this
+ * limit.
+ */
 const MAX_MISTAKES = 10;
 
 function beginCall(
@@ -150,7 +154,7 @@ function beginCall(
   const keepAlive = createKeepAlive({
     scheduler,
     intervalMs: options.silenceTimeoutMs,
-    // Twilio sends audio continuously, so pings are unnecessary.
+    // Twilio sends audio continuously, so that pings are unnecessary.
     ping: () => {},
     onSilence: () => end('lost', closeCodes.normal),
   });
@@ -243,7 +247,7 @@ function beginCall(
     else kept.push(frame);
   }
 
-  /** Clears Twilio's audio. The session is still stopping, so it receives the played duration afterwards. */
+  /** Clears Twilio's audio. The session is still stopping, so it can receive the played duration afterwards. */
   function clear(session: CallSession): void {
     const cut = sound.clear();
     if (cut) options.environment.scheduler.yieldThen(() => session.playout.next(cut));
@@ -334,7 +338,7 @@ const PHONE_RATE_HZ = 8000;
 const CHUNK_MS = 100;
 const CHUNK_LENGTH = (PHONE_RATE_HZ * CHUNK_MS) / 1000;
 
-/** How far an item has been played, measured from its start. */
+/** The position up to which an item has been played, measured from its start. */
 interface PlayedItem {
   readonly itemId: string;
   readonly playedMs: number;
@@ -343,7 +347,7 @@ interface PlayedItem {
 interface OutgoingSoundPorts {
   send(message: OutgoingMessage): void;
   played(item: PlayedItem): void;
-  /** Reports, once each time the queue fills, that it is full and the end of the speech was dropped. */
+  /** Reports that the queue is full and the end of the speech was dropped, once each time the queue fills. */
   overflowed(): void;
 }
 
@@ -363,7 +367,7 @@ interface Item {
 interface Stretch {
   readonly itemId: string | undefined;
   readonly codes: Uint8Array;
-  /** Where the chunk ends in its item, in samples. */
+  /** The position in the item at which the chunk ends, in samples. */
   readonly end: number;
 }
 
@@ -373,16 +377,16 @@ interface Mark extends Pick<Stretch, 'itemId' | 'end'> {
 }
 
 /**
- * The lead agent's audio on its way to a telephone, and how much of it has been played. Twilio buffers the audio, plays
- * it in order, and returns a mark once all audio before the mark has been played. Playback is not reported in any other
- * way.
+ * Sends the lead agent's audio to a telephone and tracks how much of it has been played. Twilio buffers the audio,
+ * plays it in order, and returns a mark once all audio before the mark has been played. Playback is not reported in any
+ * other way.
  *
  *   24 kHz frames ─▶ 8 kHz ─▶ μ-law ─▶ queue ─▶ media, mark, media, mark … ─▶ Twilio
  *                                        ▲           at most `maxAheadMs` without its mark
  *                                        └──────────── mark comes back ◀──────────┘
  *
  * Owns:     the queue, the pending marks, and the playback that they confirm.
- * Does not: know the socket, or why speech stops (the session does).
+ * Does not: access the socket, or determine why speech stops (the session does).
  */
 export class OutgoingSound {
   readonly #ports: OutgoingSoundPorts;
@@ -418,9 +422,9 @@ export class OutgoingSound {
   /** Handles a mark that has come back. */
   marked(name: string): void {
     const index = this.#marks.findIndex((mark) => mark.name === name);
-    // OUTGOING-SOUND-2: the marks of cleared audio are forgotten.
+    // OUTGOING-SOUND-2: the marks of cleared audio are removed.
     if (index < 0) return;
-    // Twilio plays in order, so earlier audio has been played even if its mark was lost.
+    // Twilio plays audio in order, so earlier audio has been played even if its mark was lost.
     for (const { itemId, end, length } of this.#marks.splice(0, index + 1)) {
       this.#ahead -= length;
       if (itemId === undefined) continue;
@@ -430,7 +434,10 @@ export class OutgoingSound {
     this.#pump();
   }
 
-  /** Drops the audio that has not been played. Returns the item that was cut off, with the duration that was played. */
+  /**
+   * Drops the audio that has not been played. Returns the item that was cut off, and the duration of it that was
+   * played.
+   */
   clear(): PlayedItem | null {
     const cut = [...this.#marks, ...this.#queue].find(({ itemId }) => itemId !== undefined);
     this.#item = null;
@@ -457,7 +464,7 @@ export class OutgoingSound {
   #enqueue(item: Item, samples: Int16Array): void {
     for (let from = 0; from < samples.length; from += CHUNK_LENGTH) {
       const codes = encodeMuLaw(samples.subarray(from, from + CHUNK_LENGTH));
-      // Audio after a gap would be heard in the wrong place (OUTGOING-SOUND-4).
+      // After a gap, audio would be heard at the wrong time (OUTGOING-SOUND-4).
       if (this.#isFull || this.#queued + codes.length > this.#maxQueued) {
         if (!this.#isFull) this.#ports.overflowed();
         this.#isFull = true;
@@ -482,7 +489,10 @@ export class OutgoingSound {
     }
   }
 
-  /** Takes the first pending audio, up to a whole chunk of one item, because a frame may be much shorter. */
+  /**
+   * Removes the first pending audio of one item, at most one chunk. Several frames may be needed, because a frame can
+   * be much shorter than a chunk.
+   */
   #take(): Stretch {
     const { itemId } = this.#queue[0] as Stretch;
     let count = 0;
@@ -559,7 +569,7 @@ export type OutgoingMessage =
   | { readonly event: 'media'; readonly media: { readonly payload: string } }
   /** Twilio returns the mark once all audio before it has been played or cleared. */
   | { readonly event: 'mark'; readonly mark: { readonly name: string } }
-  /** Drops the audio that was sent but has not been played. */
+  /** Drops audio that was sent but has not been played. */
   | { readonly event: 'clear' };
 
 /**

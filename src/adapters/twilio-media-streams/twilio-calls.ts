@@ -34,7 +34,7 @@ export interface TwilioCallsOptions extends TwilioCallOptions {
 
 /** The phone call handler that `twilioCalls` returns. */
 export interface TwilioCalls {
-  /** Returns whether this request is for the path of `url`. The server may have other upgrades. */
+  /** Returns whether this request is for the path of `url`. The server may also have other upgrades. */
   readonly isFor: (request: IncomingMessage) => boolean;
   /**
    * Handles the `upgrade` event of a server. It opens the WebSocket of a call and refuses any other request. Never
@@ -116,7 +116,7 @@ export async function twilioCalls(options: TwilioCallsOptions): Promise<TwilioCa
   };
 }
 
-/** A request, reduced to what Twilio signs. */
+/** The parts of a request that Twilio signs. */
 export interface SignedRequest {
   /** The header `x-twilio-signature`. A request without it is not from Twilio. */
   readonly signature: string | readonly string[] | undefined;
@@ -125,7 +125,7 @@ export interface SignedRequest {
    * the `wss:` URL of `<Stream>`.
    */
   readonly url: string;
-  /** The fields of a posted form. An upgrade has none. @defaultValue none */
+  /** The fields of a posted form. An upgrade has no fields. @defaultValue none */
   readonly params?: Readonly<Record<string, string | readonly string[]>>;
 }
 
@@ -136,8 +136,8 @@ const requestSchema = z.object({
 });
 
 /**
- * Returns whether Twilio sent this request. Every failure takes the same time. `authToken`: the account's auth token.
- * Returns false for a malformed URL, signature or form.
+ * Returns whether Twilio sent this request. Every failure takes the same amount of time. `authToken`: the account's
+ * auth token. Returns false if the URL, the signature or the form is malformed.
  * @throws {ConfigurationError} `MISSING_AUTH_TOKEN`; `INVALID_URL` if `url` is a path without the host
  */
 export function isTwilioRequest(authToken: string, request: SignedRequest): boolean {
@@ -160,7 +160,10 @@ export function isTwilioRequest(authToken: string, request: SignedRequest): bool
   return matches > 0;
 }
 
-/** Returns whether all fields are texts, as Twilio sends them. For other requests, a body parser may create objects. */
+/**
+ * Returns whether all fields are texts, as they are in Twilio's requests. For other requests, a body parser may create
+ * objects.
+ */
 function isForm(params: object): params is NonNullable<SignedRequest['params']> {
   return Object.values(params).every((value) =>
     [value].flat().every((one) => typeof one === 'string'),

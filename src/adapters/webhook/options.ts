@@ -17,7 +17,7 @@ export interface WebhookDelivery {
   readonly id: string | null;
 }
 
-/** Why a request is refused. This is meant for the operator; the sender receives less detail. */
+/** The reason why a request is refused. It is meant for the operator, and the sender receives less detail. */
 export interface WebhookRefusal {
   /** The HTTP status of the response. */
   readonly status: number;
@@ -35,7 +35,7 @@ export interface WebhookSourceOptions {
   readonly secret: string | readonly string[];
   /** The signature scheme of the requests. @defaultValue 'standard' (standardwebhooks.com) */
   readonly signature?: SignatureScheme;
-  /** The URL of a separate server. Without it, requests arrive through `handler`. */
+  /** The address of a separate server. If it is absent, requests arrive through `handler`. */
   readonly listen?: {
     /** The port; 0 selects any free port. */
     readonly port: number;
@@ -51,14 +51,14 @@ export interface WebhookSourceOptions {
   readonly maxBytes?: number;
   /** The maximum difference between a request's timestamp and the current time, in milliseconds. @defaultValue 300000 */
   readonly toleranceMs?: number;
-  /** How many messages are remembered, so that no message is accepted twice. @defaultValue 10000 */
+  /** The maximum number of messages that are remembered, so that no message is accepted twice. @defaultValue 10000 */
   readonly maxRemembered?: number;
   /** The rate limit for requests with a valid signature. @defaultValue 30 at once, 10 a second */
   readonly rate?: Rate;
   /**
-   * The maximum number of bodies that are read at the same time. An additional body replaces the slowest. It is also
-   * the maximum number of signed messages that are being accepted. The sender of an additional message should try again
-   * later.
+   * The maximum number of bodies that are read at the same time. If there is an additional body, it displaces the
+   * slowest one. It is also the maximum number of signed messages that are being accepted. For any further message, the
+   * sender should try again later.
    * @defaultValue 50
    */
   readonly maxConcurrent?: number;
@@ -178,7 +178,7 @@ export class RateLimit {
     this.#left = rate.burst;
   }
 
-  /** Takes a token if one is available. `now` is in milliseconds. */
+  /** Takes a token if one is available. `now`: the current time in milliseconds. */
   take(now: number): boolean {
     const { burst, perSecond } = this.#rate;
     const seconds = Math.max(0, now - this.#filledAt) / 1000;

@@ -1,8 +1,8 @@
 // Signature schemes that prove that a sender knows the secret. A signature is an HMAC-SHA256 over the body and some
 // headers. There are three standard schemes, and the app can describe custom schemes.
 //
-// Owns:     where the signature is located, and what is signed.
-// Does not: read bodies, read the clock, or remember anything.
+// Owns:     the location of the signature, and the content that is signed.
+// Does not: read bodies, read the clock, or store any state.
 //
 // Sources (2026): standardwebhooks.com, `spec/standard-webhooks.md`; docs.stripe.com/webhooks
 // ("Verify webhook signatures manually"); docs.github.com ("Validating webhook deliveries").
@@ -55,7 +55,7 @@ export function keyOf(scheme: SignatureScheme, secret: string): Buffer {
     : Buffer.from(secret, 'utf8');
 }
 
-/** Returns what the headers claim; null if they are missing or malformed. */
+/** Returns these values; null if they are missing or malformed. */
 export function claimOf(scheme: SignatureScheme, headers: IncomingHttpHeaders): Claim | null {
   const claim = read(scheme, headers);
   if (!claim || claim.signatures.length === 0) return null;
@@ -70,7 +70,7 @@ export function digestOf(key: Buffer, { id, timestamp }: Claim, body: Buffer): B
   return hmac.update(body).digest();
 }
 
-/** Returns whether any signature matches any key. The time that this takes does not depend on the result. */
+/** Returns whether any signature matches any key. The duration of this check does not depend on its result. */
 export function isSigned(keys: readonly Buffer[], claim: Claim, body: Buffer): boolean {
   let matches = 0;
   for (const key of keys) {
@@ -122,7 +122,7 @@ function read(scheme: SignatureScheme, headers: IncomingHttpHeaders): Claim | nu
   }
 }
 
-/** Returns a header. Node.js joins a repeated header, which then matches nothing. */
+/** Returns a header. Node.js joins repeated headers, so that such a header does not match. */
 function single(headers: IncomingHttpHeaders, name: string): string | null {
   const value = headers[name.toLowerCase()];
   return typeof value === 'string' ? value.trim() : null;

@@ -11,12 +11,12 @@
 //   WEBHOOK-SOURCE-1. No part of a request is parsed before its signature has been verified. Signatures are compared in
 //       constant time, and every signature failure has the same response.
 //   WEBHOOK-SOURCE-2. A message is accepted at most once. Its key is remembered for as long as its timestamp would be
-//       valid. A message that could not be accepted is not remembered and may be sent again. Until it is decided
+//       accepted. A message that could not be accepted is not remembered and may be sent again. While it is undecided
 //       whether a message is accepted, a repetition of the message receives 503.
 //   WEBHOOK-SOURCE-3. The response 202 means that the message is in the session's journal.
 //   WEBHOOK-SOURCE-4. Requests without a valid signature affect neither the rate limit nor the places for signed
-//       requests. A slow body loses its place to the next body.
-//   WEBHOOK-SOURCE-5. A source that is stopping answers running requests with 503 and frees the port.
+//       requests. If a body is slow, it loses its place to the next body.
+//   WEBHOOK-SOURCE-5. A source that is stopping responds to running requests with 503 and frees the port.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { wallTime, type Environment } from '../../actors/ports/environment.ts';
@@ -79,7 +79,7 @@ class Webhook implements WebhookSource {
   readonly #underWay = new Set<Promise<void>>();
   /** The places for bodies whose signature has not been verified. */
   readonly #unsigned: UnauthenticatedPlaces;
-  /** The number of signed messages that are being accepted. */
+  /** The number of signed messages whose acceptance is in progress. */
   #taking = 0;
   #attempt: Attempt | null = null;
   #listener: Listener | null = null;
@@ -105,7 +105,7 @@ class Webhook implements WebhookSource {
       );
     const { environment, report } = context;
     this.#attempt = { emit, signal, environment, report };
-    // This is not in `stop`, which is also called when a start was refused.
+    // This is not part of `stop`, which is also called when a start was refused.
     signal.addEventListener('abort', () => void (this.#closing = this.#close()), { once: true });
     const { listen: where } = this.#options;
     if (!where) return;
@@ -129,7 +129,7 @@ class Webhook implements WebhookSource {
     this.#attempt = null;
     const listener = this.#listener;
     this.#listener = null;
-    // The signal of the running requests has been aborted, so they end soon.
+    // The signal of the running requests has been aborted, so they will end soon.
     await Promise.allSettled(this.#underWay);
     await listener?.close();
   }
@@ -201,7 +201,7 @@ class Webhook implements WebhookSource {
     }
   }
 
-  /** Checks the request without its body. The response reveals nothing. */
+  /** Checks the request without its body. The response contains no details. */
   #checkShape({ url = '/', method, headers }: IncomingMessage): Answer | null {
     const { path, maxBytes } = this.#options;
     if (url.split('?', 1)[0] !== path) return refuse(404, 'Not found');
@@ -295,7 +295,7 @@ class Webhook implements WebhookSource {
       const answer = event
         ? await this.#emit(attempt, event)
         : unused('toEvent made no event of it');
-      // A message that received an error may be sent again.
+      // A message whose response was an error may be sent again.
       if (answer.status < 400) this.#remember(key, claim, attempt);
       return answer;
     } finally {
@@ -338,12 +338,12 @@ interface Answer extends WebhookRefusal {
 /** Accepted: the event is in the journal. */
 const accepted: Answer = { status: 202, reason: 'accepted', body: { accepted: true } };
 
-/** A valid message without an event, which the sender should not repeat. */
+/** A valid message that causes no event, which the sender should not repeat. */
 function unused(reason: string): Answer {
   return { status: 200, reason, body: { accepted: false } };
 }
 
-/** A sender repeats a message if it missed the response. This response ends the repetition. */
+/** A sender repeats a message if the response was lost. This response stops the repetition. */
 const duplicate: Answer = {
   status: 200,
   reason: 'a message that was taken already',
@@ -388,7 +388,7 @@ function send(response: ServerResponse, answer: Answer, isRead: boolean): Promis
   });
 }
 
-/** A separate server for a webhook. Any peer can reach it, under any host name, so only the signature counts. */
+/** A separate server for a webhook. Any peer can reach it under any host name, so only the signature counts. */
 interface Listener {
   /** An origin such as `http://127.0.0.1:8080`. */
   readonly origin: string;
@@ -401,7 +401,7 @@ interface ListenerOptions {
   readonly port: number;
   readonly host: string;
   readonly environment: Environment;
-  /** How many bodies are read at once, at most. */
+  /** The maximum number of bodies that are read at the same time. */
   readonly maxBodies: number;
   readonly bodyTimeoutMs: number;
   /** `admit` must be called once the signature has been verified. */
@@ -410,13 +410,13 @@ interface ListenerOptions {
     response: ServerResponse,
     admit: () => void,
   ) => Promise<void>;
-  /** Called with later errors, which the listener survives. */
+  /** Called with later errors that do not stop the listener. */
   readonly report: (error: unknown) => void;
 }
 
 /** The time limit for a request's headers. */
 const HEADERS_TIMEOUT_MS = 10_000;
-/** How many connections are allowed in addition to those whose bodies are being read. */
+/** The number of connections that are allowed in addition to those whose bodies are being read. */
 const IDLE_CONNECTIONS = 64;
 
 /** @throws {ConfigurationError} `LISTEN_FAILED` (the port is in use) */
@@ -440,7 +440,7 @@ async function listen(options: ListenerOptions): Promise<Listener> {
   return { origin: `http://${address}:${bound.port}`, close: () => guard.close() };
 }
 
-/** Remembers keys until they expire. If the guard is full, it forgets the oldest key. */
+/** Remembers keys until they expire. If the guard is full, it removes the oldest key. */
 class ReplayGuard {
   readonly #max: number;
   /** The expiry of each key, oldest first. */

@@ -234,6 +234,12 @@ export const REQUIREMENTS: readonly Requirements[] = [
   },
   { name: 'local-voice', ...noKeyNorVariable, packages: ['ws'] },
   {
+    name: 'email',
+    ...noKeyNorVariable,
+    packages: [],
+    notes: ['Needs a transport of nodemailer, or another function that sends a mail'],
+  },
+  {
     name: 'ai-sdk-speech',
     ...noKeyNorVariable,
     packages: [],

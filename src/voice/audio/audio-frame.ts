@@ -8,7 +8,7 @@ import { ConfigurationError, isA } from '../../values/errors.ts';
 export interface AudioFrame {
   /** Int16 samples, one channel, full scale ±32767. The receiver owns the samples; the sender never reuses them. */
   readonly samples: Int16Array;
-  /** 24000 with OpenAI Realtime; a client may send audio at 8000 to 48000. */
+  /** 24000 with OpenAI Realtime. A client may send audio at 8000 to 48000. */
   readonly sampleRateHz: number;
   /**
    * The item of the model's conversation that the audio belongs to. Audio that continues after a false interruption has

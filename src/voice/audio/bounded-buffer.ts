@@ -9,7 +9,8 @@
 // collector's old generation and cause pauses.)
 //
 // BOUNDED-BUFFER-1. The audio in the buffer never exceeds `maxMs`.
-// BOUNDED-BUFFER-2. Each frame that is pushed is held, taken, cleared, or counted in `dropped`.
+// BOUNDED-BUFFER-2. Each frame that is pushed is either still in the buffer, or was taken, cleared, or counted in
+//     `dropped`.
 // BOUNDED-BUFFER-3. Frames leave the buffer in order of arrival.
 // RECENT-SOUND-1. `take` returns the newest audio, in order and unchanged.
 // RECENT-SOUND-2. The buffer holds at most the requested duration plus one piece (`PIECE_MS`).
@@ -79,7 +80,7 @@ export function createBoundedBuffer(options: BoundedBufferOptions): BoundedBuffe
   const shift = (): AudioFrame | undefined => {
     const frame = frames.shift();
     if (frame !== undefined) heldMs -= frameDurationMs(frame);
-    // Sums of fractional milliseconds do not return to exactly 0.
+    // Adding and subtracting fractions of milliseconds does not return exactly to 0.
     if (frames.length === 0) heldMs = 0;
     return frame;
   };
@@ -142,7 +143,7 @@ export class RecentSound {
   /** The number of samples in all pieces. */
   #length = 0;
 
-  /** The duration of the held audio, in milliseconds. */
+  /** The duration of the audio in the buffer, in milliseconds. */
   get durationMs(): number {
     return this.#toMs(this.#length);
   }

@@ -1,7 +1,7 @@
 // Measures how similar the microphone's audio is to the loudspeaker's. The loudness of an echo rises and falls with the
 // loudspeaker's, however quiet the echo is; the loudness of the user's voice does not.
 //
-//   ECHO-3. In a room with a measured echo, audio that is no louder than the echo is attenuated so much that no
+//   ECHO-3. In a room whose echo has been measured, audio that is no louder than the echo is attenuated so much that no
 //       transport mistakes it for a voice. A voice that speaks over the echo passes unchanged.
 //
 // Owns:     the loudness of both signals over the last seconds, on the session's clock, and the room's echo.
@@ -10,33 +10,35 @@
 import { forgetOldest } from '../../values/forget-oldest.ts';
 import type { AudioFrame } from './audio-frame.ts';
 
-/** The similarity from which the microphone is considered to pick up the loudspeaker. */
+/** The minimum similarity at which the microphone is considered to pick up the loudspeaker. */
 export const ECHO_LIKENESS = 0.8;
-/** How long a room is assumed to have an echo after the echo was last measured. */
+/** The time for which a room is assumed to have an echo after the last measured echo. */
 const ROOM_MS = 120_000;
 /** The gain above which an echo cannot be distinguished from a voice over the echo. */
 const LOUDEST_ECHO_DB = -6;
-/** How much louder the room's echo may be than when it was measured. */
+/** The maximum amount by which the room's echo may have become louder since it was measured. */
 const LOUDER_DB = 6;
-/** How far reports and reflections can shift the echo, and how long a voice lasts after a loud bin, in bins. */
+/**
+ * The number of bins by which reports and reflections can shift the echo, and for which a voice lasts after a loud bin.
+ */
 const AROUND_BINS = { before: 8, after: 3 };
 const VOICE_BINS = 12;
 /** 80 ms, for the quiet start of a word. When the echo is known, the transport receives all audio with this delay. */
 const ONSET_BINS = 5;
-/** How many bins of the playing audio are known beyond the last report. */
+/** The number of bins of playing audio that are known beyond the last report. */
 const AHEAD_BINS = 40;
 /** The gain applied to an echo before a transport receives it: -30 dB. */
 const QUIET = 0.03;
 
 const BIN_MS = 16;
-/** 800 ms: in a shorter window, the user's voice would too often resemble the loudspeaker's audio by coincidence. */
+/** 800 ms. In a shorter window, the user's voice would too often resemble the loudspeaker's audio by chance. */
 const WINDOW_BINS = 50;
 /** The delay from the loudspeaker to the session, in bins; negative because a client's reports may be late. */
 const LAGS = { least: -8, most: 31 };
 const KEPT_BINS = 256;
-/** A stream that is later than this was interrupted; on a busy machine, audio is often late, but by less. */
+/** A stream that is more than this late was interrupted. On a busy machine, audio is often late, but by less. */
 const GAP_MS = 500;
-/** If the newest audio that both streams have in common is older than this, it is too old to compare. */
+/** If the newest audio of the two streams that can be compared is older than this, it is too old. */
 const STALE_MS = 400;
 const SILENCE_DB = -90;
 /** The loudspeaker level below which no microphone picks up its audio. */
@@ -50,7 +52,7 @@ const RANGE_DB = 30;
 const LEAST_BINS = 12;
 /** The minimum variation of the level for a comparison. */
 const LEAST_DEVIATION_DB = 3;
-/** A stream's levels are computed from every fourth sample; a gated frame is measured in full. */
+/** The levels of a stream are computed from every fourth sample, but a gated frame is measured in full. */
 const STRIDE = 4;
 const MAX_ITEMS = 50;
 
@@ -90,7 +92,7 @@ export class EchoMeter {
   #room: { echo: Echo | null; at: number } = { echo: null, at: Number.NEGATIVE_INFINITY };
   /** The delayed audio, once an echo is known. */
   #held: Held | null = null;
-  /** How many more bins count as voice. */
+  /** The number of further bins that count as voice. */
   #voiceBins = 0;
   #gain = 1;
 
@@ -121,7 +123,7 @@ export class EchoMeter {
     if (!said) return;
     const end = Math.min(Math.floor(playedMs / BIN_MS), said.levels.all.length);
     if (end <= said.played) return;
-    // The rest of an earlier item was played or dropped.
+    // The rest of an earlier item has been played or dropped.
     for (const earlier of this.#said.keys()) {
       if (earlier === itemId) break;
       this.#said.delete(earlier);
@@ -132,7 +134,7 @@ export class EchoMeter {
     said.played = end;
   }
 
-  /** Compares the last 800 ms of both signals; null if too little of either is known. */
+  /** Compares the last 800 ms of both signals; null if too little of either signal is known. */
   compare(now: number): Comparison | null {
     const endAt = Math.min(this.#near.endAt, this.#far.endAt);
     if (!(now - endAt < STALE_MS)) return null;
@@ -165,7 +167,10 @@ export class EchoMeter {
     return { ...frame, samples: this.#release(frame.samples.length) };
   }
 
-  /** Adds a frame to the delayed audio; it is delayed because an onset is recognised only once the voice is loud. */
+  /**
+   * Adds a frame to the delayed audio. The delay is needed because the onset of a voice is recognised only once the
+   * voice is loud.
+   */
   #hold({ samples, sampleRateHz }: AudioFrame): Held {
     const before =
       this.#held?.sampleRateHz === sampleRateHz
@@ -198,7 +203,7 @@ export class EchoMeter {
     return released;
   }
 
-  /** For each bin of a frame, returns whether the bin is something other than echo. */
+  /** Returns, for each bin of a frame, whether the bin contains anything other than echo. */
   #voiceIn({ samples, sampleRateHz }: AudioFrame, now: number, { lag, gainDb }: Echo): boolean[] {
     const perBin = Math.round((sampleRateHz * BIN_MS) / 1000);
     const silenceDb = Math.max(AUDIBLE_DB, this.#near.quietDb + LOUDER_DB);
@@ -221,7 +226,7 @@ export class EchoMeter {
     const next: number[] = [];
     for (const { levels, played } of this.#said.values())
       if (next.length < AHEAD_BINS) next.push(...levels.all.slice(played, played + AHEAD_BINS));
-    // Audio that has been sent but not yet reported may have started at any time.
+    // Audio that was sent but not yet reported as played may have started at any time.
     const [from, to] =
       ahead > AHEAD_BINS
         ? [0, AHEAD_BINS]
@@ -259,7 +264,7 @@ class Levels {
   }
 }
 
-/** Levels on the session's clock. */
+/** The levels on the session's clock. */
 class Timeline {
   #levels: number[] = [];
   #endAt = Number.NEGATIVE_INFINITY;
@@ -269,13 +274,13 @@ class Timeline {
   }
 
   /**
-   * Adds the levels of audio that ended about now. A delayed stream counts as contiguous; if it is more than `gapMs`
-   * late, silence fills the gap.
+   * Adds the levels of audio that ended about now. A delayed stream counts as contiguous. If it is more than `gapMs`
+   * late, the gap is filled with silence.
    */
   append(levels: readonly number[], now: number, gapMs: number): void {
     const endAt = this.#endAt + levels.length * BIN_MS;
     const lateMs = now - endAt;
-    // If audio arrives early, all earlier audio must have arrived late.
+    // If audio arrives early, all earlier audio must have been late.
     if (lateMs >= 0 && lateMs <= gapMs) this.#endAt = endAt;
     else this.#endAt = now;
     const missing = lateMs > gapMs ? Math.min(KEPT_BINS, Math.floor(lateMs / BIN_MS)) : 0;
@@ -283,7 +288,7 @@ class Timeline {
     this.#levels = this.#levels.slice(-KEPT_BINS);
   }
 
-  /** The background level, below which a fifth of the kept bins are. */
+  /** The background level, which a fifth of the stored bins are below. */
   get quietDb(): number {
     const sorted = this.#levels.toSorted((a, b) => a - b);
     return sorted[Math.floor(sorted.length / 5)] ?? SILENCE_DB;
@@ -306,7 +311,7 @@ class Timeline {
   }
 }
 
-/** Compares two windows in the bins where either of them has audio; null if there are too few such bins. */
+/** Compares two windows in the bins in which either of them contains audio; null if there are too few such bins. */
 function likenessOf(
   near: readonly number[],
   far: readonly number[] | null,

@@ -1,9 +1,9 @@
 // Operators on frame streams: `reframe` cuts frames to one length, `resampleFrames` converts them to one rate. Each
-// operator has state for the current item, and releases the samples that it is holding back when the item ends.
+// operator stores state for the current item, and emits the samples that it is holding back when the item ends.
 //
 // An item is a run of frames with the same `itemId`, `responseId` and rate (user audio has no ids and is one long
-// item). An item ends when a frame of another item arrives, when the source completes, or when `endOfItem` emits; the
-// frames themselves do not show that the last word has been spoken.
+// item). An item ends when a frame of another item arrives, when the source completes, or when `endOfItem` emits. The
+// frames alone do not show that the last word has been spoken.
 
 import {
   checkOptions,
@@ -20,8 +20,8 @@ import { assertSampleRateHz, createResampler } from './resampler.ts';
 export interface ItemOperatorOptions {
   /**
    * Emits when the current item is complete (for model audio: `response.ended`), so that the last milliseconds of the
-   * item are not held back until the next item starts. If `endOfItem` fails, the error is passed downstream; its
-   * completion has no effect.
+   * item are not held back until the next item starts. If `endOfItem` fails, the error is passed downstream. If it
+   * completes, this has no effect.
    * @defaultValue none: the last milliseconds are emitted with the next item or when the source ends
    */
   readonly endOfItem?: Observable<unknown>;
@@ -97,7 +97,7 @@ export function resampleFrames(
 interface ItemProcessor {
   /** Adds samples. Returns the output that is complete so far; empty arrays are skipped. */
   push(samples: Int16Array): readonly Int16Array[];
-  /** Returns the samples that have been held back. Called once, after the last `push`. */
+  /** Returns the samples that have been held back. Called once, after the last call of `push`. */
   end(): readonly Int16Array[];
   /** The output rate. */
   readonly sampleRateHz: number;

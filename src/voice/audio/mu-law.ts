@@ -11,7 +11,7 @@
 
 import { assertBytes, assertSamples } from './audio-frame.ts';
 
-/** The start of the first segment, chosen so that each segment is twice as long as the one before it. */
+/** The start of the first segment. With this value, each segment is twice as long as the previous one. */
 const BIAS = 33 * 4;
 /** The maximum magnitude; louder samples are clipped. */
 const CLIP = 32_635;
@@ -22,7 +22,7 @@ const decoded = Int16Array.from({ length: 256 }, (_, code) => {
   return bits & 0x80 ? -magnitude : magnitude;
 });
 
-/** Encodes samples as μ-law, one byte per sample. The sample rate does not change; telephones need 8000 Hz. */
+/** Encodes samples as μ-law, one byte per sample. The sample rate does not change. Telephones need 8000 Hz. */
 export function encodeMuLaw(samples: Int16Array): Uint8Array {
   assertSamples('encodeMuLaw', samples);
   const codes = new Uint8Array(samples.length);

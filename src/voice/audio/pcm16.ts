@@ -60,13 +60,13 @@ export function decodePcm16Base64(base64: string): Int16Array {
       'MALFORMED_AUDIO',
       `Expected base64 of ${byteLength} bytes of audio, got text that is not base64`,
     );
-  // `bytes` fills its whole buffer from offset 0, so the samples can use this memory without copying it.
+  // `bytes` fills its whole buffer from offset 0, so the samples can share this memory.
   const samples = new Int16Array(bytes.buffer);
   littleEndianBytes(samples);
   return samples;
 }
 
-/** Returns the memory of `samples` as little-endian bytes; on a big-endian host, the bytes are swapped in place. */
+/** Returns the memory of `samples` as little-endian bytes. On a big-endian host, the bytes are swapped in place. */
 function littleEndianBytes(samples: Int16Array): Uint8Array {
   const bytes = bytesOf(samples);
   if (hostIsBigEndian)

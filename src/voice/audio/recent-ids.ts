@@ -1,4 +1,4 @@
-// A bounded set of the newest ids, used for example to recognise late events of responses that have ended.
+// A bounded set of the newest ids, for example to recognise late events of responses that have ended.
 
 import { forgetOldest } from '../../values/forget-oldest.ts';
 
@@ -8,7 +8,7 @@ export class RecentIds {
   readonly #ids = new Set<string>();
   readonly #maxSize: number;
 
-  /** @param maxSize The maximum number of ids; the oldest is forgotten first. */
+  /** @param maxSize The maximum number of ids. The oldest id is removed first. */
   constructor(maxSize = DEFAULT_MAX_SIZE) {
     this.#maxSize = maxSize;
   }

@@ -15,7 +15,7 @@
 // RESAMPLER-2. n input samples produce ceil(n·L/M) output samples after flush(): no sample is lost, and the output does
 //     not drift (phases are integers).
 // RESAMPLER-3. Linear phase without delay: output sample n is the audio at input time n·M/L. Output is held back until
-//     the look-ahead that this needs has arrived (taps/2 samples of the lower rate, 1.3 ms at 24 kHz).
+//     the look-ahead for this has arrived (taps/2 samples of the lower rate, 1.3 ms at 24 kHz).
 // RESAMPLER-4. Frequencies that the lower rate cannot represent are attenuated by at least 80 dB. Up to 0.41 times the
 //     lower rate (with the default taps), audio passes unchanged, 85 dB above the filter's noise.
 
@@ -44,7 +44,7 @@ export interface ResamplerOptions {
   readonly toHz: number;
   /**
    * The filter length in samples of the lower rate: even, 16 to 512. More taps preserve more of the highest frequencies
-   * (the filter falls from full to −90 dB within 5.7/taps of the lower rate), but increase the cost and the look-ahead
+   * (the filter falls from full to −90 dB within 5.7/taps of the lower rate), but increase cost and look-ahead
    * proportionally.
    * @defaultValue 64
    */
@@ -53,7 +53,9 @@ export interface ResamplerOptions {
 
 /** Resamples one stream of mono Int16 samples. */
 export interface Resampler {
-  /** Returns the output that is final so far, which may be empty. If the two rates are equal, returns its argument. */
+  /**
+   * Returns the output that is complete so far, which may be empty. If the two rates are equal, returns its argument.
+   */
   process(samples: Int16Array): Int16Array;
   /** Returns the rest of the output, as if silence followed, and resets the resampler to its initial state. */
   flush(): Int16Array;
@@ -126,7 +128,7 @@ export function toFloat(samples: Int16Array): Float32Array {
 
 class PolyphaseResampler implements Resampler {
   readonly #bank: FilterBank;
-  /** The input samples, starting with the first one that the next output needs; initially the silence before time 0. */
+  /** The input samples from the first one that the next output needs. Initially, this is the silence before time 0. */
   #history: Float64Array;
   /** The position of the next output between two input samples, in 1/L of a sample: 0 to L−1. */
   #phase = 0;
@@ -148,7 +150,7 @@ class PolyphaseResampler implements Resampler {
     const output = new Int16Array(Math.max(0, last + 1));
     let start = 0;
     let phase = this.#phase;
-    // A muted microphone sends zeros, whose weighted sum is 0.
+    // A muted microphone sends zeros, so the result is 0.
     let sound = 0;
     for (let n = 0; n < output.length; n += 1) {
       for (sound = Math.max(sound, start); input[sound] === 0;) sound += 1;
@@ -171,7 +173,7 @@ class PolyphaseResampler implements Resampler {
   }
 }
 
-/** The inner loop; four independent sums are twice as fast as a single one. */
+/** The inner loop. Four independent sums are twice as fast as a single one. */
 function weightedSum(weights: Float64Array, input: Float64Array, start: number): number {
   let a = 0;
   let b = 0;
@@ -202,8 +204,8 @@ interface FilterBank {
   weightsOf(phase: number): Float64Array;
 }
 
-// A process uses only a handful of ratios (48000 or 44100 to 24000, 24000 to 16000 …); the limit guards against unusual
-// rates chosen by clients.
+// A process uses only a handful of ratios (48000 or 44100 to 24000, 24000 to 16000 …). The limit guards against unusual
+// rates of clients.
 const MAX_CACHED_BANKS = 16;
 const banks = new Map<string, FilterBank>();
 
@@ -230,7 +232,7 @@ const BESSEL_AT_BETA = besselI0(KAISER_BETA);
 const TRANSITION_TAPS = (STOPBAND_DB - 8) / (2.285 * 2 * Math.PI);
 
 function designFilterBank(upBy: number, downBy: number, taps: number): FilterBank {
-  // The filter is defined at the lower rate; measured in input samples, it is longer by M/L when downsampling.
+  // The filter is defined at the lower rate. When downsampling, it is longer by M/L in input samples.
   const stretch = Math.max(1, downBy / upBy);
   const halfWidth = 2 * Math.ceil((taps * stretch) / 4);
   // The transition band ends at the Nyquist frequency of the lower rate, so that no frequency is aliased.
@@ -257,7 +259,7 @@ function sinc(x: number): number {
   return x === 0 ? 1 : Math.sin(Math.PI * x) / (Math.PI * x);
 }
 
-/** The Kaiser window over −1 … 1; it is zero at its edges, so that rows are symmetric. */
+/** The Kaiser window over −1 … 1, which is zero at its edges so that rows are symmetric. */
 function kaiser(x: number): number {
   return Math.abs(x) >= 1 ? 0 : besselI0(KAISER_BETA * Math.sqrt(1 - x * x)) / BESSEL_AT_BETA;
 }

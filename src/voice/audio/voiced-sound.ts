@@ -1,5 +1,5 @@
-// Measures how much of a microphone's audio is voice, using only the level: a hum or cough ends long before a transport
-// reports that it has ended.
+// Measures how much of a microphone's audio is voice, based only on the level. A hum or cough ends long before a
+// transport reports its end.
 //
 // Owns:     the level of the loudest recent audio.
 // Does not: detect speech (transports do) or distinguish a voice from other audio of the same loudness.
@@ -17,9 +17,9 @@ const STRIDE = 4;
 
 export class VoicedSound {
   #loudest = 0;
-  /** How much voice there has been since this counter was reset, without pauses, in milliseconds. */
+  /** The amount of voice since this counter was reset, without pauses, in milliseconds. */
   voicedMs = 0;
-  /** How long ago the last voice ended, in milliseconds of audio; infinite before the first voice. */
+  /** The time since the last voice ended, in milliseconds of audio; infinite before the first voice. */
   quietMs = Number.POSITIVE_INFINITY;
 
   /** Returns how many milliseconds of the frame are voice. */

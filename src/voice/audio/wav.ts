@@ -1,5 +1,5 @@
 // Encodes and decodes WAV files, as text-to-speech services return them and speech-to-text services accept them: RIFF
-// with PCM inside. Other RIFF formats are rejected, and the error names the format.
+// with PCM inside. Other RIFF formats are rejected with an error that names the format.
 
 import { isA, ProtocolError } from '../../values/errors.ts';
 import { readable } from '../../values/plain-checks.ts';
@@ -11,7 +11,7 @@ const HEADER_BYTES = 44;
 const PCM = 1;
 const FLOAT = 3;
 const MU_LAW = 7;
-/** The tag of a WAV file whose format code is at the start of the extension. */
+/** The tag of a WAV file whose actual format code is in the extension. */
 const EXTENSIBLE = 0xff_fe;
 const FULL_SCALE = 32_767;
 

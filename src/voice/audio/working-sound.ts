@@ -1,5 +1,5 @@
-// A sound that tells the user that work is in progress: two soft notes and a pause. The sound is computed, so it
-// requires no file and no licence. It loops without clicking.
+// A sound that tells the user that work is in progress: two soft notes and a pause. The sound is computed, so it needs
+// no file and no licence. It loops without clicking.
 
 import type { AudioFrame } from './audio-frame.ts';
 import {

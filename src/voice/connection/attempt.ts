@@ -18,7 +18,7 @@ export class Attempt {
   readonly offer: Offer;
   readonly responseKey: string;
   responseId: string | null = null;
-  /** Whether the client has started to play the audio. */
+  /** Whether the client has started to play the attempt's audio. */
   hasBegun = false;
   readonly #heardFraction: number;
   readonly #totals = new Map<string, number>();
@@ -56,7 +56,7 @@ export class Attempt {
     this.#played.set(itemId, Math.max(playedMs, before));
   }
 
-  /** Records which words of an item were heard before it was cut off; null if unknown. */
+  /** Records the words of an item that were heard before the item was cut off; null if unknown. */
   heardWords(words: string | null): void {
     this.#heardSentence ||= words !== null && hasWholeSentence(words);
   }
@@ -72,15 +72,15 @@ export class Attempt {
   }
 
   /**
-   * Returns the time at which enough of the attempt had been heard, assuming real-time playback; at most `now`, which
-   * is the time of the report. Null if there is no report.
+   * Returns the time by which enough of the attempt had been heard, assuming real-time playback, but at most `now`,
+   * which is the time of the report. Null if there is no report.
    */
   heardAt(now: number): number | null {
     if (this.#playedAt === null) return null;
     const neededMs = this.#heardFraction * sum(this.#totals);
     const beyondMs = sum(this.#played) - neededMs;
     const at = Math.max(this.#playedAt - Math.max(0, beyondMs), this.#beganAt + neededMs);
-    // A client may report all audio as played at once.
+    // A client may report all audio as played in a single report.
     return Math.min(at - ONSET_MS, now);
   }
 }

@@ -4,8 +4,8 @@
 //
 // Owns:     the connection in use, the candidate that may replace it, the resume value for the next connection, the
 //           rotation timers, and the user's audio while no model can receive it.
-// Does not: decide when to reconnect (session machine) or rotate (rotation machine), choose the messages that a model
-//           needs, or know what is said (lead agent).
+// Does not: decide when to reconnect or rotate (session and rotation machines), choose the messages that a model needs,
+//           or determine what is said (lead agent).
 //
 // Invariants
 //   CONNECTION-MANAGER-1. The manager listens only to the connection in use, but counts the usage reported by any
@@ -15,21 +15,22 @@
 //       afterwards, once and in order.
 //   CONNECTION-MANAGER-3. Make before break: the connection in use stays open until the candidate is ready, so that a
 //       failed replacement changes nothing. The old connection is closed when the candidate takes over, so that the
-//       user is never heard by two models. If the next connection is to resume the connection in use, the latter is
-//       closed first.
+//       user is never heard by two models. If the next connection resumes the connection in use, the connection in use
+//       is closed first.
 //   CONNECTION-MANAGER-4. After a failed transfer, the manager sends the model its previous configuration if the model
 //       may have adopted the new one.
-//   CONNECTION-MANAGER-5. A connection that is not ready receives no messages. Once it is ready, it receives the
-//       messages that it does not know yet.
-//   CONNECTION-MANAGER-6. The manager keeps audio that was already sent while it may have to be sent again, because the
-//       connection may end before the words are recognised. It keeps up to `keptAudioMs` while words are unknown, and
-//       otherwise as much as a transport needs to detect speech.
-//   CONTINUATION-1. A resumed model knows the conversation as it was at the end of its earlier connection; the adapter
-//       resends what its server had not received. A model that accepted the history knows it. Any other model knows
-//       nothing. The session sends each model the messages that it does not know. A model also knows what was said on
-//       its own connection, even if the conversation does not contain it yet.
-//   CONTINUATION-2. A resume value that the server has responded to is not used again. If there is no response, a
-//       resume value is tried up to `MAX_UNANSWERED` times.
+//   CONNECTION-MANAGER-5. The manager sends no messages to a connection that is not ready. Once the connection is
+//       ready, the manager sends it the messages that its model does not have yet.
+//   CONNECTION-MANAGER-6. The manager stores audio that it has sent for as long as the audio may have to be sent again,
+//       because the connection may end before the words are recognised. It stores up to `keptAudioMs` while there are
+//       unrecognised words, and otherwise only as much as a transport needs to detect speech.
+//   CONTINUATION-1. A resumed model has the conversation as it was at the end of its earlier connection. The adapter
+//       resends the messages that its server had not received. A model that accepted the history has the history. Any
+//       other model has no conversation. The session sends each model the messages that the model does not have. A
+//       model also has everything that was said on its own connection, even if the conversation does not contain it
+//       yet.
+//   CONTINUATION-2. A resume value that the server has responded to is not reused. If there is no response, a resume
+//       value is tried up to `MAX_UNANSWERED` times.
 
 import type { NoteWriter } from '../../actors/notes/note-marks.ts';
 import { callSafely, type Host } from '../../actors/runtime/host.ts';
@@ -59,28 +60,28 @@ import type {
 } from './transport.ts';
 
 /**
- * A connection is replaced after this fraction of its lifetime at the latest; a random amount up to `DUE_CHANCE` is
- * subtracted.
+ * The maximum fraction of a connection's lifetime after which the connection is replaced. A random amount up to
+ * `DUE_CHANCE` is subtracted.
  */
 const DUE = 0.95;
 const DUE_CHANCE = 0.05;
 /**
- * The rotation stops waiting for a pause this long before the connection ends; for a short lifetime, at this fraction
- * of it.
+ * The time before the end of a connection at which the rotation stops waiting for a pause. For a short lifetime, it is
+ * this fraction of the lifetime.
  */
 const LAST_MOMENT_MS = 5000;
 const LAST_FRACTION = 0.25;
-/** How long a transport takes to detect that speech has started. */
+/** The time that a transport takes to detect the start of speech. */
 const ONSET_LAG_MS = 2000;
 const MAX_UNANSWERED = 3;
 
 export interface ConnectionManagerOptions {
-  /** How much of the newest user audio is kept while no model can hear it. */
+  /** The amount of the newest user audio to store while no model can hear it. */
   readonly keptAudioMs: number;
   readonly connectTimeoutMs: number;
-  /** The pauses between candidates after a failure. */
+  /** The pauses between candidates after failures. */
   readonly backoff: BackoffInput;
-  /** The session's notes, for a transport that adds notes itself. */
+  /** The session's notes, for a transport that itself adds notes. */
   readonly notes?: NoteWriter;
 }
 
@@ -88,30 +89,30 @@ export interface ConnectionManagerOptions {
 export interface ConnectionOwner {
   /** The session id. */
   readonly id: string;
-  /** The current lead agent's configuration, for a connection that replaces the one in use. */
+  /** The current lead agent's configuration, for the next connection. */
   readonly configuration: TransportConfiguration;
   /** Whether neither side is speaking or about to speak. */
   readonly isIdle: boolean;
   /** Returns the conversation as transport commands. */
   history(): readonly TransportCommand[];
-  /** Returns the part of the history that the current model has received or said. */
+  /** Returns the part of the history that the current model has received or spoken. */
   knownHistory(): readonly TransportCommand[];
-  /** Reports that a connection is ready and needs these messages. */
+  /** Handles a connection that is ready and needs these messages. */
   connectionReady(pending: readonly TransportCommand[]): void;
-  /** Reports that another connection has replaced the one in use and needs these messages. */
+  /** Handles the switch to another connection, which needs these messages. */
   connectionReplaced(pending: readonly TransportCommand[]): void;
-  /** Reports that the connection in use was closed and is about to be reopened. */
+  /** Handles the intentional close of the connection in use, which is about to be reopened. */
   connectionRenewing(): void;
   connectionLost(event: ConnectionClosed): void;
   /** Reports that the other agent is ready, or why it cannot become ready. Called exactly once per `transfer`. */
   transferAnswered(error: Failure | null): void;
-  /** Handles events that do not concern the connection itself. */
+  /** Handles events that do not concern the connection. */
   handle(event: TransportEvent): void;
   handleAudio(frame: AudioFrame): void;
 }
 
 interface Transfer {
-  /** The number of the configuration that has to be confirmed; 0 if the transfer uses a new connection. */
+  /** The number of the configuration that the server has to confirm; 0 if the transfer uses a new connection. */
   readonly configure: number;
   /** Whether the other agent is ready. */
   isReady: boolean;
@@ -129,15 +130,15 @@ export class ConnectionManager {
   #candidate: Connection | null = null;
   #transfer: Transfer | null = null;
 
-  /** The user's audio for the next model that listens. */
+  /** The user audio that is stored for the next model. */
   readonly #keptAudio: BoundedBuffer;
   readonly #sentAudio = new RecentSound();
 
   /** The resume value of the connection in use; null if the connection cannot be resumed. */
   #resume: unknown = null;
-  /** The messages that the model knew when the resumable connection ended. */
+  /** The messages that the model had when the resumable connection ended. */
   #known: KnownMessages = new Set();
-  /** The newest messages that were spoken on the connection in use; older ones are in the conversation. */
+  /** The newest messages that were spoken on the connection in use. Older ones are in the conversation. */
   readonly #spoken = new RecentIds();
   #unanswered = 0;
 
@@ -179,7 +180,7 @@ export class ConnectionManager {
     });
   }
 
-  /** The rotation machine, as shown to `inspect`. */
+  /** The rotation machine's actor, for `inspect`. */
   get rotation(): Shown {
     return this.#rotation.shown;
   }
@@ -236,8 +237,8 @@ export class ConnectionManager {
   }
 
   /**
-   * Sends user audio. `isUnderstood`: whether all words so far are known. Returns whether the audio was sent; otherwise
-   * it was buffered (CONNECTION-MANAGER-2).
+   * Sends user audio. `isUnderstood`: whether all words so far have been recognised. Returns whether the audio was
+   * sent; otherwise it was buffered (CONNECTION-MANAGER-2).
    */
   sendAudio(frame: AudioFrame, isUnderstood: boolean): boolean {
     if (this.isAvailable) {
@@ -252,7 +253,7 @@ export class ConnectionManager {
   }
 
   /**
-   * Keeps the newest `ms` of the sent audio for the next model, because the words in it were not recognised. Returns
+   * Stores the newest `ms` of the sent audio for the next model, because the words in it were not recognised. Returns
    * whether there is any such audio (CONNECTION-MANAGER-6).
    */
   keepSentAudio(ms: number): boolean {
@@ -262,12 +263,12 @@ export class ConnectionManager {
     return again.length > 0;
   }
 
-  /** Removes and returns the kept audio for a model that is listening now; empty if there is none. */
+  /** Removes and returns the stored audio for a model that can listen now; empty if there is none. */
   takeKeptAudio(): readonly AudioFrame[] {
     return this.isAvailable ? this.#keptAudio.drain() : [];
   }
 
-  /** Prepares the model for another agent. If the connection is already lost, its loss ends the transfer. */
+  /** Prepares the model for another agent. If the connection is already lost, the loss ends the transfer. */
   transfer(configuration: TransportConfiguration): void {
     if (!this.#inUse) return;
     const configure = this.#inUse.configures + 1;
@@ -278,8 +279,8 @@ export class ConnectionManager {
   }
 
   /**
-   * Ends the transfer in the way that the session has decided. The owner's configuration is already that of the lead
-   * agent (after an error, of the previous one).
+   * Ends the transfer with the outcome that the session has decided. The owner already returns the configuration of the
+   * new lead agent (after an error, of the previous one).
    */
   endTransfer(error: Failure | null): void {
     const transfer = this.#transfer;
@@ -293,7 +294,7 @@ export class ConnectionManager {
       return;
     }
     this.#dropCandidate();
-    // CONNECTION-MANAGER-4. If the change was refused, the model is unchanged; if the response is missing or late, the
+    // CONNECTION-MANAGER-4. If the change was refused, the model is unchanged. If the response is missing or late, the
     //     model may have changed.
     const isRefused = connection.answered >= transfer.configure && !transfer.isReady;
     if (transfer.configure > 0 && error && !isRefused)
@@ -442,7 +443,7 @@ export class ConnectionManager {
     this.#known = new Set([...told, ...this.#spoken.all]);
   }
 
-  /** Records that the server accepted or refused a resumption, after which the resume value cannot be used again. */
+  /** Records that the server has accepted or refused a resumption, so that the resume value is not reused. */
   #resumeAnswered({ resumedFrom }: Connection): void {
     if (resumedFrom === this.#resume) this.#resume = null;
   }
@@ -454,13 +455,13 @@ export class ConnectionManager {
     if (this.#unanswered >= MAX_UNANSWERED) this.#resume = null;
   }
 
-  /** Handles a pause, during which the connection may be replaced. */
+  /** Handles a moment of silence, in which the connection may be replaced. */
   rotateIfDue(): void {
     if (this.#isPrepared || this.#rotation.snapshot.matches('awaiting'))
       this.#rotate({ type: 'connection.rested' });
   }
 
-  /** Whether a candidate is ready and is waiting for a pause. */
+  /** Whether a candidate is ready and waiting for silence. */
   get #isPrepared(): boolean {
     return this.#rotation.snapshot.matches({ making: 'prepared' });
   }
@@ -481,8 +482,8 @@ export class ConnectionManager {
   }
 
   /**
-   * Sends a fact to the rotation machine. The machine's effects are executed before this method returns, or after the
-   * effects that are already being executed.
+   * Sends a fact to the rotation machine. The machine's effects are executed before this method returns. If other
+   * effects are being executed, they are executed afterwards.
    */
   #rotate(fact: RotationFact): void {
     this.#facts.push(fact);

@@ -1,16 +1,16 @@
-// One connection to the voice model: how it started, the state that it has reported, and which part of the conversation
-// its model knows.
+// One connection to the voice model: how it started, the state that it has reported, and the part of the conversation
+// that its model has.
 //
 // Owns:     the connection's readiness, configuration and resume value, and the history that its model already had or
 //           has received.
-// Does not: know whether it is in use or where an earlier connection ended (connection manager).
+// Does not: determine whether it is in use or where an earlier connection ended (connection manager).
 //
-// A fault in an adapter does not end the process: events are handled safely, and an error in a stream or in `connect`
-// ends the connection.
+// A fault in an adapter does not end the process. Errors in event handlers are caught, and an error in a stream or in
+// `connect` ends the connection.
 //
 // Invariant
-//   CONNECTION-1. If a journal cannot store an id from a provider, the session uses another id instead (storable.ts),
-//       which is translated back in commands.
+//   CONNECTION-1. If a journal cannot store a provider's id, the session uses a different id (storable.ts), which is
+//       translated back in commands.
 
 import { EMPTY, of } from 'rxjs';
 import { callSafely, type Host } from '../../actors/runtime/host.ts';
@@ -43,7 +43,7 @@ const ID_KEYS = [
 /** The properties of events that contain text. */
 const TEXT_KEYS = ['text', 'name', 'arguments', 'message', 'reason'] as const;
 
-/** Identifiers of the conversation messages that a model knows. */
+/** The ids of the messages that a model has. */
 export type KnownMessages = ReadonlySet<string>;
 
 /** The initial conversation of a new connection. */
@@ -51,14 +51,14 @@ export interface Beginning {
   /** Returns the conversation as transport commands. */
   history(): readonly TransportCommand[];
   readonly notes: NoteWriter | undefined;
-  /** The end of the connection that this one resumes; null if this one is not resumed. */
+  /** The state in which the resumed connection ended; null if this connection does not resume another one. */
   readonly resumed: { readonly resume: unknown; readonly known: KnownMessages } | null;
 }
 
 export class Connection {
   /** When the connection was opened, in milliseconds since 1970. */
   readonly since: number;
-  /** The resume value that was passed to this connection; undefined if there was none. */
+  /** The resume value with which this connection was opened; undefined if there was none. */
   readonly resumedFrom: unknown;
   readonly #host: Host;
   readonly #connection: TransportConnection;
@@ -71,7 +71,7 @@ export class Connection {
   #ready: Ready | null = null;
   #resume: unknown = null;
   #lost: ConnectionClosed | null = null;
-  /** The provider ids that were replaced, by the session's ids; null until one is replaced (CONNECTION-1). */
+  /** The replaced provider ids, by the session's ids; null until an id is replaced (CONNECTION-1). */
   #wireIds: Map<string, string> | null = null;
 
   constructor(
@@ -117,7 +117,7 @@ export class Connection {
     return this.#ready !== null;
   }
 
-  /** How the connection ended; null while it is open. */
+  /** The reason why the connection ended; null while it is open. */
   get lost(): ConnectionClosed | null {
     return this.#lost;
   }
@@ -127,17 +127,17 @@ export class Connection {
     return this.#resume;
   }
 
-  /** How many configurations have been sent since the connection was opened. */
+  /** The number of configurations that were sent on this connection. */
   get configures(): number {
     return this.#configures;
   }
 
-  /** How many configurations the server has confirmed or refused. */
+  /** The number of configurations that the server has confirmed or refused. */
   get answered(): number {
     return this.#answered;
   }
 
-  /** Whether the model remembers the connection that this one resumes. */
+  /** Whether the model remembers the resumed connection. */
   get isResumed(): boolean {
     return this.#ready?.resumed === true;
   }
@@ -223,10 +223,10 @@ export class Connection {
   }
 }
 
-/** The identifier of a message that a model knows; it does not change if the text changes later. */
+/** The id of a message that a model has. It does not change if the text changes later. */
 export const messageName = (itemId: string): string => `message ${itemId}`;
 
-/** A message that is truncated later keeps its identifier; a note informs the model (model-memory). */
+/** A message that is truncated later keeps its id, and a note informs the model of the truncation (model-memory). */
 const nameOf = (command: TransportCommand): string =>
   command.type === 'message.add' ? messageName(command.itemId) : JSON.stringify(command);
 
@@ -247,7 +247,7 @@ function refused(name: string, thrown: unknown): TransportConnection {
 }
 
 function withTexts(event: TransportEvent): TransportEvent {
-  // A partial text may end in the middle of a character; the final text is whole.
+  // A partial text may end in the middle of a character, but the final text does not.
   if ('final' in event && !event.final) return event;
   return replaced(event, TEXT_KEYS, storableText);
 }

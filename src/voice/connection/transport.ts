@@ -1,6 +1,6 @@
 // The port to a voice model. An adapter implements it for its protocol and declares in `capabilities` what the protocol
-// can do; a session checks these capabilities and never a provider's name. The session (outbox and turns) decides when
-// to speak; a transport never decides this.
+// supports. A session checks these capabilities and never a provider's name. The session (outbox and turns) decides
+// when to speak. A transport never does.
 //
 // An adapter's duties, with any provider
 //   - Each user utterance has a start, an end and its words (or a report that it has none), in this order, even if the
@@ -15,7 +15,9 @@ import type { Environment } from '../../actors/ports/environment.ts';
 import type { AudioFrame } from '../audio/audio-frame.ts';
 import type { Voice } from '../speech/voice.ts';
 
-/** How long a transport takes to detect speech, in milliseconds, which limits the accuracy of an utterance's start. */
+/**
+ * The time that a transport takes to detect speech, in milliseconds, which limits the accuracy of an utterance's start.
+ */
 export const ONSET_MS = 300;
 
 /** A transport's abilities. The session emulates capabilities that are missing. */
@@ -92,7 +94,7 @@ export interface TransportCapabilities {
   readonly maxConnectionMs: number | null;
 }
 
-/** The question that the user may be answering, which helps a transport to detect the end of the answer. */
+/** The question that the user may be answering. It helps a transport to detect the end of the answer. */
 export interface ExpectedAnswer {
   readonly kind: 'choice' | 'free_text' | 'approval';
   /** The options of a `choice`; other kinds have none. */
@@ -117,7 +119,7 @@ export interface TransportTool {
   readonly parameters: Readonly<Record<string, unknown>>;
 }
 
-/** How the model is to behave from now on. */
+/** The instructions and tools that apply to the model from now on. */
 export interface TransportConfiguration {
   /** The lead agent's system prompt. */
   readonly instructions: string;
@@ -130,8 +132,8 @@ export interface TransportConfiguration {
  */
 export type TransportCommand =
   /**
-   * Requires `updatesSession`. Answered by `session.configured` or `session.refused`, in the order of the commands;
-   * applies to responses that are requested afterwards.
+   * Requires `updatesSession`. Answered by `session.configured` or `session.refused`, in the order of the commands.
+   * Applies to responses that are requested afterwards.
    */
   | { readonly type: 'session.configure'; readonly configuration: TransportConfiguration }
   /** Adds a message to the model's conversation without requesting a response. */
@@ -140,9 +142,11 @@ export type TransportCommand =
       readonly itemId: string;
       readonly role: 'system' | 'user' | 'assistant';
       readonly text: string;
-      /** For the role `user`: the text was written or quoted by the runtime and not said by the user. */
+      /** For the role `user`: the runtime wrote or quoted the text, and the user did not say it. */
       readonly isNote?: true;
-      /** The item before the message, if the provider supports this; otherwise, the message is added at the end. */
+      /**
+       * The item that precedes the message, if the provider supports this. Otherwise, the message is added at the end.
+       */
       readonly afterItemId?: string;
     }
   /** Shows the model a picture without requesting a response. Requires `acceptsImages`. */
@@ -156,7 +160,7 @@ export type TransportCommand =
   | { readonly type: 'item.delete'; readonly itemId: string }
   /**
    * Answers a tool call without requesting a response. `output` is the text that the model reads. `silent`: the model
-   * must not speak about the answer without being asked to, as far as the provider can prevent that.
+   * must not speak about the answer unless asked, as far as the provider can prevent this.
    */
   | {
       readonly type: 'tool.answer';
@@ -164,8 +168,7 @@ export type TransportCommand =
       readonly output: string;
       readonly silent?: boolean;
       /**
-       * The same answer as a note, for a provider that does not know the call because the call was made on another
-       * connection.
+       * The same answer as a note, for a provider that lacks the call because the call was made on another connection.
        */
       readonly told?: string;
     }
@@ -191,25 +194,25 @@ export type TransportCommand =
       /** Instructions for this response only, which the runtime has written in addition to the conversation. */
       readonly instructions?: string;
       /**
-       * The quoted content to which the instructions refer. It is already in the conversation. A provider that handles
-       * each request in isolation repeats it, but never with the system role.
+       * The quoted content to which the instructions refer, which is already in the conversation. A provider that
+       * handles each request in isolation repeats the content, but never with the system role.
        */
       readonly about?: string;
       /**
-       * Identifies the content to be spoken: a request that repeats a failed one has the same value. It is intended for
-       * providers that may still speak a failed request.
+       * Identifies the content to be spoken. A repetition of a failed request has the same value. It is for providers
+       * that may still speak a failed request.
        */
       readonly subject?: string;
-      /** An earlier request for the same content failed, so the adapter uses the strongest means that it has. */
+      /** An earlier request for the same content has failed, so the adapter uses its most reliable means. */
       readonly insist?: boolean;
-      /** The model should not remember the response (such as a filler), if the provider can leave it out. */
+      /** The model should not remember the response (such as a filler), if the provider supports this. */
       readonly outOfBand?: boolean;
     }
   /** Cancels the current response; `response.ended` with status `cancelled` follows. */
   | { readonly type: 'response.cancel' }
   /**
    * Withdraws a request that the transport is still holding: the transport does not send it, and reports
-   * `response.ended` with status `cancelled`. A request that has already been sent is not affected, nor is current
+   * `response.ended` with status `cancelled`. It affects neither a request that has already been sent nor current
    * speech.
    */
   | { readonly type: 'response.withdraw'; readonly responseKey: string }
@@ -219,34 +222,34 @@ export type TransportCommand =
    */
   | { readonly type: 'utterance.end'; readonly utteranceId: string }
   /**
-   * Requires `takesOpenQuestion`. Identifies the question that the user may be answering in the current utterance; null
-   * if there is none. This affects only how soon the transport reports the end of the utterance.
+   * Requires `takesOpenQuestion`. Identifies the question that the user may be answering now; null if there is none.
+   * This affects only how soon the transport reports the end of an utterance.
    */
   | { readonly type: 'question.expect'; readonly question: ExpectedAnswer | null }
   /** The user heard only the first `playedMs` of this item. */
   | { readonly type: 'playout.truncate'; readonly itemId: string; readonly playedMs: number }
   /**
    * Lists the calls that the delegation stands for; each of their `tool.answer` commands belongs to the delegation. If
-   * there are no calls, the delegation is done, and the model should say nothing.
+   * there are no calls, the delegation is complete, and the model should say nothing.
    */
   | {
       readonly type: 'delegation.accept';
       readonly delegationId: string;
       readonly callIds: readonly string[];
     }
-  /** The delegation does not stand for any call, and the model should say this text. */
+  /** The delegation requires no call, and the model should say this text. */
   | { readonly type: 'delegation.answer'; readonly delegationId: string; readonly text: string };
 
 /** A transport's events. `raw` contains the provider's message. */
 export type TransportEvent =
   /**
-   * The connection is open and the model is configured; the transport has queued earlier commands. `resumed`: the model
-   * remembers everything that the connection of `TransportContext.resume` received. The transport resends whatever its
-   * server had not received, and the session sends the messages that were added since. `told`: the model knows
-   * `TransportContext.history` as it was when the transport requested it.
+   * The connection is open and the model is configured. The transport has queued any earlier commands. `resumed`: the
+   * model remembers everything that the connection of `TransportContext.resume` received. The transport resends
+   * whatever its server had not received, and the session sends the messages that were added since. `told`: the model
+   * has received `TransportContext.history` as it was when the transport requested it.
    */
   | { readonly type: 'transport.ready'; readonly resumed?: boolean; readonly told?: boolean }
-  /** The provider will end this connection in `inMs`; the session opens a new one before then. */
+  /** The provider will end this connection in `inMs`. The session opens a new one before then. */
   | { readonly type: 'transport.expiring'; readonly inMs: number }
   /**
    * A later connection can resume this one with this value, which replaces the previous value. Null: the connection can
@@ -256,7 +259,7 @@ export type TransportEvent =
   /** The model has accepted the configuration from the oldest unanswered `session.configure`. */
   | { readonly type: 'session.configured' }
   /**
-   * The model refused the configuration from the oldest unanswered `session.configure`; the previous configuration
+   * The model refused the configuration from the oldest unanswered `session.configure`, so the previous configuration
    * remains in effect.
    */
   | { readonly type: 'session.refused'; readonly code: string; readonly message: string }
@@ -292,7 +295,7 @@ export type TransportEvent =
       readonly responseId: string;
       readonly responseKey: string | null;
     }
-  /** Generation has ended (playback may continue). `audio` lists the generated audio in order. */
+  /** Generation has ended, but playback may continue. `audio` lists the generated audio in order. */
   | {
       readonly type: 'response.ended';
       readonly responseId: string;
@@ -302,7 +305,7 @@ export type TransportEvent =
       readonly reason: string | null;
       readonly audio: readonly { readonly itemId: string; readonly durationMs: number }[];
     }
-  /** The transcript of the model's speech: partials are appended, and the final one is the whole text. */
+  /** The transcript of the model's speech. Partials are appended, and the final one is the whole text. */
   | {
       readonly type: 'assistant.transcribed';
       readonly itemId: string;
@@ -319,14 +322,14 @@ export type TransportEvent =
       readonly type: 'usage.reported';
       readonly inputTokens: number | null;
       readonly outputTokens: number | null;
-      /** The input tokens that the provider read from its cache. @defaultValue unknown, as for the counts below */
+      /** The input tokens that the provider read from its cache. @defaultValue unknown, like the counts below */
       readonly cachedInputTokens?: number;
       /** The input and output tokens that are audio. */
       readonly audioInputTokens?: number;
       readonly audioOutputTokens?: number;
       readonly raw: unknown;
     }
-  /** How much of its rate limits the provider reports as remaining. */
+  /** The provider's remaining rate limits. */
   | { readonly type: 'limits.reported'; readonly limits: readonly TransportLimit[] }
   /** The model no longer needs the result of this call. */
   | { readonly type: 'tool.cancelled'; readonly callId: string }
@@ -339,7 +342,7 @@ export type TransportEvent =
       readonly responseId: string;
     }
   /**
-   * The provider has refused a command or sent an invalid message; the connection continues. `responseKey` identifies
+   * The provider has refused a command or sent an invalid message. The connection continues. `responseKey` identifies
    * the refused request; null if no request was refused.
    */
   | {
@@ -356,18 +359,18 @@ export interface TransportLimit {
   readonly name: string;
   readonly limit: number;
   readonly remaining: number;
-  /** How long until the limit is fully available again, in milliseconds. */
+  /** The time until the limit is fully available again, in milliseconds. */
   readonly resetInMs: number;
 }
 
 /** One connection to a voice model. */
 export interface TransportConnection {
-  /** Hot; starts with the events since `connect` and completes after `transport.closed`. Allows one subscriber. */
+  /** Hot. Starts with the events since `connect` and completes after `transport.closed`. Allows one subscriber. */
   readonly events: Observable<TransportEvent>;
   /** The model's audio, which is generated faster than it is played. Hot; allows one subscriber. */
   readonly audio: Observable<AudioFrame>;
   /**
-   * Sends the user's audio at `capabilities.inputSampleRateHz`. Audio is queued until the connection is ready; if the
+   * Sends the user's audio at `capabilities.inputSampleRateHz`. Audio is queued until the connection is ready. If the
    * queue is full, the oldest audio is dropped.
    */
   sendAudio(frame: AudioFrame): void;
@@ -387,7 +390,7 @@ export interface Transport {
   readonly capabilities: TransportCapabilities;
   /** The code that leads a voice session over this transport: `spokenLead` of `offstage/transport`. */
   readonly lead: { readonly leadsBy: 'voice' };
-  /** The voice that speaks for the model, if there is one; fillers can use the same voice. */
+  /** The voice that speaks for the model, if there is one. Fillers can use the same voice. */
   readonly voice?: Voice;
   /** Opens a connection. Never throws: a failure is reported as `transport.closed`. */
   connect(configuration: TransportConfiguration, context: TransportContext): TransportConnection;
@@ -398,8 +401,8 @@ export interface TransportContext {
   /** Time, ids and randomness. */
   readonly environment: Environment;
   /**
-   * The latest value of `transport.resumable`, if the transport `resumes`. A transport that cannot use the value starts
-   * a fresh session.
+   * The latest value of `transport.resumable`, for a transport that `resumes`. A transport that cannot use the value
+   * starts a fresh session.
    */
   readonly resume?: unknown;
   /**
@@ -408,6 +411,6 @@ export interface TransportContext {
    * the history after `transport.ready`.
    */
   readonly history?: () => readonly TransportCommand[];
-  /** Writes the session's notes, for components that also add messages. @defaultValue without marks */
+  /** Writes the session's notes, for components that themselves add messages. @defaultValue without marks */
   readonly notes?: NoteWriter;
 }

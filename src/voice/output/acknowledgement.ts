@@ -1,19 +1,19 @@
 // Acknowledges an answer ("Premium. One moment.") or a request for time ("Take your time."). The answer is sent to the
 // subagent that asked, and the lead agent does not reply to it. Without an acknowledgement, the user would not know
-// that the answer was understood.
+// whether the answer was understood.
 //
 //   understood ── afterMs of silence ──▶ said      by a voice, or by the model out of band (aside)
 //        ├── the user speaks, other audio plays, or something is due ──▶ not said
 //        └── neither can say it: the reply of a model that responds by itself may serve (held-speech)
 //
 // Owns:     the acknowledgement's text and timing, and which words of a model may serve as one.
-// Does not: make the acknowledgement audible (aside, held-speech), or know what the answer causes.
+// Does not: make the acknowledgement audible (aside, held-speech), or know the effects of the answer.
 //
 // Invariants
 //   ACKNOWLEDGEMENT-1. The acknowledgement repeats the chosen option and asks for a moment. It never claims that
-//       anything has been done; for an approval, it only asks for a moment.
+//       something has been done. For an approval, it only asks for a moment.
 //   ACKNOWLEDGEMENT-2. It is said at most once per utterance. It is not said if the user is speaking, other audio is
-//       playing, or a delivery or another question is due. It is not a delivery and is never said at a later time.
+//       playing, or a delivery or another question is due. It is not a delivery, and it is never postponed.
 
 import { z } from 'zod';
 import type { WordsToQuestion } from '../../actors/contracts/records.ts';
@@ -25,7 +25,7 @@ import { checkVoice, type Voice } from '../speech/voice.ts';
 import type { Aside } from './aside.ts';
 import type { ReplyReader } from './held-speech.ts';
 
-/** If the model is busy but silent, how long after `afterMs` the acknowledgement may still start. */
+/** The maximum time after `afterMs` at which the acknowledgement may still start if the model is busy but silent. */
 const PATIENCE_MS = 2000;
 
 /** The runtime's acknowledgements in one language. */
@@ -34,17 +34,20 @@ export interface AcknowledgementPhrases {
   readonly choice: string;
   /** Acknowledges any other answer. */
   readonly other: string;
-  /** Acknowledges "let me think"; the question then stays open. @defaultValue nothing is said */
+  /**
+   * Acknowledges a request for time ("let me think"), after which the question stays open. @defaultValue nothing is
+   * said
+   */
   readonly time?: string;
 }
 
 /** When and how the user's answer to a question is acknowledged. */
 export interface AcknowledgementOptions {
-  /** How long silence must last after the answer before it is acknowledged, in milliseconds. @defaultValue 400 */
+  /** The silence after the answer before it is acknowledged, in milliseconds. @defaultValue 400 */
   readonly afterMs?: number;
   /**
    * The phrases by language, such as `{ it: { choice: '{choice}. Un attimo.', other: 'Un attimo.' } }`, in addition to
-   * the built-in ones. A phrase must not promise a result. Answers are not acknowledged in a language without phrases.
+   * the built-in ones. A phrase must not promise a result. In a language without phrases, answers are not acknowledged.
    * @defaultValue phrases in English, German, French and Spanish
    */
   readonly say?: Readonly<Record<string, AcknowledgementPhrases>>;
@@ -82,7 +85,7 @@ const DEFAULT_PHRASES: Readonly<Record<string, AcknowledgementPhrases>> = {
   },
 };
 
-/** The state of the conversation that decides whether an acknowledgement may be said. */
+/** The state of the conversation that determines whether an acknowledgement may be said. */
 export interface Moment {
   /** Whether neither side is speaking or about to speak. */
   readonly isSilent: boolean;
@@ -131,8 +134,7 @@ export function acknowledgementOf(
   }
 
   /**
-   * Returns whether other speech is due. A question that the user is still thinking about stays open and is not
-   * counted.
+   * Returns whether any other speech is due. A question that the user is still thinking about is not counted.
    */
   function isOtherDue(isForTime: boolean): boolean {
     return moment.isDeliveryDue || (moment.isQuestionOpen && !isForTime);
@@ -159,7 +161,7 @@ export function acknowledgementOf(
       return {
         read: (text) => acknowledgementIn(text, { ...to, language }),
         // After a request to repeat the question, the question follows the reply, so the open question does not make
-        // the reply too late.
+        // the reply obsolete.
         isLate: () => were !== 'repeat' && isOtherDue(were === 'time'),
       };
     },

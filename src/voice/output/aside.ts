@@ -1,5 +1,5 @@
-// A short phrase of the runtime outside the conversation ("One moment."), which is said by a voice or by the model out
-// of band: a filler or an acknowledgement. At most one phrase is in progress.
+// A short phrase of the runtime outside the conversation ("One moment."), which is either a filler or an
+// acknowledgement. A voice says it, or the model does out of band. At most one phrase is in progress.
 //
 //   say ─▶ requested ─▶ audible ──▶ over
 //              └────────────┴── the user speaks, or speech starts first ─▶ silent
@@ -8,13 +8,13 @@
 // Does not: decide when to say something or what to say (waiting, acknowledgement).
 //
 // Invariants
-//   FILLER-2. The phrase is not part of the conversation: it does not create an item, a session response or a delivery.
-//        It is not reported as heard, answered, interrupted or remembered, and it does not take the floor. The
-//        transcript marks it as a filler.
+//   FILLER-2. The phrase is not part of the conversation. It creates no item, session response or delivery. It is never
+//        reported as heard, answered, interrupted or remembered, and it does not take the floor. The transcript marks
+//        it as a filler.
 //   FILLER-3. The phrase stops as soon as the user speaks.
-//   FILLER-4. The phrase delays the answer by no more than the rest of a phrase that is already playing. A phrase that
-//        has no audio yet is cancelled when the answer arrives: none of its audio follows the model's first audio, and
-//        the session does not wait for a model that never ends the phrase.
+//   FILLER-4. The phrase delays the answer by at most the rest of a phrase that is already playing. A phrase without
+//        audio is cancelled when the answer arrives. None of its audio follows the model's first audio, and the session
+//        does not wait for a model that never ends the phrase.
 //   FILLER-5. While the model is being asked for a phrase, it receives no other request (RESPONSES-1).
 //   FILLER-6. A model that speaks for longer than the phrase can take is cut off, because it is saying something else
 //        and would delay the next speech.
@@ -30,9 +30,9 @@ import type { Speech } from './speech.ts';
 import type { Turn } from './turn.ts';
 
 const KEY = 'filler:';
-/** The longest time that the session waits for the model to say a phrase. */
+/** The maximum time that the session waits for the model to say a phrase. */
 const PATIENCE_MS = 5000;
-/** The end of a cancelled phrase must be reported within this time; after that, the phrase counts as ended. */
+/** The time limit for reporting the end of a cancelled phrase, after which the phrase counts as ended. */
 const CANCEL_GRACE_MS = 1000;
 /** The maximum duration of a phrase in ms: a constant plus a time per character for the slowest speech (FILLER-6). */
 const LONGEST_MS = { pause: 2000, character: 150 };
@@ -46,7 +46,10 @@ interface Saying {
   readonly owner: object;
   readonly abort: AbortController;
   written: string;
-  /** When the audio received so far will have been played, in milliseconds since 1970; null without audio. */
+  /**
+   * The time at which the audio received so far will have been played, in milliseconds since 1970; null if there is no
+   * audio.
+   */
   endsAt: number | null;
   soundMs: number;
   /** Whether all of the phrase's audio has arrived. */
@@ -91,7 +94,7 @@ export class Aside {
     return this.#options.voice !== null;
   }
 
-  /** Whether the model is being asked for a phrase and therefore accepts no other request. */
+  /** Whether the model is being asked for a phrase, so that it must receive no other request. */
   get isAsked(): boolean {
     return this.#askedKey !== null;
   }
@@ -165,7 +168,7 @@ export class Aside {
       if (this.#saying?.isMade === false) this.#words(this.#saying, event.text, event.final);
       return true;
     }
-    // The request does not allow calls, because no component could answer a call outside the conversation.
+    // Calls are not allowed, because no component could answer a call outside the conversation.
     if (type === 'tool.called') return this.#responses.has(event.responseId);
     if (type === 'transport.error' && this.isAsked && event.responseKey === this.#askedKey)
       this.#modelEnded();
@@ -242,7 +245,7 @@ export class Aside {
     });
   }
 
-  /** Records that all audio has arrived; the phrase ends when this audio has been played. */
+  /** Records that all audio has arrived. The phrase ends when the audio has been played. */
   #made(saying: Saying): void {
     if (saying !== this.#saying || saying.isMade) return;
     saying.isMade = true;
@@ -261,7 +264,7 @@ export class Aside {
     this.#turn.next();
   }
 
-  /** Ends the phrase because the answer has arrived; audio that has already arrived is still played. */
+  /** Ends the phrase because the answer has arrived. Audio that has already arrived is still played. */
   noMore(): void {
     const saying = this.#saying;
     if (saying === null || saying.isMade) return;

@@ -17,16 +17,17 @@
 //           (responses), or play audio (speech).
 //
 // Invariants
-//   HELD-SPEECH-1. Held output is either released or dropped, exactly once. Released output stays in order and precedes
-//       all later output.
-//   HELD-SPEECH-2. No part of a silenced response is played, shown or executed, even if it arrives late. Its calls are
-//       answered, so that the model does not wait for their results.
-//   HELD-SPEECH-3. Output is held for at most `patienceMs` after the user has stopped speaking, and at most `HELD_MS`
-//       of audio is held; further audio is dropped.
+//   HELD-SPEECH-1. Held output is either released or dropped, exactly once. Released output remains in order and
+//       precedes all later output.
+//   HELD-SPEECH-2. No part of a silenced response is played, shown or executed, even if it arrives late. The calls in
+//       it are answered, so that the model does not wait for their results.
+//   HELD-SPEECH-3. Output is held for at most `patienceMs` after the user has stopped speaking. At most `HELD_MS` of
+//       audio is held, and further audio is dropped.
 //   HELD-SPEECH-4. A reply to an answer is released only if it is complete, all its words were recognised as an
 //       acknowledgement within `READ_MS`, and nothing else is due. At most one reply is released per answer.
-//   HELD-SPEECH-5. If audio arrives in real time, in step with its words, such a reply is released before it is complete:
-//       its audio is played with a delay of `FOLLOW_MS`, as long as its words are recognised as an acknowledgement.
+//   HELD-SPEECH-5. If audio arrives in real time, in step with its words, such a reply is released before it is
+//       complete. Its audio is played with a delay of `FOLLOW_MS`, as long as its words are recognised as an
+//       acknowledgement.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 import type { AudioFrame } from '../audio/audio-frame.ts';
@@ -37,18 +38,19 @@ import type { TransportEvent } from '../connection/transport.ts';
 const HELD_MS = 60_000;
 const MAX_EVENTS = 1000;
 
-/** The time within which a reply must prove to be an acknowledgement. */
+/** The time within which a reply must be recognised as an acknowledgement. */
 const READ_MS = 2500;
-/** The delay for audio whose words are checked first; transports report words sooner than that. */
+/** The delay for audio whose words are checked first. Transports report words sooner than this. */
 const FOLLOW_MS = 400;
 
 /** Checks the model's reply to an answer. */
 export interface ReplyReader {
   /**
-   * Returns whether the text only acknowledges the answer (`whole`), may do so once complete, or says something else.
+   * Returns whether the text only acknowledges the answer (`whole`), may do so once it is complete, or says something
+   * else.
    */
   read(text: string): 'whole' | 'beginning' | 'none';
-  /** Returns whether something else is now due. */
+  /** Returns whether any other speech is due now. */
   isLate(): boolean;
 }
 
@@ -67,7 +69,10 @@ export interface HeldSpeechPorts {
   /** Plays a released frame as if it had just arrived. `acknowledges`: the frame belongs to an acknowledgement. */
   play(frame: AudioFrame, acknowledges: boolean): void;
   handle(event: TransportEvent): void;
-  /** Silences a response. `isOver`: the model has finished generating it. `wasHeard`: part of it was released. */
+  /**
+   * Silences a response. `isOver`: the model has finished generating the response. `wasHeard`: part of the response was
+   * released.
+   */
   silenced(responseId: string, isOver: boolean, wasHeard: boolean): void;
   /** Answers a call of a silenced response without running it. */
   refused(callId: string): void;
@@ -80,15 +85,15 @@ interface Held {
   readonly frames: BoundedBuffer;
   readonly events: TransportEvent[];
   isFull: boolean;
-  /** Checks whether the response acknowledges the answer; null if the response is not a reply to an answer. */
+  /** Checks whether the response only acknowledges the answer; null if the response is not a reply to an answer. */
   reader: ReplyReader | null;
   /** The words of the response so far. */
   text: string;
-  /** Whether the events of the response are currently being handled. */
+  /** Whether an event of the response is currently being handled. */
   isPassing: boolean;
-  /** HELD-SPEECH-5: stops the delayed playback; null while no part of the response is audible. */
+  /** HELD-SPEECH-5: stops the delayed playback; null while no part of the response can be heard. */
   follows: (() => void) | null;
-  /** When the held frames arrived. */
+  /** The arrival times of the held frames. */
   readonly cameAt: number[];
 }
 
@@ -101,9 +106,12 @@ export class HeldSpeech {
   readonly #unplayed = new RecentIds();
   /** Released responses whose remaining audio did not fit (HELD-SPEECH-3). */
   readonly #cutOff = new RecentIds();
-  /** Until this time, a new response is taken to be a reply to words that were addressed to a subagent. */
+  /** The time until which a new response is assumed to be a reply to words that were addressed to a subagent. */
   #unwantedUntil = 0;
-  /** How long responses are unwanted after the current one ends; null if no response has to end first. */
+  /**
+   * The time for which new responses are silenced after the current response ends; null if the time does not depend on
+   * a current response.
+   */
   #unwantedAfter: number | null = null;
   #cancelPatience: (() => void) | null = null;
   /** HELD-SPEECH-4: checks the next reply; null if no reply may acknowledge the answer. */
@@ -147,7 +155,7 @@ export class HeldSpeech {
     }
     const held = this.#held.get(responseId);
     if (!held) return this.#cutOff.has(responseId);
-    // After a frame that did not fit, no further frame is kept, so that the audio has no gap.
+    // After a frame that did not fit, all further frames are dropped, so that the audio has no gap.
     held.isFull ||= !held.frames.push(frame);
     if (!held.isFull) held.cameAt.push(this.#environment.clock.now());
     if (held.follows) this.#follow(held);
@@ -163,12 +171,12 @@ export class HeldSpeech {
       this.expectUnwanted(this.#unwantedAfter, false);
     if (this.#silenced.has(responseId)) {
       if (type === 'tool.called') this.#ports.refused(event.callId);
-      // The start and the end of a silenced response contain no words, so they are passed on.
+      // The start and the end of a silenced response contain no words, so these events are passed on.
       return type === 'tool.called' || type === 'assistant.transcribed';
     }
     const held = this.#held.get(responseId);
     if (!held || held.isPassing || type === 'response.started') return false;
-    // If the limit is exceeded, only transcripts are dropped, never an end or a call.
+    // If the limit is exceeded, only transcripts are dropped, but never an end or a call.
     if (held.events.length < MAX_EVENTS || type !== 'assistant.transcribed')
       held.events.push(event);
     if (type === 'assistant.transcribed')
@@ -177,7 +185,7 @@ export class HeldSpeech {
     return true;
   }
 
-  /** Releases the held output because the words were for the lead agent or their addressee remains unknown. */
+  /** Releases the held output because the words were addressed to the lead agent or their addressee remains unknown. */
   release(): void {
     this.#stopWaiting();
     for (const held of this.#takeAll(({ reader }) => !reader)) this.#release(held);
@@ -190,8 +198,8 @@ export class HeldSpeech {
   }
 
   /**
-   * Drops the held output because the words were for a subagent or the user is still speaking. Returns whether anything
-   * was held.
+   * Drops the held output because the words were addressed to a subagent or the user is still speaking. Returns whether
+   * anything was held.
    */
   silence(): boolean {
     this.#stopWaiting();
@@ -273,7 +281,7 @@ export class HeldSpeech {
         : scheduler.schedule(() => this.#follow(held), next + FOLLOW_MS - clock.now());
   }
 
-  /** Silences speech that has not proved to be an acknowledgement in time. */
+  /** Silences speech that was not recognised as an acknowledgement in time. */
   #endReading(): void {
     this.#stopReading();
     for (const held of this.#takeAll(({ reader, follows }) => reader !== null && !follows))
@@ -287,8 +295,8 @@ export class HeldSpeech {
   }
 
   /**
-   * Silences responses that start within `forMs`, because they are replies to words that were addressed to a subagent.
-   * `isBusy`: the time starts when the current response ends.
+   * Silences all responses that start within `forMs`, because they are replies to words that were addressed to a
+   * subagent. `isBusy`: the time starts when the current response ends.
    */
   expectUnwanted(forMs: number, isBusy: boolean): void {
     this.#unwantedUntil = this.#environment.clock.now() + forMs;
@@ -302,7 +310,7 @@ export class HeldSpeech {
     if (this.#reader) this.#endReading();
   }
 
-  /** Forgets all held output because its connection or agent is gone. */
+  /** Clears all held output, because its connection or agent is gone. */
   reset(): void {
     this.#stopWaiting();
     this.#stopReading();

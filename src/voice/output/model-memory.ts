@@ -1,5 +1,5 @@
-// Keeps a voice model's memory accurate: it should contain the words that were heard rather than those that were
-// generated, and the facts that the model must know without replying to them.
+// Keeps a voice model's memory accurate. The memory should contain the words that were heard rather than those that
+// were generated, and facts that need no reply.
 //
 // Owns:     the emulation of memory operations that a transport lacks, and the queue of notes for transports whose
 //           model would respond to a note.
@@ -10,8 +10,8 @@
 //       deleted, or a note tells the model where its speech was cut off. The model also receives such a note about
 //       speech on an earlier connection.
 //   MODEL-MEMORY-2. A note does not cause the model to speak. If the model would respond to a note, the note is queued
-//       until just before the next response request. The newest `MAX_NOTES` queued notes are kept; the conversation
-//       contains all of them.
+//       until the next response request. Only the newest `MAX_NOTES` queued notes are sent. The conversation contains
+//       all of them.
 //
 // If a transport cannot delete items, words that were not addressed to the model remain in its memory, and a note
 // states that they have been answered. An utterance without words needs no note.
@@ -32,7 +32,7 @@ export class ModelMemory {
   readonly #capabilities: TransportCapabilities;
   readonly #send: (command: TransportCommand) => void;
   #queued: (readonly AddMessage[])[] = [];
-  /** Items from an earlier connection, which the current model knows only as text. */
+  /** Items from an earlier connection, which the current model has only as text. */
   #ofAnother: ReadonlySet<string> = new Set();
 
   constructor(
@@ -52,14 +52,14 @@ export class ModelMemory {
     this.sendNote(this.#transcript.note(prompt), prompt);
   }
 
-  /** Sends the note that the next request refers to, once per id. */
+  /** Sends the note to which the next request refers, once per id. */
   noteOnce(itemId: string, prompt: Prompt): void {
     if (this.#core.records.conversation.get(itemId)) return;
     this.#transcript.note(prompt, itemId);
     this.sendNote(itemId, prompt);
   }
 
-  /** Records a note about something that this model already knows, for the sake of later connections. */
+  /** Records a note, which this model does not need, for later connections. */
   noteShown(itemId: string, prompt: Prompt): void {
     this.#transcript.note(prompt, itemId);
   }
@@ -93,7 +93,7 @@ export class ModelMemory {
     for (const message of queued.flat()) this.#send(message);
   }
 
-  /** Handles the loss of the connection. It is not known yet how much of the `unsettled` items was heard. */
+  /** Handles the loss of the connection. How much of the `unsettled` items was heard is not known yet. */
   connectionLost(unsettled: readonly string[]): void {
     this.#ofAnother = new Set(unsettled);
   }
@@ -103,7 +103,7 @@ export class ModelMemory {
     this.#queued = [];
   }
 
-  /** Truncates an item to the part that the user has heard. Returns the heard words; null if unknown. */
+  /** Truncates an item to the part that the user has heard. Returns the words that were heard; null if unknown. */
   heardPart(cut: Played): string | null {
     const { itemId, playedMs } = cut;
     const heard = this.#transcript.cut(cut);

@@ -1,6 +1,6 @@
 // Tracks how much audio the client has played. The model generates audio faster than it is played, so only the client
-// knows the position. The client reports the played milliseconds of each item, and all state here is derived from these
-// reports.
+// can report the current position. The client reports how many milliseconds of each item it has played, and all state
+// in this module is derived from these reports.
 //
 // Owns:     how much of each item has been sent and played.
 // Does not: store audio, or interpret an interruption.
@@ -8,11 +8,13 @@
 // Invariants
 //   PLAYOUT-1. The played duration never exceeds the sent duration and never decreases.
 //   PLAYOUT-2. An item has ended when its response is complete and all of its audio has been played, or when the client
-//       has been told to drop the rest.
-//   PLAYOUT-3. Items are played in the order in which they are sent, so a report about an item shows that all earlier
-//       items have been played.
+//       was instructed to drop the rest.
+//   PLAYOUT-3. Items are played in the order in which they are sent. A report about an item therefore shows that all
+//       earlier items have been played.
 
-/** The tolerance at the end of an item: clients count in 20 ms frames and may not report the last frame in full. */
+/**
+ * The tolerance at the end of an item, because clients count in 20 ms frames and may not report the last frame in full.
+ */
 const TOLERANCE_MS = 30;
 
 interface Tracked {
@@ -34,7 +36,7 @@ export class Playout {
     return this.#items.size === 0;
   }
 
-  /** The sent audio that has not been reported as played, over all items, in milliseconds. */
+  /** The duration of audio that was sent but not yet reported as played, over all items, in milliseconds. */
   get unplayedMs(): number {
     let total = 0;
     for (const { sentMs, playedMs } of this.#items.values()) total += sentMs - playedMs;
@@ -65,11 +67,11 @@ export class Playout {
     return this.#takeOver();
   }
 
-  /** Records how far the client has played an item. Returns the items that end as a result. */
+  /** Records the position up to which the client has played an item. Returns the items that end as a result. */
   played(itemId: string, playedMs: number): readonly Played[] {
     const item = this.#items.get(itemId);
     if (!item || !(playedMs >= 0)) return [];
-    // A client that is told to stop also reports items that have not started, with 0 ms.
+    // A client that was instructed to stop also reports items that have not started, with 0 ms.
     if (playedMs > 0)
       for (const earlier of this.#items.values()) {
         if (earlier === item) break;

@@ -6,8 +6,8 @@ import type { TransportCapabilities, TransportCommand } from '../connection/tran
 import type { ReplayItem } from '../../actors/conversation/model-messages.ts';
 
 /**
- * Returns the commands that restore a conversation on a new connection. A model that responds on its own is told not to
- * reply to results that an earlier connection received.
+ * Returns the commands that restore a conversation on a new connection. A model that responds on its own is instructed
+ * not to reply to results that an earlier connection received.
  */
 export function replay(
   items: readonly ReplayItem[],

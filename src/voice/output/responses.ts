@@ -1,5 +1,4 @@
-// A voice model's responses, whether requested or unprompted, from the request to the sending of their audio, including
-// any time for which they are held.
+// A voice model's responses, both requested and unprompted, from the request until their audio has been sent.
 //
 // Owns:     the requests and cancellations sent to the transport, and the responses' timeouts and held output.
 // Does not: track which responses are in progress (turn machine), choose the next request or decide who is addressed
@@ -7,21 +6,20 @@
 //
 // Invariants
 //   RESPONSES-1. At most one response is requested at a time, and none is requested while another response is being
-//       generated. If the model meanwhile starts one on its own, it is unknown which of the two the model is saying.
-//       The requested response then counts as interrupted and is requested again; the first request is also withdrawn,
-//       in case it has not been sent yet.
+//       generated. If the model starts a response on its own in the meantime, it is unknown which of the two responses
+//       the model is saying. The requested response then counts as interrupted and is requested again. The first
+//       request is also withdrawn, in case it has not been sent yet.
 //   RESPONSES-4. Each offer has exactly one outcome: heard, interrupted or failed (together with `speech`).
-//   RESPONSES-6. A response that makes no progress, whether requested or unprompted, is cancelled after
-//       `responseTimeoutMs`. After a further grace period, it counts as ended, so that no component waits for it
-//       forever.
-//   RESPONSES-8. At most `MAX_OWN` unprompted responses that have not ended are kept; if there are more, the oldest
-//       counts as ended.
-//   RESPONSES-9. If a response fails, whether it was requested or unprompted, the failure is reported with the
-//       provider's message. (The transport reports a request that the server rejects.)
+//   RESPONSES-6. A response without progress, requested or unprompted, is cancelled after `responseTimeoutMs`. After a
+//       further grace period, it counts as ended, so that no component waits for it indefinitely.
+//   RESPONSES-8. At most `MAX_OWN` unprompted responses may be in progress. If there are more, the oldest counts as
+//       ended.
+//   RESPONSES-9. If a response fails, requested or unprompted, the failure is reported with the provider's message.
+//       (The transport reports a request that the server rejects.)
 //   MODEL-VOICE-3. When the user speaks, the model's speech, including held output, stops at once.
-//   MODEL-VOICE-7. An utterance is answered only once: a reply to words that may be addressed to a subagent is not
+//   MODEL-VOICE-7. An utterance is answered only once. A reply to words that may be addressed to a subagent is not
 //       played before the addressee is known (held-speech).
-//   MODEL-WORK-1. A model that reports that it is working counts as generating: it receives no request and no offer.
+//   MODEL-WORK-1. A model that reports that it is working counts as generating, and receives no request or offer.
 //   MODEL-WORK-2. After `responseTimeoutMs` without activity, such a model counts as idle.
 
 import { withoutUndefined } from '../../values/without-undefined.ts';
@@ -51,12 +49,15 @@ import type { Speech } from './speech.ts';
 import { NOT_RUN } from './speech-prompts.ts';
 import type { Turn } from './turn.ts';
 
-/** The end of a cancelled response must be reported within this time; after that, the response counts as ended. */
+/** The time limit for reporting the end of a cancelled response, after which the response counts as ended. */
 const CANCEL_GRACE_MS = 3000;
-/** The maximum number of unprompted responses. A model produces one response at a time, so more indicate a fault. */
+/**
+ * The maximum number of unprompted responses. A model produces one response at a time, so a larger number indicates a
+ * fault.
+ */
 const MAX_OWN = 16;
 const NO_REASON = 'The model gave no reason';
-/** How many responses are remembered so that words that arrive late can be attributed to them. */
+/** The number of responses to remember, so that late words can be attributed to them. */
 const MAX_KNOWN = 100;
 
 export interface ResponsesOptions {
@@ -72,7 +73,7 @@ type Ended = Extract<TransportEvent, { type: 'response.ended' }>;
 type Asked = TurnResponse & { readonly key: string };
 
 export class Responses {
-  /** Holds back responses to words whose addressee is undecided. */
+  /** Holds back responses to words whose addressee is not known yet. */
   readonly held: HeldSpeech;
   readonly #core: LeadSession;
   readonly #speech: Speech;
@@ -85,9 +86,9 @@ export class Responses {
   readonly #cancelled = new RecentIds();
   /** The responses that are replies to the user. */
   readonly #replied = new RecentIds();
-  /** The last item that the model had read, for each requested response; null for a response that speaks an offer. */
+  /** The last item that the model had read for each requested response; null for a response that speaks an offer. */
   readonly #readTo = new Map<string, string | null>();
-  /** The last item at the time of the request. */
+  /** The last item of the conversation at the time of the request. */
   #requestedAt: string | null = null;
   #ownSince = Number.NEGATIVE_INFINITY;
   /** Whether the last response was cancelled. */
@@ -149,8 +150,8 @@ export class Responses {
   }
 
   /**
-   * Whether all speech that is being generated has been cancelled; the model can say nothing else before it ends. Some
-   * transports report this end at once, and hold the next request until the model has really finished.
+   * Whether all speech that is being generated has been cancelled. The model can say nothing else before this speech
+   * ends. Some transports report the end at once, and hold back the next request until the model has actually finished.
    */
   get isCalledOff(): boolean {
     const { responses } = this.#chart.context;
@@ -159,8 +160,8 @@ export class Responses {
   }
 
   /**
-   * Whether the current response is a reply to the user rather than an offer. If there is no current response: whether
-   * the response that is still playing is a reply to the user.
+   * Whether the current response is a reply to the user rather than an offer. Without a current response: whether the
+   * response that is still playing is a reply to the user.
    */
   get isReply(): boolean {
     if (!this.#isUnderWay) return this.#speech.playingOf.some((id) => this.#replied.has(id));
@@ -206,7 +207,7 @@ export class Responses {
     if (!this.held.handleFrame(frame)) this.#play(frame);
   }
 
-  /** Handles events about responses, and events that have to be held. Returns whether the event was handled. */
+  /** Handles events of responses, and events that have to be held back. Returns whether the event was handled. */
   handle(event: TransportEvent): boolean {
     if (this.held.handleEvent(event)) return true;
     if (event.type === 'response.started') {
@@ -223,7 +224,7 @@ export class Responses {
     if (responseKey === this.#asked?.key) this.#fail(responseKey, code);
   }
 
-  /** Records activity of a model that is working, which shows that the model is not stuck. */
+  /** Records that a working model has shown activity and is not stuck. */
   sign(): void {
     if (this.#chart.snapshot.matches({ model: 'working' })) this.#workWatchdog.touch();
   }
@@ -234,7 +235,7 @@ export class Responses {
     this.#stopAll();
   }
 
-  /** Handles the loss of the client: unplayed audio counts as unheard, because no report about it will follow. */
+  /** Handles the loss of the client. Unplayed audio counts as not heard, because no report about it will follow. */
   clientLeft(): void {
     this.#speech.stopWaiting();
     this.#speech.attempt = null;
@@ -243,7 +244,7 @@ export class Responses {
   }
 
   /**
-   * Handles the loss of the connection and its responses; audio that has already been sent continues to play. Returns
+   * Handles the loss of the connection and its responses. Audio that has already been sent is still played. Returns
    * whether a reply was being generated.
    */
   lost(): boolean {
@@ -324,14 +325,14 @@ export class Responses {
     this.#replied.add(responseId);
     this.#ownSince = this.#core.host.environment.clock.now();
     this.#watchdog.watch(this.#timeoutMs);
-    // A response with the key of an older request is not the requested one, which is still to come.
+    // A response with the key of an older request is not the requested response, which is still to come.
     if (responseKey === null && asked?.id === null) this.#collided(asked);
     return true;
   }
 
   /**
-   * Returns whether a response with this key is the requested one; a response without a key is, unless the model may
-   * speak unprompted.
+   * Returns whether a response with this key is the requested one. A response without a key is the requested one unless
+   * the model may speak unprompted.
    */
   #answers(responseKey: string | null, { key }: Asked): boolean {
     return responseKey === null ? !this.#isByItself : responseKey === key;
@@ -393,7 +394,7 @@ export class Responses {
     if (isOwn) this.#chart.send({ type: 'response.ended', responseId });
     const isAsked = asked !== null && !isOwn && this.#answers(event.responseKey, asked);
     if (isAsked) {
-      // Only the request has ended: the response continues, and it is unknown what it is a reply to.
+      // Only the request has ended. The response continues, and it is unknown what it is a reply to.
       const continues = this.#isByItself && asked.id !== null && asked.id !== responseId;
       const continuesAs = continues ? asked.id : null;
       const done = event.status === 'completed' || event.reason === 'nothing_said';
@@ -401,7 +402,7 @@ export class Responses {
     }
     if (!this.#isUnderWay) this.#watchdog.stop();
     if (isAsked) {
-      // A transport that cannot cancel a response generates it to the end, but the user did not hear that end.
+      // A transport that cannot cancel a response generates it to the end, although the user does not hear the end.
       const wasCancelled = this.#cancelled.has(responseId);
       this.#judge(this.#attemptOf(asked), wasCancelled ? { ...event, status: 'cancelled' } : event);
       this.#turn.responded(asked.says, event.status, asked.isCancelled);
@@ -412,7 +413,7 @@ export class Responses {
       this.#noteFailure(event.reason);
   }
 
-  /** Records the failure and whether the turn requests the reply again. */
+  /** Records the failure, and whether the turn requests the reply again. */
   #noteFailure(reason: string | null): void {
     const { snapshot, context } = this.#chart;
     const core = this.#core;
@@ -479,7 +480,7 @@ export class Responses {
     this.#watchdog.watch(CANCEL_GRACE_MS);
   }
 
-  /** Withdraws a request that the transport may still be holding. */
+  /** Withdraws a request that the transport may not have sent yet. */
   #withdraw({ key: responseKey }: Asked): void {
     this.#turn.send({ type: 'response.withdraw', responseKey });
   }
@@ -491,8 +492,7 @@ export class Responses {
       this.#stopAll();
       if (this.#cancels) return;
     }
-    // When a response ends, the model becomes free and the next request may be made at once; that request is not
-    // overdue.
+    // When a response ends, the model becomes available and the next request may follow at once, without being overdue.
     const asked = this.#asked;
     for (const { id } of this.#own) this.#gone(id ?? '', null, 'timeout');
     if (asked && asked.key === this.#asked?.key) this.#fail(asked.key, 'timeout');
@@ -502,7 +502,7 @@ export class Responses {
     this.#gone(this.#asked?.id ?? '', responseKey, reason);
   }
 
-  /** Ends a response as failed although the transport has not reported its end. */
+  /** Marks a response as failed although the transport has not reported its end. */
   #gone(responseId: string, responseKey: string | null, reason: string): void {
     const type = 'response.ended';
     this.#ended({ type, responseId, responseKey, status: 'failed', reason, audio: [] });
@@ -521,7 +521,7 @@ export class Responses {
     }
   }
 
-  /** Forgets all responses and their held output, because no component is waiting for them any more. */
+  /** Removes all responses and their held output, because no component waits for them any more. */
   #forgetAll(): void {
     this.held.reset();
     this.#wasCalledOff = false;

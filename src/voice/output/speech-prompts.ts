@@ -5,7 +5,7 @@ import type { TransportCapabilities } from '../connection/transport.ts';
 import type { Offer } from '../../actors/session/lead/speaker.ts';
 
 /**
- * Returns reply instructions for a model that replies on its own. If its reply only acknowledges the answer, the reply
+ * Returns reply instructions for a model that replies on its own. If the model's reply only acknowledges the answer, it
  * is played instead of the runtime's acknowledgement (`acknowledgementIn`).
  */
 const acknowledge = (toolCalls: TransportCapabilities['toolCalls']): string =>
@@ -15,7 +15,7 @@ const acknowledge = (toolCalls: TransportCapabilities['toolCalls']): string =>
 
 /**
  * Returns the instructions for the single response that speaks this offer. The instructions name the note that contains
- * the content, and do not repeat quoted content, because instructions have the system role.
+ * the content. They do not repeat quoted content, because instructions have the system role.
  */
 export function offerInstructions(
   offer: Offer,

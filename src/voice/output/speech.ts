@@ -1,5 +1,5 @@
-// The session's speech as heard by the user: the audio on its way to the speaker, the offer that is being spoken, and
-// what remains of both after an interruption. Speech can pause at once and continue from the point up to which it was
+// The session's speech as the user hears it: the audio on its way to the speaker, the offer that is being spoken, and
+// the rest of both after an interruption. Speech can pause at once and continue from the point up to which it was
 // heard: sent audio is kept until the client reports it as played.
 //
 //   playing ─┬─ pause ─▶ paused ─┬─ resume ─▶ playing    the rest, as new items `<id>~2` …
@@ -9,25 +9,26 @@
 //
 // Owns:     the audio stream and its kept part, the item names that the client knows, the current attempt, and the speech
 //           that was cut off.
-// Does not: talk to the model, or decide when speech stops or continues (listening, turns).
+// Does not: send commands to the model, or decide when speech stops or continues (listening, turns).
 //
 // Invariants
 //   SPEECH-1. Each attempt has exactly one outcome: heard, interrupted, failed, or abandoned by the session.
-//   SPEECH-2. A stop takes effect at the client at once. The client's next report determines which part was heard; if
+//   SPEECH-2. A stop takes effect at the client at once. The client's next report determines which part was heard. If
 //       no report arrives within `clearReportMs`, the previous report does.
-//   SPEECH-3. A client that stops reporting does not block the session: well after all audio must have been played, the
-//       speaker counts as silent and the audio without a report as unheard. An attempt whose playback has started
+//   SPEECH-3. A client that stops reporting does not block the session. After all audio must have been played, the
+//       speaker counts as silent, and audio without a report counts as not heard. An attempt whose playback has started
 //       counts as interrupted.
-//   LOUDSPEAKER-1. Continued audio starts where the last report ended: no audio is skipped, and only audio that was
-//       played since that report is heard twice.
+//   LOUDSPEAKER-1. Continued audio starts where the last report ended. No audio is skipped, and only audio that was
+//       played after that report is heard twice.
 //   LOUDSPEAKER-2. The audio of a paused item either reaches the client in order after the item continues, or never
 //       reaches it.
-//   LOUDSPEAKER-3. Each report is converted to the model's item and the milliseconds in that item, however often the
+//   LOUDSPEAKER-3. Each report is converted to the model's item and the position in that item, no matter how often the
 //       item was paused.
-//   LOUDSPEAKER-4. At most `KEPT_MS` of audio is kept. An item that would need more cannot be paused.
+//   LOUDSPEAKER-4. At most `KEPT_MS` of audio is stored for continuation. An item that would need more cannot be
+//       paused.
 //   LOUDSPEAKER-5. Lowered speech continues at `LOW_GAIN` from the point up to which it was heard, as does audio that
 //       is added in the meantime. The full level is restored by `resume`, and for speech that starts after the lowered
-//       speech has been heard or stopped.
+//       speech was heard or stopped.
 
 import { Subject, type Observable } from 'rxjs';
 import type { Environment } from '../../actors/ports/environment.ts';
@@ -41,12 +42,12 @@ import type { ModelMemory } from './model-memory.ts';
 import { Playout, type Played } from './playout.ts';
 import type { Turn } from './turn.ts';
 
-/** The client reports about every 100 ms; after this long without a report, no report is expected. */
+/** The client reports about every 100 ms. After this much time without a report, none is expected. */
 const STALL_GRACE_MS = 5000;
 const KEPT_MS = 120_000;
 /** The level of lowered speech: -15 dB. */
 const LOW_GAIN = 10 ** (-15 / 20);
-/** How many of the newest aliases are remembered, so that reports about them can be converted. */
+/** The number of newest aliases to remember, so that reports about them can be converted. */
 const MAX_RENAMED = 50;
 
 export class Speech {
@@ -66,15 +67,18 @@ export class Speech {
   isLow = false;
   #cut: readonly Played[] = [];
   #endCut: (() => void) | null = null;
-  /** Called when the client reports where it stopped; set while speech is about to continue at a different level. */
+  /**
+   * Called when the client reports the position at which it stopped. Set while speech is about to continue at a
+   * different level.
+   */
   #endChange: (() => void) | null = null;
   #cancelChange: (() => void) | null = null;
   #lastWordAt = 0;
   #cancelStall: (() => void) | null = null;
-  /** Whether a report has referred to sent audio, or the app was informed that none has. */
+  /** Whether the client has reported on sent audio, or the app was informed that no report has arrived. */
   #hasHeardOf = false;
 
-  /** @param clearReportMs How long to wait for the client's report after a stop. */
+  /** @param clearReportMs The maximum time to wait for the client's report after a stop. */
   constructor(core: LeadSession, memory: ModelMemory, turn: Turn, clearReportMs: number) {
     this.#core = core;
     this.#memory = memory;
@@ -114,7 +118,7 @@ export class Speech {
     return this.#playout.current.map(({ responseId }) => responseId);
   }
 
-  /** Reports to the outbox that an attempt was not heard. */
+  /** Reports to the outbox that the user did not hear an attempt. */
   notHeard(
     type: 'delivery.interrupted' | 'delivery.failed',
     { offer: { generation }, isBegun }: Attempt,
@@ -139,8 +143,8 @@ export class Speech {
   }
 
   /**
-   * Records that other speech follows the last question, before the client reports the question as heard. The outbox
-   * reports the playback of a question.
+   * Records that other speech follows the last question before the client reports the question as heard. The outbox
+   * itself reports the playback of a question.
    */
   #follow(responseId: string): void {
     const attempt = this.attempt;
@@ -148,7 +152,7 @@ export class Speech {
     if (!isQuestion) followQuestion(this.#core);
   }
 
-  /** Plays background audio that is not speech; the client does not report whether it was heard. */
+  /** Plays background audio that is not speech. The client does not report whether it was heard. */
   playBackground(frame: AudioFrame): void {
     this.#loudspeaker.playBackground(frame);
   }
@@ -180,12 +184,12 @@ export class Speech {
     if (this.isSilent) return false;
     this.isLow = false;
     if (!this.#endChange) return this.#loudspeaker.pause();
-    // The client has already stopped because of a level change.
+    // The client has already stopped for a change of the level.
     this.#cancelChange?.();
     return true;
   }
 
-  /** Lowers the speech so that it can be raised again or paused. Returns false if the speech cannot be lowered. */
+  /** Lowers the speech. It can be raised again or paused later. Returns false if the speech cannot be lowered. */
   lower(): boolean {
     if (!this.canPause) return false;
     this.isLow = true;
@@ -202,7 +206,7 @@ export class Speech {
     else if (wasLow) this.#continuesAt(1);
   }
 
-  /** Continues the speech at this level once the client has reported where it stopped. */
+  /** Continues the speech at this level once the client has reported the position at which it stopped. */
   #continuesAt(gain: number): void {
     const { scheduler } = this.#environment;
     const end = () => this.#continue(gain);
@@ -213,7 +217,7 @@ export class Speech {
       this.#cancelChange = null;
     };
     this.#endChange = () => {
-      // A client that is reporting may still be dropping audio, so the continued audio is sent afterwards.
+      // A client that is reporting may still be dropping audio, so the continued audio is sent after the report.
       cancel();
       cancel = scheduler.schedule(end, 0);
     };
@@ -248,7 +252,7 @@ export class Speech {
     if (stoppedAt) this.#reported(stoppedAt);
   }
 
-  /** Stops waiting for reports and uses the last one. */
+  /** Stops waiting for a report and uses the last one. */
   stopWaiting(): void {
     this.#endCut?.();
     this.#cancelChange?.();
@@ -319,7 +323,7 @@ export class Speech {
       const stalled = this.#playout.clear();
       this.#missReports();
       this.#drained();
-      // If the client does not report anything, it is unknown whether the speech was heard.
+      // If the client sends no reports, it is unknown whether the speech was heard.
       if (this.attempt?.hasBegun) this.#endAttempt(stalled);
     }, delayMs);
   }
@@ -382,22 +386,22 @@ export interface PlayedItem {
 interface Kept {
   readonly frame: AudioFrame;
   readonly itemId: string;
-  /** The position in the item at which this audio starts. */
+  /** The position of this audio in the item. */
   readonly startMs: number;
 }
 
-/** The alias by which the client knows an item from a certain position on. */
+/** The alias under which the client receives an item from a certain position on. */
 interface Renamed {
   readonly itemId: string;
   readonly alias: string;
   readonly offsetMs: number;
 }
 
-/** The audio stream to the client, together with the part that may have to be sent again. */
+/** The audio stream to the client, including the part that may have to be sent again. */
 export class Loudspeaker {
   readonly #clear: () => void;
   readonly #audioOut = new Subject<AudioFrame>();
-  /** How much audio has been sent for each item that may still be needed. */
+  /** The duration of the audio that was sent for each item that may still be needed. */
   readonly #saidMs = new Map<string, number>();
   #kept: Kept[] = [];
   #keptMs = 0;
@@ -406,10 +410,10 @@ export class Loudspeaker {
   #pauses = 0;
   isPaused = false;
   #gain = 1;
-  /** The position at which the client stopped, if the client has reported it since the pause. */
+  /** The position at which the client stopped, if it has reported this position since the pause. */
   #stoppedAt: PlayedItem | null = null;
 
-  /** @param clear Tells the client to drop the audio that it has not played. */
+  /** @param clear Instructs the client to drop the audio that it has not played. */
   constructor(clear: () => void) {
     this.#clear = clear;
   }
@@ -426,7 +430,7 @@ export class Loudspeaker {
     const { itemId = '' } = frame;
     const startMs = this.#saidMs.get(itemId) ?? 0;
     this.#saidMs.set(itemId, startMs + durationMs);
-    // LOUDSPEAKER-4: audio after a gap cannot be continued.
+    // LOUDSPEAKER-4: audio cannot be continued after a gap.
     this.#isWhole &&= this.#keptMs + durationMs <= KEPT_MS;
     if (this.#isWhole) {
       this.#kept.push({ frame, itemId, startMs });
@@ -440,15 +444,15 @@ export class Loudspeaker {
     const renamed = this.#renamed.find(({ alias }) => alias === report.itemId);
     const itemId = renamed?.itemId ?? report.itemId;
     const playedMs = Math.max(0, report.playedMs) + (renamed?.offsetMs ?? 0);
-    // A client that is told to stop also reports items that have not started, with 0 ms; such a report does not show
-    // that earlier items were played.
+    // A client that was instructed to stop also reports items that have not started, with 0 ms. Such a report does not
+    // show that earlier items were played.
     const hasBegun = report.playedMs > 0;
     if (hasBegun) this.#wasPlayed(itemId, playedMs);
     if (this.isPaused && (hasBegun || !this.#stoppedAt)) this.#stoppedAt = { itemId, playedMs };
     return { itemId, playedMs };
   }
 
-  /** Pauses the audio so that it can continue later. If that is impossible, changes nothing and returns false. */
+  /** Pauses the audio so that it can continue later. If this is impossible, changes nothing and returns false. */
   pause(): boolean {
     if (!this.canPause) return false;
     this.isPaused = true;
@@ -457,7 +461,10 @@ export class Loudspeaker {
     return true;
   }
 
-  /** Continues at this level from the point that was heard. Returns that position; null if no audio is left. */
+  /**
+   * Continues at this level from the position up to which the audio was heard. Returns that position; null if no audio
+   * is left.
+   */
   resume(gain = 1): PlayedItem | null {
     this.isPaused = false;
     this.#gain = gain;
@@ -475,12 +482,15 @@ export class Loudspeaker {
     return first ? { itemId: first.itemId, playedMs: first.startMs } : null;
   }
 
-  /** Restores the full level for audio that follows. */
+  /** Restores the full level for subsequent audio. */
   raise(): void {
     this.#gain = 1;
   }
 
-  /** Drops the audio permanently. Returns where the client stopped, if it was paused and has reported its position. */
+  /**
+   * Drops the audio permanently. Returns the position at which the client stopped, if it was paused and has reported
+   * this position.
+   */
   drop(): PlayedItem | null {
     const stoppedAt = this.#stoppedAt;
     // A client that is paused has already dropped all audio.
@@ -495,11 +505,11 @@ export class Loudspeaker {
 
   /** Drops background audio that the client has not played. */
   endBackground(): void {
-    // Clearing would also drop speech that is already on its way.
+    // Clearing would also drop speech that is already on its way to the client.
     if (this.#kept.length === 0) this.#clear();
   }
 
-  /** Forgets the kept audio, because it will not be played any more. */
+  /** Removes the stored audio, because it will not be played any more. */
   drained(): void {
     this.isPaused = false;
     this.#gain = 1;
@@ -547,7 +557,7 @@ function atLevel(samples: Int16Array, gain: number): Int16Array {
   return samples.map((sample) => Math.round(sample * gain));
 }
 
-/** Returns the part of the kept audio that has not been played; null if all of it has been played. */
+/** Returns the part of the stored audio that has not been played; null if all of it has been played. */
 function restOf(kept: Kept, playedMs: number): Kept | null {
   const { frame, startMs } = kept;
   const { samples, sampleRateHz } = frame;

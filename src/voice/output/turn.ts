@@ -1,4 +1,4 @@
-// The turn of a voice session, as seen by the session's parts; implemented by `Turns`.
+// The turn of a voice session, as used by the session's other parts. `Turns` implements it.
 
 import type { TurnChart } from '../../actors/session/lead/turn-chart.ts';
 import type { TransportCommand, TransportEvent } from '../connection/transport.ts';
@@ -16,15 +16,15 @@ export interface MadeCall {
 export interface Turn {
   /** The machine that holds the state of the turn. */
   readonly chart: TurnChart;
-  /** Whether the user is speaking, or the words of the last utterance are still unknown. */
+  /** Whether the user is speaking, or has stopped but the words of the utterance have not arrived yet. */
   readonly userHasFloor: boolean;
   /** Whether a response that starts now may be a reply to words that are addressed to a subagent. */
   readonly isUndecided: boolean;
-  /** Whether the model is waiting for a tool result or for the interpretation of a delegation. */
+  /** Whether the model is waiting for a tool result or for a delegation to be interpreted. */
   readonly isToolAwaited: boolean;
   /** Whether a reply is owed or is about to be given. */
   readonly isReplyAwaited: boolean;
-  /** Whether no model is connected. */
+  /** Whether there is no connected model. */
   readonly isOffLine: boolean;
   /** Sends a command to the model. */
   send(command: TransportCommand): void;
@@ -32,13 +32,13 @@ export interface Turn {
   called(call: MadeCall): void;
   /** Handles a released event as if it had just arrived. */
   handle(event: TransportEvent): void;
-  /** Stops the thinking sound because speech follows at once. */
+  /** Stops the thinking sound because speech is about to start. */
   beforeSpeech(): void;
   /** Records that this response is a reply to the user. */
   replying(responseId: string): void;
   /** Handles the end of a requested response. `calledOff`: the session has cancelled the response. */
   responded(says: 'reply' | 'offer', status: string, calledOff: boolean): void;
-  /** Continues once an utterance or its words are settled, which may have made the floor free. */
+  /** Continues after an utterance or its words have been settled, because the floor may now be free. */
   settled(): void;
   /** Called when the speaker's audio has ended. */
   drained(): void;

@@ -25,14 +25,14 @@ export class VoiceTranscript {
   /** The words heard so far in the user's unfinished utterances, by utterance id. */
   readonly #unfinished = new Map<string, string>();
 
-  /** The item that each unfinished model message is a reply to; see `Responses.repliesTo`. */
+  /** The conversation item that each unfinished model message replies to (see `Responses.repliesTo`). */
   readonly #repliesTo = new Map<string, string | null>();
 
   constructor(core: LeadSession) {
     this.#core = core;
   }
 
-  /** The start times of utterances whose words are shown to clients while the addressee is unknown. */
+  /** The start times of utterances whose words are shown to clients before the addressee is known. */
   readonly #shown = new Map<string, number>();
 
   /** The words heard so far in all unfinished utterances. */
@@ -45,12 +45,12 @@ export class VoiceTranscript {
     return (this.#unfinished.get(utteranceId) ?? '').trim();
   }
 
-  /** Marks an utterance as finished: no more words will follow. */
+  /** Marks an utterance as finished, so that no more words are expected. */
   finished(utteranceId: string): void {
     this.#unfinished.delete(utteranceId);
   }
 
-  /** Forgets the unfinished utterances because the connection or agent that was listening is gone. */
+  /** Removes the unfinished utterances, because the connection or agent that was listening is gone. */
   reset(): void {
     this.#unfinished.clear();
   }
@@ -70,7 +70,7 @@ export class VoiceTranscript {
     this.#core.projection.emit({ type: 'transcript.changed', item });
   }
 
-  /** Withdraws the words of an utterance that is not addressed to any agent. */
+  /** Withdraws the words of an utterance that is addressed to no agent. */
   withdraw(id: string): void {
     const at = this.#shown.get(id);
     if (at === undefined) return;
@@ -91,7 +91,7 @@ export class VoiceTranscript {
     if (isOpen(said) && repliesTo !== undefined) this.#repliesTo.set(itemId, repliesTo);
     // Words that arrive late do not change an interrupted message.
     if (isOpen(said) && !final) {
-      // A message that exceeds the size limit for clients is not sent again for each word.
+      // A message that exceeds the clients' size limit is not sent again for each word.
       if (records.saying(itemId, text, saidAt)) this.#show(itemId);
       if (records.sayings > MAX_UNFINISHED) this.#finishOldest();
       return;
@@ -114,7 +114,7 @@ export class VoiceTranscript {
     );
   }
 
-  /** Truncates an item to the part that the user has heard. Returns the heard words; null if unknown. */
+  /** Truncates an item to the part that the user has heard. Returns the words that were heard; null if unknown. */
   cut({ itemId: id, playedMs, sentMs }: Played): string | null {
     const { records, projection } = this.#core;
     const said = records.conversation.get(id);
@@ -143,7 +143,7 @@ export class VoiceTranscript {
     return said.flatMap((item) => (item?.role === 'assistant' ? [item.text] : [])).join(' ');
   }
 
-  /** Returns whether the lead agent asks the user a question in one of these items. */
+  /** Returns whether one of these items contains a question from the lead agent to the user. */
   asks(itemIds: readonly string[]): boolean {
     const { conversation } = this.#core.records;
     return itemIds.some((itemId) => {

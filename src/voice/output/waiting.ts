@@ -7,19 +7,19 @@
 //               └────────────┴── the answer arrives ┘
 //
 // Owns:     how long the user has been waiting, the start and end of each sound, and the filler's text.
-// Does not: know who is working or speaking (turns), make a phrase audible (aside), or track playback (none of these
-//           sounds is speech).
+// Does not: determine who is working or speaking (turns), make a phrase audible (aside), or track playback (none of
+//           these sounds is speech).
 //
 // Invariants
 //   THINKING-SOUND-1. The thinking sound plays only while the user is waiting for a reply, for a tool, or for the end
-//       of silenced speech that the model cannot stop. It starts after `afterMs`, stops immediately, and pauses while
-//       the filler is audible.
+//       of silenced speech that the model cannot stop. It starts after `afterMs`, stops without delay, and pauses while
+//       the filler can be heard.
 //   THINKING-SOUND-2. The thinking sound belongs to no item or response, so it is never reported as heard, interrupted
 //                     or remembered.
 //   THINKING-SOUND-3. Its frames are sent in real time, at most `AHEAD_MS` early, so that only a few have to be dropped
 //                     at the end.
-//   FILLER-1. The filler is said once per wait, and only while the user is waiting: it is not said while a question has
-//        the floor or when a delivery is due.
+//   FILLER-1. The filler is said once per wait, and only while the user is waiting. It is not said while a question has
+//        the floor or a delivery is due.
 
 import { z } from 'zod';
 import type { Environment } from '../../actors/ports/environment.ts';
@@ -45,21 +45,21 @@ import type { Turn } from './turn.ts';
 const FRAME_MS = 100;
 const AHEAD_MS = 200;
 
-/** The thinking sound that plays while the user is waiting, and the silence before it. */
+/** The thinking sound that plays while the user is waiting, and the delay before it. */
 export interface ThinkingSoundOptions {
   /** The audio to repeat: mono, 8 to 48 kHz, at least 100 ms. `workingSound()` creates one. */
   readonly loop: AudioFrame;
-  /** How long silence must last before the thinking sound starts, in milliseconds. @defaultValue 800 */
+  /** The silence before the thinking sound starts, in milliseconds. @defaultValue 800 */
   readonly afterMs?: number;
 }
 
-/** When and how a voice fills a silence with a phrase. */
+/** The phrase with which a voice fills a silence, and when it does so. */
 export interface FillerOptions {
-  /** How long silence must last before the phrase is said, in milliseconds. @defaultValue 2000 */
+  /** The silence before the phrase is said, in milliseconds. @defaultValue 2000 */
   readonly afterMs?: number;
   /**
-   * The phrases, which are used in rotation from wait to wait; or the phrases by language, such as `{ en: ['One
-   * moment.'], it: ['Un attimo.'] }`. No filler is said in a language without phrases.
+   * The phrases, one for each wait in turn, or the phrases by language, such as `{ en: ['One moment.'], it: ['Un
+   * attimo.'] }`. In a language without phrases, no filler is said.
    * @defaultValue phrases in English, German, French and Spanish
    */
   readonly say?: readonly string[] | Readonly<Record<string, readonly string[]>>;
@@ -145,12 +145,12 @@ export class Waiting {
     return this.#turn.isToolAwaited && !this.#responses.isSpeaking && this.#canBeHeard;
   }
 
-  /** Whether the model is generating silenced speech and can say nothing else before it ends. */
+  /** Whether the model is generating silenced speech and can say nothing else until it ends. */
   get isForEnd(): boolean {
     return this.#responses.isCalledOff && this.#speech.isSilent && this.#canBeHeard;
   }
 
-  /** Whether a reply is owed and the model has not started to speak. */
+  /** Whether a reply is owed that the model has not started to say. */
   get isForReply(): boolean {
     return this.#turn.isReplyAwaited && this.#speech.isSilent && this.#canBeHeard;
   }
@@ -167,7 +167,7 @@ export class Waiting {
     return this.#canBeHeard && this.#speech.isSilent && !this.#responses.isBusy;
   }
 
-  /** Whether a question is open or (`isDeliveryDue`) a delivery is due (FILLER-1). */
+  /** Whether a question is open or, with `isDeliveryDue`, a delivery is due (FILLER-1). */
   get isQuestionOpen(): boolean {
     return this.#core.unit.owner !== null;
   }
@@ -185,12 +185,12 @@ export class Waiting {
     this.updateThinkingSound();
   }
 
-  /** Handles words that answer a question and that the model therefore does not reply to. */
+  /** Handles words that answer a question, so that the model does not reply to them. */
   understood(were: NonNullable<WordsToQuestion>): void {
     this.#acknowledgement?.understood(were);
   }
 
-  /** Returns a reader for the model's own reply to such words, if that reply may serve as the acknowledgement. */
+  /** Returns a reader for the model's own reply to such words, if the reply may serve as the acknowledgement. */
   readerFor(were: NonNullable<WordsToQuestion>): ReplyReader | undefined {
     return this.#acknowledgement?.readerFor(were);
   }
@@ -201,7 +201,7 @@ export class Waiting {
     this.#thinkingSound?.update(isWanted && !this.aside.isSounding);
   }
 
-  /** Stops the thinking sound, because the client would play speech only after the audio that it has buffered. */
+  /** Stops the thinking sound, because the client plays speech only after the audio that it has buffered. */
   stopThinkingSound(): void {
     this.#thinkingSound?.stop();
   }
@@ -317,7 +317,7 @@ function fillerOf(
   }
 
   const self = {
-    /** Evaluates the state after a change, which may start or end a wait. */
+    /** Handles a change of the state, which may start or end a wait. */
     update(): void {
       if (turn.userHasFloor || !waiting.isAttached) {
         stopWaiting();

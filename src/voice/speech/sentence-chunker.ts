@@ -1,15 +1,17 @@
 // Splits a model's streamed text into pieces that are spoken one at a time. The pieces are sentences where possible, so
-// that the first audio is available early and the voice does not pause in the middle of a phrase.
+// that the first audio is available early and the voice does not pause within a phrase.
 //
 // SENTENCE-CHUNKER-1. Joined together, the pieces are exactly the text.
 // SENTENCE-CHUNKER-2. No piece is longer than `MAX_PIECE_LENGTH`, not counting trailing white space.
 // SENTENCE-CHUNKER-3. A returned piece is final: later text does not change where it ended.
 //
 // The chunker relies on punctuation rather than on `Intl.Segmenter`, which ends sentences at "Dr. " and at "am 3. Mai"
-// and moves boundaries when more text arrives. It uses that class only to find words in scripts without spaces.
+// and moves boundaries when more text arrives. It uses `Intl.Segmenter` only to find words in scripts without spaces.
 
 const MAX_PIECE_LENGTH = 240;
-/** How much text is searched for the end of a piece, so that a long text is not searched again for each piece. */
+/**
+ * The length of text that is searched for the end of a piece, so that a long text is not searched again for each piece.
+ */
 const MAX_READ_LENGTH = 2 * MAX_PIECE_LENGTH;
 /** The first piece of a long sentence may end at a comma. */
 const EARLY_PIECE_LENGTH = 60;
@@ -60,7 +62,7 @@ export class SentenceChunker {
     return rest === '' ? [] : [rest];
   }
 
-  /** Returns where the first piece ends; 0 if this is not known yet. */
+  /** Returns the position at which the first piece ends; 0 if this is not known yet. */
   #nextEnd(): number {
     const sentenceEnd = this.#sentenceEnd();
     if (sentenceEnd > 0 && sentenceEnd <= MAX_PIECE_LENGTH) return sentenceEnd;

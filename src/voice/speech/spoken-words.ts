@@ -1,5 +1,5 @@
-// The words of an assistant item, and their times. When a client stops playing, they show which part has to be removed
-// from the model's memory.
+// The words of an assistant item, and their times. When a client stops playing, they determine which part has to be
+// removed from the model's memory.
 //
 // SPOKEN-WORDS-1. `text()` returns the text that was sent and not truncated, in written order.
 // SPOKEN-WORDS-2. After `truncate`, no more words are added.

@@ -13,7 +13,7 @@ export interface VoiceRequest {
   readonly text: string;
   /** The relative speed; 1 is the voice's normal pace. @defaultValue 1 */
   readonly speed?: number;
-  /** Aborts when the speech is no longer needed: the synthesis should then stop, and may reject. */
+  /** Aborts when the speech is no longer needed. The synthesis should then stop, and may reject. */
   readonly signal: AbortSignal;
 }
 
@@ -21,7 +21,7 @@ export interface VoiceRequest {
 export interface Voice {
   /**
    * Returns the audio for a text (mono, 8000 to 48000 Hz), either as a whole or in pieces as they are generated.
-   * Returns no samples if there is nothing to pronounce.
+   * Returns no samples if the text contains nothing to say.
    */
   synthesize(request: VoiceRequest): Promise<AudioFrame> | AsyncIterable<AudioFrame>;
 }
@@ -47,8 +47,8 @@ function checkMethod(option: string, what: string, value: unknown, method: strin
 }
 
 /**
- * Streams a voice's audio, in whichever form the voice returns it. Ends at once when the signal aborts, even if the
- * voice ignores the signal.
+ * Streams a voice's audio, in any of the forms that a voice can return. Ends at once when the signal aborts, even if
+ * the voice ignores the signal.
  * @throws {ProviderError} `INVALID_AUDIO` if the audio is invalid
  */
 export async function* soundOf(voice: Voice, request: VoiceRequest): AsyncGenerator<AudioFrame> {
@@ -64,7 +64,7 @@ export async function* soundOf(voice: Voice, request: VoiceRequest): AsyncGenera
   } catch (error) {
     if (!signal.aborted) throw error;
   } finally {
-    // This is not awaited, because `return` of a busy iterator would delay the end.
+    // This call is not awaited, because `return` of a busy iterator would delay the end.
     void Promise.resolve(pieces.return?.()).catch(() => {});
   }
 }

@@ -11,16 +11,16 @@
 // Does not: run the calls (session).
 //
 // Invariants
-//   DELEGATIONS-1. Each delegation is answered once (`delegation.accept` or `delegation.answer`) or forgotten together
-//       with its connection; the answer is never sent to a later connection.
+//   DELEGATIONS-1. Each delegation is answered once (`delegation.accept` or `delegation.answer`) or dropped together
+//       with its connection. The answer is never sent to a later connection.
 //   DELEGATIONS-2. The lead agent does not repeat a task that the user gave to a subagent.
-//   DELEGATIONS-3. Each delegation ends: it waits at most `settleTimeoutMs` for the user's words and at most
+//   DELEGATIONS-3. Each delegation ends, because it waits at most `settleTimeoutMs` for the user's words and at most
 //       `responseTimeoutMs` for the text model.
 //   DELEGATIONS-4. The voice model is informed of the calls that a delegation stands for before any of these calls is
 //       answered.
 //   DELEGATIONS-5. Several delegations about the same words are interpreted only once: the first receives the calls,
-//       and the others are accepted without a call. As a result, a model that splits one request into two delegations
-//       does not have it done twice.
+//       and the others are accepted without a call. A model that splits one request into two delegations therefore does
+//       not have it done twice.
 
 import type { LanguageModel, ModelMessage } from 'ai';
 import { useOf } from '../../actors/model/price.ts';
@@ -38,14 +38,14 @@ import { RecentIds } from '../audio/recent-ids.ts';
 import type { MadeCall, Turn } from '../output/turn.ts';
 import type { VoiceTranscript } from '../output/voice-transcript.ts';
 
-/** The meaning of a delegation: calls, or words to say if there are no calls. */
+/** The interpretation of a delegation, which consists of calls, or of words to say if there are no calls. */
 export interface Meant {
   readonly calls: readonly { readonly name: string; readonly arguments: string }[];
   readonly text: string;
 }
 
 export interface DelegationRequest {
-  /** The words of an unfinished utterance so far; may be empty. */
+  /** The words of an unfinished utterance so far, which may be empty. */
   readonly unfinished: string;
   readonly signal: AbortSignal;
 }
@@ -58,7 +58,7 @@ export interface DelegationsOptions {
   readonly responseTimeoutMs: number;
 }
 
-/** The id of a delegation among the calls that the model is waiting for. */
+/** The id under which a delegation is listed among the calls that the model is waiting for. */
 const callIdOf = (delegationId: string): string => `delegation:${delegationId}`;
 
 const FAILED = 'Sorry, something went wrong with that. Could you say it again?';
@@ -75,7 +75,7 @@ export class Delegations {
   /** The delegations that are waiting for the user's words. */
   readonly #waiting = new Set<string>();
   readonly #working = new Map<string, AbortController>();
-  /** To whom the user's words have been addressed since the last interpreted delegation. */
+  /** The addressees of the user's words since the last interpreted delegation. */
   #wereForLead = false;
   #wereForSubagent = false;
 
@@ -95,7 +95,7 @@ export class Delegations {
     this.#patience = new Watchdog(core.host.environment, () => this.#begin());
   }
 
-  /** Whether a delegation is in progress; in the meantime, the model receives no other request. */
+  /** Whether a delegation is in progress, during which the model receives no other request. */
   get areUnderWay(): boolean {
     return this.#turn.chart.context.calls.some(({ of }) => of === 'delegation');
   }
@@ -219,7 +219,7 @@ const REQUEST = note(sentence`The voice assistant asks what is to be done for th
 export function withModel(core: LeadSession, model: LanguageModel): WorkOut {
   return async ({ unfinished, signal }) => {
     const { records, agents, host } = core;
-    // The role of notes depends on the voice model's transport, but providers of text models reject a system message
+    // The voice model's transport determines the role of notes, but providers of text models reject a system message
     // within a conversation.
     const notes = core.notes.writtenAs('user');
     const { agentName } = records;
@@ -266,7 +266,7 @@ export function withModel(core: LeadSession, model: LanguageModel): WorkOut {
 
 const NOTHING_TO_CALL = 'That is something I cannot do from here.';
 
-/** Interprets a delegation without a model: the user's words become the argument of the agent's only tool. */
+/** Interprets a delegation without a model, by passing the user's words to the agent's only tool. */
 export function withoutModel(core: LeadSession): WorkOut {
   return ({ unfinished }) => {
     const { records, agents } = core;
@@ -285,7 +285,7 @@ export function withoutModel(core: LeadSession): WorkOut {
 
 /**
  * Checks that delegations of these agents can be interpreted without a model.
- * @throws {ConfigurationError} `NO_DELEGATION_MODEL` if they cannot; the message names the tools that prevent it
+ * @throws {ConfigurationError} `NO_DELEGATION_MODEL` if a model is needed; the message names the tools that require it
  */
 export function checkDelegable(agents: readonly LeadAgent[]): void {
   for (const { name, tools = [] } of agents) {
@@ -304,7 +304,7 @@ export function checkDelegable(agents: readonly LeadAgent[]): void {
   }
 }
 
-/** Returns the name of the tool's only required property if that property is a string; null otherwise. */
+/** Returns the name of the tool's only required property if it is a string; null otherwise. */
 function taskField(schema: Readonly<Record<string, unknown>> | null): string | null {
   const { properties = {}, required = [] } = (schema ?? {}) as {
     properties?: Readonly<Record<string, { readonly type?: unknown; readonly enum?: unknown }>>;

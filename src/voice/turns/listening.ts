@@ -13,32 +13,32 @@
 //
 // Invariants
 //   LISTENING-2. The user has the floor while speaking and until the words are known (for at most `settleTimeoutMs`).
-//       Words of one utterance that arrive late do not end another utterance.
+//       Late words of one utterance do not end another utterance.
 //   LISTEN-1. The session ends an utterance that is longer than `maxUtteranceMs` (including earlier pieces that the
-//       transport split off) or whose microphone has stopped sending audio. The transport then transcribes the audio
-//       received so far, if it can; otherwise, the words known so far count as the whole utterance. After that, the
-//       floor is free. If a client returns within `AWAY_GAP_MS`, its utterance continues. A voice that is too quiet to
-//       be measured counts as distant, and its limit is `FAR_MS`.
+//       transport split off) or whose microphone has stopped sending audio. If the transport can, it transcribes the
+//       audio received so far. Otherwise, the words received so far count as the whole utterance. After that, the floor
+//       is free. If a client returns within `AWAY_GAP_MS`, its utterance continues. A voice that is too quiet to be
+//       measured counts as distant, and its utterances are limited to `FAR_MS`.
 //   LISTEN-2. Audio that directly follows an overlong utterance (a television) counts as background, as does speech
 //       that is reported without any audio. Until it has been quiet for `QUIET_MS`, background neither takes the floor
-//       nor interrupts. Its words are handled like any other words; the words of a distant voice are not addressed to
-//       any agent.
+//       nor interrupts. Background words are handled like any other words, but the words of a distant voice are
+//       addressed to no agent.
 //   BARGE-IN-5. A spoken interruption does not cancel a subagent, unless the subagent asks for this (`onBargeIn`).
-//   INTERRUPTIONS-1. When the user speaks, the model's speech stops at once, even if it is in doubt whether this is an
-//       interruption (MODEL-VOICE-3). While the session receives audio from the microphone, the model's speech is first
-//       only lowered in such a case, and stops when the voice has lasted for `VOICE_MS`. A hum or a cough is shorter
-//       than that and leaves no gap in the speech.
+//   INTERRUPTIONS-1. When the user speaks, the model's speech stops at once, even if this may not be an interruption
+//       (MODEL-VOICE-3). While the session receives audio from the microphone, doubtful speech of the user at first
+//       only lowers the model's speech, and stops it when the voice has lasted for `VOICE_MS`. A hum or a cough is
+//       shorter than `VOICE_MS` and causes no gap in the speech.
 //   INTERRUPTIONS-2. A doubt ends exactly once: when the words are known, when the utterance exceeds `backchannelMs`,
 //       when the user starts to speak again, or `falseInterruptionMs` after the user has stopped speaking.
 //   INTERRUPTIONS-3. Words that may be an answer never count as a backchannel. While a question is open, only a hum
-//       counts as one; while the lead agent is asking a question, nothing does. If the listening model is lost while
-//       the user is speaking, the doubt counts as an interruption.
-//   INTERRUPTIONS-4. Words that arrive after the doubt has ended still interrupt the speech if they are an
+//       counts as a backchannel. While the lead agent is asking a question, nothing does. If the listening model is
+//       lost while the user is speaking, the doubt counts as an interruption.
+//   INTERRUPTIONS-4. Words that arrive after the doubt has ended still interrupt the speech if they constitute an
 //       interruption.
-//   INTERRUPTIONS-6. A reply that was interrupted by a sound without words, or by a distant voice before the user's
-//       first words, is said again, but only once until the user speaks.
-//   INTERRUPTIONS-5. Speech continues over its own echo as soon as the audio proves to be an echo (ECHO-1), and stops
-//       again when the user speaks over it. An echo is not addressed to any agent.
+//   INTERRUPTIONS-6. If a sound without words, or a distant voice before the user's first words, has interrupted a
+//       reply, the reply is said again, but only once until the user speaks.
+//   INTERRUPTIONS-5. If the audio proves to be an echo, the speech continues at once (ECHO-1). It stops again when the
+//       user speaks over the echo. An echo is addressed to no agent.
 
 import type { UnaddressedReason, UnansweredReason } from '../../actors/contracts/session-views.ts';
 import type { LeadSession } from '../../actors/session/lead/lead-agents.ts';
@@ -64,32 +64,35 @@ import type { Turn } from '../output/turn.ts';
 import { Overlap } from './overlap.ts';
 import type { VoiceTranscript } from '../output/voice-transcript.ts';
 
-/** The longest gap after which a new utterance counts as a piece that the transport split off from the previous one. */
+/** The longest gap after which a new utterance counts as a continuation that the transport split off. */
 const CUT_MS = 100;
-/** The longest delay with which a transport reports the end of an utterance. */
+/** The maximum delay with which a transport reports the end of an utterance. */
 export const END_LAG_MS = 600;
-/** How many of the most recently played items an utterance may overlap if it is reported late. */
+/** The number of most recently played items that an utterance may overlap if it is reported late. */
 const MAX_PLAYED = 10;
-/** How long a voice that is below the level of a quiet room may hold the floor. */
+/** The maximum time that a voice below the level of a quiet room may hold the floor. */
 const FAR_MS = 5000;
-/** How long an open microphone may send no audio before it counts as off. */
+/** The time without audio after which an open microphone counts as off. */
 const MICROPHONE_GAP_MS = 2000;
 /**
- * The same time after the client has left: a client that returns within it sends the audio recorded in the meantime.
+ * The same time after the client has left. A client that returns earlier sends the audio that it recorded in the
+ * meantime.
  */
 const AWAY_GAP_MS = 5000;
 /**
- * From this fraction of the limit, audio after an utterance also counts as background (LISTEN-2): a transport with the
- * same limit counts from the first audio and therefore ends an overlong utterance slightly earlier.
+ * The fraction of the limit from which audio after an utterance also counts as background (LISTEN-2). A transport with
+ * the same limit counts from the first audio, so it ends an overlong utterance slightly earlier.
  */
 const WIRE_LIMIT = 0.95;
-/** A voice that continues for this long after the transport notices it stops the speech; "right, I see" is shorter. */
+/**
+ * A voice that continues for this long after the transport has noticed it stops the speech. "Right, I see" is shorter.
+ */
 const VOICE_MS = 600;
-/** How old a voice may be when the transport has just noticed it. */
+/** The maximum age of a voice that the transport has just noticed. */
 const VOICED_WITHIN_MS = 700;
 /** After a pause of this length, new audio does not belong to the earlier noise. */
 const QUIET_MS = 3000;
-/** How many of the newest utterances without a transcript have their start remembered. */
+/** The number of newest utterances without a transcript whose start is remembered. */
 const MAX_BEGINNINGS = 50;
 
 interface Beginning {
@@ -120,7 +123,9 @@ export class Listening {
   /** When the previous utterance started, and when its end was reported. */
   #before: { readonly since: number; readonly endedAt: number } | null = null;
   readonly #limit: Watchdog;
-  /** The utterances whose final words are known; they are remembered because a transport may report them twice. */
+  /**
+   * The utterances whose final words have arrived. They are remembered because a transport may report the words twice.
+   */
   readonly #known = new RecentIds();
   /** The utterances that do not have the floor, because the session ended them or they never had it. */
   readonly #floorless = new RecentIds();
@@ -128,13 +133,13 @@ export class Listening {
   readonly #background = new RecentIds();
   /** The start of each utterance on the session's clock, and who was speaking at that time. */
   readonly #beginnings = new Map<string, Beginning>();
-  /** How much user audio has been sent to the transport on this connection. */
+  /** The duration of user audio that was sent to the transport on this connection. */
   #sentMs = 0;
-  /** When the microphone last sent audio; null before the first audio. */
+  /** The time at which the microphone last sent audio; null before the first audio. */
   #soundAt: number | null = null;
   /** Whether the client has left since the last audio. */
   #isAway = false;
-  /** LISTEN-2: when background was last heard; null if there is none. */
+  /** LISTEN-2: the time at which background was last heard; null if there is none. */
   #noiseAt: number | null = null;
 
   constructor(
@@ -155,12 +160,12 @@ export class Listening {
     this.#limit = new Watchdog(core.host.environment, () => this.#checkLimits());
   }
 
-  /** Whether the user is speaking, or the words and addressee of the last utterance are still unknown. */
+  /** Whether the user is speaking, or the words and addressee of the last utterance are not known yet. */
   get hasFloor(): boolean {
     return userHasFloor(this.#chart.snapshot);
   }
 
-  /** How much of the newest audio may contain words of the user that are still unknown, in milliseconds. */
+  /** The duration of the newest audio that may contain words that have not been recognised yet, in milliseconds. */
   get unknownMs(): number {
     const { unknown, newest } = this.#chart.context;
     const isSpeaking = this.#chart.snapshot.matches({ user: 'speaking' });
@@ -169,7 +174,7 @@ export class Listening {
     return begun.length === 0 ? 0 : this.#now - Math.min(...begun) + ONSET_MS;
   }
 
-  /** Records microphone audio. `isSent`: the audio was sent to the transport; otherwise, it was buffered. */
+  /** Records microphone audio. `isSent`: whether the audio was sent to the transport rather than buffered. */
   sound(frame: AudioFrame, isSent: boolean): void {
     const isFirst = this.#soundAt === null || this.#isAway;
     this.#soundAt = this.#now;
@@ -205,14 +210,16 @@ export class Listening {
     }
   }
 
-  /** Records that the words of an utterance are known; the floor is then free unless the user is speaking again. */
+  /**
+   * Records that the words of an utterance have arrived, so that the floor is free unless the user is speaking again.
+   */
   understood(utteranceId: string): void {
     this.#transcript.finished(utteranceId);
     this.#chart.send({ type: 'user.understood', utteranceId });
     if (!this.hasFloor) this.#core.receive('session', { type: 'utterance.settled' });
   }
 
-  /** Informs the client that the user's words have no answer, or none yet. */
+  /** Informs the client that there is no answer to the user's words, or not yet. */
   unanswered(utteranceId: string | null, reason: UnansweredReason): void {
     this.#core.projection.emit({ type: 'utterance.unanswered', utteranceId, reason });
   }
@@ -223,7 +230,7 @@ export class Listening {
     this.#core.projection.emit({ type: 'utterance.routed', utteranceId, to, reason });
   }
 
-  /** Handles the loss of the client: unless it returns soon, the words so far count as the whole utterance. */
+  /** Handles the loss of the client. Unless it returns soon, the words so far count as the whole utterance. */
   clientLeft(): void {
     this.#isAway = true;
     this.#soundAt ??= this.#now;
@@ -233,7 +240,7 @@ export class Listening {
     this.watchLimits();
   }
 
-  /** Handles audio from a client that has returned: its unfinished utterance takes the floor again. */
+  /** Handles audio from a client that has returned, whose unfinished utterance takes the floor again. */
   #clientReturned(): void {
     this.#isAway = false;
     const { id } = this.#underWay ?? {};
@@ -242,7 +249,7 @@ export class Listening {
     this.#core.receive('session', { type: 'utterance.started' });
   }
 
-  /** Handles a new connection: the session stops waiting for utterances on the previous connection. */
+  /** Handles a new connection, on which the session no longer waits for utterances of the previous one. */
   reset(): void {
     this.#known.clear();
     this.#floorless.clear();
@@ -259,14 +266,15 @@ export class Listening {
 
   #started(id: string, audioStartMs: number): void {
     const isNoise = this.#isNoisy;
-    // Audio is sent as it is recorded, so the duration that has been sent since the start is the age of the utterance.
+    // Audio is sent as it is recorded, so the age of the utterance is the duration of audio that was sent since its
+    // start.
     const startedAt = this.#now - Math.max(0, this.#sentMs - audioStartMs);
     this.#beginnings.set(id, { at: startedAt, by: this.#core.userInput.speaker });
     forgetOldest(this.#beginnings, MAX_BEGINNINGS);
     const before = isNoise ? null : this.#before;
     const isCut = before !== null && this.#now - before.endedAt <= CUT_MS;
     this.#underWay = { id, since: isCut ? before.since : this.#now };
-    // When a new utterance starts, no more words of the earlier one will follow.
+    // When a new utterance starts, no more words are expected for the earlier one.
     this.#transcript.reset();
     if (isNoise) {
       this.#floorless.add(id);
@@ -281,7 +289,7 @@ export class Listening {
   #ended(utteranceId: string): void {
     this.#core.receive('session', { type: 'utterance.ended' });
     this.#chart.send({ type: 'user.ended', utteranceId });
-    // The event ended an earlier utterance, so the limits of the current one still apply.
+    // The event has ended an earlier utterance, so the limits of the current one still apply.
     if (this.#underWay) this.watchLimits();
   }
 
@@ -370,7 +378,7 @@ export class Listening {
     else this.watchLimits();
   }
 
-  /** Returns whether the microphone has since sent audio that contains no measurable voice. */
+  /** Returns whether the microphone has sent audio without a measurable voice since then. */
   #isFar(since: number): boolean {
     return this.#soundAt !== null && this.#bargeIn.quietMs >= this.#now - since;
   }
@@ -396,7 +404,7 @@ export class Listening {
       return;
     }
     const text = this.#transcript.unfinishedOf(id);
-    // Words that arrive later are handled when they arrive.
+    // Words that arrive later are handled on arrival.
     if (text === '') {
       this.unanswered(id, 'words_late');
       this.understood(id);
@@ -409,7 +417,7 @@ export class Listening {
   }
 }
 
-/** How an utterance affects the current speech. */
+/** The effect of an utterance on the current speech. */
 export type BargeIn = ReturnType<typeof bargeInOf>;
 
 export function bargeInOf(
@@ -421,13 +429,13 @@ export function bargeInOf(
   chart: TurnChart,
 ) {
   const voice = new VoicedSound();
-  /** When the microphone last sent audio. */
+  /** The time at which the microphone last sent audio. */
   let soundAt = Number.NEGATIVE_INFINITY;
   /** The newest utterance that overlaps speech. */
   let overlapping: Overlap | null = null;
-  /** The utterance that interrupted a reply; '' once the reply has been said again, until the user speaks. */
+  /** The utterance that interrupted a reply; '' after the reply has been said again, until the user speaks. */
   let cutBy: string | null = null;
-  /** When each of the newest items was last played. */
+  /** The time at which each of the newest items was last played. */
   const playedAt = new Map<string, number>();
   const echoes = (): boolean => speech.echo.echoes(nowMs());
   const nowMs = (): number => core.host.environment.clock.now();
@@ -439,7 +447,7 @@ export function bargeInOf(
     return overlap.isEcho(text, saidDuring(overlap), echoes());
   }
 
-  /** Returns the words that the utterance may be an echo of, including items that have been cut off since. */
+  /** Returns the words that the utterance may echo, including items that were cut off in the meantime. */
   function saidDuring({ items, wordsWhenCut }: Overlap): string {
     return wordsWhenCut ?? transcript.wordsOf(items);
   }
@@ -454,7 +462,7 @@ export function bargeInOf(
   }
 
   return {
-    /** How long ago the last measurable voice ended, in milliseconds of audio; infinite before the first voice. */
+    /** The time since the last measurable voice ended, in milliseconds of audio; infinite before the first voice. */
     get quietMs(): number {
       return voice.quietMs;
     },
@@ -472,7 +480,7 @@ export function bargeInOf(
         return;
       }
       const { doubted } = chart.context;
-      // An echo can also come in several pieces, so a second piece is not another attempt to interrupt.
+      // An echo may also arrive in several pieces, so a second piece is not another attempt to interrupt.
       if (doubted !== null && overlapping?.soundsLikeEcho(speech.playing, nowMs()))
         chart.send({ type: 'user.sounded', utteranceId: doubted, reading: 'echo' });
       overlapping = new Overlap(utteranceId, speech.echo);
@@ -480,13 +488,13 @@ export function bargeInOf(
       chart.send({ type: 'user.overlaps', utteranceId, canPause });
     },
     /**
-     * Handles the words of an utterance: all of them (`final`) or only the first ones; empty if there are none. Returns
-     * why the words need no answer; null if they need one.
+     * Handles the words of an utterance, either all of them (`final`) or only the first ones; empty if there are none.
+     * Returns why the words need no answer; null if they need one.
      */
     read(utteranceId: string, text: string, final: boolean): 'backchannel' | 'echo' | null {
       const isEmpty = text.trim() === '';
       const isEcho = !isEmpty && isEchoNow(utteranceId, text);
-      // Once the final words are known, the audio is no longer compared.
+      // After the final words have arrived, the audio is no longer compared.
       if (final && overlapping?.utteranceId === utteranceId) overlapping = null;
       if (final && !isEmpty && !isEcho) cutBy = null;
       if (isEcho && !final) return null;
@@ -511,14 +519,14 @@ export function bargeInOf(
     /** Lowers or pauses the speech until the user's words are known. */
     makeWay(): void {
       voice.voicedMs = 0;
-      // Without audio from the microphone, or if the voice is too quiet, it is impossible to measure how long the voice
-      // lasts.
+      // It cannot be measured how long the voice lasts if there is no audio from the microphone or the voice is too
+      // quiet.
       const hears = nowMs() - soundAt < MICROPHONE_GAP_MS;
       const isVoice =
         voice.quietMs < VOICED_WITHIN_MS || overlapping?.soundsLikeEcho(speech.playing, nowMs());
       if (!hears || !isVoice || !speech.lower()) speech.pause();
     },
-    /** Handles microphone audio: a voice that continues stops the speech, unless it is an echo of the speech. */
+    /** Handles microphone audio. A voice that continues stops the speech, unless it is an echo of the speech. */
     sound(frame: AudioFrame): void {
       const now = (soundAt = nowMs());
       const voicedMs = voice.take(frame);
@@ -554,10 +562,10 @@ export function bargeInOf(
     ownWords(utteranceId: string, text: string): string {
       const overlap = overlapping;
       if (overlap?.utteranceId !== utteranceId || isEchoNow(utteranceId, text)) return text;
-      // If all words are echoed, they are kept, because they may be an answer that repeats words of a question.
+      // If all words are echoed, they remain, because the user may be repeating words of a question as the answer.
       return overlap.ownWords(text, saidDuring(overlap), echoes()) || text;
     },
-    /** Stops the speech for good, because the utterance is an interruption. */
+    /** Stops the speech permanently, because the utterance is an interruption. */
     breakOff(): void {
       if (!responses.isSpeaking) return;
       for (const subagent of core.tree.live)

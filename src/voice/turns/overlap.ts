@@ -3,10 +3,10 @@
 //
 //   ECHO-1. An utterance is an echo if its audio rises and falls with the played audio and its words occur in the
 //       speech. The audio alone is enough for a long utterance, and in a room with a recent echo, where a recogniser
-//       may have misheard the words. The words alone are enough in a room with a recent echo if all of them occur in
-//       the speech, because delayed audio does not match anything, and the start of the utterance may be reported after
-//       the speech has ended. An utterance is not an echo if the voice continues after the speech has ended, or if a
-//       person speaks over the echo and some of the words are not from the speech.
+//       may have misheard the words. In a room with a recent echo, the words alone are enough if all of them occur in
+//       the speech, because delayed audio does not match and the start of the utterance may be reported after the end
+//       of the speech. An utterance is not an echo if the voice continues after the speech has ended, or if a person
+//       speaks over the echo and some of the words are not from the speech.
 //   ECHO-2. If the user answers without a pause, the echo and the answer form one utterance, and the echoed words at
 //       its start are not the user's.
 //
@@ -20,18 +20,18 @@ import { ECHO_LIKENESS, type EchoMeter } from '../audio/echo-meter.ts';
 const COMPARED_EVERY_MS = 160;
 const ECHO_SHARE = 0.6;
 const ECHO_WORDS = 0.6;
-/** The share and the number of matching comparisons that prove an echo regardless of the words. */
+/** The fraction and the number of matching comparisons that prove an echo regardless of the words. */
 const SURE = { share: 0.9, compared: 8 };
 /** The number of consecutive comparisons that must show an echo, or a voice `LOUDER_DB` louder than the echo. */
 const RUN = 3;
-/** The minimum number of comparisons, because a single one may match by coincidence. */
+/** The minimum number of comparisons, because a single comparison may match by chance. */
 const LEAST_COMPARED = 2;
 const LOUDER_DB = 5;
 /** The longest reverberation of a room, in milliseconds. */
 const TAIL_MS = 400;
-/** By how much the echoed words at the start of an utterance must outnumber the other words. */
+/** The minimum difference between the numbers of echoed words and other words at the start of an utterance. */
 const LEAST_ECHOED = 3;
-/** Words that are at least this similar count as the same, because a recogniser may misspell an echoed word. */
+/** The minimum similarity at which two words count as the same, because a recogniser may misspell an echoed word. */
 const SAME_WORD = 0.6;
 const MAX_WORDS = 200;
 const MAX_COMPARED_CHARS = 1_500;
@@ -39,14 +39,14 @@ const LONGEST_WORD = 64;
 
 export class Overlap {
   readonly utteranceId: string;
-  /** The words of the items when they were cut off; null if they were not cut off. */
+  /** The words of the items when these were cut off; null if they were not cut off. */
   wordsWhenCut: string | null = null;
   readonly #meter: EchoMeter;
   /** The items that have played since the utterance started. */
   readonly items = new Set<string>();
   #compared = 0;
   #alike = 0;
-  /** How many of the latest consecutive comparisons showed an echo (`#alikeRun`) or another voice (`#otherRun`). */
+  /** The number of latest consecutive comparisons that showed an echo (`#alikeRun`) or another voice (`#otherRun`). */
   #alikeRun = 0;
   #otherRun = 0;
   /** Whether the utterance has ever sounded like an echo, and whether it has ever sounded like another voice. */
@@ -54,12 +54,12 @@ export class Overlap {
   #hasOther = false;
   /** The echo's level relative to the played audio, in dB. */
   #echoDb = 0;
-  /** How much audio has arrived since the last comparison, in milliseconds. */
+  /** The duration of audio since the last comparison, in milliseconds. */
   #sinceMs = Number.POSITIVE_INFINITY;
-  /** How much voice there has been after the speech, in milliseconds. */
+  /** The duration of voice after the end of the speech, in milliseconds. */
   #afterMs = 0;
 
-  /** @param items The items that were playing when the utterance started, if they have ended since. */
+  /** @param items The items that were playing when the utterance started, if they have ended in the meantime. */
   constructor(utteranceId: string, meter: EchoMeter, items: readonly string[] = []) {
     this.utteranceId = utteranceId;
     this.#meter = meter;
@@ -71,12 +71,14 @@ export class Overlap {
     return this.#alikeRun >= RUN;
   }
 
-  /** Whether the audio was an echo at first and is now a different voice. */
+  /** Whether the audio started as an echo and is now a different voice. */
   get isOther(): boolean {
     return this.#otherRun >= RUN;
   }
 
-  /** Records microphone audio. `playing`: the items that are playing. `voicedMs`: how much of the audio is voice. */
+  /**
+   * Records microphone audio. `playing`: the items that are playing. `voicedMs`: the duration of voice in the audio.
+   */
   heard(playing: readonly string[], soundMs: number, voicedMs: number, now: number): void {
     if (playing.length === 0) this.#afterMs += voicedMs;
     this.#sinceMs += soundMs;
@@ -110,7 +112,7 @@ export class Overlap {
     const share = this.#compared === 0 ? 0 : this.#alike / this.#compared;
     if (share >= SURE.share && this.#compared >= SURE.compared) return true;
     if (share < ECHO_SHARE) return echoes && !this.#hasOther && own === '';
-    // The recogniser gets only a few words of an echo fragment right.
+    // The recogniser gets only a few words of a fragment of an echo right.
     if (echoes && !this.#hasOther && this.#compared >= LEAST_COMPARED) return true;
     const words = plainWords(text).slice(0, MAX_COMPARED_CHARS);
     return closestPart(words, plainWords(said).slice(-MAX_COMPARED_CHARS)) >= ECHO_WORDS;
@@ -128,7 +130,9 @@ export class Overlap {
   }
 }
 
-/** Returns how many words at the start belong to the speech, in the alignment with the most words in common. */
+/**
+ * Returns the number of words at the start that belong to the speech, in the alignment with the most words in common.
+ */
 function echoedAtFirst(words: readonly string[], said: readonly string[]): number {
   const speech = said.slice(-MAX_WORDS);
   let best = { count: 0, score: LEAST_ECHOED - 1 };

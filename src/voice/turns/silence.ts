@@ -2,7 +2,7 @@
 // reports that the user is away.
 //
 // Owns:     the machine.
-// Does not: know who is speaking (turns), or limit how often a question is asked again (question machine).
+// Does not: determine who is speaking (turns), or limit how often a question is asked again (question machine).
 
 import type { LeadSession } from '../../actors/session/lead/lead-agents.ts';
 import type { Shown } from '../../actors/runtime/hosting.ts';
@@ -47,7 +47,7 @@ export function silenceChart(core: LeadSession, { nudgeAfterMs, awayAfterMs }: S
   }
 
   return {
-    /** The silence machine, as shown by its actor. */
+    /** The silence machine's actor. */
     get shown(): Shown {
       return machine.shown;
     },

@@ -1,7 +1,7 @@
-// Runs the turn of a voice session: each utterance is answered once, each tool result is reported, and two responses
+// Runs the turn of a voice session. Each utterance is answered once, each tool result is reported, and two responses
 // are never spoken at the same time.
 //
-// The turn machine holds the state of the turn and makes the decisions; this file reports facts to it and executes its
+// The turn machine holds the state of the turn and makes the decisions. This file reports facts to it and executes its
 // effects. Other state is held elsewhere:
 //
 //   audio is playing, paused, or cut off                    speech
@@ -20,19 +20,19 @@
 //   TURNS-2. The model receives no request while the user has the floor (TURN-2).
 //   TURNS-7. Each utterance is answered once, by its addressee: the lead agent or a subagent. This also applies to
 //       models that respond on their own.
-//   TURNS-9. If a tool of the lead agent works for longer than `HOLDS_FLOOR_MS`, deliveries that are due are spoken
-//       before the tool's result. This requires a transport that can respond while a call is open, and a model that
-//       does not speak about results on its own. The lead agent's turn continues.
+//   TURNS-9. If a tool of the lead agent works for longer than `HOLDS_FLOOR_MS`, due deliveries are spoken before the
+//       tool's result. This requires a transport that can respond while a call is open, and a model that does not speak
+//       about results on its own. The lead agent's turn continues in this case.
 //   REPLIES-1. A model that speaks only when asked receives a request for each reply. A model that responds on its own
-//       receives a request only if it stays silent for `replyTimeoutMs`, and another one if that request fails
+//       receives a request only if it stays silent for `replyTimeoutMs`, and another request if the first one fails
 //       (TURN-4).
 //   REPLIES-2. Speech that was in progress when a result arrived does not count as an answer to the result, unless it
 //       belongs to the response that made the call.
-//   REPLIES-3. Anything the model has said since the user started to speak counts as an answer to the user's words, so
-//       words that become known later need no reply.
-//   ADDRESSEE-1. While a question has the floor and the user's words are unknown, every unprompted response is
-//       undecided.
-//   ADDRESSEE-2. Words that are addressed to a subagent silence at most one reply of the model, or two if the model may
+//   REPLIES-3. Anything that the model has said since the user started to speak counts as an answer to the user's
+//       words, so words that arrive later need no reply.
+//   ADDRESSEE-1. While a question has the floor and the user's words are not known yet, it is undecided whether an
+//       unprompted response may be played.
+//   ADDRESSEE-2. Words that are addressed to a subagent silence one reply of the model at most, or two if the model may
 //        reply twice because its requested response has failed in the meantime.
 
 import type { Utterance } from '../../actors/contracts/records.ts';
@@ -133,7 +133,7 @@ export class Turns implements Turn {
     this.#delegations = workOut ? new Delegations(core, workOut, this, transcript, options) : null;
   }
 
-  /** Creates the turn machine; this file executes its effects. */
+  /** Creates the turn machine, whose effects this file executes. */
   #madeChart(): TurnChart {
     const core = this.#core;
     const { capabilities, replyTimeoutMs, settleTimeoutMs } = this.#options;
@@ -149,7 +149,7 @@ export class Turns implements Turn {
         holdsFloorMs: HOLDS_FLOOR_MS,
         settleTimeoutMs,
         replyTimeoutMs,
-        // A model that responds on its own may have good reasons to stay silent at first.
+        // A model that responds on its own may have good reasons to be silent at first.
         maxAsked: capabilities.responds === 'by_itself' ? 3 : 2,
         doubtMs: backchannelMs + END_LAG_MS,
         falseInterruptionMs,
@@ -214,7 +214,7 @@ export class Turns implements Turn {
     return this.#isFree && isSilent && !replyIsWanted(snapshot);
   }
 
-  /** How much of the newest user audio contains words that have not been recognised or answered, in milliseconds. */
+  /** The duration of the newest user audio whose words have not been recognised or answered, in milliseconds. */
   get unheardMs(): number {
     const isAnswered = this.chart.context.hasAnswered && !this.responses.isBusy;
     return isAnswered ? 0 : this.listening.unknownMs;
@@ -291,7 +291,7 @@ export class Turns implements Turn {
       case 'response.started':
       case 'response.ended':
       case 'model.changed':
-      // These events concern the connection, not the order of speech.
+      // These events concern the connection and do not affect the turn.
       case 'transport.ready':
       case 'transport.expiring':
       case 'transport.resumable':
@@ -317,7 +317,7 @@ export class Turns implements Turn {
     const { notes } = this.#core;
     const noteId = this.#noteIdOf(deliveryId, prompt);
     if (callId !== null) this.#sendResult(callId, notes.text(prompt, noteId), true, noteId);
-    // If an offer is repeated, its note is already in the model's conversation, so the note is sent only once.
+    // If an offer is repeated, the model's conversation already contains the note, so the note is not sent again.
     else this.memory.noteOnce(noteId, prompt);
     this.#offered = { attempt, noteId };
     const { generation } = offer;
@@ -325,7 +325,7 @@ export class Turns implements Turn {
     this.update();
   }
 
-  /** Handles an offer that came too late, because the user has started to speak or the client has left. */
+  /** Handles an offer that came too late because the user has started to speak or the client has left. */
   #refuse(): void {
     if (this.#offered) this.speech.notHeard('delivery.interrupted', this.#offered.attempt);
   }
@@ -351,7 +351,7 @@ export class Turns implements Turn {
   #cancelCall(callId: string): void {
     const { unit, records } = this.#core;
     const isKept = unit.calls.of(callId)?.context.wordsMs === 0 && unit.runOf(callId) === 'awaited';
-    // The wire does not accept an answer to a call that the model has withdrawn.
+    // The transport accepts no answer to a call that the model has withdrawn.
     if (isKept) this.memory.note(keptCallNote(records.calls.get(callId)?.name ?? ''));
     this.chart.send({ type: 'call.dropped', callId });
     this.#core.receive(`call:${callId}`, {
@@ -400,7 +400,7 @@ export class Turns implements Turn {
     this.next();
   }
 
-  /** Makes the model speak, even if none of the user's words are unanswered. */
+  /** Requests that the model speak, even if all of the user's words have been answered. */
   askToSpeak(): void {
     this.chart.send({ type: 'reply.wanted' });
     this.next();
@@ -421,7 +421,7 @@ export class Turns implements Turn {
   }
 
   overheard({ id, text, typed }: Utterance, { subagentName, were }: SpokenTo): void {
-    // ADDRESSEE-2: a reply that the model has started is dropped, unless it acknowledges the answer.
+    // ADDRESSEE-2: a reply that the model has started is dropped, unless it only acknowledges the answer.
     if (typed) this.silence.noticed();
     const { held } = this.responses;
     const reader = were !== null && !typed ? this.#waiting.readerFor(were) : undefined;
@@ -444,7 +444,7 @@ export class Turns implements Turn {
     const isAnswered = wasHeld && !this.#mayAnswerBoth;
     this.#mayAnswerBoth = false;
     const mayAnswer = capabilities.responds === 'by_itself' && !typed && !isAnswered;
-    // A reply to words that are not settled yet is held anyway and does not need to be silenced.
+    // A reply to words that are not settled yet is held back anyway and need not be silenced.
     if (mayAnswer && !this.userHasFloor)
       this.responses.held.expectUnwanted(replyTimeoutMs, this.responses.isBusy);
   }
@@ -455,7 +455,7 @@ export class Turns implements Turn {
 
   called({ callId, name, arguments: json, responseId = '' }: MadeCall): void {
     const { records, host } = this.#core;
-    // A call whose id is known is a repetition: it has been answered or will be.
+    // A call with a known id is a repetition of a call that has been or will be answered.
     if (records.calls.has(callId) || records.conversation.get(callId)) return;
     this.chart.send({ type: 'call.made', callId, responseId, of: 'reply' });
     const readTo = this.responses.repliesTo(responseId);
@@ -480,7 +480,7 @@ export class Turns implements Turn {
     this.#modelSpoke(responseId);
   }
 
-  /** Sends a fact to the machine only if the fact is new, because this runs for each frame. */
+  /** Sends a fact to the machine only if it has changed, because this method runs for each frame. */
   #modelSpoke(responseId: string | null): void {
     const { hasAnswered, before } = this.chart.context;
     if (responseId !== null && before.includes(responseId)) return;
@@ -494,7 +494,7 @@ export class Turns implements Turn {
       if (!calledOff && status !== 'completed') this.chart.send({ type: 'reply.failed' });
       return;
     }
-    // Whether or not the offer succeeded, a reply that was interrupted for it is now due.
+    // Whether or not the offer has succeeded, a reply that was interrupted for it is now due.
     this.chart.send({ type: 'urgent.over' });
   }
 
@@ -514,7 +514,7 @@ export class Turns implements Turn {
     this.chart.send({ type: 'choose' });
   }
 
-  /** Handles the loss of the client: neither side is speaking, and the speech so far is settled. */
+  /** Handles the loss of the client. Neither side is speaking, and the speech so far is settled. */
   clientLeft(): void {
     this.listening.clientLeft();
     this.responses.clientLeft();
@@ -523,8 +523,8 @@ export class Turns implements Turn {
   }
 
   /**
-   * Handles the loss of a connection and the failure of all its responses. `hearsAgain`: the user's current words are
-   * sent to the next connection.
+   * Handles the loss of a connection and the failure of all its responses. `hearsAgain`: whether the audio of the
+   * user's current words is sent to the next connection.
    */
   connectionLost(hearsAgain: boolean): void {
     this.#waiting.aside.lost();
@@ -538,14 +538,14 @@ export class Turns implements Turn {
     this.listening.reset();
   }
 
-  /** Handles lost calls: the model is no longer waiting for their results. */
+  /** Handles the loss of calls, for whose results the model no longer waits. */
   callsLost(): void {
     this.chart.send({ type: 'calls.lost' });
     this.update();
   }
 
   stop(): void {
-    // The user's last words get no reply, even if interrupted speech is settled afterwards.
+    // The user's last words get no reply, even if interrupted speech is settled later.
     this.chart.send({ type: 'reply.forgotten' });
     this.#waiting.aside.lost();
     this.#waiting.stop();
@@ -556,7 +556,7 @@ export class Turns implements Turn {
     this.chart.stop();
   }
 
-  /** Sends a result to the model. Only a model that speaks on its own must be told when to stay silent. */
+  /** Sends a result to the model. Only a model that speaks on its own needs an instruction to stay silent. */
   #sendResult(callId: string, output: string, isSilent: boolean, noteId?: string): void {
     const { records, notes } = this.#core;
     const name = records.calls.get(callId)?.name ?? null;

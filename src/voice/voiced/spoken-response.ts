@@ -1,5 +1,5 @@
-// One response of a text model that is spoken by a voice. It is synthesised sentence by sentence, slightly ahead of
-// playback.
+// One response of a text model that is spoken by a voice. The response is synthesised sentence by sentence, slightly
+// ahead of playback.
 //
 //   writing ──▶ written ─┬─ all was spoken ─────────▶ ended as the model ended it
 //      └────────┴────────┼─ cancelled ──────────────▶ ended: cancelled
@@ -7,16 +7,16 @@
 //
 // Owns:     the unspoken text, the running synthesis, the end of the response, and the positions of its words in the
 //           audio, which map played audio to words.
-// Does not: know other responses, the model's memory, or how much has been played.
+// Does not: access other responses or the model's memory, or track playback.
 //
 // Invariants
-//   SPOKEN-RESPONSE-1. A response ends once, after its last audio and after the model has finished it; the event for
+//   SPOKEN-RESPONSE-1. A response ends once, after its last audio and after the model has finished it. The event for
 //        its end lists the audio that was passed on.
 //   SPOKEN-RESPONSE-2. After a cancellation or a failure, the response emits neither words nor audio. The synthesis is
 //        aborted, even if the voice ignores the signal.
-//   SPOKEN-RESPONSE-3. Words are shown when their audio is passed on, so text that was never spoken does not appear in
-//        the transcript. The final transcript contains the spoken text.
-//   SPOKEN-RESPONSE-4. A sentence starts only when at most `maxAheadMs` of audio has not been played.
+//   SPOKEN-RESPONSE-3. Words are shown when their audio is passed on, so the transcript contains no text that was never
+//        spoken. The final transcript contains the spoken text.
+//   SPOKEN-RESPONSE-4. The synthesis of a sentence starts only when no more than `maxAheadMs` of audio is left to play.
 //   SPOKEN-ITEM-1. `textUntil` returns only words whose audio was passed on, including all words whose audio was
 //       played.
 //   SPOKEN-ITEM-2. A sentence of unknown duration is assumed to be as long as similar sentences.
@@ -51,7 +51,7 @@ export interface ResponseOwner {
   readonly settings: SpeechSettings;
   emit(event: TransportEvent): void;
   emitAudio(frame: AudioFrame): void;
-  /** Handles a failure of the voice: the model does not need to continue the response. */
+  /** Handles a failure of the voice, after which the model need not continue the response. */
   responseFailed(response: SpokenResponse, error: unknown): void;
   responseEnded(response: SpokenResponse, end: Ended): void;
 }
@@ -70,7 +70,7 @@ export class SpokenResponse {
   #mayBegin = false;
   #isSpeaking = false;
   #isOver = false;
-  /** When the audio that was passed on will have been played, in milliseconds since 1970. */
+  /** The time at which the audio that was passed on will have been played, in milliseconds since 1970. */
   #playedAt = 0;
 
   constructor({ responseId }: Started, isOutOfBand: boolean, owner: ResponseOwner) {
@@ -145,7 +145,7 @@ export class SpokenResponse {
   #proceed(): void {
     if (!this.#mayBegin || this.#isSpeaking || this.#isOver) return;
     this.#isSpeaking = true;
-    // Starting in a promise lets the caller finish its work before the first audio.
+    // Starts in a promise, so that the caller can finish its work before the first audio.
     void Promise.resolve()
       .then(() => this.#speak())
       .catch((error: unknown) => this.#fail(error))
@@ -186,11 +186,11 @@ export class SpokenResponse {
     const { sampleRateHz } = this.#owner.settings;
     const step = Math.round((sampleRateHz * FRAME_MS) / 1000);
     for (let start = 0; start < samples.length; start += step) {
-      // A listener may have cancelled the response.
+      // A listener may have cancelled the response in the meantime.
       if (this.#brokenOff !== null) return;
       const piece = samples.slice(start, start + step);
       const durationMs = (piece.length * 1000) / sampleRateHz;
-      // If the voice is slow, the client has run out of audio, so the next audio starts at once.
+      // If the voice is slow, the client has played all of its audio, so the next audio starts at once.
       this.#playedAt = Math.max(this.#playedAt, environment.clock.now()) + durationMs;
       this.#show(item, item.sounds(durationMs), false);
       this.#owner.emitAudio({
@@ -270,7 +270,7 @@ interface Sentence {
 /** One message of the response: its sentences, and their positions in the audio. */
 export class SpokenItem {
   readonly itemId: string;
-  /** Whether the model should forget the words of the item. */
+  /** Whether the words of the item should be removed from the model's memory. */
   readonly isOutOfBand: boolean;
   readonly #chunker = new SentenceChunker();
   readonly #sentences: Sentence[] = [];
@@ -305,7 +305,7 @@ export class SpokenItem {
     return final ? [...pieces, ...this.end()] : pieces;
   }
 
-  /** Marks the text as complete. Returns the rest of the text, which has to be spoken. */
+  /** Marks the text as complete. Returns the rest of the text, which is still to be spoken. */
   end(): readonly string[] {
     this.isWritten = true;
     return this.#chunker.flush();

@@ -4,18 +4,18 @@
 // Owns:     which responses are spoken, in which order, and which of them were cancelled; the items that can still be
 //           truncated, and the messages that replace them in the model's conversation. The model remembers the text
 //           that it wrote, and is informed which part of it the user heard.
-// Does not: speak the responses (spoken-response), or know how much has been played (the client reports this).
+// Does not: speak the responses (spoken-response), or track playback (the client reports this).
 //
 // Invariants
 //   VOICED-CONNECTION-1. Responses are spoken one after another, in the order in which they start.
 //   VOICED-CONNECTION-2. A cancellation also cancels earlier requests that the model has not started to answer. If the
-//        model is generating, the cancellation is passed on to it.
+//        model is generating, the cancellation is also sent to the model.
 //   VOICED-CONNECTION-3. A failure of the voice is reported once per response, as `transport.error`; the response then
 //        ends as failed.
 //   VOICED-MEMORY-1. If the transport can delete an item, the unheard part is removed by replacing the item with a
-//        message that contains the heard part. The removed part is never restored.
+//        message that contains the heard part. The removed part is not restored later.
 //   VOICED-MEMORY-2. On other transports, the session informs the model which part of a truncated item the user heard,
-//        and this component informs the model about text that was never spoken.
+//        and this module informs the model about text that was never spoken.
 
 import { Observable, type Subscriber } from 'rxjs';
 import { z } from 'zod';
@@ -46,7 +46,7 @@ import {
   type Written,
 } from './spoken-response.ts';
 
-/** How many of the newest items can still be truncated. */
+/** The number of newest items that can still be truncated. */
 const MAX_ITEMS = 100;
 
 /** The options of `withVoice`. */
@@ -56,14 +56,14 @@ export interface WithVoiceOptions {
   /** The sample rate of the audio that the session receives; the voice's audio is resampled. @defaultValue 24000 */
   readonly sampleRateHz?: number;
   /**
-   * The next sentence is synthesised once no more than this much audio is left to play, in milliseconds. If the user
-   * interrupts, up to this much paid audio is wasted. @defaultValue 5000
+   * The maximum amount of audio left to play at which the next sentence is synthesised, in milliseconds. If the user
+   * interrupts, up to this amount of paid audio is wasted. @defaultValue 5000
    */
   readonly maxAheadMs?: number;
   /** The speaking rate, from 0.25 to 4; 1 is the normal pace of the voice. @defaultValue 1 */
   readonly speed?: number;
   /**
-   * Returns the text to synthesise for a sentence of the model; if the result is empty, the sentence is skipped.
+   * Returns the text to synthesise for a sentence of the model. If the result is empty, the sentence is skipped.
    * @defaultValue removes Markdown markup
    */
   readonly spoken?: (text: string) => string;
@@ -128,7 +128,7 @@ function checked(options: WithVoiceOptions) {
   return { spoken: withoutMarks, ...defaultWithVoiceOptions, ...given };
 }
 
-/** Returns the text as it is read aloud; empty if there is nothing to pronounce. */
+/** Returns the text as it is read aloud; empty if there is nothing to say. */
 function withoutMarks(text: string): string {
   const words = text
     .replace(/!?\[([^[\]\n]*)\]\([^)[\n]*\)/g, '$1')
@@ -138,14 +138,14 @@ function withoutMarks(text: string): string {
   return /[\p{L}\p{N}]/u.test(words) ? words : '';
 }
 
-/** Returns whether this transport can truncate written text. */
+/** Returns whether this transport can truncate text that the model has written. */
 function cutsWords(can: TransportCapabilities): boolean {
   return can.deletesItems && can.silentContext;
 }
 
 interface Remembered {
   readonly item: SpokenItem;
-  /** The id of the message in the model's conversation; null if the conversation contains no such message. */
+  /** The id of the message in the model's conversation; null if there is no such message. */
   memoryId: string | null;
   text: string;
   heardMs: number;
@@ -208,7 +208,7 @@ function voicedConnection(
     if (responses[0] === response) response.begin();
   }
 
-  /** Handles text from the model; text of a response that has ended is dropped. */
+  /** Handles text from the model. Text of a response that has ended is dropped. */
   function modelWrote(event: Written): void {
     const response = find(event.responseId);
     response?.written(event);
@@ -255,7 +255,7 @@ function voicedConnection(
     forgetOldest(spokenItems, MAX_ITEMS);
   }
 
-  /** Corrects the model's memory after a response that was not fully spoken. */
+  /** Corrects the model's memory after a response that was only partly spoken. */
   function correctMemory({ items, isOutOfBand }: SpokenResponse): void {
     if (isOutOfBand) return;
     if (cutsWords(can)) {

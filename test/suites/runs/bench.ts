@@ -66,6 +66,8 @@ export interface RunsConformanceSetup {
   readonly deploys?: boolean;
   /** A worker that refuses work leaves it to another worker. @defaultValue true */
   readonly sharesWork?: boolean;
+  /** The stage's time passes, whether it is real or simulated. @defaultValue true */
+  readonly passesTime?: boolean;
   /** The maximum number of polls. @defaultValue 20,000 */
   readonly patience?: number;
   /** Waits between two polls. @defaultValue a turn of the event loop */
@@ -82,7 +84,14 @@ export interface RunsConformanceSetup {
 
 export interface RunsScene {
   readonly name: string;
-  readonly needs?: readonly (RunsFault | 'engine' | 'deletes' | 'deploys' | 'sharesWork')[];
+  readonly needs?: readonly (
+    | RunsFault
+    | 'engine'
+    | 'deletes'
+    | 'deploys'
+    | 'sharesWork'
+    | 'passesTime'
+  )[];
   readonly play: (bench: RunsBench) => Promise<void>;
 }
 

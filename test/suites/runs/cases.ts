@@ -114,6 +114,7 @@ export const runsScenes: readonly RunsScene[] = [
   },
   {
     name: 'ends the run after unanswered questions have expired',
+    needs: ['passesTime'],
     async play(bench) {
       const trip = bench.trip();
       const watched = bench.start(trip, 'ask, ask, ask', { agent: 'hurried' });
@@ -133,6 +134,7 @@ export const runsScenes: readonly RunsScene[] = [
   },
   {
     name: 'sleeps for a time without a worker, and then continues',
+    needs: ['passesTime'],
     async play(bench) {
       const trip = bench.trip();
       const watched = bench.start(trip, 'look_up, sleep, charge');

@@ -22,6 +22,7 @@ const setupSchema = z.strictObject({
   deletes: z.boolean().optional(),
   deploys: z.boolean().optional(),
   sharesWork: z.boolean().optional(),
+  passesTime: z.boolean().optional(),
   patience: z.number().int().min(1).optional(),
   moment: aFunction.optional(),
   pass: aFunction.optional(),
@@ -44,6 +45,7 @@ export function runsConformance(setup: RunsConformanceSetup): readonly Conforman
     ...(setup.deletes === true ? ['deletes'] : []),
     ...(setup.deploys === true ? ['deploys'] : []),
     ...(setup.sharesWork === false ? [] : ['sharesWork']),
+    ...(setup.passesTime === false ? [] : ['passesTime']),
   ];
   return [...runsScenes, ...interruptionScenes, ...messageScenes, ...deployScenes].map(
     ({ name, needs = [], play }) => ({

@@ -238,6 +238,7 @@ export const interruptionScenes: readonly RunsScene[] = [
   })),
   {
     name: 'ends a run whose time expires during a model call, and ignores later events',
+    needs: ['passesTime'],
     async play(bench) {
       const trip = bench.trip();
       const release = bench.hold(`${trip}/model-1`);

@@ -1,10 +1,10 @@
 // The built-in speech engine: Silero and Moonshine in one thread, Flite in another. Supports English only, needs no key
-// and no network, and uses about 350 MB of memory. The engine does not load a model that an external service replaces.
+// and no network, and uses about 350 MB of memory. The engine loads no model that an external service replaces.
 //
-// SPEECH-THREAD-1. Every call settles: with a result, with a failure, or with a rejection when the thread ends.
-// SPEECH-THREAD-2. A call after the thread has died starts a new thread without the old thread's state.
-// SPEECH-THREAD-3. Neither closing the engine nor the exit of the process interrupts a running model, because its
-//     native code would abort the whole process.
+// SPEECH-THREAD-1. Every call settles, either with a result, with a failure, or with a rejection when the thread ends.
+// SPEECH-THREAD-2. If a call is made after the thread has ended, a new thread starts without the old thread's state.
+// SPEECH-THREAD-3. Neither closing the engine nor exiting the process interrupts a running model, because its native
+//     code would abort the whole process.
 
 import { Worker } from 'node:worker_threads';
 import {
@@ -38,7 +38,10 @@ interface SpeechParts {
 /** An external voice's name. */
 const OWN_VOICE = 'own';
 
-/** Creates the engine. The models are loaded in `start`. `parts`: the external replacements. */
+/**
+ * Creates the engine. The models are loaded in `start`. `parts`: the external services that replace parts of the
+ * engine.
+ */
 export function createBuiltInEngine(parts: SpeechParts = {}): SpeechEngine {
   const transcriber = new SpeechThread(parts.transcriber ? 'detector' : 'transcriber');
   const voiceThread = parts.voice ? null : new SpeechThread('voice');
@@ -78,7 +81,7 @@ export function createBuiltInEngine(parts: SpeechParts = {}): SpeechEngine {
 
 const SILENCE: AudioFrame = { samples: new Int16Array(0), sampleRateHz: 24_000 };
 
-/** Returns the engine with external replacements. It neither starts nor closes them. */
+/** Returns the engine with these external services. It neither starts nor closes the services. */
 export function withParts(engine: SpeechEngine, { transcriber, voice }: SpeechParts): SpeechEngine {
   return {
     voices: voice ? [OWN_VOICE] : engine.voices,
@@ -105,7 +108,7 @@ interface RunningThread {
   readonly pending: Map<number, PendingCall>;
 }
 
-// In the repository, the sources run directly. The package contains only JavaScript.
+// In the repository, the TypeScript sources run directly. The package contains only JavaScript.
 const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
 const workerUrl = new URL(`../speech-worker.${extension}`, import.meta.url);
 
@@ -146,7 +149,7 @@ export class SpeechThread {
     return (await answer) as ThreadCalls[Name]['answers'];
   }
 
-  /** Ends the thread after the current step of the model. Pending calls reject with a `CancelledError`. */
+  /** Ends the thread after the model's current step. Pending calls reject with a `CancelledError`. */
   async close(): Promise<void> {
     this.#closed = true;
     const thread = this.#thread;

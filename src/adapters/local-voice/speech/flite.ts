@@ -9,7 +9,7 @@ import { decodePcm16 } from '../../../voice/audio/pcm16.ts';
 import { voiceFile } from './voice-packages.ts';
 import type { SpokenRequest } from './speech-engine.ts';
 
-/** The package's voices, clearest first (without awb_time, which can only tell the time). */
+/** The package's voices, clearest first (without awb_time, which can only say the time). */
 export const FLITE_VOICES = ['slt', 'rms', 'awb', 'kal16', 'kal'] as const;
 
 const OUTPUT_NAME = 'speech.wav';
@@ -32,8 +32,8 @@ export class Flite {
   }
 
   /**
-   * Returns a text's audio at the voice's sample rate (16000 Hz, or 8000 Hz for `kal`); empty if the text has nothing
-   * to pronounce.
+   * Returns a text's audio at the voice's sample rate (16000 Hz, or 8000 Hz for `kal`); empty if the text contains
+   * nothing to say.
    * @throws {ConfigurationError} `UNKNOWN_VOICE`
    * @throws {ProviderError} `SPEECH_COMMAND_FAILED` or `MALFORMED_SPEECH`
    */
@@ -76,7 +76,7 @@ function readWav(bytes: Uint8Array): AudioFrame {
 }
 
 const SPOKEN_SIGNS: readonly (readonly [RegExp, string])[] = [
-  // A link [label](address) is read as its label; a bare URL is not spelled out.
+  // A link [label](address) is read as its label. A bare URL is not spelled out.
   [/!?\[([^[\]]*)\]\([^)[]*\)/g, '$1'],
   [/https?:\/\/\S+/g, ' a link '],
   [/[\u2018\u2019\u201B\u2032]/g, "'"],
@@ -115,7 +115,7 @@ const ROOT = 3;
 const OUTPUT = 4;
 const MAX_ERROR_LENGTH = 2_000;
 
-/** Thrown through the command's stack frames when the command exits; caught in this file. */
+/** Thrown through the command's stack frames when the command exits, and caught in this file. */
 class Exit extends Error {
   readonly exitCode: number;
   constructor(exitCode: number) {
@@ -125,9 +125,10 @@ class Exit extends Error {
 }
 
 /**
- * Runs a WASI command once, in memory: arguments go in, and one file comes out. It implements the part of WASI that a
- * program needs for computing and writing a file. The command has no clock, environment or disk, so the same arguments
- * always yield the same bytes. (node:wasi would need a directory on disk, and warns that it is experimental.)
+ * Runs a WASI command once, in memory, with arguments as its input and one file as its output. It implements the part
+ * of WASI that a program needs for computing and writing a file. The command has no clock, environment or disk, so the
+ * same arguments always yield the same bytes. (node:wasi would need a directory on disk, and warns that it is
+ * experimental.)
  *
  * Owns: the memory of one run, and the file that it writes. The caller owns the compiled module.
  *
@@ -182,7 +183,7 @@ class WasiProcess {
     }
   }
 
-  /** Returns a view of the memory. It is valid for only one call, because the memory moves when it grows. */
+  /** Returns a view of the memory. The view is valid for only one call, because the memory moves when it grows. */
   #view(): DataView {
     return new DataView((this.#memory as WasmMemory).buffer);
   }

@@ -26,7 +26,7 @@ export class Transcription {
   /** @throws {ConfigurationError} `MISSING_DEPENDENCY` */
   static async load(onnx: Onnx): Promise<Transcription> {
     const moonshine = await Moonshine.load(onnx);
-    // A model's first run is slow, so it takes place while loading.
+    // The first run of a model is slow, so it takes place during loading.
     await moonshine.transcribe(new Float32Array(MOONSHINE_SAMPLE_RATE_HZ));
     return new Transcription(moonshine);
   }
@@ -43,14 +43,14 @@ const MOONSHINE_SAMPLE_RATE_HZ = 16_000;
 
 const PACKAGE = '@moonshine-ai/moonshine-js';
 const WEIGHTS = 'dist/model/tiny/quantized';
-/** 100 ms is the minimum that the encoder needs. No word is shorter. */
+/** 100 ms is the minimum that the encoder needs. No word is shorter than this. */
 const MIN_SAMPLES = 1_600;
 const LAYERS = 6;
 const HEADS = 8;
 const HEAD_SIZE = 36;
 const START_TOKEN = 1;
 const END_TOKEN = 2;
-/** The maximum speech rate. It limits the output, because the model may repeat itself endlessly. */
+/** The maximum speech rate. It limits the output, because the model may repeat itself indefinitely. */
 const TOKENS_PER_SECOND = 6.5;
 const SPARE_TOKENS = 4;
 /** The maximum number of tokens that the decoder was trained on. */
@@ -136,7 +136,10 @@ class Moonshine {
   }
 }
 
-/** Returns the cache for the next step. The encoder's part is fixed after the first step; the decoder's part grows. */
+/**
+ * Returns the cache for the next step. The encoder's part does not change after the first step, and the decoder's part
+ * grows.
+ */
 function nextPast(past: Tensors, result: Readonly<Tensors>, first: boolean): Tensors {
   const next: Tensors = {};
   for (const [name, tensor] of Object.entries(past)) {

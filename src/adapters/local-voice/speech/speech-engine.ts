@@ -1,6 +1,5 @@
 // The interface to a speech engine. The built-in engine (`built-in-engine.ts`) runs small models in worker threads.
-// Tests use scripted engines. Transcription and synthesis may be performed by external services (`Transcriber`,
-// `Voice`).
+// Tests use scripted engines. External services (`Transcriber`, `Voice`) can perform transcription and synthesis.
 
 import type { AudioFrame } from '../../../voice/audio/audio-frame.ts';
 import type { Transcriber } from '../../../voice/speech/voice.ts';
@@ -17,12 +16,12 @@ export interface SpokenRequest {
 
 /** Detects speech in one audio stream. */
 export interface SpeechDetector {
-  /** How much audio one probability covers. */
+  /** The duration of audio to which one probability applies. */
   readonly windowMs: number;
   /**
-   * Adds the next samples of the stream, at the detector's rate. Resolves, in call order, with the speech probability
-   * (0 to 1) of each window that these samples complete. Windows are contiguous, starting at the first sample. Rejects
-   * if the engine fails. The stream can then continue with new windows.
+   * Adds the next samples of the stream, at the detector's rate. Resolves, in the order of the calls, with the speech
+   * probability (0 to 1) of each window that these samples complete. Windows are contiguous, starting at the first
+   * sample. Rejects if the engine fails. The stream can then continue with new windows.
    */
   push(samples: Int16Array): Promise<readonly number[]>;
   /** Ends the stream. Later calls to `push` resolve without windows. */
@@ -38,7 +37,7 @@ export interface SpeechEngine extends Transcriber {
   /** Creates a detector for one audio stream at this rate. */
   createDetector(sampleRateHz: number): SpeechDetector;
   /**
-   * Returns a text's audio; empty if the text has nothing to pronounce. The signal is aborted when the audio is no
+   * Returns a text's audio; empty if the text contains nothing to say. The signal is aborted when the audio is no
    * longer needed.
    */
   synthesize(request: SpokenRequest, signal?: AbortSignal): Promise<AudioFrame>;

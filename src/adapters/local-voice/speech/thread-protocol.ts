@@ -4,15 +4,15 @@ import type { AudioFrame } from '../../../voice/audio/audio-frame.ts';
 import type { SpokenRequest } from './speech-engine.ts';
 
 /**
- * The roles of the two threads, which ensure that speaking never delays listening. `detector` is `transcriber` without
- * transcription, which an external service performs.
+ * The roles of the two threads. With two threads, speaking never delays listening. `detector`: like `transcriber`, but
+ * without transcription, which an external service performs.
  */
 export type ThreadRole = 'transcriber' | 'detector' | 'voice';
 
 /** A thread's initial data. */
 export interface ThreadStart {
   readonly role: ThreadRole;
-  /** Memory that is shared with the thread's owner; see `exit-guard.ts`. */
+  /** Memory that the thread shares with its owner (see `exit-guard.ts`). */
   readonly ended: Int32Array;
 }
 
@@ -35,7 +35,7 @@ export type ThreadRequest = {
   };
 }[CallName];
 
-/** Ends the thread between two model calls, because terminating it during a call would abort the process. */
+/** Ends the thread between two model calls, because ending it during a call would abort the process. */
 export interface ThreadEnding {
   readonly call: 'end';
 }

