@@ -37,10 +37,10 @@ registerHooks({
 await import(new URL('../dist/index.js', import.meta.url).href);
 
 const rows: readonly (readonly [name: string, is: number, most: number, unit: string])[] = [
-  ['packed file', pack.size / 1e6, 3.3, 'MB'],
-  ['unpacked', pack.unpackedSize / 1e6, 13, 'MB'],
-  ["import 'offstage', files", files, 560, ''],
-  ["import 'offstage', loaded", bytes / 1e6, 4.2, 'MB'],
+  ['packed file', pack.size / 1e6, 3.4, 'MB'],
+  ['unpacked', pack.unpackedSize / 1e6, 13.3, 'MB'],
+  ["import 'offstage', files", files, 570, ''],
+  ["import 'offstage', loaded", bytes / 1e6, 4.3, 'MB'],
 ];
 for (const [name, is, most, unit] of rows) {
   const isOver = is > most;

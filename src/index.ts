@@ -14,7 +14,7 @@ export type TextSessionOptions = Omit<CoreTextSessionOptions, 'runtime'> & Runti
 
 /** A conversation in text. */
 export class TextSession extends CoreTextSession {
-  /** @throws {ConfigurationError} if options cannot work together. */
+  /** @throws {ConfigurationError} if two options cannot be combined. */
   constructor(options: TextSessionOptions) {
     super(withRuntime('new TextSession(options)', options));
   }

@@ -1,5 +1,5 @@
 // A voice conversation, in real time unless the app provides another environment. Its transport provides the code that
-// leads it, so that a program without voice loads no file from `voice`.
+// runs the session, so that a text-only program loads no file from `voice`.
 
 import type { Observable, Observer } from 'rxjs';
 import type { VouchedFor } from './actors/contracts/identity.ts';
@@ -47,8 +47,9 @@ export class VoiceSession extends BaseSession {
   }
 
   /**
-   * Shows a picture to the lead model without requesting a response. The picture is not stored: a model on a later connection,
-   * and subagents, only know that a picture was shown. Returns whether it was shown; false while the model is not connected.
+   * Shows a picture to the lead model without requesting a response. The picture is not stored: subagents, and a model
+   * on a later connection, only learn that a picture was shown. Returns whether it was shown; false while the model is
+   * not connected.
    * @throws {ConfigurationError} `IMAGES_NOT_ACCEPTED` if the transport accepts no pictures, `INVALID_IMAGE` for a type
    *   or size other than `ShownImage` allows.
    */
@@ -89,7 +90,7 @@ export function withVoice(transport: Transport, options: WithVoiceOptions): Voic
   return leadOf(transport).withVoice(transport, options);
 }
 
-/** @throws {ConfigurationError} if the value is not a transport, or has no `lead` */
+/** @throws {ConfigurationError} if the value is not a transport or has no `lead` */
 function leadOf(transport: Transport): SpokenLead {
   const problem = notAnObject(transport) ?? missingIn(transport);
   if (problem === null && isSpokenLead(transport.lead)) return transport.lead;

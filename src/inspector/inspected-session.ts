@@ -4,7 +4,7 @@
 //
 // Owns:     the redaction of the data that is shown, the replay that follows new entries, and another replay for past
 //           entries.
-// Does not: know requests (`inspector.ts`) or act in the session.
+// Does not: handle requests (`inspector.ts` does), or act in the session.
 //
 // Invariants
 //   INSPECTED-1. Following a session uses at most a twentieth of the time: after a read, the next read waits 20 times

@@ -12,7 +12,7 @@
 //       question that ended before its grant arrived.
 //   INTERACTION-2. First come, first served: each new owner was at the head of the queue. A repeated request is not
 //       queued again, and requests are never reordered.
-//   INTERACTION-3. The lead agent has the floor only while the queue is empty: in `main_agent`, the queue is empty.
+//   INTERACTION-3. In `main_agent`, where the lead agent has the floor, the queue is empty.
 //   INTERACTION-4. A withdrawal has two phases. The machine first asks the owner to release the floor, and grants the
 //       floor to the next owner only after the release. With a single phase, crossing messages could lead to two
 //       owners.

@@ -296,7 +296,7 @@ const effects = {
   told: effect<{ readonly deliveryId: string; readonly generation: number }>(),
   /** The item is not spoken. The lead agent is informed of it, and a screen shows it as a card. */
   rested: effect<{ readonly deliveryId: string }>(),
-  /** The claim is granted: the item is not offered until `outbox.unclaim`. */
+  /** The claim is granted, so the item is not offered until `outbox.unclaim`. */
   claimed: effect<{ readonly deliveryId: string }>(),
   /** The item was not heard and is waiting again. */
   returned: effect<{ readonly deliveryId: string; readonly attempts: number }>(),

@@ -196,8 +196,8 @@ type QuestionFact =
   | ({ readonly type: 'reading.begun' } & WordsRead)
   /**
    * The model has interpreted all utterances up to this one. `gives`: a yes to an approval, another answer, a request
-   * to repeat the question, or nothing. `change`: the yes is to an approval that lasts, whose read-back has this
-   * number.
+   * to repeat the question, or nothing. `change`: the yes grants a lasting approval, and this is the number of its
+   * read-back.
    */
   | {
       readonly type: 'reading.ended';
@@ -752,7 +752,7 @@ export function readingDoes(
   if (words?.utteranceId !== utteranceId || at > readBy) return null;
   if (gives === 'nothing') return remindAt > 0 ? 'holds' : 'passes';
   if (gives === 'again' || !readWordsCount(context)) return 'asks';
-  // A yes that also asks not to be asked again was not read back as such yet.
+  // The request not to be asked again has not been read back yet.
   if (change !== undefined) return 'readsBack';
   return gives === 'answer' || isAffirmed ? 'answers' : 'readsBack';
 }

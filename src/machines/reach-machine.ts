@@ -1,9 +1,10 @@
-// The way of one delivery to a user who is gone, over the channels that the app has configured, beside the outbox.
+// The plan for sending one delivery, which stays in the outbox, to an absent user through the channels that the app has
+// configured.
 //
 //   waiting ─due─▶ taken: claiming ─claimed─▶ sending ─sent, failed─▶ waiting (for the next step) | spent
 //      └───────────────┴──── heard, read, withdrawn ─────▶ over ◀───────────────────────────────────┘
 //
-// Owns:     the step of the way and its time, and what the channels have reported.
+// Owns:     the current step, its time, and the receipts that the channels have reported.
 // Does not: know the channels, steps and calendars (the events contain the next step), send, or speak.
 //
 // Invariants
@@ -14,7 +15,7 @@
 //       the user has heard is still sent later, because it is waiting for an answer.
 //   REACH-4. In every state, the machine waits for a time, the outbox or a channel, has no further step, or is over.
 //   REACH-5. The receipt of a step only advances (`failed`, `sent`, `delivered`, `read`), and only a step that was sent
-//       has a receipt. A delivery that was read counts as heard.
+//       has a receipt. A delivery that has been read counts as heard.
 
 import { and, assign, not, setup, type SnapshotFrom } from 'xstate';
 import {

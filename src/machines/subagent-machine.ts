@@ -38,8 +38,8 @@
 //   SUBAGENT-MACHINE-13. The machine only records a budget increase. An increase after the budget is exhausted is
 //       ignored.
 //   SUBAGENT-MACHINE-14. A retry of a model call is recorded for readers of the journal and has no other effect.
-//   SUBAGENT-MACHINE-15. The subagent sleeps without a run slot until the last time that the step's calls name, and wakes
-//       once: at that time, or by a message that is not `queue`.
+//   SUBAGENT-MACHINE-15. The subagent sleeps without a run slot until the latest time in the step's calls. It wakes
+//       once: at that time, or when a message arrives whose mode is not `queue`.
 
 import type { SnapshotFrom } from 'xstate';
 import { activity, deadline, machineOptions, stopActivity } from './effect.ts';

@@ -31,11 +31,11 @@ export interface StepCall {
   readonly callId: string;
   /**
    * `tool`: runs in a run slot. `delegation`: only waits for other subagents. `question`: asks the user. `input`: asks
-   * the agent that assigned the task. `approval`: needs the user's approval first. `sleep`: waits for a time.
+   * the agent that assigned the task. `approval`: needs the user's approval first. `sleep`: waits until a given time.
    * `completion`: submits the result.
    */
   readonly kind: 'tool' | 'delegation' | 'question' | 'approval' | 'input' | 'sleep' | 'completion';
-  /** Of a `sleep`: the time, in milliseconds since 1970. */
+  /** The time until which a `sleep` waits, in milliseconds since 1970. */
   readonly until?: number;
   /** Whether the call of an `approval` becomes a `delegation` once it is approved. */
   readonly delegates?: boolean;
@@ -152,10 +152,10 @@ export const isDelegation = (call: CallState): boolean =>
 const isAsk = (call: CallState): boolean =>
   !call.settled && (call.kind === 'question' || call.kind === 'approval' || call.kind === 'input');
 
-/** Returns whether the call waits for a time. */
+/** Returns whether the call is an unsettled `sleep`. */
 export const isSleep = (call: CallState): boolean => call.kind === 'sleep' && !call.settled;
 
-/** Returns the last time for which a call waits. */
+/** Returns the latest time until which any of the calls sleeps. */
 export const sleepsUntil = (calls: Calls): number =>
   Math.max(...calls.filter(isSleep).map(({ until = 0 }) => until));
 

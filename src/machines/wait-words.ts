@@ -5,7 +5,7 @@ export function inTime({ at }: { readonly at: number }, then: number): string {
   return then <= at ? 'now' : `in ${duration(then - at)}`;
 }
 
-/** Returns a length of time: `12.5 s`, `3 min`. */
+/** Returns a duration, such as `12.5 s`, `3 min`. */
 export function duration(ms: number): string {
   const seconds = Math.max(0, ms) / 1000;
   if (seconds < 60) return `${seconds.toFixed(1)} s`;

@@ -7,8 +7,8 @@
 //   WHY-WAITING-1. Each part that has not ended has exactly one cause for waiting, in every combination of states that
 //       the machines can reach. The parts are the session and each question, delivery, call of the lead agent,
 //       subagent, schedule, service and source.
-//   WHY-WAITING-2. If the named causes happen one after the other, the wait ends. When the named causes happen one
-//       after the other, the wait ends.
+//   WHY-WAITING-2. When a named cause happens, the wait changes or ends. If the named causes happen one after the other,
+//       the wait ends.
 
 import type { BatchSnapshot } from './batch-machine.ts';
 import type { ClientCallSnapshot } from './client-call-machine.ts';
@@ -78,10 +78,7 @@ export interface WaitingState {
   readonly clientCalls?: ReadonlyMap<string, StateOf<ClientCallSnapshot>>;
   /** By key. Ended schedules may be absent. @defaultValue none */
   readonly schedules?: ReadonlyMap<string, StateOf<ScheduleSnapshot>>;
-  /**
-   * The machines that send deliveries over channels, by delivery. Machines that have ended may be absent. @defaultValue
-   * none
-   */
+  /** The machines that send deliveries over channels, by delivery. Ended ones may be absent. @defaultValue none */
   readonly ways?: ReadonlyMap<string, StateOf<ReachSnapshot>>;
   /** The batches of calls whose results are reported together, by batch id. @defaultValue none */
   readonly batches?: ReadonlyMap<string, StateOf<BatchSnapshot>>;
@@ -100,16 +97,11 @@ export interface WaitingState {
     readonly failed: number;
     /** The code of the last failure. */
     readonly code: string;
-    /**
-     * The maximum number of calls. The next call is made at `retryAt`, which is null if there will be no further call.
-     */
+    /** The maximum number of calls. The next call is made at `retryAt`; null if no further call follows. */
     readonly attempts: number | null;
     readonly retryAt: number | null;
   };
-  /**
-   * The times at which the user started to speak, the model started to work, audio started to play, and the last client
-   * detached, as far as they are known.
-   */
+  /** When the user started to speak, the model to work and the audio to play, and the last client left, if known. */
   readonly since?: Partial<Record<'user' | 'model' | 'playout' | 'client', number>>;
 }
 
@@ -193,9 +185,9 @@ export type WaitCause =
   | 'lead_reply'
   /** An event arrives from outside. */
   | 'event'
-  /** The time of the schedule, or the time until which the subagent sleeps, comes at `until`. */
+  /** A schedule becomes due, or a sleeping subagent wakes, at `until`. */
   | 'time'
-  /** A channel of `reach` has sent the delivery, or has failed. */
+  /** A `reach` channel sends the delivery, or fails. */
   | 'channel'
   /** The source reports that it is running. */
   | 'source'
@@ -223,9 +215,7 @@ export interface Wait {
   readonly cause: WaitCause;
   /** The id of the part that is being waited for; null if it has no id. */
   readonly on: string | null;
-  /**
-   * The time at which the wait ends if nothing else happens, in milliseconds since 1970; null for never or if unknown.
-   */
+  /** The time at which the wait ends on its own, in milliseconds since 1970; null for never or if unknown. */
   readonly until: number | null;
   /** The identities that may answer; null if everyone may answer or no answer is expected. */
   readonly by: readonly string[] | null;
@@ -256,8 +246,7 @@ export function whyWaiting(state: WaitingState): readonly Wait[] {
   const questions = questionWaits(state, deliveries);
   const subagents = subagentWaits(state, questions);
   const calls = new Map(workingCalls(state, subagents));
-  // A result is held back by calls that are still working, and the call of a held result has the same cause as the
-  // result.
+  // Working calls hold results back. The call of such a result has the same cause as the result.
   for (const held of heldBack(state, deliveries, calls, subagents)) deliveries.set(held.id, held);
   for (const told of settledCalls(state, deliveries)) calls.set(told.id, told);
   return [

@@ -36,11 +36,11 @@ export interface QuestionLabels {
   readonly approve?: string;
   /** The button that declines. @defaultValue 'Decline' */
   readonly decline?: string;
-  /** The button that approves later calls of the task, too. @defaultValue 'Approve, and do not ask again' */
+  /** The button that also approves later calls of the task. @defaultValue 'Approve, and do not ask again' */
   readonly always?: string;
-  /** The button that approves later calls of the session, too. @defaultValue 'Approve for this conversation' */
+  /** The button that also approves later calls of the session. @defaultValue 'Approve for this conversation' */
   readonly alwaysInSession?: string;
-  /** The button that takes back an approval that lasts. @defaultValue 'Ask again' */
+  /** The button that revokes a lasting approval. @defaultValue 'Ask again' */
   readonly askAgain?: string;
   readonly answer?: string;
   readonly send?: string;
@@ -146,8 +146,8 @@ function choicesOf(
 }
 
 /**
- * A question or an approval, with its buttons or a field. The card reports to the session that the question is shown. An
- * approval that lasts has a button to take it back.
+ * A question or an approval, with its buttons or a field. The card reports to the session that the question is shown. A
+ * lasting approval has a button that revokes it.
  */
 export function QuestionCard(props: QuestionCardProps): ReactElement {
   const { question, client, place = 1, shortcuts = false, user = null, labels = {} } = props;
@@ -397,7 +397,7 @@ export interface QuestionListProps extends Pick<
 }
 
 /**
- * Lists the open questions: first the one that is being asked, then the queued ones, then the approvals that last. A
+ * Lists the open questions: first the one that is being asked, then the queued ones, then the lasting approvals. A
  * question that has ended stays visible with its answer for `lingerMs`. With `shortcuts`, the digits 1 to 9 press the
  * buttons of the first question.
  */

@@ -116,7 +116,7 @@ class Used {
       const height = await tree.evaluate(({ scrollHeight }) => scrollHeight);
       for (let top = 0; top < height; top += 72) {
         await tree.evaluate((box, to) => box.scrollTo(0, to), top);
-        // Read at once: the work of the demo does not wait for the reader.
+        // The text is read at once, because the demo does not wait for the reader.
         const rows = await tree
           .getByRole('treeitem')
           .evaluateAll((all) =>

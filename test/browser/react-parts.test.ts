@@ -100,7 +100,7 @@ test('renders queued questions, digit keys, results and notes accessibly in ligh
   expect(problems).toEqual([]);
 });
 
-test('lists an approval that lasts, with a button that takes it back', async () => {
+test('lists a lasting approval with a button that revokes it', async () => {
   const paid: unknown[] = [];
   const pay = {
     script: turns(calls(['pay', { to: 'Ann' }]), calls(['pay', { to: 'Ann' }]), say('Paid.')),
@@ -118,7 +118,7 @@ test('lists an approval that lasts, with a button that takes it back', async () 
   await page.getByText('until this conversation ends').waitFor();
   await expect.poll(() => paid.length).toBe(2);
   expect(await violationsIn(page)).toEqual([]);
-  // A page that opens later has it, too.
+  // A page that opens later also shows it.
   const second = await open();
   await second.evaluate(() => bundled.mount());
   await second.getByRole('button', { name: 'Ask again' }).click();

@@ -84,7 +84,7 @@ test('accepts an answer by keyboard while the connection is lost, and shows the 
   expect(problems).toEqual([]);
 });
 
-test('executes a tool at the page by the latest handler of its component, in one of two tabs', async () => {
+test("executes a tool in one of two tabs, with the latest handler of the page's component", async () => {
   const locate = defineTool({
     name: 'locate',
     description: 'Finds where the user is',

@@ -133,7 +133,7 @@ describe('the clients of an object', () => {
     expect(await asleep('a')).toMatchObject({ alarm: null, errors: [] });
   });
 
-  test('hear of a reminder, for which the alarm wakes an object that was evicted', async () => {
+  test('receive a reminder when the alarm wakes an object that was evicted', async () => {
     const { evict } = await run();
     const ann = await connected('r', 'ann');
     await ann.it.send('Remind me of the pizza');

@@ -54,7 +54,7 @@ describe('words that take the turn', () => {
     'left',
     '?',
     '42',
-  ])('recognises no backchannel in %s', (text) => {
+  ])('does not recognise a backchannel in %s', (text) => {
     expect(backchannelIn(text)).toBe('none');
   });
 
@@ -69,9 +69,12 @@ describe('a hum', () => {
     expect(humIn(text)).toBe('whole');
   });
 
-  test.each(['Okay.', 'Yes', 'mm-mm', 'hm?', 'hmm premium'])('recognises no hum in %s', (text) => {
-    expect(humIn(text)).toBe('none');
-  });
+  test.each(['Okay.', 'Yes', 'mm-mm', 'hm?', 'hmm premium'])(
+    'does not recognise a hum in %s',
+    (text) => {
+      expect(humIn(text)).toBe('none');
+    },
+  );
 });
 
 test.each(['', '  ', 'got', 'yeah that makes', 'all'])(

@@ -3,17 +3,20 @@ import { reachFaults } from './support/reach-faults.ts';
 import { checkReach } from './support/reach-system.ts';
 import { announce, catches, holds, holdsThroughout } from './support/verdicts.ts';
 
-describe.each(['result', 'question'] as const)('every state of a %s and its way', (kind) => {
+describe.each(['result', 'question'] as const)('every state of a %s and its plan', (kind) => {
   const report = checkReach(kind);
   announce(report);
 
-  test('REACH-1: never says what a channel is sending', () => holds(report, 'REACH-1'));
+  test('REACH-1: never speaks a delivery that a channel is sending', () =>
+    holds(report, 'REACH-1'));
 
-  test('REACH-2: sends one step at a time, at its time', () => holds(report, 'REACH-2'));
+  test('REACH-2: sends one step at a time, and none before its time', () =>
+    holds(report, 'REACH-2'));
 
-  test('REACH-3: sends nothing that was heard or withdrawn', () => holds(report, 'REACH-3'));
+  test('REACH-3: never sends a delivery that was heard or withdrawn', () =>
+    holds(report, 'REACH-3'));
 
-  test('REACH-4: never stands still', () => {
+  test('REACH-4: never gets stuck', () => {
     holds(report, 'REACH-4');
     holds(report, 'each time comes');
     holds(report, 'each sending ends');
@@ -21,10 +24,10 @@ describe.each(['result', 'question'] as const)('every state of a %s and its way'
     holds(report, 'an end can always be reached');
   });
 
-  test('REACH-5: raises receipts, and counts what was read as heard', () =>
+  test('REACH-5: only raises receipts, and counts a delivery that was read as heard', () =>
     holds(report, 'REACH-5'));
 
-  test('OUTBOX-13: holds back what a way has taken, and nothing else', () =>
+  test('OUTBOX-13: holds back only the delivery that a channel has claimed', () =>
     holds(report, 'OUTBOX-13'));
 
   test('violates no other property, and reaches all states', () => holdsThroughout(report));

@@ -52,7 +52,7 @@ describe.each(['calls', 'messages', 'budget', 'sleep'] as const)(
     test('SUBAGENT-MACHINE-12: makes at most one more model call once its budget is exhausted', () =>
       holds(report, 'SUBAGENT-MACHINE-12'));
 
-    test('SUBAGENT-MACHINE-15: sleeps until the last time of its calls, and wakes once', () => {
+    test('SUBAGENT-MACHINE-15: sleeps until the latest time in its calls, and wakes once', () => {
       holds(report, 'SUBAGENT-MACHINE-15');
     });
 

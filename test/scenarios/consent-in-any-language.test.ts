@@ -142,12 +142,12 @@ test('ignores a spoken yes that interrupts the read-back', async () => {
   expect([sent, talk.errors]).toEqual([['mail'], []]);
 });
 
-describe('a yes to later calls, too', () => {
+describe('a yes that also covers later calls', () => {
   const LASTING = `${READ_BACK} A yes also lets it do exactly this again without asking, until this task is done.`;
   const ALWAYS = 'Sim, e não me pergunte mais.';
   const known = lexicon({ always: [ALWAYS], yes: ['sim'], no: ['não'] });
 
-  /** Sends two mails, one after the other. */
+  /** Starts a task that sends two mails, one after the other. */
   async function twice(more: Record<string, unknown> = {}) {
     const { sent, subagents } = mailer(more);
     const mail = calls(['send_mail', { to: 'Anna' }]);
@@ -155,13 +155,13 @@ describe('a yes to later calls, too', () => {
     return { ...(await text({ subagents, consentModel: wordsModel(known).model })), sent };
   }
 
-  test('counts after a plain yes to its read-back', async () => {
+  test('takes effect only after its read-back', async () => {
     const { type, put } = await twice();
     await type(ALWAYS);
     expect(put()).toEqual([READ_BACK.replace('To be sure: ', ''), LASTING]);
   });
 
-  test.each(['sim', ALWAYS])('counts by "%s" to its read-back, and lasts', async (yes) => {
+  test.each(['sim', ALWAYS])('lasts once the user answers "%s" to its read-back', async (yes) => {
     const { type, state, sent, errors } = await twice();
     await type(ALWAYS);
     expect(sent).toEqual([]);
@@ -179,7 +179,7 @@ describe('a yes to later calls, too', () => {
     expect(sent).toEqual(['mail', 'mail']);
   });
 
-  test('leaves the call as asked after a no', async () => {
+  test('leaves the original call open after a no to the read-back', async () => {
     const { type, sent, put, stateOf } = await twice();
     await type(ALWAYS);
     await type('não');
@@ -189,7 +189,7 @@ describe('a yes to later calls, too', () => {
     expect(sent).toEqual(['mail']);
   });
 
-  test('approves one call where the author of the tool allows no more', async () => {
+  test("approves only one call if the tool's author does not allow lasting approvals", async () => {
     const { type, sent, put } = await twice({ lasting: false });
     await type(ALWAYS);
     expect([sent, put().at(-1)]).toEqual([[], READ_BACK]);
@@ -197,7 +197,7 @@ describe('a yes to later calls, too', () => {
     expect(sent).toEqual(['mail']);
   });
 
-  test('lasts for no later call by a plain yes alone', async () => {
+  test('does not cover a later call if it is only a plain yes', async () => {
     const { type, sent, question } = await twice();
     await type('sim');
     await type('sim');

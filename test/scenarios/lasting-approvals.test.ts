@@ -177,7 +177,7 @@ describe('an approval that lasts', () => {
     },
   );
 
-  it('stays in a replay as an answered question when it ends', async () => {
+  it('remains an answered question in a replay after it has ended', async () => {
     const of = world();
     const life = textLife(of, mailing([], [ANNA, ANNA, BEN]));
     await life.start();

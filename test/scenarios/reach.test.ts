@@ -1,4 +1,4 @@
-// Deliveries to a user who is gone: which channel brings them, when, and what the user hears afterwards (P4).
+// Deliveries to an absent user: which channel sends them, when, and what the user hears on returning (P4).
 
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
@@ -26,7 +26,7 @@ const BOTH: Policy['steps'] = [
   { afterUnheardMs: HOUR, by: 'sms' },
 ];
 
-/** A session whose user is gone. */
+/** Creates a session whose user has left. */
 async function left(
   {
     mail = fakeChannel(),
@@ -46,7 +46,7 @@ async function left(
   await talk.session.start();
   leave();
   onTestFinished(() => talk.close());
-  /** The user comes, and listens. */
+  /** Attaches a client and connects, as the returning user does. */
   const comes = async () => {
     const leaves = talk.session.attach();
     await talk.start();
@@ -59,8 +59,8 @@ async function left(
   return { ...talk, environment, comes, mail, sms, notify, way, texts };
 }
 
-describe('a notice to a user who is gone', () => {
-  test('sends it by one channel after another, each once, at its time', async () => {
+describe('a notice to an absent user', () => {
+  test('goes through one channel after another, once each, when each step is due', async () => {
     const talk = await left();
     const id = talk.notify('Your parcel is here');
     await talk.environment.advance(5 * MINUTE - 1);
@@ -90,7 +90,7 @@ describe('a notice to a user who is gone', () => {
     expect(talk.errors).toEqual([]);
   });
 
-  test('tells it to the next client, with the word that it was sent, and sends it no more', async () => {
+  test('reaches the next client with a note that it was sent, and is not sent again', async () => {
     const talk = await left();
     const id = talk.notify('Your parcel is here');
     await talk.environment.advance(6 * MINUTE);
@@ -105,7 +105,7 @@ describe('a notice to a user who is gone', () => {
     expect(talk.sms.sent).toEqual([]);
   });
 
-  test('sends nothing to a user who is there', async () => {
+  test('goes through no channel while the user is present', async () => {
     const talk = await left();
     await talk.comes();
     talk.notify('Your parcel is here');
@@ -115,7 +115,7 @@ describe('a notice to a user who is gone', () => {
     expect([...talk.mail.sent, ...talk.sms.sent]).toEqual([]);
   });
 
-  test('counts as heard once a channel reports it read', async () => {
+  test('counts as heard once a channel reports that it was read', async () => {
     const talk = await left();
     const id = talk.notify('Your parcel is here');
     await talk.environment.advance(6 * MINUTE);
@@ -124,7 +124,7 @@ describe('a notice to a user who is gone', () => {
     expect(talk.way(id)).toMatchObject({ sent: [{ by: 'mail', receipt: 'delivered' }] });
     expect(await talk.session.reached(key, 'read')).toBe(true);
     expect(talk.state().deliveries[0]).toMatchObject({ state: 'delivered', grade: 'read' });
-    // Repeated, out of order, of another step, another delivery and another session.
+    // Receipts that are repeated, out of order, or for another step, delivery or session.
     for (const other of [key, key.replace(/0$/, '1'), key.replace('not', 'x'), `x${key}`, 'x', ''])
       for (const receipt of ['read', 'delivered'] as const)
         expect(await talk.session.reached(other, receipt)).toBe(false);
@@ -143,7 +143,7 @@ describe('a notice to a user who is gone', () => {
     );
   });
 
-  test('accepts that it was read before its channel answers', async () => {
+  test('accepts the receipt `read` before the channel answers', async () => {
     const talk = await left({ mail: fakeChannel({ answers: ['never'] }) });
     talk.notify('hello');
     await talk.environment.advance(5 * MINUTE + 1000);
@@ -152,14 +152,14 @@ describe('a notice to a user who is gone', () => {
     expect(talk.mail.aborted).toBe(1);
   });
 
-  test('sends nothing that was dismissed', async () => {
+  test('goes through no channel after it was dismissed', async () => {
     const talk = await left();
     talk.session.dismiss(talk.notify('hello'));
     await talk.environment.advance(DAY);
     expect(talk.mail.sent).toEqual([]);
   });
 
-  test('takes the steps of its priority', async () => {
+  test('uses only the steps for its priority', async () => {
     const steps: Policy['steps'] = [
       { afterUnheardMs: MINUTE, by: 'sms', priorities: ['urgent'] },
       { afterUnheardMs: 5 * MINUTE, by: 'mail', priorities: ['normal', 'high'] },
@@ -173,7 +173,7 @@ describe('a notice to a user who is gone', () => {
 });
 
 describe('a channel that fails', () => {
-  test('tries it three times with the same key, before the next one', async () => {
+  test('gets three attempts with the same key before the next channel is used', async () => {
     const talk = await left({ mail: fakeChannel({ answers: ['fails', 'fails', 'fails'] }) });
     const id = talk.notify('hello');
     await talk.environment.advance(20 * MINUTE);
@@ -190,7 +190,7 @@ describe('a channel that fails', () => {
     expect(talk.errors).toHaveLength(3);
   });
 
-  test('tries it no more after a final refusal', async () => {
+  test('gets no further attempt after it has refused for good', async () => {
     const no = new ProviderError('REFUSED', 'No such user');
     const talk = await left({ mail: fakeChannel({ answers: [no] }) });
     talk.notify('hello');
@@ -201,7 +201,7 @@ describe('a channel that fails', () => {
   test.each([
     { idempotent: true, mails: 3 },
     { idempotent: false, mails: 1 },
-  ])('gives up one that never answers (idempotent: $idempotent)', async ({ idempotent, mails }) => {
+  ])('is given up if it never answers (idempotent: $idempotent)', async ({ idempotent, mails }) => {
     const answers = ['never', 'never', 'never'] as const;
     const talk = await left({ mail: fakeChannel({ idempotent, answers }) });
     talk.notify('hello');
@@ -210,7 +210,7 @@ describe('a channel that fails', () => {
     expect(talk.mail.aborted).toBe(mails);
   });
 
-  test('treats one that throws at once, and one that answers nonsense, like others', async () => {
+  test('counts as failed if it throws synchronously or returns an invalid receipt', async () => {
     const thrower = fakeChannel();
     const mail = {
       ...thrower,
@@ -229,13 +229,13 @@ describe('a channel that fails', () => {
     ]);
   });
 
-  test('holds no delivery back: the user who comes meanwhile hears it afterwards, once', async () => {
+  test('does not withhold the delivery from a user who returns in the meantime', async () => {
     const talk = await left({ mail: fakeChannel({ answers: ['never'] }), steps: [BOTH[0]!] });
     talk.notify('hello');
     await talk.environment.advance(5 * MINUTE + 1000);
     await talk.comes();
     await talk.environment.advance(10_000);
-    // It is being sent: it is not told at the same time.
+    // While the delivery is being sent, the session does not present it.
     expect(talk.said()).toEqual([]);
     expect(talk.session.isIdle).toBe(false);
     await talk.environment.advance(25_000);
@@ -261,7 +261,7 @@ describe('results and questions', () => {
     ]);
   });
 
-  test('sends results of one request in one message', async () => {
+  test('sends the results of one request in one message', async () => {
     const other = { script: turns(say('The ride is booked')) };
     const talk = await left({}, { subagents: { report, other }, consolidation: 'batch' });
     const detach = talk.session.attach();
@@ -310,7 +310,7 @@ describe('results and questions', () => {
     expect(talk.sms.sent.filter(({ kind }) => kind === 'question')).toEqual([]);
   });
 
-  test('sends a question that was heard by a user who does not answer', async () => {
+  test('sends a question that the user has heard but does not answer', async () => {
     const talk = await left({}, { subagents: { shop } });
     await talk.comes();
     await talk.environment.advance(4 * MINUTE);
@@ -325,7 +325,7 @@ describe('results and questions', () => {
 describe('a voice session', () => {
   const steps: Policy['steps'] = [{ afterUnheardMs: 5 * MINUTE, by: 'mail' }];
 
-  test('says what a channel has sent to the user who comes back, once the channel has ended', async () => {
+  test('speaks a sent notice to the returning user once the channel has finished', async () => {
     const mail = fakeChannel({ answers: ['never', 'sent'] });
     const talk = voiceTalk({ reach: { channels: { mail }, steps } });
     await talk.start();
@@ -335,7 +335,7 @@ describe('a voice session', () => {
     expect(mail.sent).toHaveLength(1);
     talk.session.attach();
     await talk.environment.advance(20_000);
-    // A channel is sending it.
+    // The channel is still sending the notice.
     expect(talk.asked()).toBeNull();
     await talk.environment.advance(10_000);
     expect(talk.asked()).toContain('Your parcel is here');
@@ -346,7 +346,7 @@ describe('a voice session', () => {
     await talk.close();
   });
 
-  test('sends what it could not say to its end', async () => {
+  test('sends a notice that it could not finish speaking', async () => {
     const mail = fakeChannel();
     const talk = voiceTalk({ reach: { channels: { mail }, steps } });
     await talk.start();
@@ -355,7 +355,7 @@ describe('a voice session', () => {
     await talk.environment.advance(5 * MINUTE - 1000);
     const leave = talk.session.attach();
     await talk.environment.advance(2000);
-    // It is being said at the time of the step.
+    // The notice is being spoken when the step is due.
     expect(talk.asked()).toContain('Your parcel is here');
     expect(mail.sent).toEqual([]);
     leave();
@@ -369,7 +369,7 @@ describe('a voice session', () => {
 describe('quiet hours', () => {
   const quiet = { from: '22:00', to: '07:00', timeZone: 'Europe/Vienna' };
 
-  test('waits for their end', async () => {
+  test('delay a step until they end', async () => {
     const startAt = Date.UTC(2026, 10, 30, 20, 58);
     const talk = await left({ quiet }, {}, startAt);
     const id = talk.notify('hello');
@@ -408,8 +408,8 @@ describe('quiet hours', () => {
   });
 });
 
-describe('what a session with channels checks, shows and limits', () => {
-  test('sends a megabyte in part', async () => {
+describe('a session with channels', () => {
+  test('sends only part of a megabyte of text', async () => {
     const huge = { script: turns(say('x'.repeat(1_000_000))) };
     const talk = await left({}, { subagents: { huge } });
     const detach = talk.session.attach();
@@ -448,7 +448,7 @@ describe('what a session with channels checks, shows and limits', () => {
     expect(make).toThrow(message);
   });
 
-  test('says why a delivery waits, and continues by the policy of the next process', async () => {
+  test("explains why a delivery is waiting, and continues with the next process's policy", async () => {
     const of = world();
     const mail = fakeChannel({ answers: ['never'] });
     const sms = fakeChannel();
@@ -472,7 +472,7 @@ describe('what a session with channels checks, shows and limits', () => {
     await of.environment.advance(5 * MINUTE);
     expect(sentences()).toEqual(['being sent by mail']);
     first.kill();
-    // Mail is gone, and the steps are others.
+    // The new process has no mail channel, and different steps.
     const next = await begun({
       channels: { sms },
       steps: [
@@ -492,7 +492,7 @@ describe('what a session with channels checks, shows and limits', () => {
     await next.close();
   });
 
-  test('refuses a receipt that no channel gives', async () => {
+  test('refuses a receipt that no channel can report', async () => {
     const talk = await left();
     await expect(talk.session.reached(7 as never, 'read')).rejects.toThrow(ConfigurationError);
     await expect(talk.session.reached('x', 'sent' as never)).rejects.toThrow(ConfigurationError);

@@ -1,4 +1,4 @@
-// Reminders that the user asks the lead agent for: `reminders`, the tool of the runtime.
+// Reminders that the user asks the lead agent for, with `reminders`, the runtime's tool.
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -15,7 +15,10 @@ const MONDAY = Date.UTC(2026, 10, 30, 20, 10);
 const NOW = 'Monday, 30 November 2026 at 20:10';
 const TIME = { timeZone: 'Europe/Lisbon', reminders: true } as const;
 
-/** The lead model answers `remind {…}` by a call of the tool with this input, and `remind {…} {…}` by several at once. */
+/**
+ * The lead model answers `remind {…}` with a tool call that has this input, and `remind {…} {…}` with several calls at
+ * once.
+ */
 const lead: Script = (prompt) => {
   const json = /^remind (.*)$/s.exec(prompt.user)?.[1];
   if (json === undefined || prompt.prompt.at(-1)?.role !== 'user') return leadScript(prompt);
@@ -63,14 +66,14 @@ describe('the tool', () => {
   test.each([
     ['with `reminders: true`', {}, true],
     ['not without the option', { reminders: false }, false],
-  ])('comes or stays away: %s', async (_, options: TalkOptions, offered) => {
+  ])('is offered only under the right conditions: %s', async (_, options: TalkOptions, offered) => {
     const it = await talk(options);
     await it.type('hello');
     expect(it.prompts.map(isOffered)).toEqual([offered]);
     await it.close();
   });
 
-  test('needs the time zone of the user', () => {
+  test("requires the user's time zone", () => {
     expect(() => textTalk({ reminders: true })).toThrow(/reminders: expected `timeZone`/);
   });
 
@@ -85,7 +88,7 @@ describe('the tool', () => {
     expect(() => textTalk({ tools: [own] })).not.toThrow();
   });
 
-  test('REMINDERS-1: costs at most 270 tokens of four characters each, its schema included', async () => {
+  test('REMINDERS-1: costs at most 270 tokens of four characters each, including its schema', async () => {
     const it = voiceTalk(TIME);
     await it.start();
     const offered = it.model().configuration.tools.find(({ name }) => name === 'reminders');
@@ -95,7 +98,7 @@ describe('the tool', () => {
     expect(JSON.stringify(offered)).not.toMatch(/anyOf|oneOf|null/);
   });
 
-  test('REMINDERS-1: never changes, and each answer states the local time', async () => {
+  test('REMINDERS-1: has a constant description, and answers with the local time', async () => {
     const it = await talk();
     for (const input of [{ action: 'list' }, set({ at: '09:00' }), set({}), { action: 'cancel' }]) {
       await it.remind(input);
@@ -143,7 +146,7 @@ describe('set', () => {
     await it.close();
   });
 
-  test('names the day, the time and the words', async () => {
+  test('answers with the day, the time and the text', async () => {
     const it = await talk();
     expect(await it.remind(set({ at: 'tomorrow 09:00' }))).toEqual({
       status: 'set',
@@ -173,7 +176,7 @@ describe('set', () => {
     ['a negative duration', { inMinutes: -5 }, /has passed/],
     ['a duration beyond all dates', { inMinutes: 1e12 }, /one time/],
     ['an interval of a second', { everyMinutes: 0.01 }, /one time/],
-  ])('refuses %s, and states the local time', async (_, more, why) => {
+  ])('refuses %s, and answers with the local time', async (_, more, why) => {
     const it = await talk();
     const answer = await it.remind(set(more));
     expect(answer).toMatchObject({ status: 'not_set', now: NOW, next: expect.stringMatching(why) });
@@ -182,7 +185,7 @@ describe('set', () => {
     expect(it.errors).toEqual([]);
   });
 
-  test('refuses 90,000 characters of words, and more than the limit', async () => {
+  test('refuses a text of 90,000 characters, and more reminders than the limit', async () => {
     const it = await talk({ limits: { maxSchedules: 1 } });
     await it.remind(set({ words: 'x'.repeat(90_000), inMinutes: 5 }));
     expect(it.dueTimes()).toEqual([]);
@@ -194,7 +197,7 @@ describe('set', () => {
     await it.close();
   });
 
-  test('REMINDERS-4: sets the same words for the same time once', async () => {
+  test('REMINDERS-4: sets only one reminder for the same text and time', async () => {
     const it = await talk();
     const one = set({ at: 'tomorrow 09:00' });
     await it.remind(one, one, { ...one, words: ' Take the pills ' });
@@ -204,7 +207,7 @@ describe('set', () => {
     await it.close();
   });
 
-  test('P4: tells the user once, and waits for a user who has gone', async () => {
+  test('P4: reminds the user once, and waits for a user who has left', async () => {
     const it = await talk();
     await it.remind(set({ inMinutes: 20 }));
     await it.environment.advance(20 * MINUTE + 1000);
@@ -230,12 +233,12 @@ describe('list and cancel', () => {
     const it = await talk();
     await it.remind({ action: 'set', words: 'Zahnarzt in der Hauptstraße', at: 'friday 08:30' });
     await it.remind(set({ at: 'tomorrow 09:00' }));
-    // A schedule of the app is none of the user's reminders.
+    // The app's own schedules do not count as the user's reminders.
     await it.session.schedule({ key: 'pills', everyMs: HOUR, say: 'Take the pills' });
     return it;
   }
 
-  test('lists the reminders by their times', async () => {
+  test('lists the reminders in the order of their times', async () => {
     const it = await two();
     expect(await it.remind({ action: 'list' })).toEqual({
       reminders: [PILLS, DENTIST],
@@ -250,7 +253,7 @@ describe('list and cancel', () => {
     ['one of its words', 'Zahnarzt', DENTIST],
     ['its day', 'Friday', DENTIST],
     ['its whole name', PILLS, PILLS],
-  ])('cancels the reminder by %s', async (_, reminder, name) => {
+  ])('cancels the reminder that is identified by %s', async (_, reminder, name) => {
     const it = await two();
     expect(await it.remind({ action: 'cancel', reminder })).toMatchObject({
       status: 'cancelled',
@@ -269,7 +272,7 @@ describe('list and cancel', () => {
     ['words of one with others', 'pills against headache yesterday', [PILLS]],
     ['the key of a schedule of the app', 'everyMs', [PILLS, DENTIST]],
   ])(
-    'REMINDERS-2: cancels none by %s, and lists what it may be',
+    'REMINDERS-2: cancels no reminder for %s, and lists the candidates',
     async (_, reminder, reminders) => {
       const it = await two();
       const answer = await it.remind({ action: 'cancel', reminder });
@@ -279,7 +282,7 @@ describe('list and cancel', () => {
     },
   );
 
-  test('cancels the only reminder without words, and two that look the same', async () => {
+  test('cancels the only reminder without a description, and either of two identical ones', async () => {
     const it = await talk();
     expect(await it.remind({ action: 'cancel' })).toMatchObject({ status: 'nothing_set' });
     await it.remind(set({ at: '21:10' }));
@@ -293,7 +296,7 @@ describe('list and cancel', () => {
     await it.close();
   });
 
-  test('tells a user without reminders so', async () => {
+  test('answers that there are no reminders', async () => {
     const it = await talk();
     expect(await it.remind({ action: 'list' })).toMatchObject({
       reminders: [],
@@ -302,7 +305,7 @@ describe('list and cancel', () => {
     await it.close();
   });
 
-  test('REMINDERS-3: refuses a call during the telling of a delivery', async () => {
+  test('REMINDERS-3: refuses a call that the model makes while it speaks a delivery', async () => {
     const obeys: Script = (prompt) =>
       prompt.user.includes('Cancel all') && prompt.prompt.at(-1)?.role === 'user'
         ? { calls: [{ name: 'reminders', input: '{"action":"cancel","reminder":"pills"}' }] }
@@ -331,7 +334,10 @@ test('serves a voice model', async () => {
 });
 
 describe('a process that dies', async () => {
-  /** Sets a reminder in twenty minutes, and lives for an hour. `downMs`: the time without a process. */
+  /**
+   * Sets a reminder for twenty minutes from now, and runs the process for an hour. `downMs`: the time during which no
+   * process runs.
+   */
   async function played(downMs: number, kill?: (of: World) => void) {
     const of = world();
     kill?.(of);
@@ -375,7 +381,7 @@ describe('a process that dies', async () => {
         const { set: sets, due, notices } = await played(downMs, (of) => of.killAt(entry, when));
         expect(sets).toBeLessThanOrEqual(1);
         expect(due).toBe(sets);
-        // Words that never reached the journal were not said.
+        // Text that never reached the journal does not count as said.
         if (notices && downMs === 0) expect(sets).toBe(1);
       }
     },

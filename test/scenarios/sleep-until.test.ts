@@ -1,4 +1,4 @@
-// Subagents that sleep until a time: `sleep_until`, the tool of the runtime.
+// Subagents that sleep until a given time with `sleep_until`, the runtime's tool.
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -34,7 +34,7 @@ const START = Date.UTC(2026, 10, 30, 8);
 const asleep: Partial<SubagentConfig> = { maxSleepMs: 7 * DAY };
 const results = (prompt: ScriptedPrompt) => say(`Results: ${JSON.stringify(resultsIn(prompt))}`);
 
-/** A session whose subagent `watch` makes these calls in its first step, and then says what they returned. */
+/** Creates a session whose subagent `watch` makes these calls in its first step, and then reports their results. */
 async function watching(
   made: readonly [name: string, input: object][],
   more: Partial<SubagentConfig> = {},
@@ -68,7 +68,7 @@ describe('sleep_until', () => {
       { until: '2026-11-30T10:00:00Z', minutes: 0 },
       START + 2 * HOUR,
     ],
-  ])('pauses the work for %s, and continues it then', async (_, input, wakesAt) => {
+  ])('pauses the work for %s and then continues it', async (_, input, wakesAt) => {
     const it = await watching([['sleep_until', input]]);
     expect(it.watch()).toMatchObject({ state: 'sleeping' });
     await it.environment.advance(wakesAt - START - 1);
@@ -103,7 +103,7 @@ describe('sleep_until', () => {
     await it.close();
   });
 
-  test('sleeps once for several times, after the questions and the other calls of the step', async () => {
+  test('sleeps once for several calls, after the questions and the other calls of the step', async () => {
     const it = await watching(
       [
         forAnHour,
@@ -123,7 +123,7 @@ describe('sleep_until', () => {
     await it.close();
   });
 
-  test('wakes at once if the time passes while a question of the step is open', async () => {
+  test('wakes at once if its time passes while a question of the step is open', async () => {
     const it = await watching([forAnHour, ['ask_user', { question: 'Which?' }]], {
       interactive: true,
       inputTimeout: DAY,
@@ -136,7 +136,7 @@ describe('sleep_until', () => {
     await it.close();
   });
 
-  test('exists only with `maxSleepMs`, and leaves its name to apps without it', async () => {
+  test('exists only with `maxSleepMs`, and otherwise leaves its name free for the app', async () => {
     const own = tool({
       description: 'Mine',
       inputSchema: z.looseObject({}),
@@ -152,7 +152,7 @@ describe('sleep_until', () => {
     await expect(watching([], { tools: { sleep_until: own } })).rejects.toThrow('sleep_until');
   });
 
-  test('throws for the option beside a relay, and for more than a year', () => {
+  test('makes `maxSleepMs` throw if it is used with a relay or exceeds a year', () => {
     const relay = scriptedRelay();
     expect(() => defineSubagent({ name: 'a', instructions: '', relay, maxSleepMs: 1 })).toThrow(
       'maxSleepMs: expected none beside relay',
@@ -164,7 +164,7 @@ describe('sleep_until', () => {
 });
 
 describe('a sleeping subagent', () => {
-  test('holds no run slot, uses no time of its run, and is not idle work of its session', async () => {
+  test('holds no run slot, uses none of its run time, and does not keep its session busy', async () => {
     const it = await watching(
       [['sleep_until', { minutes: 2 * 60 }]],
       { timeout: 10 * MINUTE },
@@ -187,7 +187,7 @@ describe('a sleeping subagent', () => {
     await it.close();
   });
 
-  test('has a reason to wait, with its time', async () => {
+  test('shows why it is waiting, and until when', async () => {
     const journal = memoryJournal();
     const environment = simulatedEnvironment({ startAt: START });
     const runtime = createRuntime({ environment, journal });
@@ -204,7 +204,7 @@ describe('a sleeping subagent', () => {
     ['steer', true],
     ['interrupt', true],
     ['queue', false],
-  ] as const)('reads a message with `%s` at once: %s', async (mode, wakes) => {
+  ] as const)('reads a message with the mode `%s` at once: %s', async (mode, wakes) => {
     const it = await watching([forAnHour]);
     it.session.subagents.send(it.watch()?.id ?? '', { content: 'Look now', mode });
     await it.environment.settle();
@@ -213,13 +213,13 @@ describe('a sleeping subagent', () => {
       expect(JSON.stringify(it.prompts.at(-1)?.prompt)).toContain('woken_by_a_message');
     if (wakes) expect(JSON.stringify(it.prompts.at(-1)?.prompt)).toContain('Look now');
     await it.environment.advance(HOUR);
-    // The message that queued is read before the subagent ends.
+    // The queued message is read before the subagent ends.
     expect(it.prompts).toHaveLength(wakes ? 2 : 3);
     expect(it.watch()).toMatchObject({ state: 'completed' });
     await it.close();
   });
 
-  test('tells the lead agent until when it sleeps', async () => {
+  test('lets the lead agent see until when it sleeps', async () => {
     const it = await watching([forAnHour]);
     await it.type('use running_task {"action":"status"}');
     const [answer] = it.events.flatMap((event) =>
@@ -235,7 +235,7 @@ describe('a sleeping subagent', () => {
     await it.close();
   });
 
-  test('ends when it is cancelled, and does not wake', async () => {
+  test('ends without waking when it is cancelled', async () => {
     const it = await watching([forAnHour]);
     it.session.subagents.cancel(it.watch()?.id ?? '', 'Enough');
     await it.environment.advance(2 * HOUR);
@@ -244,7 +244,7 @@ describe('a sleeping subagent', () => {
     await it.close();
   });
 
-  test('does not hold back the results of other calls of its request', async () => {
+  test('does not hold back the results of other calls in the same request', async () => {
     const it = await watching(
       [],
       {},
@@ -268,7 +268,7 @@ describe('a sleeping subagent', () => {
   });
 });
 
-describe('a clock that is set while the subagent sleeps', () => {
+describe('a clock that is changed while the subagent sleeps', () => {
   function settable() {
     const environment = simulatedEnvironment({ startAt: START });
     let setBy = 0;
@@ -276,7 +276,7 @@ describe('a clock that is set while the subagent sleeps', () => {
     return { environment: { ...environment, clock }, set: (byMs: number) => (setBy += byMs) };
   }
 
-  test('wakes it within half a minute when set forward, and once when set back', async () => {
+  test('wakes the subagent within half a minute when set forward, and only once when set back', async () => {
     const { environment, set } = settable();
     const it = await watching([forAnHour], {}, { environment });
     set(2 * HOUR);
@@ -297,7 +297,7 @@ describe('a clock that is set while the subagent sleeps', () => {
   });
 });
 
-test('a session with a sleeping subagent leaves memory, and wakes once, at its time', async () => {
+test('unloads a session whose subagent sleeps, and wakes the session once, at the right time', async () => {
   const environment = simulatedEnvironment({ startAt: START });
   const wakeTimes = memoryWakeTimes();
   const runtime = createRuntime({
@@ -391,7 +391,7 @@ describe('a process that dies', async () => {
       async (when, entry) => {
         const { woken, states } = await played(snapshots, (of) => of.killAt(entry, when));
         if (states.length > 0) expect(states).toEqual(['completed']);
-        // A model call that the kill interrupted is made again; none is made before its time.
+        // A model call that the kill interrupted is repeated, but none is made before the wake time.
         expect(woken.length).toBeLessThanOrEqual(2);
         for (const at of woken) expect(at).toBeGreaterThanOrEqual(HOUR);
       },

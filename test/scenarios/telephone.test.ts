@@ -225,8 +225,8 @@ describe('a question to a caller who speaks and presses keys', () => {
   });
 });
 
-describe('spoken consent of a caller', () => {
-  /** A call in which a subagent wants to pay the same bill twice, and the caller has heard its question. */
+describe('spoken consent from a caller', () => {
+  /** Starts a call in which a subagent wants to pay the same bill twice and the caller has heard its question. */
   async function asked(options: Partial<VoiceTalkOptions> = {}) {
     const paid: string[] = [];
     const pay = simpleTool(() => paid.push('paid'), { needsApproval: true });
@@ -236,7 +236,7 @@ describe('spoken consent of a caller', () => {
     };
     const talk = await onThePhone({ subagents: { payer }, ...options });
     const { use, model, environment, question } = talk;
-    /** The voice model asks what it was told to ask, and the telephone plays it to its end. */
+    /** The voice model asks the requested question, and the telephone plays it to the end. */
     const hears = async (words: string) => {
       await environment.advance(1500);
       model().speak(words, 1500);
@@ -268,11 +268,11 @@ describe('spoken consent of a caller', () => {
     expect(state().questions[0]).toMatchObject({ state: 'answered', answer: 'No.' });
   });
 
-  test('P3: runs all such calls after a yes to what is read back, and none before the caller has heard that', async () => {
+  test('P3: runs later identical calls only after the caller has heard the read-back and said yes', async () => {
     const { says, hears, paid, state, twilio, environment, ...talk } = await asked();
     await says("Yes, and don't ask me again.");
     expect(paid).toEqual([]);
-    // The caller hears nothing of it yet.
+    // The caller has not heard any of it yet.
     await says('Yes.');
     expect(paid).toEqual([]);
     await environment.advance(1500);
@@ -285,7 +285,7 @@ describe('spoken consent of a caller', () => {
     expect(state().questions).toHaveLength(1);
   });
 
-  test('reads a yes in Portuguese back, and then runs the call', async () => {
+  test('reads back a yes in Portuguese, and then runs the call', async () => {
     const consentModel = wordsModel(lexicon({ yes: ['sim'], no: ['não'] })).model;
     const { says, hears, paid } = await asked({ agent: { language: 'pt' }, consentModel });
     await says('sim');

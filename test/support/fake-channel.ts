@@ -1,4 +1,4 @@
-// A channel of `reach` that records what it was told to send.
+// A `reach` channel that records the deliveries that it was asked to send.
 
 import type { ReachChannel } from '../../src/index.ts';
 
@@ -7,11 +7,11 @@ type Answer = 'sent' | 'delivered' | 'read' | 'fails' | 'never' | Error;
 
 export interface FakeChannel extends ReachChannel {
   readonly sent: readonly Item[];
-  /** The number of sendings that were broken off. */
+  /** The number of attempts that were aborted. */
   readonly aborted: number;
 }
 
-/** `answers`: what each sending comes to, in order. @defaultValue sent */
+/** `answers`: the outcome of each attempt, in order. @defaultValue sent */
 export function fakeChannel({
   answers = [],
   idempotent = true,

@@ -42,11 +42,11 @@ export function refundClerk({ world, work }: Workshop) {
         }),
         approvalQuestion: ({ order, dollars }: { order: string; dollars: number }) =>
           `May I refund ${dollars} dollars for order ${order}?`,
-        // The user may allow all refunds of this conversation, and take that back.
+        // The user may approve all refunds in this conversation, and may revoke that approval later.
         lasting: { free: ['order', 'dollars'] },
       },
     },
-    // The user sees the arguments, and allows only this one call unless they say or press more.
+    // The user sees the arguments, and approves only this one call unless they say otherwise or press another button.
     toolApproval: { refund: 'user-approval' },
     maxSteps: 5,
     timeout: 300_000,

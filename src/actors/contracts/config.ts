@@ -96,8 +96,9 @@ export interface SubagentConfig {
   /** Whether the subagent may ask the user. @defaultValue false; true with `relay` */
   readonly interactive?: boolean;
   /**
-   * The longest time that the subagent may sleep with the tool `sleep_until`, in milliseconds: a year at most. Meanwhile it
-   * holds no run slot, its `timeout` does not run, and its session may leave memory. @defaultValue 0: it has no such tool
+   * The longest time that the subagent may sleep with the tool `sleep_until`, in milliseconds; at most one year. A
+   * sleeping subagent holds no run slot, its `timeout` is paused, and its session may leave memory. @defaultValue 0:
+   * the subagent does not have the tool
    */
   readonly maxSleepMs?: number;
   /** The time that the user has to answer a question, in milliseconds. @defaultValue 120000 */

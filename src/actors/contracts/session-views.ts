@@ -64,7 +64,9 @@ export type SubagentState =
   | 'failed'
   | 'cancelled';
 
-/** Returns whether the subagent waits for so long that nothing else should wait for it: for the user, or for a time. */
+/**
+ * Returns whether the subagent is waiting for the user or until a given time, so that nothing else should wait for it.
+ */
 export const isPaused = (state: SubagentState | undefined): boolean =>
   state === 'waiting_for_input' || state === 'sleeping';
 

@@ -13,10 +13,10 @@ export interface ReachChannel {
   /** The time limit of `send`, in milliseconds. @defaultValue 30000 */
   readonly timeoutMs?: number;
   /**
-   * Sends a delivery. Resolves with what is known at that time: `sent` (accepted for sending), `delivered` (at the
-   * user's device) or `read` (the user has seen it, which counts as heard). Rejects if the delivery was not sent: the
-   * session then tries again after one minute and after five minutes, unless the error is a `ProviderError` that is not
-   * `retryable`. Rejects with a `TimeoutError` if the delivery may have been sent.
+   * Sends a delivery. Resolves with what is known at that time: `sent` (accepted for sending), `delivered` (it has
+   * arrived on the user's device) or `read` (the user has seen it, which counts as heard). Rejects if the delivery was
+   * not sent: the session then tries again after one minute and after five minutes, unless the error is a
+   * `ProviderError` that is not `retryable`. Rejects with a `TimeoutError` if the delivery may have been sent.
    * @param links Addresses at which the user can answer. Always empty in this version.
    * @param signal Aborts at the timeout, or if the user has heard the delivery in the meantime.
    */

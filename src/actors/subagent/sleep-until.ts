@@ -1,5 +1,6 @@
-// `sleep_until`: the tool with which a subagent waits for a time. The runtime adds it (`maxSleepMs`) and handles its calls, so
-// it has no `execute`. The time is in the entry of the call, and a deadline of the subagent's machine wakes the subagent.
+// `sleep_until`, the tool with which a subagent pauses until a given time. The runtime adds the tool if `maxSleepMs` is
+// set and handles its calls itself, so the tool has no `execute`. The journal entry of the call contains the time, and
+// a deadline of the subagent's machine wakes the subagent.
 
 import { jsonSchema, tool, type Tool } from 'ai';
 import { z } from 'zod';
@@ -21,7 +22,7 @@ export const sleepUntilTool: Tool = tool({
 const MINUTE_MS = 60_000;
 const WITH_OFFSET = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/;
 
-/** Returns the time for which a call waits, in milliseconds since 1970, or the message for the model. */
+/** Returns the time until which a call sleeps, in milliseconds since 1970, or an error message for the model. */
 export function wakeTime(call: unknown, now: number, maxMs: number): number | string {
   const { minutes, until } = call as z.infer<typeof input>;
   const isNow = `It is now ${new Date(now).toISOString()}.`;

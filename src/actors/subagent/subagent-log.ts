@@ -336,7 +336,7 @@ export class SubagentLog {
     else this.#unanswered(callId, `The question was ${event.reason ?? 'withdrawn'}`, 'withdrawn');
   }
 
-  /** Records the end of a sleep, and the time, which the model cannot know otherwise. */
+  /** Records the end of a sleep, together with the current time, which the model cannot know otherwise. */
   #woken(before: SubagentSnapshot, status: 'slept' | 'woken_by_a_message'): void {
     const output = { status, now: new Date(this.#at).toISOString() };
     if (before.matches('sleeping'))

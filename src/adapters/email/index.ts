@@ -1,13 +1,13 @@
-// The entry `offstage/email`: a channel of `reach` that sends e-mail through a transport of nodemailer.
+// The entry `offstage/email`: a `reach` channel that sends e-mail through a nodemailer transport.
 //
-// Owns:     the words of the message, and its Message-ID.
-// Does not: speak SMTP (nodemailer), or learn whether the user has read the message: an accepted message is `sent`.
+// Owns:     the text of the message and its Message-ID.
+// Does not: speak SMTP (nodemailer does), or learn whether the user has read the message.
 //
 // Invariants
-//   EMAIL-1. The Message-ID follows from the key, so that a message that was sent twice is one message for each mailbox
-//       that tells messages apart by it.
-//   EMAIL-2. Text of users, models and tools is plain text in the body, and one line without control characters in the
-//       subject.
+//   EMAIL-1. The Message-ID is derived from the key, so a mailbox that compares Message-IDs shows a message only once
+//       even if it was sent twice.
+//   EMAIL-2. Text from users, models and tools is inserted as plain text in the body and as one line without control
+//       characters in the subject.
 
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
@@ -21,18 +21,21 @@ type Item = Parameters<ReachChannel['send']>[0];
 type Links = Parameters<ReachChannel['send']>[1];
 
 interface EmailOptions {
-  /** A transport of nodemailer: `createTransport(…)`. */
+  /** A nodemailer transport: `createTransport(…)`. */
   readonly transport: { sendMail(message: object): PromiseLike<unknown> };
-  /** The address of the sender, whose domain is also that of the Message-ID. */
+  /** The sender's address, whose domain is also used in the Message-ID. */
   readonly from: string;
-  /** The address of the user, or a function that returns it. */
+  /** The user's address, or a function that returns it. */
   readonly to: string | ((item: Item) => string | PromiseLike<string>);
-  /** Writes the message. @defaultValue in English: the label as subject; the text, the options, the call and the links */
+  /**
+   * Writes the message. @defaultValue a message in English with the label as its subject, and the text, the options,
+   * the call and the links in its body
+   */
   readonly write?: (
     item: Item,
     links: Links,
   ) => { readonly subject: string; readonly text: string };
-  /** How long a sending may take, in milliseconds. @defaultValue 30000 */
+  /** The time limit for sending one message, in milliseconds. @defaultValue 30000 */
   readonly timeoutMs?: number;
 }
 
@@ -47,8 +50,9 @@ const schema = z.strictObject({
 const MAX_SUBJECT_CHARS = 150;
 
 /**
- * Returns a channel that sends e-mail. It is `idempotent`: after a crash it may send a message twice, with the same
- * Message-ID. For at most one message, also at the risk of none: `{ ...emailChannel(…), idempotent: false }`.
+ * Returns a channel that sends e-mail. The channel is `idempotent`: after a crash, it may send a message twice with the
+ * same Message-ID. To send a message at most once, at the risk of not sending it at all, use `{ ...emailChannel(…),
+ * idempotent: false }`.
  * @throws {ConfigurationError} `INVALID_OPTION`.
  */
 export function emailChannel(options: EmailOptions): ReachChannel {
@@ -68,7 +72,7 @@ export function emailChannel(options: EmailOptions): ReachChannel {
         subject: clip(subject.replaceAll(/[\p{Cc}\p{Cf}\s]+/gu, ' ').trim(), MAX_SUBJECT_CHARS),
         text,
         messageId: `<${id}@${domain}>`,
-        // No out-of-office replies (RFC 3834).
+        // Suppresses out-of-office replies (RFC 3834).
         headers: { 'Auto-Submitted': 'auto-generated' },
       };
       try {
@@ -80,7 +84,8 @@ export function emailChannel(options: EmailOptions): ReachChannel {
           const retryable = responseCode < 500;
           throw new ProviderError('EMAIL_REFUSED', why, { retryable, cause: error });
         }
-        // Without a connection nothing was sent; later, a lost connection may have cost only the answer.
+        // Without a connection, nothing was sent. If the connection was lost later, the message may have been sent and
+        // only the server's answer lost.
         throw command === 'CONN' ? error : new TimeoutError(why, { cause: error });
       }
       return 'sent';

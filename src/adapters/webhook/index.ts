@@ -1,13 +1,14 @@
-// The entry `offstage/webhook`: signed webhooks as an event source of a service; and a channel of `reach`, which posts a
-// delivery to a URL of the app, signed by Standard Webhooks.
+// The entry `offstage/webhook`: signed webhooks as an event source of a service, and a `reach` channel that posts a
+// delivery to a URL of the app, signed according to Standard Webhooks.
 //
-// Owns:     the request of the channel, and what its response means.
+// Owns:     the channel's request, and the interpretation of the response.
 // Does not: follow redirects, or repeat a request (the session does).
 //
 // Invariants
-//   WEBHOOK-CHANNEL-1. All requests for one key have the same `webhook-id`, so that the receiver can tell a repetition.
-//   WEBHOOK-CHANNEL-2. A response other than 2xx means that nothing was delivered: 4xx for good, except 408, 409, 425
-//       and 429.
+//   WEBHOOK-CHANNEL-1. All requests for one key have the same `webhook-id`, so that the receiver can recognise a
+//       repeated request.
+//   WEBHOOK-CHANNEL-2. A response other than 2xx means that nothing was delivered. A 4xx status is final, except for
+//       408, 409, 425 and 429.
 
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
@@ -36,10 +37,10 @@ const schema = z.strictObject({
 });
 
 /**
- * Returns a channel that posts each delivery as JSON, `{ type: 'delivery', timestamp, data: { …item, links } }`, to a URL
- * of the app, signed by Standard Webhooks. A response may name a receipt: `{ "receipt": "read" }`.
- * @param options `secret`: at least 16 bytes, or `whsec_` and base64. `timeoutMs`: the time
- *   for a response, by default 30,000.
+ * Returns a channel that posts each delivery as JSON, `{ type: 'delivery', timestamp, data: { …item, links } }`, to a
+ * URL of the app, signed according to Standard Webhooks. The response may contain a receipt: `{ "receipt": "read" }`.
+ * @param options `secret`: at least 16 bytes, or `whsec_` followed by base64. `timeoutMs`: the time limit for the
+ *   response; 30,000 by default.
  * @throws {ConfigurationError} `INVALID_OPTION`.
  */
 export function webhookChannel(options: {
@@ -56,7 +57,7 @@ export function webhookChannel(options: {
     ...(timeoutMs !== undefined && { timeoutMs }),
     async send(item, links, signal) {
       const at = wallTime(environment.clock);
-      // WEBHOOK-CHANNEL-1: a key may contain any character, a header may not.
+      // WEBHOOK-CHANNEL-1: a key may contain any character, but a header may not.
       const id = `msg_${createHash('sha256').update(item.key).digest('hex').slice(0, 32)}`;
       const data = { ...item, links };
       const body = JSON.stringify({

@@ -40,7 +40,10 @@ export class Client {
     this.#tick();
   }
 
-  /** Connects to this session, which continues the one before; the loudspeaker drops the audio of the latter. */
+  /**
+   * Connects to this session, which continues the previous one; the loudspeaker drops the audio of the previous
+   * session.
+   */
   join(session: VoiceSession): void {
     const loudspeaker = this.#loudspeaker;
     this.#leave();

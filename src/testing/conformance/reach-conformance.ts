@@ -1,4 +1,4 @@
-// The conformance suite for channels of `reach`: what a session needs from each of them.
+// The conformance suite for `reach` channels: everything that a session needs from each of them.
 
 import { z } from 'zod';
 import type { ReachChannel } from '../../actors/ports/reach-channel.ts';
@@ -8,12 +8,15 @@ import type { ConformanceCase } from './transport-conformance.ts';
 
 type Item = Parameters<ReachChannel['send']>[0];
 
-/** The far end of a channel, for one case. */
+/** A channel and its receiver, for one case. */
 interface ReachStage {
   readonly channel: ReachChannel;
-  /** Returns the messages that arrived: `id` is that by which the far end tells a repetition; `text` what the user reads. */
+  /**
+   * Returns the messages that the receiver got: `id` is the id by which the receiver recognises a repeated message, and
+   * `text` is the text that the user reads.
+   */
   received(): readonly { readonly id: string; readonly text: string }[];
-  /** Lets the far end refuse all further messages. */
+  /** Makes the receiver refuse all further messages. */
   refuse(): void;
   close(): void | Promise<void>;
 }
@@ -90,7 +93,8 @@ const cases: Readonly<Record<string, (stage: ReachStage) => Promise<void>>> = {
 };
 
 /**
- * Returns the cases that a channel of `reach` must pass. `open` begins each case, with a far end that has received nothing.
+ * Returns the cases that a `reach` channel must pass. `open` is called at the start of each case, and returns a
+ * receiver that has no messages yet.
  *
  * ```ts
  * for (const { name, run } of reachConformance({ open })) test(name, run);

@@ -164,7 +164,7 @@ export function lookUp(
 export const PLACE = 'You are in Berlin';
 export const WHERE = 'where am I';
 
-/** Creates a tool that a page of the user runs. */
+/** Creates a tool that runs on one of the user's pages. */
 export function atPages(more: Pick<ToolDefinition, 'absent'> = {}): ToolDefinition {
   return defineTool({
     name: 'locate',
@@ -176,14 +176,14 @@ export function atPages(more: Pick<ToolDefinition, 'absent'> = {}): ToolDefiniti
   });
 }
 
-/** Waits until a call is put to the pages. Returns its id. */
+/** Waits until a call is offered to the pages. Returns its id. */
 export async function callAtPages(talk: Talk): Promise<string> {
   const list = () => talk.session.clientCalls.list();
   await talk.until('a page is asked', () => list().length === 1);
   return list()[0]?.id ?? '';
 }
 
-/** A page that has just connected takes the call that is put to it, and runs it. */
+/** Claims the offered call as a page that has just connected, and runs it. */
 export async function runAtPage(talk: Talk, page: string): Promise<void> {
   const id = await callAtPages(talk);
   const { clientCalls } = talk.session;
@@ -224,7 +224,7 @@ export function inPieces() {
       await talk.until('the task works', () => read.includes(FIRST_PIECE));
       await talk.pass(1500);
     },
-    /** The user goes on, and the task reads the rest before it ends. */
+    /** The user says the rest, and the task reads it before the task ends. */
     goOn: async (talk: Talk) => {
       await talk.says(REST_OF_IT);
       await talk.until('the task reads the rest', () => read.includes(REST_OF_IT));

@@ -103,7 +103,7 @@ export class Talk {
     return session;
   }
 
-  /** Kills the process of the session. Another one continues from its journal, with another connection. */
+  /** Kills the session's process. A new process continues from the journal, with a new connection. */
   async restart(): Promise<void> {
     this.#process.kill();
     this.loseConnection();
@@ -355,7 +355,7 @@ export class Talk {
   }
 }
 
-/** The journal as a process sees it: an append of a dead process never settles. */
+/** The journal as one process sees it: once the process is dead, its appends never settle. */
 const journalOf = (process: SimulatedProcess, journal: Journal): Journal => ({
   ...journal,
   append: (entry) => (process.isAlive ? journal.append(entry) : new Promise(() => {})),

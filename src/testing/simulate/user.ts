@@ -49,7 +49,7 @@ export class User {
   readonly #answering = new Set<string>();
   /** The approvals whose call the user has changed by voice or text. The user changes no call twice. */
   readonly #changed = new Set<string>();
-  /** Approvals that last, and that the user has thought of taking back. */
+  /** The lasting approvals that the user has already considered revoking. */
   readonly #lasting = new Set<string>();
   /** The deliveries that remain on the screen. */
   readonly #cards = new Set<string>();
@@ -155,7 +155,7 @@ export class User {
       this.#later(late.within(100, 5000), () => this.#clicks(question, this.#chance(question)));
   }
 
-  /** Takes an approval that lasts back, some time after it was given. */
+  /** Revokes a lasting approval some time after it was granted. */
   #mayTakeBack({ requestId }: QuestionView): void {
     const chance = chanceOf(this.#ports.seed, 'takes back', requestId);
     if (this.#lasting.has(requestId) || !chance.happens(TAKES_BACK)) return;
@@ -298,7 +298,10 @@ export class User {
   }
 }
 
-/** How often a user who agrees changes the call, or agrees to later calls, too; and how often the user takes that back. */
+/**
+ * The probabilities that a user who agrees changes the call, or also agrees to later calls, and that the user revokes
+ * such an approval.
+ */
 const CHANGES = 0.2;
 const LASTS = 0.3;
 const TAKES_BACK = 0.5;

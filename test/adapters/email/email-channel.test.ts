@@ -1,4 +1,4 @@
-// E-mail through nodemailer, to a real SMTP server in this process.
+// Sends e-mail through nodemailer to a real SMTP server in this process.
 
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { emailChannel } from '../../../src/adapters/email/index.ts';
@@ -7,7 +7,7 @@ import { reachConformance, simulatedEnvironment } from '../../../src/testing/ind
 import { textTalk } from '../../support/text-talk.ts';
 import { createTransport, postOffice } from './support/post-office.ts';
 
-describe('e-mail to an SMTP server', () => {
+describe('an e-mail to an SMTP server', () => {
   const open = async () => {
     const office = await postOffice();
     return {
@@ -38,7 +38,7 @@ async function opened() {
 }
 
 describe('a message', () => {
-  test('EMAIL-1: has the same Message-ID each time, in the domain of the sender', async () => {
+  test('EMAIL-1: has the same Message-ID in each attempt, with the domain of the sender', async () => {
     const { channel, mails } = await opened();
     await channel.send(ITEM, [], NEVER);
     await channel.send(ITEM, [], NEVER);
@@ -47,7 +47,7 @@ describe('a message', () => {
     expect(mails[0]?.raw).toMatch(/^auto-submitted: auto-generated/im);
   });
 
-  test('EMAIL-2: has no header and no recipient from the words of others', async () => {
+  test('EMAIL-2: gets no header or recipient from the text of a delivery', async () => {
     const { channel, mails } = await opened();
     const label = 'x\r\nBcc: eve@example.com\r\n\r\nbody';
     await channel.send({ ...ITEM, label, text: '.\r\nMAIL FROM:<eve@example.com>' }, [], NEVER);
@@ -57,7 +57,7 @@ describe('a message', () => {
     expect(mails[0]?.text).toContain('MAIL FROM');
   });
 
-  test('goes to the address that a function returns, in the words of the app, with its links', async () => {
+  test("uses the address and the text that the app's functions return, with the links", async () => {
     const { transport, mails } = await opened();
     const channel = emailChannel({
       transport,
@@ -74,15 +74,18 @@ describe('a message', () => {
   test.each([
     [550, false],
     [451, true],
-  ])('rejects with a ProviderError after %i (retryable: %s)', async (code, retryable) => {
-    const { channel, answer } = await opened();
-    answer(code);
-    const refused = channel.send(ITEM, [], NEVER);
-    await expect(refused).rejects.toThrow(ProviderError);
-    await expect(refused).rejects.toMatchObject({ code: 'EMAIL_REFUSED', retryable });
-  });
+  ])(
+    'rejects with a ProviderError after the response %i (retryable: %s)',
+    async (code, retryable) => {
+      const { channel, answer } = await opened();
+      answer(code);
+      const refused = channel.send(ITEM, [], NEVER);
+      await expect(refused).rejects.toThrow(ProviderError);
+      await expect(refused).rejects.toMatchObject({ code: 'EMAIL_REFUSED', retryable });
+    },
+  );
 
-  test('rejects with the error of the connection if there is no server', async () => {
+  test('rejects with the connection error if there is no server', async () => {
     const office = await postOffice();
     await office.close();
     await expect(office.channel.send(ITEM, [], NEVER)).rejects.toMatchObject({ command: 'CONN' });
@@ -93,7 +96,7 @@ describe('a message', () => {
     [{ from: 'a@b\r\nBcc: c@d' }, /address/],
     [{ transport: {} }, /nodemailer/],
     [{ cc: 'x@example.com' }, /cc/],
-  ])('refuses wrong options: %o', (wrong, message) => {
+  ])('refuses the invalid options %o', (wrong, message) => {
     const transport = createTransport({ jsonTransport: true });
     const options = { transport, from: 'a@example.com', to: 'b@example.com', ...wrong };
     expect(() => emailChannel(options as never)).toThrow(ConfigurationError);
@@ -101,7 +104,7 @@ describe('a message', () => {
   });
 });
 
-test('P4: a result reaches a closed tab by mail, and the tab of the next day by words', async () => {
+test('P4: sends a result by e-mail while the tab is closed, and speaks it the next day', async () => {
   const office = await opened();
   const environment = simulatedEnvironment();
   const runtime = createRuntime({ environment });

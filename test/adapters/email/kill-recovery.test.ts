@@ -10,10 +10,10 @@ import { KILL_TIMEOUT_MS, SEEDS } from '../../support/relay-kills.ts';
 import { postOffice } from './support/post-office.ts';
 
 const PROGRAM = fileURLToPath(new URL('support/killed-program.ts', import.meta.url));
-/** The sending takes about this long after the start. */
+/** The approximate time from the start of the program until the e-mail has been sent. */
 const LIFE_MS = 120;
 
-/** Lives once, until its end or the kill, and returns the lines that the program wrote. */
+/** Runs the program once, until it ends or is killed, and returns the lines that it wrote. */
 function live(args: readonly string[], killAfterMs?: number): Promise<readonly string[]> {
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, ['--conditions=offstage-source', PROGRAM, ...args], {
@@ -35,7 +35,7 @@ function live(args: readonly string[], killAfterMs?: number): Promise<readonly s
 }
 
 test.each(SEEDS)(
-  'P4: sends one message, and tells the user later, under random kills (seed %i)',
+  'P4: sends one message under random kills and presents it to the user later (seed %i)',
   { timeout: KILL_TIMEOUT_MS },
   async (seed) => {
     const folder = mkdtempSync(join(tmpdir(), 'mail-'));
@@ -50,7 +50,8 @@ test.each(SEEDS)(
       lines = await live(args, Math.floor(random() * LIFE_MS));
     if (!lines.includes('sent')) lines = await live(args);
     expect(lines).toContain('sent');
-    // A kill between the message and its entry may have sent it twice, as one message.
+    // If the process was killed between sending the message and writing its entry, the message was sent twice, with the
+    // same id.
     expect(new Set(office.mails.map(({ id }) => id)).size).toBe(1);
     const next = await live([...args, 'user']);
     const said = next.filter((line) => line.startsWith('said'));

@@ -1,4 +1,4 @@
-// SESSION-POOL-3 on disk: a later process wakes a session at the time of a delivery's channel.
+// SESSION-POOL-3 on disk: a later process wakes a session when a channel's step is due.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -13,7 +13,7 @@ import { textTalk } from '../../support/text-talk.ts';
 
 const HOUR = 3_600_000;
 
-test('sends the words by each channel in a later process, and sleeps in between', async () => {
+test('sends the text through each channel in a later process, and sleeps in between', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'reach-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const environment = simulatedEnvironment();

@@ -1,4 +1,4 @@
-// Real requests to a real port of this machine, whose receiver is the webhook source.
+// Real requests to a local port, whose receiver is the webhook event source.
 
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -81,7 +81,7 @@ async function opened() {
 }
 
 describe('a request', () => {
-  test('WEBHOOK-CHANNEL-1: has a signature, and the same id each time', async () => {
+  test('WEBHOOK-CHANNEL-1: has a signature, and the same id when it is repeated', async () => {
     const { channel, posts } = await opened();
     await channel.send(ITEM, [], NEVER);
     await channel.send(ITEM, [], NEVER);
@@ -96,7 +96,7 @@ describe('a request', () => {
     ['{"receipt":"delivered"}', 'delivered'],
     ['{"receipt":"sent by pigeon"}', 'sent'],
     ['[', 'sent'],
-  ])('resolves after the response %j with %s', async (body, receipt) => {
+  ])('interprets the response %j as the receipt %s', async (body, receipt) => {
     const { channel, answers } = await opened();
     answers({ status: 200, body });
     expect(await channel.send(ITEM, [], NEVER)).toBe(receipt);
@@ -107,14 +107,17 @@ describe('a request', () => {
     [410, false],
     [429, true],
     [503, true],
-  ])('WEBHOOK-CHANNEL-2: rejects after %i (retryable: %s)', async (status, retryable) => {
-    const { channel, answers } = await opened();
-    answers({ status, body: 'no' });
-    const refused = channel.send(ITEM, [], NEVER);
-    await expect(refused).rejects.toMatchObject({ code: 'WEBHOOK_REFUSED', retryable });
-  });
+  ])(
+    'WEBHOOK-CHANNEL-2: rejects after the status %i (retryable: %s)',
+    async (status, retryable) => {
+      const { channel, answers } = await opened();
+      answers({ status, body: 'no' });
+      const refused = channel.send(ITEM, [], NEVER);
+      await expect(refused).rejects.toMatchObject({ code: 'WEBHOOK_REFUSED', retryable });
+    },
+  );
 
-  test('follows no redirect, and stops at its signal', async () => {
+  test('does not follow a redirect, and aborts with its signal', async () => {
     const { channel, answers, posts, url } = await opened();
     answers({ status: 307, body: '', headers: { location: url } });
     await expect(channel.send(ITEM, [], NEVER)).rejects.toThrow();
@@ -127,7 +130,7 @@ describe('a request', () => {
     [{ secret: 'short' }, /16 bytes/],
     [{ environment: 7 }, /environment/],
     [{ retries: 3 }, /retries/],
-  ])('refuses wrong options without showing the secret: %o', (wrong, message) => {
+  ])('refuses invalid options without revealing the secret: %o', (wrong, message) => {
     const make = () =>
       webhookChannel({ url: 'https://example.com', secret, environment, ...wrong } as never);
     expect(make).toThrow(ConfigurationError);

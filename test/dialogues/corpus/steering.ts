@@ -77,7 +77,7 @@ export const steering: readonly Dialogue[] = [
         says: 'Make me a sales report for last week, and book me a ride to the airport.',
         matters: ['report', 'ride'],
       },
-      // Spoken out, the question takes longer than the report.
+      // The question takes longer to speak than the report.
       { says: 'Oh, stop the report.', when: { overQuestion: 'ride' }, matters: ['report'] },
       { ...premium, when: 'calm' },
     ],

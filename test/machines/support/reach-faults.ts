@@ -1,4 +1,4 @@
-// Planted faults of a way over the channels and of the outbox beside it, each with the property that must catch it.
+// Planted faults in a delivery's plan and in the outbox beside it, each with the property that must catch it.
 
 import { outboxMachine, reachMachine } from '../../../src/machines/index.ts';
 import { mutate, provide, stateOf } from './mutate.ts';

@@ -1,8 +1,8 @@
-// A way over the channels together with the outbox that has its delivery, wired as at run time (REACH-1 to REACH-5,
-// OUTBOX-13).
+// A delivery's plan for the channels together with the outbox that contains the delivery, wired as at run time (REACH-1
+// to REACH-5, OUTBOX-13).
 //
-// Time stands still, because only the order of events matters: the deadlines may pass at any moment. The policy has two
-// steps, the first of which may be sent again once.
+// The clock stands still, because only the order of events matters: a deadline may fire at any moment. The policy has
+// two steps, and the first one may be repeated once.
 
 import {
   outboxMachine,
@@ -92,12 +92,15 @@ function reachEvents({ actors: { 'reach:d': way } }: W): readonly ReachEvent[] {
         receipt,
       })),
     ),
-    // The question was answered, or the batch was taken back.
+    // The question was answered, or the batch was withdrawn.
     { type: 'reach.over', ...AT },
   ];
 }
 
-/** Explores a way with its outbox, or faulty ones in their place. `kind`: of the delivery. */
+/**
+ * Explores the states of a plan with its outbox, or of faulty versions of these machines. `kind`: the kind of the
+ * delivery.
+ */
 export function checkReach(
   kind: 'result' | 'question',
   faulty: Partial<Machines> = {},
@@ -257,7 +260,7 @@ export function checkReach(
   });
 }
 
-/** The outbox with its item. */
+/** The outbox, which contains the delivery. */
 function withItem(outbox: Machines['outbox'], kind: OutboxItem['kind']) {
   const item: OutboxItem = {
     deliveryId: 'd',

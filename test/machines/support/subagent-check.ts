@@ -35,12 +35,12 @@ const asks = ({ kind }: StepCall): boolean =>
   kind === 'question' || kind === 'approval' || kind === 'input';
 const sleeps = ({ kind }: StepCall): boolean => kind === 'sleep';
 const isAsleep = (snapshot: S): boolean => snapshot.matches('sleeping');
-/** Returns the last time of the calls that sleep. */
+/** Returns the latest time until which the step's calls sleep. */
 const wakesAt = (snapshot: S): number =>
   Math.max(...unsettled(snapshot).map(({ until = 0 }) => until));
 const completes = ({ kind }: StepCall): boolean => kind === 'completion';
 
-/** Tells whether the subagent was granted a slot and only had to return its result, or to sleep. */
+/** Returns whether the subagent was granted a slot but only had to return its result or to sleep. */
 const leavesAtOnce = (type: string, after: S): boolean =>
   type === 'slot.granted' && (after.matches('completed') || isAsleep(after));
 

@@ -233,7 +233,7 @@ function messageEvents({ context }: S, at: number, scope: Scope): SubagentEvent[
   return scope.messages.map((mode) => ({ type: 'subagent.message', at, messageId, mode }));
 }
 
-/** Returns the ends of sleeps, whether the subagent sleeps or not. */
+/** Returns the events that end a sleep, whether or not the subagent is sleeping. */
 function sleepEvents(at: number): SubagentEvent[] {
   return [10, 20].map((dueAt) => ({ type: 'deadline.sleep', at, dueAt }));
 }

@@ -1,4 +1,5 @@
-// Deliveries on their way to a user who is gone, whose process is killed before or after any of its entries (P4, P6, P9).
+// Deliveries that channels send to an absent user, in a process that is killed before or after any of its entries (P4,
+// P6, P9).
 
 import { describe, expect, test } from 'vitest';
 import { fakeChannel } from '../../support/fake-channel.ts';
@@ -21,11 +22,11 @@ const WAYS: readonly Way[] = [
   { snapshots: true, isAwake: false, idempotent: true },
 ];
 
-/** The first mail is refused once, then sent; the user comes after both channels have sent the words. */
+/** The mail channel fails once and then sends; the user returns after both channels have sent the message. */
 async function played({ snapshots, isAwake, idempotent }: Way, kill?: (of: World) => void) {
   const of = world(snapshots ? { snapshots: { afterEntries: 1, trim: true } } : {});
   kill?.(of);
-  // The outside world does not die with the process.
+  // State outside the process, which survives when the process is killed.
   const mail = fakeChannel({ idempotent, answers: ['fails'] });
   const sms = fakeChannel({ idempotent });
   const reach = {
@@ -51,7 +52,7 @@ async function played({ snapshots, isAwake, idempotent }: Way, kill?: (of: World
         void session.hibernate().catch(() => {});
         await of.environment.advance(MINUTE);
       }
-      // A pool wakes the session at its times: here, each process lives for half an hour.
+      // Like a pool, wakes the session when it is due: each process lives for half an hour.
       for (let minute = 0; minute < (isAwake ? 240 : 30) && life.isAlive(); minute += 1)
         await of.environment.advance(MINUTE);
       if (!isAwake || !life.isAlive()) continue;
@@ -79,10 +80,10 @@ async function played({ snapshots, isAwake, idempotent }: Way, kill?: (of: World
 }
 
 describe.each(WAYS)(
-  'a way over the channels (snapshots: $snapshots, awake: $isAwake, idempotent: $idempotent)',
+  'a plan for the channels (snapshots: $snapshots, awake: $isAwake, idempotent: $idempotent)',
   async (way) => {
     const { written, ...seen } = await played(way);
-    test('tells the words by each channel, and then by itself, if no process dies', () => {
+    test('sends the text through each channel and then speaks it, if no process dies', () => {
       expect(seen).toEqual({ said: 1, waiting: 0, mails: 2, messages: 1, keys: [1, 1] });
     });
 
@@ -92,12 +93,13 @@ describe.each(WAYS)(
         const { said, waiting, mails, messages, keys } = await played(way, (of) =>
           of.killAt(entry, when),
         );
-        // The kill may come after the words were said.
+        // The process may have been killed after the message was spoken.
         expect(said).toBeLessThanOrEqual(1);
         expect(waiting).toBe(0);
         expect(keys[0]).toBeLessThanOrEqual(1);
         expect(keys[1]).toBeLessThanOrEqual(1);
-        // A sending whose end is not in the journal is repeated only with the same key, on an idempotent channel.
+        // An attempt whose end is not in the journal is repeated only with the same key, and only on an idempotent
+        // channel.
         expect(mails).toBeLessThanOrEqual(way.idempotent ? 3 : 2);
         expect(messages).toBeLessThanOrEqual(way.idempotent ? 2 : 1);
         expect(mails + messages).toBeGreaterThan(0);

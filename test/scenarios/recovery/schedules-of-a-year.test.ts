@@ -1,5 +1,5 @@
-// A year of schedules in zones with every kind of daylight saving, in a session that sleeps between its times and whose
-// process is killed at random (P4, P6). The platform's calendar says when each schedule is due.
+// A year of schedules in zones with every kind of daylight saving, in a session that sleeps between due times and whose
+// process is killed at random (P4, P6). The platform's calendar determines when each schedule should be due.
 
 import { describe, expect, test } from 'vitest';
 import {
@@ -19,10 +19,13 @@ const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 const START = Date.UTC(2026, 0, 1);
 const DAYS = 366;
-/** The longest time without a process. */
+/** The longest time during which no process runs. */
 const MAX_DOWN_MS = 16 * DAY;
 
-/** On Sundays, when clocks change. Zones with whole hours, half an hour, a gap at midnight, an hour in Ramadan, and without daylight saving. */
+/**
+ * The patterns include Sundays, because clocks change on Sundays. The zones change by an hour, by half an hour, at
+ * midnight, for Ramadan, or not at all.
+ */
 const TIMES = [
   ['Europe/Lisbon', '01:30'],
   ['America/New_York', '02:30'],
@@ -32,7 +35,7 @@ const TIMES = [
   ['Asia/Kolkata', '09:00'],
 ] as const;
 
-/** Returns the local date and time: `2026-12-24 18:00`. */
+/** Returns the local date and time, such as `2026-12-24 18:00`. */
 const localOf = (at: number, timeZone: string): string =>
   new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short', timeStyle: 'short' }).format(at);
 
@@ -45,7 +48,7 @@ interface Life {
   readonly seed: number;
   /** The number of kills in the year. */
   readonly kills: number;
-  /** The zone in which the calendar is wrong. */
+  /** The zone for which the tested calendar is wrong. */
   readonly zoneOf?: (timeZone: string) => string;
   readonly wakeTimes?: (right: WakeTimes) => WakeTimes;
 }
@@ -58,7 +61,7 @@ async function year({ seed, kills, zoneOf = (zone) => zone, wakeTimes: odd }: Li
   const journal = memoryJournal({ keep: Infinity });
   const due: { readonly key: string; readonly dueAt: number; readonly at: number }[] = [];
   const told: string[] = [];
-  /** When there was no process. */
+  /** The periods during which no process was running. */
   const down: (readonly [from: number, to: number])[] = [];
 
   function begin() {
@@ -115,7 +118,7 @@ async function year({ seed, kills, zoneOf = (zone) => zone, wakeTimes: odd }: Li
   const deaths = Array.from({ length: kills }, () => {
     const at = START + chance.below(DAYS) * DAY + chance.below(DAY);
     const [timeZone, time] = chance.pick(TIMES);
-    // Most kills come within the first moments after a due time.
+    // Most kills happen in the first moments after a due time.
     const dueAt = timeAfter({ dueAt: 0, cron: cronOf(time), timeZone }, at) ?? at;
     return chance.happens(0.7) ? dueAt + chance.below(20) : at;
   });
@@ -138,7 +141,7 @@ async function year({ seed, kills, zoneOf = (zone) => zone, wakeTimes: odd }: Li
   return { due, told, down };
 }
 
-/** Returns what is wrong with the year, in words; empty if nothing is. */
+/** Returns descriptions of all errors in the year; empty if there are none. */
 function wrongIn({ due, told, down }: Awaited<ReturnType<typeof year>>): readonly string[] {
   const wrong: string[] = [];
   const isDown = (at: number): boolean =>
@@ -156,14 +159,14 @@ function wrongIn({ due, told, down }: Awaited<ReturnType<typeof year>>): readonl
     for (const { dueAt, at } of own) {
       const local = localOf(dueAt, timeZone);
       const wanted = `${local.slice(0, 10)} ${time}`;
-      // A time in a gap is due at the end of the gap.
+      // A time that the clock skips is due at the end of the gap.
       const isInGap = localOf(dueAt - MINUTE, timeZone) < wanted && local > wanted;
       if (local !== wanted && !isInGap) wrong.push(`${timeZone}: due at ${local}`);
       if (at < dueAt) wrong.push(`${timeZone}: ${dueAt - at} ms early`);
       if (at - dueAt > MINUTE && !isDown(dueAt)) wrong.push(`${timeZone}: ${at - dueAt} ms late`);
     }
     const heard = told.filter((text) => text.includes(timeZone)).length;
-    // Words whose process died before their entry are told again.
+    // A message whose process died before writing the entry is presented again.
     if (heard < own.length || heard > own.length + down.length)
       wrong.push(`${timeZone}: due ${own.length} times, told ${heard} times`);
   }
@@ -171,23 +174,26 @@ function wrongIn({ due, told, down }: Awaited<ReturnType<typeof year>>): readonl
 }
 
 describe('a year of schedules', () => {
-  test('P4, P6: comes at its local times, once each, in a process that lives', async () => {
+  test('P4, P6: delivers each reminder once, at its local time, if the process stays alive', async () => {
     const lived = await year({ seed: 1, kills: 0 });
     expect(wrongIn(lived)).toEqual([]);
     expect(lived.due.length).toBeGreaterThan(TIMES.length * 50);
     expect(lived.told).toHaveLength(lived.due.length);
   });
 
-  test.each([2, 3])('P4, P6: comes once each, through 40 kills: seed %i', async (seed) => {
-    expect(wrongIn(await year({ seed, kills: 40 }))).toEqual([]);
-  });
+  test.each([2, 3])(
+    'P4, P6: delivers each reminder once despite 40 kills: seed %i',
+    async (seed) => {
+      expect(wrongIn(await year({ seed, kills: 40 }))).toEqual([]);
+    },
+  );
 
-  test('finds a calendar without daylight saving', async () => {
+  test('detects a calendar that ignores daylight saving', async () => {
     const wrong = wrongIn(await year({ seed: 1, kills: 0, zoneOf: () => 'UTC' }));
     expect(wrong.join()).toContain('due at');
   });
 
-  test('finds a session that is not woken', async () => {
+  test('detects a session that is not woken', async () => {
     const asleep = (right: WakeTimes): WakeTimes => ({
       ...right,
       earliest: async (query) => (await right.earliest(query)).filter(({ at }) => at === 0),

@@ -27,7 +27,7 @@ const MAX_INSTEAD = 3;
 /** The time limit of `brief`. */
 export const BRIEF_MS = 2_000;
 
-/** How long `sleep` lasts. */
+/** The duration of `sleep`. */
 export const SLEEP_MS = 600;
 
 /** Reports a call such as `a1/charge` to the suite, and resolves when the call may proceed. */

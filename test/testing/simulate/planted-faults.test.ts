@@ -110,7 +110,7 @@ const shop: SimulatedAppLike = ({ environment: { scheduler } }) => ({
           description: 'Pays',
           inputSchema: z.object({ count: z.number().int().min(1).max(9) }),
           needsApproval: true,
-          // Each payment is asked about.
+          // The user is asked about each payment.
           lasting: false,
           execute: () => 'paid',
         },
@@ -194,7 +194,7 @@ const planted: readonly Planted[] = [
         'take',
         function (this: SessionUnit, ...args: Parameters<typeof take>) {
           const taken = take.apply(this, args);
-          // The unit has computed what the reading does.
+          // The unit has already computed the effect of the reading.
           return taken?.type === 'reading.ended' && 'gives' in taken && taken.gives === 'consent'
             ? { ...taken, gives: 'answer', reading: { to: 'question', decisive: false, answer } }
             : taken;

@@ -695,9 +695,9 @@ function isWaiting(tool: ToolDefinition | undefined): boolean {
 }
 
 /**
- * Returns the time after which an inline tool's calls are detached, or undefined if they never are. Only the user's
- * words detach the calls of a tool that waits for subagents or for a page by default: its own time limit bounds the
- * wait.
+ * Returns the time after which an inline tool's calls are detached, or undefined if they never are. By default, the
+ * calls of a tool that waits for subagents or for a page are detached only when the user speaks or writes: the tool's
+ * own time limit bounds the wait.
  */
 function detachOf(tool: ToolDefinition) {
   const { afterMs, onWords } = tool.detach ?? {};

@@ -49,7 +49,7 @@ const MINUTE_MS = 60_000;
 export interface ReachOptions {
   /** The channels by name. */
   readonly channels: Readonly<Record<string, ReachChannel>>;
-  /** The steps, in the order in which they are taken. A step that fails brings the next one forward. */
+  /** The steps, in the order of their times. If a step fails and is not repeated, the next step is taken at once. */
   readonly steps: readonly {
     /**
      * The time after which the step is taken if the delivery has not been heard (or the question has not been

@@ -45,7 +45,7 @@ export const timeZoneName = z.string().refine((timeZone) => {
   }
 }, 'expected a time zone such as "Europe/Vienna"');
 
-/** The library would read 30 February as 2 March. */
+/** Needed because the library would interpret 30 February as 2 March. */
 function isDay(at: string): boolean {
   const day = at.slice(0, 10);
   const read = new Date(`${day}T00:00Z`);
@@ -92,7 +92,7 @@ export interface Schedules {
   set(options: ScheduleOptions): Promise<{ key: string; dueAt: number; changed: boolean }>;
   /** Resolves with true if there was such a schedule. */
   cancel(key: string): Promise<boolean>;
-  /** Returns the next time of a schedule; undefined if it has ended. */
+  /** Returns the next due time of a schedule, or undefined if the schedule has ended. */
   dueAtOf(key: string): number | undefined;
   /** Updates the view of a changed schedule, and removes a schedule that has ended. */
   changed(key: string): void;

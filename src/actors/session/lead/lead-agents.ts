@@ -136,7 +136,7 @@ export class LeadAgents {
   /** The agents whose models can steer background work. */
   readonly #steering: ReadonlySet<string>;
   readonly #mayAskUser: boolean;
-  /** Whether the models have `reminders`. */
+  /** Whether the models have the tool `reminders`. */
   readonly #reminds: boolean;
   readonly #hasBackground: boolean;
   /** Whether the models receive notes or have received one. If so, the instructions always explain notes. */

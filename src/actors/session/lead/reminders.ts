@@ -1,7 +1,7 @@
 // Reminders that the user asks the lead agent for, and `reminders`, the runtime's tool with which the model sets, lists
 // and cancels them. A reminder is a schedule that delivers a message.
 //
-// Owns:     the parsing of the times that a model writes, and the names of reminders.
+// Owns:     the parsing of the times that a model writes, and the keys of reminders.
 // Does not: store a reminder until it is due (effects/schedules.ts), or deliver it (outbox).
 //
 // Invariants
@@ -36,13 +36,13 @@ export interface RemindedSession {
   readonly schedules: {
     set(options: Times & { readonly key: string; readonly say: string }): Promise<object>;
     cancel(key: string): Promise<boolean>;
-    /** Returns the next time of a schedule; undefined if it has ended. */
+    /** Returns the next due time of a schedule, or undefined if the schedule has ended. */
     dueAtOf(key: string): number | undefined;
   };
   readonly timeZone: string;
 }
 
-/** The runtime's tool with which a lead model sets reminders. */
+/** The name of the runtime's tool for reminders. */
 export const REMINDERS = 'reminders';
 
 /** The prefix of the keys of all schedules that the tool has set. */

@@ -383,8 +383,8 @@ export function settlementRefused(
 }
 
 /**
- * Returns whether this result needs no reply, because the runtime repeats the question, or because the model confirms the
- * user's words on its own, together with the call.
+ * Returns whether this result needs no reply: either the runtime repeats the question, or the model has already
+ * confirmed the user's answer in the message that contained the call.
  */
 export function needsNoReply(
   name: string,

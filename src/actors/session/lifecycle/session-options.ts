@@ -78,7 +78,7 @@ export interface SessionOptions extends OutcomeOptions {
    */
   readonly steering?: boolean;
   /**
-   * Whether the lead model has `reminders`, the tool with which it sets, lists and cancels reminders for the user. Needs
+   * Whether the lead model has the tool `reminders`, which sets, lists and cancels reminders for the user. Needs
    * `timeZone`. @defaultValue false
    */
   readonly reminders?: boolean;

@@ -464,8 +464,8 @@ export class SessionScope implements ScopePorts {
   }
 
   /**
-   * Updates whether the siblings wait for a subagent: they do not while it waits for the user or sleeps, or while the lead
-   * agent waits for it.
+   * Updates whether the siblings of a subagent wait for it. They do not while it waits for the user or sleeps, or while
+   * the lead agent waits for it.
    */
   #heed(id: string, state = this.#session.projection.subagent(id)?.state): void {
     const before = this.#expected.get(id);

@@ -367,7 +367,7 @@ export function wordsRead(
     ...(isUnclear && { timesUnclear: timesUnclear + 1, askedAgain: true }),
   });
   if (reading.to === 'readBack') readBack(records, question);
-  // The question's machine has noted the change.
+  // The question's machine has already recorded the change.
   const always = reading.to === 'always' ? lastingCall(question, 'task') : null;
   if (always) propose(records, question, always);
   const were = meaningOf(question, reading, true);

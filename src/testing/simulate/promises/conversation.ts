@@ -27,7 +27,7 @@ interface Asked {
   /** The answers that the user gave while the question was shown. */
   readonly tried: Tried[];
   accepted: number;
-  /** It is an approval that lasts, or lasted. */
+  /** Whether the question is, or has been, a lasting approval. */
   hasLasted: boolean;
 }
 
@@ -110,7 +110,7 @@ function* tried(book: Map<string, Asked>, entry: LogEntry): Iterable<Broken> {
     }
   } else if (entry.kind === 'receipt' && entry.receipt.accepted) {
     const asked = book.get(entry.requestId);
-    // The user takes back what they gave.
+    // The user revokes a lasting approval.
     if (!asked || (asked.hasLasted && entry.answer.approved === false)) return;
     asked.accepted += 1;
     const { answer, state } = asked.view;

@@ -478,17 +478,17 @@ function consentsIn(log: RunRecord['log']) {
   return given;
 }
 
-/** A call that was allowed may begin this much later: its tool may be slow, and so may the journal. */
+/** The time within which an approved call must start, because its tool and the journal may be slow. */
 const RUNS_WITHIN_MS = 12_000;
 
-/** An approval that lasts, and when it was given and taken back. */
+/** A lasting approval, with the times at which it was granted and revoked. */
 interface Lasting {
   readonly question: QuestionView;
   readonly at: number;
   until: number;
 }
 
-/** Returns the approvals that last. P3: each of them was given by a button, or by a plain yes to its read-back. */
+/** Returns the lasting approvals. P3: each of them was granted by a button, or by a plain yes to its read-back. */
 function* lastingIn(log: RunRecord['log']): Generator<Broken, readonly Lasting[]> {
   const found = new Map<string, Lasting>();
   const proposed = new Set<string>();

@@ -1,6 +1,6 @@
-// One life of a program whose session sends a notice by e-mail. Its process may be killed at any time.
+// One run of a program whose session sends a notice by e-mail. Its process may be killed at any time.
 //
-// Arguments: the folder of the journal, the port of the SMTP server, and whether the user is there.
+// Arguments: the journal's folder, the SMTP server's port, and whether the user is present.
 
 import { join } from 'node:path';
 import { nodeEnvironment } from '../../../../src/adapters/node/index.ts';

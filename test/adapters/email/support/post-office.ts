@@ -1,10 +1,10 @@
-// A real SMTP server, for tests of e-mail.
+// A real SMTP server for the e-mail tests.
 
 import { createRequire } from 'node:module';
 import type { AddressInfo, Server } from 'node:net';
 import { emailChannel } from '../../../../src/adapters/email/index.ts';
 
-/** The part of nodemailer and of its server that these tests use. */
+/** The parts of nodemailer and of the SMTP server that these tests use. */
 interface Transport {
   sendMail(message: object): Promise<unknown>;
   close(): void;
@@ -79,7 +79,7 @@ export async function postOffice() {
       });
     },
   });
-  // A client was killed.
+  // The client was killed.
   server.on('error', () => {});
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.server.address() as AddressInfo;
