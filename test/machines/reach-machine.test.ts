@@ -24,7 +24,7 @@ describe.each(['result', 'question'] as const)('every state of a %s and its plan
     holds(report, 'an end can always be reached');
   });
 
-  test('REACH-5: only raises receipts, and counts a delivery that was read as heard', () =>
+  test('REACH-5: never lowers a receipt, and counts a delivery that was read as heard', () =>
     holds(report, 'REACH-5'));
 
   test('OUTBOX-13: holds back only the delivery that a channel has claimed', () =>

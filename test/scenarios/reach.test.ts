@@ -201,7 +201,7 @@ describe('a channel that fails', () => {
   test.each([
     { idempotent: true, mails: 3 },
     { idempotent: false, mails: 1 },
-  ])('is given up if it never answers (idempotent: $idempotent)', async ({ idempotent, mails }) => {
+  ])('loses its turn if it never answers (idempotent: $idempotent)', async ({ idempotent, mails }) => {
     const answers = ['never', 'never', 'never'] as const;
     const talk = await left({ mail: fakeChannel({ idempotent, answers }) });
     talk.notify('hello');

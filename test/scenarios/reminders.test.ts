@@ -66,7 +66,7 @@ describe('the tool', () => {
   test.each([
     ['with `reminders: true`', {}, true],
     ['not without the option', { reminders: false }, false],
-  ])('is offered only under the right conditions: %s', async (_, options: TalkOptions, offered) => {
+  ])('becomes available under the right conditions only: %s', async (_, options: TalkOptions, offered) => {
     const it = await talk(options);
     await it.type('hello');
     expect(it.prompts.map(isOffered)).toEqual([offered]);
