@@ -81,6 +81,7 @@ export const mayRest = (item: Waiting): boolean =>
 
 /** A claim to a delivery. The outbox does not offer a claimed delivery. */
 interface Claim {
+  /** The id of the claimed delivery. */
   readonly deliveryId: string;
   /** False while the outbox is still speaking the delivery. */
   readonly granted: boolean;

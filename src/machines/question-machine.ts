@@ -73,6 +73,7 @@ export interface QuestionInput {
 }
 
 interface QuestionContext {
+  /** The id of the question. */
   readonly requestId: string;
   /** The epoch of the grant that gave the question the floor; 0 before the first grant. */
   readonly epoch: number;

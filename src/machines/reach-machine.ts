@@ -47,8 +47,11 @@ export type ReachReceipt = 'failed' | 'sent' | 'delivered' | 'read';
 
 /** A step that a channel was asked to send. */
 export interface Sent {
+  /** The index of the step. */
   readonly step: number;
+  /** The name of the channel. */
   readonly by: string;
+  /** The highest receipt so far. */
   readonly receipt: ReachReceipt;
   /** The time of the receipt, in milliseconds since 1970. */
   readonly at: number;
@@ -58,15 +61,18 @@ export interface Sent {
 
 /** A delivery and its first step. */
 export interface ReachInput extends ReachStep {
+  /** The id of the delivery. */
   readonly deliveryId: string;
   /** The time at which the delivery started to wait, in milliseconds since 1970. */
   readonly since: number;
+  /** Whether the delivery is a subagent's question. */
   readonly isQuestion: boolean;
 }
 
 interface ReachContext extends ReachInput {
   /** Numbers the sendings. */
   readonly attempt: number;
+  /** The sendings so far, oldest first. */
   readonly sent: readonly Sent[];
 }
 

@@ -193,6 +193,7 @@ export function settleAsk(calls: Calls, isApproved: boolean): Calls {
 
 /** An unread message. */
 export interface Unread {
+  /** The id of the message. */
   readonly messageId: string;
   /** The message is read only when the model would otherwise end. */
   readonly waits: boolean;
@@ -202,7 +203,9 @@ const messageIdsOf = (messages: readonly Unread[]): readonly string[] =>
   messages.map(({ messageId }) => messageId);
 
 export interface SubagentContext {
+  /** The id of the subagent. */
   readonly id: string;
+  /** The maximum number of model steps. */
   readonly maxSteps: number;
   readonly maxInputRetries: number;
   /** The current model step, starting at 1; 0 before the first step. */

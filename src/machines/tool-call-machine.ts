@@ -45,6 +45,7 @@ export interface ToolCallInput {
 }
 
 interface ToolCallContext {
+  /** The id of the call. */
   readonly callId: string;
   readonly timeoutMs: number;
   readonly batchId: string | null;

@@ -201,14 +201,17 @@ describe('a channel that fails', () => {
   test.each([
     { idempotent: true, mails: 3 },
     { idempotent: false, mails: 1 },
-  ])('loses its turn if it never answers (idempotent: $idempotent)', async ({ idempotent, mails }) => {
-    const answers = ['never', 'never', 'never'] as const;
-    const talk = await left({ mail: fakeChannel({ idempotent, answers }) });
-    talk.notify('hello');
-    await talk.environment.advance(30 * MINUTE);
-    expect([talk.mail.sent.length, talk.sms.sent.length]).toEqual([mails, 1]);
-    expect(talk.mail.aborted).toBe(mails);
-  });
+  ])(
+    'loses its turn if it never answers (idempotent: $idempotent)',
+    async ({ idempotent, mails }) => {
+      const answers = ['never', 'never', 'never'] as const;
+      const talk = await left({ mail: fakeChannel({ idempotent, answers }) });
+      talk.notify('hello');
+      await talk.environment.advance(30 * MINUTE);
+      expect([talk.mail.sent.length, talk.sms.sent.length]).toEqual([mails, 1]);
+      expect(talk.mail.aborted).toBe(mails);
+    },
+  );
 
   test('counts as failed if it throws synchronously or returns an invalid receipt', async () => {
     const thrower = fakeChannel();

@@ -66,12 +66,15 @@ describe('the tool', () => {
   test.each([
     ['with `reminders: true`', {}, true],
     ['not without the option', { reminders: false }, false],
-  ])('becomes available under the right conditions only: %s', async (_, options: TalkOptions, offered) => {
-    const it = await talk(options);
-    await it.type('hello');
-    expect(it.prompts.map(isOffered)).toEqual([offered]);
-    await it.close();
-  });
+  ])(
+    'becomes available under the right conditions only: %s',
+    async (_, options: TalkOptions, offered) => {
+      const it = await talk(options);
+      await it.type('hello');
+      expect(it.prompts.map(isOffered)).toEqual([offered]);
+      await it.close();
+    },
+  );
 
   test("requires the user's time zone", () => {
     expect(() => textTalk({ reminders: true })).toThrow(/reminders: expected `timeZone`/);

@@ -10,6 +10,7 @@ type Item = Parameters<ReachChannel['send']>[0];
 
 /** A channel and its receiver, for one case. */
 interface ReachStage {
+  /** The channel under test. */
   readonly channel: ReachChannel;
   /**
    * Returns the messages that the receiver got: `id` is the id by which the receiver recognises a repeated message, and
@@ -18,6 +19,7 @@ interface ReachStage {
   received(): readonly { readonly id: string; readonly text: string }[];
   /** Makes the receiver refuse all further messages. */
   refuse(): void;
+  /** Closes the receiver. */
   close(): void | Promise<void>;
 }
 
