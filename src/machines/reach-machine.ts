@@ -42,7 +42,7 @@ export interface ReachStep {
   readonly afterMs: number;
 }
 
-/** The state of a delivery as reported by a channel. `failed`: it is unknown whether the delivery was sent. */
+/** The state of a delivery as reported by a channel. `failed`: the delivery was not sent, or may not have been. */
 export type ReachReceipt = 'failed' | 'sent' | 'delivered' | 'read';
 
 /** A step that a channel was asked to send. */

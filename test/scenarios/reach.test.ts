@@ -213,7 +213,7 @@ describe('a channel that fails', () => {
     },
   );
 
-  test('counts as failed if it throws synchronously or returns an invalid receipt', async () => {
+  test('counts as failed if it throws synchronously, and as sent if its receipt is invalid', async () => {
     const thrower = fakeChannel();
     const mail = {
       ...thrower,
@@ -232,7 +232,7 @@ describe('a channel that fails', () => {
     ]);
   });
 
-  test('does not withhold the delivery from a user who returns in the meantime', async () => {
+  test('lets a user who returns during the attempt hear the delivery afterwards, once', async () => {
     const talk = await left({ mail: fakeChannel({ answers: ['never'] }), steps: [BOTH[0]!] });
     talk.notify('hello');
     await talk.environment.advance(5 * MINUTE + 1000);
@@ -328,7 +328,7 @@ describe('results and questions', () => {
 describe('a voice session', () => {
   const steps: Policy['steps'] = [{ afterUnheardMs: 5 * MINUTE, by: 'mail' }];
 
-  test('speaks a sent notice to the returning user once the channel has finished', async () => {
+  test('speaks a notice to the returning user only after the channel has ended its attempt', async () => {
     const mail = fakeChannel({ answers: ['never', 'sent'] });
     const talk = voiceTalk({ reach: { channels: { mail }, steps } });
     await talk.start();

@@ -275,7 +275,7 @@ describe('list and cancel', () => {
     ['words of one with others', 'pills against headache yesterday', [PILLS]],
     ['the key of a schedule of the app', 'everyMs', [PILLS, DENTIST]],
   ])(
-    'REMINDERS-2: cancels no reminder for %s, and lists the candidates',
+    'REMINDERS-2: cancels no reminder when given %s, and lists the candidates',
     async (_, reminder, reminders) => {
       const it = await two();
       const answer = await it.remind({ action: 'cancel', reminder });
@@ -285,7 +285,7 @@ describe('list and cancel', () => {
     },
   );
 
-  test('cancels the only reminder without a description, and either of two identical ones', async () => {
+  test('cancels the only reminder without a description, and both of two identical reminders', async () => {
     const it = await talk();
     expect(await it.remind({ action: 'cancel' })).toMatchObject({ status: 'nothing_set' });
     await it.remind(set({ at: '21:10' }));

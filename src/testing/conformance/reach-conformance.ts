@@ -13,7 +13,7 @@ interface ReachStage {
   /** The channel under test. */
   readonly channel: ReachChannel;
   /**
-   * Returns the messages that the receiver got: `id` is the id by which the receiver recognises a repeated message, and
+   * Returns the messages that the receiver got. `id` is the id by which the receiver recognises a repeated message, and
    * `text` is the text that the user reads.
    */
   received(): readonly { readonly id: string; readonly text: string }[];

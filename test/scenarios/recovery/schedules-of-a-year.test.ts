@@ -23,8 +23,8 @@ const DAYS = 366;
 const MAX_DOWN_MS = 16 * DAY;
 
 /**
- * The patterns include Sundays, because clocks change on Sundays. The zones change by an hour, by half an hour, at
- * midnight, for Ramadan, or not at all.
+ * All schedules are due on Sundays, when the clocks change. The zones change by an hour, by half an hour, at midnight,
+ * for Ramadan, or not at all.
  */
 const TIMES = [
   ['Europe/Lisbon', '01:30'],
@@ -48,7 +48,7 @@ interface Life {
   readonly seed: number;
   /** The number of kills in the year. */
   readonly kills: number;
-  /** The zone for which the tested calendar is wrong. */
+  /** Replaces a schedule's time zone, to plant a fault in the calendar. */
   readonly zoneOf?: (timeZone: string) => string;
   readonly wakeTimes?: (right: WakeTimes) => WakeTimes;
 }
@@ -174,7 +174,7 @@ function wrongIn({ due, told, down }: Awaited<ReturnType<typeof year>>): readonl
 }
 
 describe('a year of schedules', () => {
-  test('P4, P6: delivers each reminder once, at its local time, if the process stays alive', async () => {
+  test('P4, P6: becomes due once at each of its local times if the process stays alive', async () => {
     const lived = await year({ seed: 1, kills: 0 });
     expect(wrongIn(lived)).toEqual([]);
     expect(lived.due.length).toBeGreaterThan(TIMES.length * 50);
@@ -182,7 +182,7 @@ describe('a year of schedules', () => {
   });
 
   test.each([2, 3])(
-    'P4, P6: delivers each reminder once despite 40 kills: seed %i',
+    'P4, P6: becomes due once at each of its times despite 40 kills: seed %i',
     async (seed) => {
       expect(wrongIn(await year({ seed, kills: 40 }))).toEqual([]);
     },
