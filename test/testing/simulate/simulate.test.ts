@@ -283,8 +283,10 @@ test('reaches each fault point in some run', { timeout: 120_000 }, async () => {
     return { ...others, ...read, agents: agents.map((agent) => ({ ...agent, language: 'pt' })) };
   };
   const wanted = new Set(Object.keys(defaultFaults));
-  for (let seed = 1; seed <= 60 && struck.size < wanted.size; seed += 1) {
-    const { record } = await simulateOnce(seed, { faults: { ...often, ...rare }, app });
+  for (let seed = 1; seed <= 120 && struck.size < wanted.size; seed += 1) {
+    // Some points are reached only in a run in which not everything goes wrong.
+    const plan = seed % 2 === 0 ? often : defaultFaults;
+    const { record } = await simulateOnce(seed, { faults: { ...plan, ...rare }, app });
     for (const { point } of record.script.strikes) struck.add(point);
   }
   expect([...wanted].filter((point) => !struck.has(point))).toEqual([]);
