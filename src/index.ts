@@ -1,5 +1,5 @@
-// The public API, name by name. Adapters to external systems come from the subpaths (`offstage/openai-realtime`,
-// `offstage/local-voice`, …), and are passed in.
+// The public API, name by name. An app imports adapters to external systems from the subpaths
+// (`offstage/openai-realtime`, `offstage/local-voice`, …) and passes them in.
 
 import {
   TextSession as CoreTextSession,

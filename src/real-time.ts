@@ -1,5 +1,5 @@
-// The functions that an app calls without naming an environment: the core, in real time unless an environment is given.
-// Apart from this file, only the entries choose an environment for the app.
+// The functions that an app calls without naming an environment. They call the core, in real time unless the app passes
+// an environment. Only this file and the entries choose an environment for the app.
 //
 // Owns:     the process's runtime, which all sessions without special options share.
 
@@ -15,7 +15,7 @@ import {
   type RuntimeOptions,
 } from './actors/admission/runtime.ts';
 
-/** The options for a session's runtime: a given runtime, or those from which the session creates its own. */
+/** The options for a session's runtime: either a runtime, or the options from which the session creates one. */
 export type RuntimeChoice = {
   /** The runtime shared with other sessions: `createRuntime(…)`. */
   readonly runtime?: Runtime;
@@ -23,7 +23,7 @@ export type RuntimeChoice = {
 
 /**
  * Creates a real-time runtime with a journal in memory, unless the options say otherwise. Sessions that should share
- * limits and a journal receive the same runtime.
+ * limits and a journal must receive the same runtime.
  */
 export function createRuntime(options: Partial<RuntimeOptions> = {}): Runtime {
   return createRuntimeWith({
@@ -50,7 +50,7 @@ const ofRuntimes = [
   'onUnfoldable',
 ] as const;
 
-/** Returns the options for the core: with a runtime, and without the options from which it was created. */
+/** Returns the options for the core: with a runtime, and without the options from which the runtime was created. */
 export function withRuntime<Options extends RuntimeChoice>(
   where: string,
   options: Options,
@@ -77,7 +77,7 @@ export function withRuntime<Options extends RuntimeChoice>(
       'INVALID_OPTION',
       `${where}: expected \`${other}\` to be given to createRuntime(…), got it beside a \`runtime\`, which has its own`,
     );
-  // Sessions without special options share one runtime, and therefore the process's limit.
+  // Sessions without special options share one runtime, and therefore share the process's limit.
   const isCommon = Object.keys(own).length === 0;
   const made = () => (isCommon ? (processRuntime ??= createRuntime()) : createRuntime(own));
   return { ...(rest as Omit<Options, keyof RuntimeChoice>), runtime: runtime ?? made() };

@@ -1,5 +1,5 @@
 // A voice conversation, in real time unless the app provides another environment. Its transport provides the code that
-// runs the session, so that a text-only program loads no file from `voice`.
+// runs the session, so that a text-only program does not load any file from `voice`.
 
 import type { Observable, Observer } from 'rxjs';
 import type { VouchedFor } from './actors/contracts/identity.ts';
@@ -50,8 +50,8 @@ export class VoiceSession extends BaseSession {
    * Shows a picture to the lead model without requesting a response. The picture is not stored: subagents, and a model
    * on a later connection, only learn that a picture was shown. Returns whether it was shown; false while the model is
    * not connected.
-   * @throws {ConfigurationError} `IMAGES_NOT_ACCEPTED` if the transport accepts no pictures, `INVALID_IMAGE` for a type
-   *   or size other than `ShownImage` allows.
+   * @throws {ConfigurationError} `IMAGES_NOT_ACCEPTED` if the transport does not accept pictures, `INVALID_IMAGE` for a
+   *   type or size other than `ShownImage` allows.
    */
   override showImage(image: ShownImage): boolean {
     this.checkRoom();

@@ -74,7 +74,7 @@ export interface Screen {
   onVisible(callback: () => void): () => void;
 }
 
-/** The maximum number of sent texts whose transcript item is pending. */
+/** The maximum number of sent texts whose transcript items have not arrived yet. */
 const MAX_WRITTEN = 20;
 
 export class ChatFeed {
@@ -98,7 +98,7 @@ export class ChatFeed {
   readonly #waiting = new Set<() => void>();
   /** Messages that will be reported as shown once the screen is visible. */
   #unseen: (() => void)[] = [];
-  /** The number of sent texts without a reply. The lead agent's next speech is the reply. */
+  /** The number of sent texts that are waiting for a reply. The lead agent's next speech is the reply. */
   #unreplied = 0;
   /** The messages that are being streamed as replies. */
   readonly #replyIds = new Set<string>();
@@ -107,7 +107,7 @@ export class ChatFeed {
   readonly #followers = new Set<() => void>();
 
   /**
-   * @param screen Null if the page itself reports what it shows.
+   * @param screen Null if the page itself reports which messages it shows.
    * @param by The chat's user, or null if the source's state is already specific to this user.
    */
   constructor(source: ChatSource, screen: Screen | null, by: string | null = null) {
@@ -231,7 +231,7 @@ export class ChatFeed {
     yield { type: 'finish' };
   }
 
-  /** The text no longer waits for a reply. `id`: the message that is streamed as its reply. */
+  /** The text is not waiting for a reply any more. `id`: the message that is streamed as its reply. */
   #replied(words: SentWords, id: string | null): void {
     if (words.isUnreplied) this.#unreplied -= 1;
     words.isUnreplied = false;
@@ -246,7 +246,7 @@ export class ChatFeed {
   }
 
   async *#rest(cut: AbortSignal): AsyncGenerator<SessionChunk, void> {
-    /** The message that the last chunks belong to. */
+    /** The message to which the last chunks belong. */
     let current: ChatMessage | null = null;
     for (;;) {
       const next = this.#next();
@@ -355,7 +355,7 @@ export class ChatFeed {
         this.#take(message);
       }
     }
-    // Only the chat has the messages that are still being sent and the start of a long conversation.
+    // Only the chat has the messages that are still being sent, and the start of a long conversation.
     const after = new Map<string | null, SessionMessage[]>();
     let last: string | null = null;
     for (const message of held)

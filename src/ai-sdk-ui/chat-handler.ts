@@ -12,8 +12,8 @@
 //   CHAT-HANDLER-1. If the app refuses a request, its body is not read. No body is read beyond the size limit.
 //   CHAT-HANDLER-2. Only JSON is accepted, because another site's HTML form cannot send it.
 //   CHAT-HANDLER-4. A pool's session stays awake only while one of its responses is open.
-//   CHAT-HANDLER-5. The number of open responses per user is limited across all sessions. A response counts before its
-//                   request is read.
+//   CHAT-HANDLER-5. The number of open responses per user is limited across all sessions. A response counts as open
+//                   before its request is read.
 //   CHAT-HANDLER-6. A response sends something at least once every `holdMs`, because a proxy would otherwise replace it
 //                   with an error page.
 //   CHAT-HANDLER-3. A client is attached while a response is open. A remembered chat is always listening: messages that
@@ -38,7 +38,7 @@ import { ChatFeed, type Screen, type Sending } from './chat-feed.ts';
 import type { SessionChunk } from './chat-messages.ts';
 import { wordsOf } from './chat-words.ts';
 
-/** The part of a session that chats use; `TextSession` and `VoiceSession` implement it. */
+/** The part of a session that a chat handler uses; `TextSession` and `VoiceSession` implement it. */
 export interface ChatSession {
   start(): Promise<unknown>;
   attach(): () => void;
@@ -69,8 +69,8 @@ export type ChatIdentity = {
   /** The `by` value of the user's messages and answers. */
   readonly user: string;
   /**
-   * Whether messages that this user receives count as shown to the session's user, who then counts as present. False
-   * for a supervisor who only reads. @defaultValue true
+   * Whether the messages that this user receives count as shown to the session's user, and whether that user then
+   * counts as present. False for a supervisor who only reads. @defaultValue true
    */
   readonly hears?: boolean;
 } & (
@@ -147,7 +147,7 @@ const screen: Screen = { isVisible: () => true, onVisible: () => () => undefined
 
 const headers = {
   'content-type': 'text/event-stream',
-  // Otherwise `compression` and proxies would buffer the response.
+  // Without this, `compression` and proxies would buffer the response.
   'cache-control': 'no-cache, no-transform',
   'x-vercel-ai-ui-message-stream': 'v1',
   'x-accel-buffering': 'no',
@@ -178,7 +178,7 @@ interface ChatTurn {
   readonly traced: Traced;
 }
 
-/** Which of the user's responses this is (CHAT-HANDLER-5). */
+/** One of the open responses of a user (CHAT-HANDLER-5). */
 interface Place {
   readonly isHeld: boolean;
   readonly cut: AbortController;

@@ -1,5 +1,5 @@
-// A session as UI messages of the AI SDK: the transcript, one message per task with its questions, and data parts for
-// deliveries.
+// Converts a session to UI messages of the AI SDK: the transcript, one message per task with its questions, and data
+// parts for deliveries.
 //
 // Owns:     the form of the messages and their chunks.
 // Does not: know which messages a screen has (`chat-feed.ts`).
@@ -22,7 +22,7 @@ import type {
 
 /** A question or an approval in a message. */
 export interface ChatQuestion extends QuestionView {
-  /** The result of an answer that was given through this transport, or null. */
+  /** The receipt for an answer that was given through this transport, or null. */
   readonly receipt: AnswerReceipt | 'pending' | null;
 }
 
@@ -61,7 +61,7 @@ type DataPart = {
   };
 }[keyof SessionDataParts];
 
-/** A message before it is sent to a screen. */
+/** A message that has not been sent to a screen yet. */
 export interface ChatMessage {
   readonly id: string;
   /** A user message is complete: `text` is its whole text. */
@@ -71,7 +71,7 @@ export interface ChatMessage {
   /** False while the text may still grow. */
   readonly isFinal: boolean;
   readonly parts: readonly DataPart[];
-  /** The views that the message is made from. The message is unchanged while they are the same objects. */
+  /** The views from which the message is made. The message is unchanged while they are the same objects as before. */
   readonly sources: readonly unknown[];
   /** The deliveries and questions to report as shown once a screen has received the message. */
   readonly shows: { readonly deliveries: readonly string[]; readonly questions: readonly string[] };

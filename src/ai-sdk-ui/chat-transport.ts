@@ -100,7 +100,7 @@ export class SessionChatTransport implements ChatTransport<SessionMessage> {
     }
   }
 
-  /** The feed. If `client` is a function, it is called at first use, so that server-side rendering does not call it. */
+  /** The feed. If `client` is a function, it is called on first use, so that server-side rendering does not call it. */
   get #feed(): ChatFeed {
     if (this.#made) return this.#made;
     const client = this.#connect();
@@ -139,9 +139,9 @@ export class SessionChatTransport implements ChatTransport<SessionMessage> {
   }
 
   /**
-   * Resolves with a stream when the session has a new message. Resolves with null when the client is closed, and
-   * immediately for a chat that follows the session. A chat that follows must not use this: a held stream would repeat
-   * a message, which would then appear twice.
+   * Resolves with a stream when the session has a new message. Resolves with null when the client is closed. For a chat
+   * that follows the session, resolves with null immediately. A chat that follows must not use this: a held stream
+   * would repeat a message, which would then appear twice.
    */
   reconnectToStream(options: ReconnectOptions): Promise<ReadableStream<SessionChunk> | null> {
     return this.#feed.resume(options.abortSignal);
@@ -171,7 +171,7 @@ export class SessionChatTransport implements ChatTransport<SessionMessage> {
 
 /**
  * Returns the transport for one `useChat` over a session. `client`: the result of `connect`, or a function that
- * connects. The function is called at first use, so that server-side rendering does not connect.
+ * connects. The function is called on first use, so that server-side rendering does not connect.
  * @throws {ConfigurationError} `INVALID_OPTION`
  */
 export function chatTransport(

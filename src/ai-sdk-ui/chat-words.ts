@@ -9,7 +9,7 @@ import type { SessionMessage } from './chat-messages.ts';
 export interface ChatRequest {
   readonly trigger?: unknown;
   readonly messages?: unknown;
-  /** Only the last message, as in the AI SDK's recipe for long chats, which sends no `trigger`. */
+  /** Contains only the last message, as in the AI SDK's recipe for long chats, which sends no `trigger`. */
   readonly message?: unknown;
   readonly messageId?: unknown;
 }

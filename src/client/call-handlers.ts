@@ -77,7 +77,7 @@ export function callHandlers({ frames, status, command, threw }: CallLine) {
       if (!(await claim(callId, running)) || signal.aborted) return;
       const result = await resultOf(() => handler(input, { callId, signal }));
       if (signal.aborted || (await answer(callId, result))) return;
-      // The call may have become available again while the connection was lost.
+      // The call may have become available to other clients while the connection was lost.
       if (await claim(callId, running)) await answer(callId, result);
     } catch (error) {
       // A closed client reports no errors.

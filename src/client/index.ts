@@ -1,4 +1,4 @@
-// The entry `offstage/client`, which lets a page, a worker or a program follow a session over the network. Server:
+// The entry `offstage/client`: lets a page, a worker or a program follow a session over the network. Server:
 // `offstage/serve`.
 
 export {

@@ -1,5 +1,5 @@
-// One connection to a server. It is a WebSocket, which also transports audio, or, where WebSockets are unavailable, a
-// stream of server-sent events plus POST requests for the client's frames.
+// One connection to a server. It is a WebSocket, which can also carry audio. If WebSockets are unavailable, it is a
+// stream of server-sent events, and the client sends its frames as POST requests.
 //
 // Owns:     one connection, from opening to closing.
 // Does not: reconnect (`session-client.ts`) or interpret frames.
@@ -7,7 +7,7 @@
 // Invariants
 //   LINE-1. `closed` is called once, with the server's reason if there is one. No other callback is called after that.
 //   LINE-2. Frames are sent in the order of the `send` calls. The line drops audio that the network cannot send in
-//       time, but never drops other frames.
+//       time. It never drops other frames.
 
 import {
   PROTOCOL_VERSION,

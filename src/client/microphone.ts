@@ -4,8 +4,8 @@
 //   MICROPHONE-1. The microphone sends audio only while this client owns the voice and the microphone is not muted. In
 //       push-to-talk mode it sends audio only while it is held.
 //   MICROPHONE-2. Audio that the network cannot send in time is dropped rather than queued. While the voice owner is
-//       disconnected, the microphone buffers the last 10 s of audio. The client sends them once it has the voice again,
-//       so that a short connection loss does not cut off a sentence.
+//       disconnected, the microphone buffers the last 10 s of audio. The client sends this audio when it has the voice
+//       again, so that a short connection loss does not cut off a sentence.
 
 /* oxlint-disable unicorn/require-post-message-target-origin -- a port of the audio thread has no origin */
 
@@ -98,12 +98,12 @@ export class Microphone {
     });
   }
 
-  /** An observable of the microphone's state. */
+  /** The state of the microphone, as an observable. */
   get status(): WatchableValue<MicrophoneStatus> {
     return this.#status;
   }
 
-  /** An observable of the user's loudness, from 0 to 1, which emits 50 times a second. */
+  /** The user's loudness from 0 to 1, as an observable that emits 50 times a second. */
   get level(): WatchableValue<number> {
     return this.#level;
   }
@@ -118,7 +118,7 @@ export class Microphone {
 
   /**
    * Asks the user for access to the microphone and opens it. A later call changes the device or mode. Resolves with the
-   * resulting state. Start the speaker as well, because only the speaker takes the session's voice for this client.
+   * resulting state. Also start the speaker, because only the speaker takes the session's voice for this client.
    * @throws {ConfigurationError} `INVALID_OPTION` (rejects)
    */
   async start(options: MicrophoneOptions = {}): Promise<MicrophoneStatus['state']> {
@@ -268,8 +268,8 @@ export class Microphone {
   }
 
   /**
-   * The server has announced which client owns the voice. If it is this client, the buffered audio is sent; otherwise
-   * it is discarded.
+   * The server has announced which client owns the voice. If this client owns the voice, it sends the buffered audio;
+   * otherwise it discards the audio.
    */
   #comeBack(): void {
     const kept = this.#line.ownsVoice() ? this.#kept : [];

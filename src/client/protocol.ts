@@ -31,7 +31,7 @@ const MAX_PLAYED_MS = 86_400_000;
 const MIN_RATE_HZ = 8_000;
 const MAX_RATE_HZ = 48_000;
 
-/** A client's position in the sequence of a server's frames. The server resumes with the next frame. */
+/** A client's position in the sequence of a server's frames. The server continues with the next frame. */
 export interface Position {
   /** The id of one run of a server's session; `seq` counts within this run. */
   readonly epoch: string;
@@ -74,7 +74,7 @@ export interface OfferedCall {
   readonly own: boolean;
 }
 
-/** A frame for which the server sends no receipt. */
+/** A frame that the server does not confirm with a receipt. */
 export type NoticeFrame =
   /** The client can play audio, so the session speaks only to this client from now on. */
   | { readonly type: 'voice.take' }
@@ -136,7 +136,8 @@ export type ServerFrame =
       readonly hasVoice: boolean;
       /**
        * The id of the record that the server keeps of this client. A new id means that the server has lost its record,
-       * including earlier receipts. On an open connection, the server sends all earlier receipts before this frame.
+       * including earlier receipts. If the connection is still open, the server sends all earlier receipts before this
+       * frame.
        */
       readonly memory: string;
       /** The server sends no heartbeats, so the client sends `ping` after `aliveMs` of silence. */
@@ -182,8 +183,8 @@ export type ServerFrame =
   /** Whether the session speaks to this client and listens to its microphone. */
   | { readonly type: 'voice'; readonly own: boolean }
   /**
-   * Binary frames with this `ref` contain audio of this item. The client does not report playback of audio with `ref`
-   * 0.
+   * Binary frames with this `ref` contain audio of this item. The client does not report the playback of audio whose
+   * `ref` is 0.
    */
   | { readonly type: 'audio.item'; readonly ref: number; readonly itemId: string }
   /** The server has refused the client's latest frame without an id. */
@@ -197,7 +198,7 @@ export type ServerFrame =
       readonly url?: string;
     };
 
-/** The body of a POST with which a client without a WebSocket sends its frames. */
+/** The body of a POST request in which a client without a WebSocket sends its frames. */
 export interface PostedFrames {
   readonly client: string;
   readonly frames: readonly ClientFrame[];
@@ -422,7 +423,7 @@ export interface SoundPacket {
   readonly samples: Int16Array;
 }
 
-/** The kind of a binary frame, which is its first byte. */
+/** The kind of a binary frame, stored in its first byte. */
 const SOUND = 1;
 const HEADER_BYTES = 8;
 

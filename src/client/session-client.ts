@@ -10,15 +10,15 @@
 //   SESSION-CLIENT-1. The state contains each change once, in order. If a frame is missed, the server sends the whole
 //       state.
 //   SESSION-CLIENT-2. A command is executed at most once, over any number of connections. Its promise settles once,
-//       with the receipt or with the reason why there is none.
+//       with the receipt or with the reason why no receipt arrived.
 //   SESSION-CLIENT-3. After a restart, the server may not know whether it has executed a command. In that case, user
 //       messages and messages to subagents are not sent again (`FATE_UNKNOWN`). All other commands are sent again,
 //       because executing them twice has the same effect as executing them once.
 //   SESSION-CLIENT-4. The client drops a connection if the server is silent for longer than the announced interval.
 //   SESSION-CLIENT-6. Once a WebSocket has worked, the client uses a stream only until the next WebSocket is open,
-//       because audio needs a WebSocket.
-//   SESSION-CLIENT-5. A listener may call any method. If it closes the client, the client stays closed and has no open
-//       line.
+//       because only a WebSocket carries audio.
+//   SESSION-CLIENT-5. A listener may call any method. If a listener closes the client, the client stays closed and has
+//       no open line.
 
 import { nodeEnvironment } from '../adapters/node/environment.ts';
 import {
@@ -78,8 +78,8 @@ export interface ConnectOptions {
   /** The URL of the `serve` handler; in a page, it may be a path. */
   readonly url: string | URL;
   /**
-   * The token that `authorize` reads, such as `location.hash.slice(1)`. A function is called again for each connection.
-   * An empty string means that there is no token. @defaultValue none
+   * The token for `authorize` on the server, such as `location.hash.slice(1)`. A function is called again for each
+   * connection. An empty string means that there is no token. @defaultValue none
    */
   readonly token?: string | (() => string | Promise<string>);
   /** The requested session; `authorize` decides whether to grant it. @defaultValue none */
@@ -280,7 +280,7 @@ export class SessionClient {
     const workletUrl = (): string | URL => checked.workletUrl ?? defaultWorkletUrl();
     this.microphone = new Microphone(line, workletUrl);
     this.speaker = new Speaker(line, this.#environment, workletUrl);
-    // The network is available again, so the client reconnects at once.
+    // The network is available again, so the client reconnects immediately.
     host.addEventListener?.('online', this.#retryNow);
     // Browsers delay or stop timers in a hidden page.
     this.#unwatch = screen.onVisible(this.#retryNow);
@@ -302,7 +302,7 @@ export class SessionClient {
 
   /**
    * The ids of the questions that this client answered most recently, each with the server's time of the answer. A page
-   * can use this list to show an answer in the transcript, which does not contain the words of the answer.
+   * can use this list to show an answer in the transcript, which does not contain the answer's text.
    */
   get answered(): WatchableValue<ReadonlyMap<string, number>> {
     return this.#answered;
@@ -331,7 +331,7 @@ export class SessionClient {
   }
 
   /**
-   * Answers a question. Resolves with the receipt; the first valid answer wins, whichever client gives it.
+   * Answers a question. Resolves with the receipt. The first valid answer counts, no matter which client gives it.
    * @throws {OffstageError} like `send` (rejects)
    */
   async answer(requestId: string, answer: ClientAnswer): Promise<AnswerReceipt> {
@@ -482,7 +482,7 @@ export class SessionClient {
         try {
           this.#line = this.#open(target, events);
         } catch (error) {
-          // This host has no WebSocket, or the WebSocket does not accept the URL.
+          // This host has no WebSocket, or the WebSocket constructor rejects the URL.
           this.#notConnected(error);
         }
       },
@@ -584,8 +584,8 @@ export class SessionClient {
   }
 
   /**
-   * Sends a `ping` to a server that sends no heartbeats, and drops the line if there is no response. The response time
-   * is measured from the `ping`, because browsers delay timers in hidden pages.
+   * Sends a `ping` to a server that sends no heartbeats, and drops the line if there is no response. The time limit
+   * starts at the `ping`, because browsers delay timers in hidden pages.
    */
   #ask(): void {
     const { clock, scheduler } = this.#environment;
@@ -763,8 +763,7 @@ export class SessionClient {
     }
     if (detour) this.#detour = { url: detour, failures: 0 };
     this.#wasAnswered = true;
-    // The delay grows with each failure, which also slows down a client that two servers keep redirecting to each
-    // other.
+    // The delay grows with each failure. This also slows down a client that two servers keep redirecting to each other.
     this.#lost({ reason, atOnce: detour !== null && this.#failures === 0 });
   }
 
@@ -778,7 +777,7 @@ export class SessionClient {
     atOnce = false,
   }: { readonly reason?: ClientStatus['reason']; readonly atOnce?: boolean } = {}): void {
     this.#drop();
-    // A network may let through only WebSockets or only streams, so the client alternates between them.
+    // Some networks let through only WebSockets or only streams, so the client alternates between them.
     if (!this.#wasAnswered && (this.#options.transport ?? 'auto') === 'auto')
       this.#kind = this.#kind === 'websocket' ? 'stream' : 'websocket';
     const { clock, random, scheduler } = this.#environment;
@@ -791,7 +790,7 @@ export class SessionClient {
     const patienceMs = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** this.#failures);
     const delayMs = atOnce ? 0 : patienceMs * (0.75 + random.next() / 2);
     this.#failures = Math.min(this.#failures + 1, 16);
-    // The server allows each user only a few streams, so a hidden page gives up its stream for visible pages.
+    // The server allows only a few streams per user, so a hidden page leaves them to visible pages.
     const isHidden = reason?.code === 'TOO_MANY_STREAMS' && !screen.isVisible();
     if (!isHidden) this.#cancelTimer = scheduler.schedule(() => this.#connect(), delayMs);
     this.#show({
@@ -870,7 +869,7 @@ function closedError(reason: ClientStatus['reason']): ConfigurationError {
   return new ConfigurationError('CLIENT_CLOSED', `The connection is closed (${code}): ${message}`);
 }
 
-/** Handles the rejection, so that callers can ignore the promise. */
+/** Handles the rejection here, so that callers can ignore the promise. */
 function handled(promise: Promise<unknown>): Promise<void> {
   const result = promise.then(() => undefined);
   result.catch(() => undefined);

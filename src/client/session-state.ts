@@ -1,12 +1,12 @@
-// A client's copy of a session's state, which has the same form as in `session.store`. Events and the server's patches,
-// which contain the changed fields of a view, update it.
+// A client's copy of a session's state, which has the same form as in `session.store`. The state is updated by events,
+// and by the server's patches with the changed fields of a view.
 //
 // Owns:     the reducer, the limits on stored views, and the patches.
 // Does not: store state or handle connections; all functions are pure.
 //
 // Invariants
-//   CLIENT-STATE-1. After the same events, a client's state has the same views as the session's state, except for ended
-//       views beyond the limits.
+//   CLIENT-STATE-1. After the same events, the client and the session have the same views, except for ended views
+//       beyond the limits.
 //   CLIENT-STATE-2. An event replaces only the views that it changes; all other views and lists remain the same
 //       objects.
 //   CLIENT-STATE-3. `applyPatch(before, patchOf(before, after))` equals `after`, for any two views.
@@ -106,7 +106,7 @@ function withView<T extends View>(
     : next.filter((each) => !isOver(each) || each === view || excess-- <= 0);
 }
 
-/** Returns the list and the view that an event replaces; null if it replaces none. */
+/** Returns the list and the view that an event replaces, or null if the event replaces no view. */
 export function viewOf(event: SessionEvent): ChangedView | null {
   const { type } = event;
   if (type === 'transcript.changed') return located('transcript', event.item, lists.transcript);

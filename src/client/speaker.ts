@@ -3,8 +3,8 @@
 //
 // Invariants
 //   SPEAKER-1. Audio is reported as played only after it has left the audio thread, and only by the voice owner.
-//   SPEAKER-2. If the browser requires a user gesture, the state is `blocked`. The client then does not take the voice,
-//       play audio or report playback until `start` is called in a gesture handler.
+//   SPEAKER-2. If the browser requires a user gesture before it plays audio, the state is `blocked`. The client then
+//       does not take the voice, play audio or report playback until `start` is called in a gesture handler.
 //   SPEAKER-3. A client that reconnects takes the voice again only if no other client has taken it in the meantime.
 //   SPEAKER-4. A silent speaker reports speech as heard as soon as it arrives, because the user reads it, as in a text
 //       session.
@@ -32,7 +32,7 @@ import type { WorkletReport } from './worklet.ts';
 /** The state of a client's audio. */
 export interface SpeakerStatus {
   /**
-   * `blocked`: the browser requires a click or key press, either initially or after it paused the audio; call `start`
+   * `blocked`: the browser requires a click or key press, either initially or after it paused the audio. Call `start`
    * in the event handler. `silent`: the host has no audio, or the app does not want audio. `insecure`: like `silent`,
    * because the page is served neither over `https:` nor from localhost.
    */
@@ -42,8 +42,8 @@ export interface SpeakerStatus {
 /** The options of a speaker's `start()`. */
 export interface SpeakerOptions {
   /**
-   * For a user who reads the text. No audio is played, and speech counts as heard as soon as it arrives. No click is
-   * required.
+   * For users who read the text instead. No audio is played, and speech counts as heard as soon as it arrives. No click
+   * is required.
    * @defaultValue false
    */
   readonly silent?: boolean;
@@ -60,7 +60,7 @@ interface Output {
   close(): void;
 }
 
-/** A context that is waiting for a gesture neither resumes nor rejects, so this timeout decides. */
+/** While a context waits for a gesture, its promise neither resolves nor rejects, so this timeout decides. */
 const GESTURE_WAIT_MS = 400;
 /**
  * The interval between the reports of a silent speaker, because packets arrive faster than a server accepts reports.
@@ -104,7 +104,7 @@ export class Speaker {
     line.onSound.subscribe((bytes) => this.#sounded(bytes));
   }
 
-  /** An observable of the speaker's state. */
+  /** The state of the speaker, as an observable. */
   get status(): WatchableValue<SpeakerStatus> {
     return this.#status;
   }
@@ -130,7 +130,7 @@ export class Speaker {
         this.#status.set({ state: 'blocked' });
         return 'blocked';
       }
-      // The session repeats the audio that the previous output had not played.
+      // The session repeats the audio that was not played on the previous output.
       this.#output?.clear();
       this.#output?.close();
       this.#output = opened.output;
@@ -145,7 +145,7 @@ export class Speaker {
     return this.#status.get().state;
   }
 
-  /** Releases the voice. Speech then waits, or goes to another client. Safe to call twice. */
+  /** Releases the voice. Speech then waits or is sent to another client. Safe to call twice. */
   stop(): void {
     this.#attempt += 1;
     this.#output?.clear();

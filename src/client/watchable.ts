@@ -36,7 +36,7 @@ export class Emitter<T> implements Watchable<T> {
     return { unsubscribe: () => void this.#listeners.delete(entry) };
   }
 
-  /** `isStale` returns whether a listener has set a newer value, which the other listeners have already received. */
+  /** `isStale` returns whether a listener has already sent a newer value to the other listeners. */
   emit(value: T, isStale = (): boolean => false): void {
     for (const { listener } of this.#listeners) {
       if (isStale()) return;

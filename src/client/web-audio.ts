@@ -1,5 +1,5 @@
-// The parts of the browser's Web Audio and media APIs that a client uses, and the functions that open them. The types
-// are declared here because the rest of the package is compiled without browser types.
+// The parts of the browser's Web Audio and media APIs that a client uses, and functions that open devices and audio
+// contexts. The types are declared here because the rest of the package is compiled without browser types.
 
 import { screen } from './screen.ts';
 
@@ -61,7 +61,7 @@ interface BrowserAudio {
   };
 }
 
-/** In a browser, the type of `globalThis` is wider than `BrowserAudio`. */
+/** In a browser, the type of `globalThis` has more members than `BrowserAudio`. */
 const host: object = globalThis;
 export const browser = host as BrowserAudio;
 
@@ -94,8 +94,8 @@ export async function openContext(
 }
 
 /**
- * Calls the listener when the browser pauses a running context (because the page is hidden, or for a call on iOS), and
- * when the context runs again. A paused context is resumed at once and when the page becomes visible, if the browser
+ * Calls the listener when the browser pauses a running context (for a hidden page, or for a call on iOS), and when the
+ * context runs again. A paused context is resumed immediately and again when the page becomes visible, if the browser
  * allows it. Otherwise, a user gesture is needed. Returns a function that stops watching.
  */
 export function watchContext(

@@ -6,10 +6,10 @@
 //
 // Invariants
 //   WORKLET-1. Samples are played once, in order of arrival, and none of them is played after `clear`.
-//   WORKLET-2. The reported duration never exceeds the duration that was actually played. During playback, a report is
+//   WORKLET-2. The reported duration never exceeds the duration that was actually played. During playback, reports are
 //       sent at least every `REPORT_MS`, at the end of each item, and when the queue runs empty.
-//   WORKLET-3. `clear` reports the item that was playing or would have played next. It reports no later item, because a
-//       report for an item means that all earlier items were played.
+//   WORKLET-3. `clear` reports the item that was playing or would have played next. It does not report any later item,
+//       because a report for an item means that all earlier items were played.
 //   WORKLET-4. When the microphone closes, it sends a second of silence, so that the server ends the utterance.
 
 /* oxlint-disable unicorn/require-post-message-target-origin -- a port of the audio thread has no origin */
@@ -49,7 +49,7 @@ export class PlaybackQueue {
   #chunks: Chunk[] = [];
   #offset = 0;
   #queued = 0;
-  /** The maximum number of samples of silence to play while the queue fills. */
+  /** The maximum amount of silence to play while the queue fills, in samples. */
   #holdingBack = 0;
   #playing: { itemId: string | null; samples: number; reported: number } | null = null;
 

@@ -1,11 +1,11 @@
-// Bodhi's client JSON: the messages to and from a client. Apps use it if their clients know this vocabulary and do not
+// Client messages in Bodhi's JSON, in both directions. Use them for apps whose clients know these messages and do not
 // follow `session.events`. It uses only the public session.
 //
 // Invariants
-//   CLIENT-MESSAGES-1. Each subscriber receives each question and each end once, and progress only when it has changed.
-//       A subscriber receives only later events; earlier state is in `session.store`.
-//   CLIENT-MESSAGES-2. A delivery that a client may acknowledge carries its `deliveryId`, either in the message that
-//       reports it or as a card. Later subscribers receive it as a card until a client has acknowledged it.
+//   CLIENT-MESSAGES-1. Each subscriber receives each question and each end of a subagent once. It receives progress
+//       only if it has changed. A subscriber receives only later events; earlier state is in `session.store`.
+//   CLIENT-MESSAGES-2. A delivery that a client may acknowledge has its `deliveryId`, either in the message that
+//       reports it or in a card. Later subscribers receive it as a card until a client has acknowledged it.
 //   CLIENT-MESSAGES-3. Each subscriber counts as a listener of the session (`session.listen`).
 //   CLIENT-MESSAGES-4. A malformed message is reported and answered with a description of what was expected. It does
 //       not affect the session.
@@ -30,7 +30,7 @@ import { fromBase64 } from '../values/base64.ts';
 import { anObject, check } from '../values/checks.ts';
 import { messageOf, ProtocolError } from '../values/errors.ts';
 
-/** The part of a session that clients need. */
+/** The part of a session that these messages need. */
 export type ClientSession = Pick<
   BaseSession,
   | 'answer'
@@ -126,11 +126,11 @@ export type ClientMessage =
 export interface SubagentCompletion {
   /** The subagent's id. */
   readonly subagentId: string;
-  /** The tool call that it worked on, or null. */
+  /** The tool call on which the subagent worked, or null. */
   readonly toolCallId: string | null;
   /** How the subagent ended. */
   readonly status: 'success' | 'failure' | 'cancelled';
-  /** The result as text for speech, or why there is no result. */
+  /** The result as text for speech, or the reason why there is no result. */
   readonly summaryText: string;
   /** The products that the subagent has created. */
   readonly artifacts: readonly Artifact[];
@@ -167,7 +167,7 @@ export function clientMessages(
   });
 }
 
-/** What is remembered for one subscriber. */
+/** The record of what one subscriber has received. */
 class Told {
   readonly #finals = new Bounded<string>();
   readonly #questions = new Bounded<string>();
@@ -187,7 +187,7 @@ class Told {
     if (type === 'delivery.changed') return this.cardOf(event.delivery);
     if (type === 'client.json') return [{ type: 'json', data: event.data }];
     if (type === 'subagent.delegated') this.#lifetimes.set(event.subagentId, event.lifetime);
-    // After a failed transfer, the same agent remains the lead agent.
+    // A failed transfer does not change the lead agent.
     if (type === 'agent.entered' && event.from !== event.agentName)
       return [{ type: 'agent.changed', agentName: event.agentName, from: event.from }];
     return [];
@@ -306,7 +306,7 @@ const text = z.string().trim().min(1).max(MAX_TEXT_CHARS);
 
 /** The messages that clients may send. */
 const clientInputSchema = z.discriminatedUnion('type', [
-  /** A button, a consent, a text, or the fields of a form. Exactly one of them is set. */
+  /** A button, an approval, a text, or the fields of a form. Exactly one of them is set. */
   z
     .object({
       type: z.literal('ui.response'),
@@ -340,7 +340,7 @@ const clientInputSchema = z.discriminatedUnion('type', [
   /** The user does not want to hear a result or a notice. */
   z.object({ type: z.literal('delivery.dismissed'), deliveryId: id }),
   z.object({ type: z.literal('subagent.cancel'), subagentId: id }),
-  /** The user shows an image. `data` is the image file in base64. */
+  /** The user shows an image. `data` is the image file, encoded as base64. */
   z.object({
     type: z.literal('image_input'),
     mediaType: z.string().max(MAX_ID_CHARS),

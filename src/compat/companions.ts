@@ -1,17 +1,17 @@
 // Companions: long-lived subagents that their parent talks to repeatedly.
 //
-// Owns:     the schemas of these tools, the choice whether a message goes to the current run or starts the next one,
-//           the companions' names, and each companion's owner.
+// Owns:     the schemas of these tools, the companions' names and owners, and the choice of whether a message goes to
+//           the current run or starts the next one.
 // Does not: keep history or run anything. Each companion has its own configuration with `lifetime: 'session'`, so the
 //           service keeps its history between runs until `companion__terminateChild` removes the companion.
 //
 // Invariants
 //   COMPANIONS-1. A companion works on one task at a time. A message that arrives during a run is read by that run. A
-//       message that the run has not read, or that arrives later, starts the next run, which knows the history of all
-//       earlier runs. A message to a companion that is asking a question is the answer.
+//       message that the run did not read, or that arrives after the run, starts the next run, which knows the history
+//       of all earlier runs. If a companion is asking a question, a message to the companion is the answer.
 //   COMPANIONS-2. An agent sees only the companions that it spawned itself.
 //   COMPANIONS-3. After a crash, an agent still has its companions and their history. An interrupted call is repeated
-//       unless it is a message, which the companion would then read twice.
+//       unless it sends a message, because the companion would then read the message twice.
 //   COMPANIONS-4. When an agent ends, its companions are removed, because no other agent could reach them.
 //   COMPANIONS-5. After a crash, an agent's companions are restored from their runs. Their names and the number of
 //       companions of each type are restored too. A companion that was dismissed while it was idle reappears, however.
@@ -67,7 +67,7 @@ const agentIdSchema = z
   .describe('The agentId that companion__spawnAgent gave');
 const words = z.string().trim().min(1).max(100_000);
 
-/** The part of a companion from which its configuration is restored. */
+/** The values from which a companion's configuration is restored. */
 const recipe = z.object({ agentType: z.string(), agentId: z.string() });
 const RECIPE = 'companion';
 
@@ -119,7 +119,7 @@ export function companions(
       `companions: expected agents with names of their own, got ${JSON.stringify(agents.map(({ agent }) => agent.name))}`,
     );
   for (const { agent } of agents) checkSubagentConfig(agent, `companions.${agent.name}`);
-  /** The configurations of an earlier process's companions. All runs of a companion share one object. */
+  /** The configurations of an earlier process's companions. All runs of a companion share one configuration object. */
   const recalled = new Map<string, SubagentConfig>();
   const configOf = (agentType: string, id: string): SubagentConfig => {
     const known = recalled.get(id);
@@ -300,7 +300,7 @@ async function finding(
   });
   if (!ended.ok) return toolFailure(ended.error.code, ended.error.message);
   const { report } = ended;
-  // The run has neither ended nor asked a question, so the wait ended because the user spoke.
+  // The run has neither ended nor asked a question. The wait ended because the user spoke.
   const works = report.endedAt === null && !report.pendingRequest;
   return { ...checkView(service, report), ...nameOf(companion), ...(works ? USER_SPOKE : {}) };
 }
@@ -347,7 +347,7 @@ function describe(agents: readonly CompanionAgent[]): string {
 // Each agent's companions, by service.
 
 interface Companion {
-  /** The name that the parent knows the companion by: `<type>-<n>`. */
+  /** The name by which the parent knows the companion: `<type>-<n>`. */
   readonly agentId: string;
   readonly agentType: string;
   readonly isBlocking: boolean;

@@ -1,6 +1,6 @@
 // OpenClaw's task manager with its numbers and names, built on `offstage/tasks`.
 //
-// Does not: share its rules for text, which read only English and guess. An app should use a `plan` function instead.
+// Does not: share its text rules, which guess and read only English. An app should use a `plan` function instead.
 
 import { z } from 'zod';
 import type { Relay, RelayTask } from '../actors/ports/relay.ts';
@@ -84,8 +84,8 @@ export function looksLikeQuestion(words: string): string | null {
 }
 
 /**
- * Creates a manager with OpenClaw's numbers: 10 concurrent tasks, 30 s in the queue, 10 min for a thread, and one retry
- * after an empty answer. A text that looks like a question is treated as one.
+ * Creates a task manager with OpenClaw's numbers: 10 concurrent tasks, 30 s in the queue, 10 min for a thread, and one
+ * retry after an empty answer. A text that looks like a question is treated as a question.
  * @throws {ConfigurationError} `INVALID_OPTION`
  */
 export function openClawTaskManager(

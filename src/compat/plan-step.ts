@@ -27,8 +27,8 @@ export interface StepPlan<Call extends PlannableCall = PlannableCall> {
 }
 
 /**
- * Splits the calls of a step. Each part keeps the order of the calls. With `tools`, a subagent tool is recognised under
- * any name (`summarize`), and no other tool is recognised. Without `tools`, the prefix decides.
+ * Splits the calls of a step. In both lists, the calls keep their order. With `tools`, a subagent tool is recognised
+ * under any name (`summarize`), and no other tool is recognised. Without `tools`, the prefix decides.
  */
 export function planStepProcessing<Call extends PlannableCall>(
   calls: readonly Call[],

@@ -35,7 +35,7 @@ export interface RelayToolsOptions {
 
 /** The result that a relay tool returns. */
 export interface RelayToolResult {
-  /** Whether the agent has completed its task, asks a question or has failed. */
+  /** Whether the agent has completed its task, is asking a question or has failed. */
   readonly status: 'completed' | 'needs_input' | 'error';
   readonly sessionId?: string;
   readonly threadId?: string;
@@ -61,8 +61,8 @@ const INSTRUCTIONS =
   'answer on with the respond tool, until its status is completed. Then repeat what it reported, in short.';
 
 /**
- * Creates the configuration of a subagent that has these tools. Each subagent starts its own agents, which stop when it
- * ends.
+ * Creates the configuration of a subagent that has these tools. Each subagent starts its own agents, which stop when
+ * the subagent ends.
  * @throws {ConfigurationError} `INVALID_OPTION`
  */
 export function relaySubagent(
@@ -138,7 +138,7 @@ class Agents {
     } catch (error) {
       if (!isContinued || continuity === 'force_resume' || signal.aborted)
         return { status: 'error', error: messageOf(error) };
-      // The agent no longer knows the session, so a new session is tried once.
+      // The agent does not know the session any more, so one attempt is made with a new session.
       try {
         await conversation.open(undefined, signal);
       } catch (again) {

@@ -25,7 +25,7 @@ import { isToolFailure, toolFailure, type ToolFailure } from '../actors/model/to
 export interface RockbotToolsetOptions {
   /** The clock for the running time of subagents. @defaultValue real time */
   readonly clock?: Clock;
-  /** The service that executes a program's calls. A session provides its own. */
+  /** The service that executes calls from a program. In a session, the session's own service executes the calls. */
   readonly service?: SubagentService;
   /**
    * The base configuration of every subagent. The `timeout` applies to calls without `timeout_minutes` (RockBot's
@@ -72,7 +72,7 @@ const spawnInput = z.object({
     .describe('Time that it may take, in minutes'),
 });
 
-/** The part of a call that the configuration is restored from. */
+/** The arguments from which the configuration is restored. */
 const recipe = spawnInput.omit({ description: true });
 const RECIPE = 'rockbot';
 
@@ -160,7 +160,7 @@ function spawn(
   const config = configure(kept, agent);
   const receipt = service.spawn({
     config,
-    // The text from the calling model is data in the task and not part of the system prompt.
+    // The text from the calling model is data in the task. It is not part of the system prompt.
     task: {
       toolName: config.name,
       args: context ? { context } : {},

@@ -1,9 +1,9 @@
 // Streams the events of a subagent tree as chunks. Each child's text and tool calls appear between its `subagent_start`
-// and its `subagent_end`, under the child's id. This is for screens and programs that follow a whole tree. Chunks are
-// not in the journal, and past chunks are not replayed.
+// and its `subagent_end`, under the child's id. These chunks are for screens and programs that follow a whole tree.
+// Chunks are not in the journal, and past chunks are not replayed.
 //
 // Invariants
-//   SUB-AGENT-STREAM-1. For each child, `subagent_start` is the first chunk and `subagent_end` is the last, and each is
+//   SUB-AGENT-STREAM-1. For each child, `subagent_start` is the first chunk, `subagent_end` is the last, and both are
 //       sent once.
 //   SUB-AGENT-STREAM-2. Chunks are sent in the order of the service's events. A child's text appears only under the
 //       child's id.
@@ -29,7 +29,7 @@ interface OfChild {
   readonly agentType: string;
   /** The id of the subagent that spawned it, or the service's id if a lead agent or a program spawned it. */
   readonly parentAgentId: string;
-  /** The parent's call that the subagent works on. */
+  /** The parent's call on which the subagent works. */
   readonly toolCallId: string | null;
   /** The time of the event, in milliseconds since 1970. */
   readonly timestamp: number;
@@ -65,7 +65,7 @@ export type SubAgentStreamChunk =
     })
   /** The result. It is sent before `subagent_end`. */
   | (OfAgent & { readonly type: 'output'; readonly output: unknown })
-  /** The reason why there is no result. It is sent before `subagent_end`. */
+  /** The reason why the subagent has no result. It is sent before `subagent_end`. */
   | (OfAgent & { readonly type: 'error'; readonly code: string; readonly message: string })
   /** Any other event of the subagent: `progress`, `input.requested`, `message.applied`, `hung`, … */
   | (OfAgent & { readonly type: 'custom'; readonly name: string; readonly data: unknown });

@@ -1,5 +1,5 @@
-// RockBot's topics: the progress and the ends of a session's subagents as typed messages for logs, other sessions or a
-// queue. Uses only `session.events`.
+// RockBot's topics: typed messages about the progress and the results of a session's subagents, for logs, other
+// sessions or a queue. Uses only `session.events`.
 
 import { filter, map, type Observable } from 'rxjs';
 import { z } from 'zod';
@@ -26,9 +26,9 @@ export interface SubagentProgressMessage extends SubagentMessage {
   readonly percent: number | null;
 }
 
-/** On `subagent.result`: a subagent has ended with any status. It is sent once per subagent. */
+/** On `subagent.result`: a subagent has ended, with any status. It is sent once per subagent. */
 export interface SubagentResultMessage extends SubagentMessage {
-  /** The result, or the partial result if the subagent did not complete. */
+  /** The subagent's result, or its partial result if it did not complete. */
   readonly output: string;
   /** Whether the subagent has completed its task. */
   readonly isSuccess: boolean;
@@ -36,13 +36,12 @@ export interface SubagentResultMessage extends SubagentMessage {
   readonly error: string | null;
   /** `cancelled` and `timed_out` are not failures of the subagent. */
   readonly status: Outcome['status'];
-  /** The id of the batch that the result is delivered with, or null if the result is delivered alone or not at all. */
+  /** The id of the batch in which the result is delivered, or null if the result is delivered alone or not at all. */
   readonly batchId: string | null;
   /** The result is delivered together with the results of its siblings. */
   readonly consolidate: boolean;
   /**
-   * The user's utterance that led the lead agent to spawn the subagent or its ancestor, or null if the user did not ask
-   * for it.
+   * The user's utterance that led the lead agent to spawn the subagent or its ancestor, or null if no utterance did.
    */
   readonly originatingUserRequest: string | null;
   /** The subagent's task. */

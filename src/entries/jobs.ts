@@ -1,4 +1,4 @@
-// The entry `offstage/jobs`: runs the steps of subagents as jobs, and whole runs, on engines. It has the ports, the
+// The entry `offstage/jobs`: runs a subagent's steps, or a whole run, as jobs on engines. It exports the ports, the
 // workers and the stored forms.
 
 export {

@@ -1,5 +1,5 @@
-// The entry `offstage/journal`: a pool of sessions that sleep in their journal, and the entries, errors, redaction and
-// wake times for apps that write or read a journal.
+// The entry `offstage/journal`: a pool of sessions that sleep in their journal. It also exports the entries, errors,
+// redaction and wake times for apps that write or read a journal.
 
 export { createSessionPool } from '../actors/pool/session-pool.ts';
 export type { SessionPool, SessionPoolOptions } from '../actors/pool/session-pool.ts';

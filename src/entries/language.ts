@@ -1,4 +1,4 @@
-// The entry `offstage/language`: the tables for interpreting text as answers, and languages that an app adds.
+// The entry `offstage/language`: the tables for interpreting text as answers, and the function that adds a language.
 
 export {
   addAnswerLanguage,

@@ -29,7 +29,7 @@ export type {
 } from '../actors/ports/working-memory.ts';
 
 /**
- * Creates working memory that ends with the process. It uses real time by default.
+ * Creates working memory that is lost when the process ends. It uses real time by default.
  * @throws {ConfigurationError} if a limit is unknown or not a whole number ≥ 1, or if a default lifetime is above
  * `maxTtlMs`.
  */

@@ -1,4 +1,4 @@
-// The entry `offstage/results`: the claims of subagents, large outputs, earlier work and details of failures.
+// The entry `offstage/results`: the claims that subagents make, large outputs, earlier work and details of failures.
 
 export { isLargeOutput } from '../memory/large-output.ts';
 export type {

@@ -106,7 +106,7 @@ export function runSubagent(
 }
 
 /**
- * Returns a subagent as XState actor logic, for `createActor`, `invoke` and `spawn`. Its actor has the subagent's
+ * Returns a subagent as XState actor logic, for `createActor`, `invoke` and `spawn`. The actor has the subagent's
  * states (`running`, `waiting_for_input`, `completed`, `failed`, `cancelled`, …) and accepts the events `answer`,
  * `message` and `cancel`. Its output is the outcome.
  * @throws {ConfigurationError} if the configuration or an option is invalid.

@@ -1,13 +1,12 @@
-// Statecharts as plain data for a page: nested states, the events between them, and the graph that a layout algorithm
-// (ELK) lays out.
+// Statecharts as plain data for a page: nested states, the events between them, and a graph for ELK, which lays it out.
 //
 // Owns:     the displayed names of events, and the sizes of boxes and labels.
 // Does not: lay out charts. `laid-out-charts.ts` contains Offstage's charts with their layout, and the page lays out an
 //           app's charts.
 //
 // Invariants
-//   CHARTS-1. At each level, the first boxes of a graph are the chart's states in the same order. Other boxes follow.
-//       The ids in the graph contain no state or event names.
+//   CHARTS-1. At each level, the graph's first boxes are the chart's states, in the same order. Other boxes follow. The
+//       ids in the graph contain no state or event names.
 
 import type { AnyStateMachine, AnyStateNode } from 'xstate';
 import {
@@ -25,7 +24,7 @@ export interface ChartState {
   readonly key: string;
   readonly type: string;
   readonly states: readonly ChartState[];
-  /** The events that the state handles, each with the states that it leads to; empty if the state does not change. */
+  /** The events that the state handles, with each event's target states; none if the state does not change. */
   readonly on: readonly { readonly event: string; readonly to: readonly string[] }[];
 }
 

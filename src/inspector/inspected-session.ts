@@ -1,24 +1,24 @@
-// One session as the inspector shows it: its entries as they arrive, the facts that each entry changed, and the
-// session's machines at any entry. Everything is derived from the journal, so a session of this process looks the same
-// as one of another process or from last year.
+// One session as the inspector shows it: its entries as they arrive, the facts that each entry changed, and the state
+// of the session's machines after any entry. Everything is derived from the journal, so a session looks the same
+// whether it runs in this process or another one, or ended a year ago.
 //
 // Owns:     the redaction of the data that is shown, the replay that follows new entries, and another replay for past
 //           entries.
 // Does not: handle requests (`inspector.ts` does), or act in the session.
 //
 // Invariants
-//   INSPECTED-1. Following a session uses at most a twentieth of the time: after a read, the next read waits 20 times
-//       as long as that read took. The journal is read only while a page is requesting it.
+//   INSPECTED-1. Following a session takes at most a twentieth of the time: the next read starts only after 20 times
+//       the duration of the last read. The journal is read only while a page is requesting it.
 //   INSPECTED-6. Folding blocks the event loop for at most `SLICE_MS` at a time, so that the app that serves the page
 //       stays responsive.
-//   INSPECTED-4. Following a session reads and folds only new entries, if the journal has `readAfter`. If a session was
-//       trimmed beyond its latest known entry or has restarted, it is folded again with a new `epoch`.
-//   INSPECTED-5. If the journal has dropped the oldest entries, the page shows the entries that remain, and the states
-//       from the first entry that a replay can start at.
+//   INSPECTED-4. Following a session reads and folds only new entries, if the journal has `readAfter`. If the latest
+//       known entry has been trimmed, or the session has restarted, the session is folded again with a new `epoch`.
+//   INSPECTED-5. If the journal has dropped the oldest entries, the page shows the remaining entries. It shows states
+//       only from the first entry at which a replay can start.
 //   INSPECTED-3. A past state is folded from a checkpoint. There are at most 32 checkpoints, 1,000 entries apart; when
-//       there would be more, the distance doubles.
-//   INSPECTED-2. With redaction, no text from the user or a model is sent: neither in facts and events nor in contexts
-//       and ledgers.
+//       the limit is reached, the distance doubles.
+//   INSPECTED-2. With redaction, text from the user or a model is never sent, whether in facts, events, contexts or
+//       ledgers.
 
 import { propertiesOf } from '../values/json.ts';
 import type { Environment } from '../actors/ports/environment.ts';
@@ -45,11 +45,11 @@ export interface ShownEntry {
   readonly unit: string;
   readonly actor: string;
   readonly type: string;
-  /** Whether this version of Offstage would accept the event at this point. */
+  /** Whether this version of Offstage would accept the event here. */
   readonly ok: boolean;
-  /** The facts that the entry changed. A fact is null if it no longer exists. */
+  /** The facts that the entry changed. A fact that no longer exists is null. */
   readonly changes: Readonly<Record<string, string | null>>;
-  /** The ids of the subagents that appear with this entry. */
+  /** The subagents that appear with this entry, by id. */
   readonly spawned?: Readonly<Record<string, Spawned>>;
 }
 
@@ -58,16 +58,16 @@ interface Spawned {
   readonly parentId: string | null;
 }
 
-/** Before the next read, this multiple of the last read's duration must have passed (INSPECTED-1). */
+/** The next read waits this many times the duration of the last read (INSPECTED-1). */
 const SHARE_OF_TIME = 20;
 /** INSPECTED-6 */
 const SLICE_MS = 10;
-/** After this time, a request is answered with the entries that have been read so far, and the page asks again. */
+/** After this time, the response contains only the entries that have been read so far, and the page asks again. */
 const PATIENCE_MS = 200;
 /** INSPECTED-3 */
 const CHECKPOINT_EVERY = 1_000;
 const MAX_CHECKPOINTS = 32;
-/** The facts whose value is a text. */
+/** The facts whose text comes from the user or a model. */
 const WORDS = /^(?:user|assistant|system|tool_call|tool_result|transfer) /;
 
 export class InspectedSession {
@@ -78,9 +78,9 @@ export class InspectedSession {
   #entries: JournalEntry[] = [];
   #shown: ShownEntry[] = [];
   #replay = new Replay(new Map());
-  /** Whether the journal has dropped entries that none of the remaining entries replaces. */
+  /** Whether the journal has dropped entries that no remaining entry replaces. */
   #isCut = false;
-  /** The number of the first entry after which the state is known, or null if there is none (INSPECTED-5). */
+  /** The number of the first entry whose state is known, or null if there is none (INSPECTED-5). */
   #stateFrom: number | null = null;
   #epoch = 0;
   /** The step of the newest entry. It is valid until the next entry is folded. */
@@ -91,7 +91,7 @@ export class InspectedSession {
   #spacing = CHECKPOINT_EVERY;
   #nextReadAt = 0;
   #reading: Promise<void> | null = null;
-  /** Resolves when there are entries to send while reading is still in progress. */
+  /** Resolves as soon as there are entries to send, even if reading is still in progress. */
   #some = Promise.withResolvers<void>();
   #failure: unknown = null;
 
@@ -126,12 +126,12 @@ export class InspectedSession {
     });
   }
 
-  /** The number of entries that the journal still has; `count` of them are folded. */
+  /** The number of entries that the journal still has; the first `count` of them are folded. */
   get kept(): number {
     return this.#entries.length;
   }
 
-  /** Returns at most `most` of the entries that follow the first `after`. */
+  /** Returns at most `most` entries, starting after the first `after` entries. */
   after(after: number, most: number): readonly ShownEntry[] {
     return this.#shown.slice(after, after + most);
   }
@@ -141,18 +141,18 @@ export class InspectedSession {
     return this.#stateFrom === null ? [] : this.#entries.slice(this.#stateFrom - 1, n);
   }
 
-  /** The number of the first entry after which the state is known, or null if there is none. */
+  /** The number of the first entry whose state is known, or null if there is none. */
   get stateFrom(): number | null {
     return this.#stateFrom;
   }
 
-  /** Whether the journal has dropped entries before the first one in this list. */
+  /** Whether the journal has dropped entries that precede this list. */
   get isDropped(): boolean {
     const [first] = this.#entries;
     return this.#isCut || (first !== undefined && standsForAll(first));
   }
 
-  /** Identifies the list of entries. A new value means that earlier responses belong to a different list. */
+  /** Identifies the list of entries. A new value means that earlier responses came from a different list. */
   get epoch(): string {
     const [first] = this.#entries;
     return `${this.#epoch} ${first?.unit} ${first?.seq} ${first?.at}`;
@@ -163,8 +163,8 @@ export class InspectedSession {
   }
 
   /**
-   * Returns the state of one subject of the session after entry `n`, or null if there is no such entry. `by`: the
-   * viewer, who may be allowed to answer.
+   * Returns the state of one subject after entry `n`, or null if there is no such entry. `by`: the identity of the
+   * viewer, which determines whether the viewer may answer.
    */
   subjectAt(n: number, id: string, by: string): ShownSubject | null {
     const entry = this.#entries[n - 1];
@@ -221,7 +221,7 @@ export class InspectedSession {
       this.#failure = error;
     }
     const now = clock.now();
-    // A whole session is folded only once, so only the work that each read repeats is measured.
+    // Folding the whole session happens only once, so only the work that every read repeats is measured.
     const repeated = isSameLife ? now - began : this.#journal.readAfter ? 0 : readAt - began;
     this.#nextReadAt = now + SHARE_OF_TIME * repeated;
   }
@@ -259,7 +259,7 @@ export class InspectedSession {
       this.#stateFrom = length + 1;
     }
     const taken = length - this.#stateFrom + 1;
-    // The checkpoint precedes the entry, so it still contains the parts that end with the entry.
+    // The checkpoint precedes the entry, so it still contains the parts that the entry ends.
     if (taken > 0 && taken % this.#spacing === 0) this.#keep();
     this.#newest = this.#replay.take(entry);
     this.#shown.push(this.#shownEntry(this.#newest, length + 1));
@@ -280,13 +280,13 @@ export class InspectedSession {
       later = entries.slice(at + 1);
     }
     for (const entry of later) this.#entries.push(entry);
-    // The replay has already folded the text of an entry that is now quarantined.
+    // The replay has already folded an entry that is now quarantined.
     return quarantineReasons(later).size === 0;
   }
 
   /**
-   * INSPECTED-5. Reads all the entries that the journal still has. If the journal has dropped the oldest entries, it
-   *              returns the remaining ones only when no scope is given.
+   * INSPECTED-5. Reads all the entries that the journal still has. If the journal has dropped the oldest entries,
+   *              reading one scope fails, so all scopes are read.
    */
   async #whole(): Promise<{
     readonly entries: readonly JournalEntry[];
@@ -332,7 +332,7 @@ export class InspectedSession {
     const { name, parentId } = propertiesOf(event);
     let spawned: readonly (readonly [id: string, name: string, parentId: unknown])[] = [];
     if (event.type === 'subagent.spawned') spawned = [[unit, String(name), parentId]];
-    // A snapshot contains its subagents. For other entries, viewing all subagents would be slow.
+    // A snapshot contains its subagents. For other entries, listing all subagents would be slow.
     else if (n === this.#stateFrom)
       spawned = step.view.subagents.map((each) => [each.id, each.name, each.parentId]);
     if (spawned.length === 0) return undefined;
@@ -347,7 +347,7 @@ export class InspectedSession {
     );
   }
 
-  /** INSPECTED-2. The text of a fact follows its colon. */
+  /** INSPECTED-2. A fact's text follows a colon. */
   #fact(name: string, value: string): string {
     if (this.#redact === redactNothing) return value;
     if (WORDS.test(name)) {
@@ -362,7 +362,7 @@ export class InspectedSession {
 /** The maximum length of a name in a list, in characters. Another app's journal may contain names of any length. */
 const MAX_NAME = 300;
 
-/** Returns an entry without the facts that it changed. */
+/** Returns an entry as the page receives it, without the facts that it changed. */
 function stateless({ seq, at, unit, actor, event }: JournalEntry, n: number): ShownEntry {
   return {
     n,

@@ -7,11 +7,12 @@
 // Does not: listen (the app or the command line does) or fold entries (`inspected-session.ts`).
 //
 // Invariants
-//   INSPECTOR-1. A request receives no session data if it has no token, has an untrusted Host, or comes from a page of
-//       another origin. The page itself contains no session data.
-//   INSPECTOR-2. The page can act only if `act` is given. It then uses a client's frames and methods under the name
-//       `user`. It can write forks only if `forks` is set. A fork is a separate session and delivers nothing.
-//   INSPECTOR-3. No request throws, and no body is read beyond `MAX_BODY_BYTES`.
+//   INSPECTOR-1. A request receives session data only with the token, a trusted Host and the page's own origin. The
+//       page itself contains no session data.
+//   INSPECTOR-2. The page can act only if `act` is given. It then sends the frames and calls the methods of a client,
+//       under the name `user`. It can write forks only if `forks` is set. A fork is a separate session and does not
+//       deliver anything.
+//   INSPECTOR-3. No request throws, and at most `MAX_BODY_BYTES` of a body are read.
 
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
@@ -50,23 +51,23 @@ export interface InspectorPageOptions {
    * machines of `inspect`
    */
   readonly journal?: Journal;
-  /** The secret that gives access. It has at least 16 characters and is in the fragment of the page's URL. */
+  /** The secret that gives access. It has at least 16 characters. The page's URL contains it in the fragment. */
   readonly token: string;
   /**
-   * Returns the running session with this id, or null if this process does not run it. The page can then answer,
-   * dismiss, send messages, cancel and raise budgets. @defaultValue none: the page is read-only
+   * Returns the running session with this id, or null if this process does not run it. The page can then answer and
+   * dismiss questions, send messages, cancel subagents and raise budgets. @defaultValue none: the page is read-only
    */
   readonly act?: (sessionId: string) => ActedSession | null | Promise<ActedSession | null>;
   /**
-   * Whether the page may copy the start of a session to the journal under another id, as `forkSession` does.
+   * Whether the page may copy the start of a session to another id in the journal, as `forkSession` does.
    * @defaultValue false
    */
   readonly forks?: boolean;
-  /** The `by` value of actions that the page takes. @defaultValue 'inspector' */
+  /** The `by` value of the page's actions. @defaultValue 'inspector' */
   readonly user?: string;
   /** The page's path. @defaultValue '/inspect' */
   readonly path?: string;
-  /** Whether text from users and models is hidden, or a function that decides; see `redactWords`. @defaultValue true */
+  /** Whether to hide text from users and models, or a function that decides; see `redactWords`. @defaultValue true */
   readonly redact?: boolean | Redact;
   /** Additional host names that are accepted in the `Host` header. @defaultValue localhost only */
   readonly hosts?: readonly string[];
@@ -78,7 +79,7 @@ export interface InspectorPageOptions {
 
 /** The page for a journal's sessions and an app's machines. `inspector` returns it. */
 export interface InspectorPage {
-  /** Handles a request from the page. Any other path calls `next`, or is answered with 404 if there is no `next`. */
+  /** Handles a request to the page. For any other path, calls `next`, or responds with 404 if there is no `next`. */
   readonly handle: (request: IncomingMessage, response: ServerResponse, next?: () => void) => void;
   /**
    * Shows the actors of an app's machines: `createActor(machine, { inspect: page.inspect })`. It never throws, and
@@ -150,7 +151,7 @@ class Page implements InspectorPage {
   readonly #redact: Redact;
   readonly #environment: Environment;
   readonly #onError: (error: unknown, where: string) => void;
-  /** The most recently requested session is the last one. */
+  /** The most recently requested session comes last. */
   readonly #sessions = new Map<string, InspectedSession>();
   readonly #journal: Journal;
   readonly #machines: OwnMachines;
@@ -286,7 +287,7 @@ class Page implements InspectorPage {
     return found(subject ?? null, 'There is no such entry');
   }
 
-  /** Returns the session up to an entry as a test. Without its texts, a recording would replay differently. */
+  /** Returns the session up to an entry as a test file. Without the texts, a recording would replay differently. */
   async #test(query: URLSearchParams): Promise<Answer> {
     if (this.#redact !== redactNothing)
       return refusal(403, 'A test holds the words of the session, and they are hidden here');
@@ -311,7 +312,7 @@ class Page implements InspectorPage {
       return json(refused('UNKNOWN_SESSION', `The journal has no session ${JSON.stringify(from)}`));
     if (after > session.count)
       return json(refused('INVALID_OPTION', `Expected an entry up to ${session.count}`));
-    // The entries that the page shows. The journal may have dropped some of them since.
+    // The entries that the page shows. The journal may since have dropped some of them.
     const entries = session.upTo(after);
     if (entries.length === 0) return json(refused('JOURNAL_CUT', STATE_UNKNOWN));
     const source: Journal = { append() {}, read: () => entries };
@@ -351,13 +352,13 @@ class Page implements InspectorPage {
       return json(refused('SESSION_UNKNOWN', 'The session does not run in this process'));
     const by = { by: this.#by };
     return receiptOf(() => {
-      // The page has shown the question to the author of the answer.
+      // The page has shown the question to the person who answers.
       if (frame.type === 'answer') session.questionShown(frame.requestId, by);
       return carryOut(session, frame, by);
     });
   }
 
-  /** Returns the posted value, or the refusal. */
+  /** Returns the posted value, or the reason for the refusal. */
   async #posted(request: IncomingMessage): Promise<Answer | { readonly value: unknown }> {
     if (!(request.headers['content-type'] ?? '').startsWith('application/json'))
       return refusal(415, 'Expected content-type application/json');
@@ -382,8 +383,7 @@ const found = (value: object | null, otherwise: string): Answer =>
   value === null ? refusal(404, otherwise) : json(value);
 
 /**
- * elkjs is a package of the app. Without it, the page shows nested boxes. A refused script would appear in the console
- * as an error.
+ * The app installs elkjs. Without it, the page shows nested boxes. The console would show a refused script as an error.
  */
 async function elkFile(name: string): Promise<Answer> {
   const type = 'text/javascript';

@@ -1,14 +1,14 @@
-// The actors of an app's machines in the inspector. XState reports them to `inspect`.
+// The actors of an app's machines, as the inspector shows them. XState reports them to `inspect`.
 //
-// Owns:     the record of each actor, and its redaction.
+// Owns:     the record of each actor, and the redaction of that record.
 // Does not: keep an actor alive or lay out a chart.
 //
 // Invariants
-//   OWN-MACHINES-1. `inspect` never throws and converts nothing. It stores references to XState's reports, at most
-//       `MAX_EVENTS` per actor. Data is converted only when the page requests the data.
+//   OWN-MACHINES-1. `inspect` never throws and does not convert any data. It stores references to XState's reports, at
+//       most `MAX_EVENTS` per actor. Data is converted only when the page requests the data.
 //   OWN-MACHINES-2. With redaction, no text from contexts, events, outputs or errors is sent. State and event names
 //       belong to the machine, so they are shown.
-//   OWN-MACHINES-3. The `MAX_ENDED` actors that ended last are kept, and at most `MAX_LISTED` actors are listed.
+//   OWN-MACHINES-3. The `MAX_ENDED` actors that ended last are stored, and at most `MAX_LISTED` actors are listed.
 
 import type { AnyStateMachine, InspectionEvent } from 'xstate';
 import type { Clock } from '../actors/ports/environment.ts';
@@ -41,7 +41,7 @@ export interface ShownMachine extends ListedMachine {
     readonly type: string;
     readonly event: unknown;
   }[];
-  /** The latest transitions, by the path of the state that handled the event. */
+  /** The latest transitions, keyed by the path of the state that handled the event. */
   readonly moves: readonly {
     readonly from: string;
     readonly event: string;
@@ -49,7 +49,7 @@ export interface ShownMachine extends ListedMachine {
   }[];
 }
 
-/** The chart of an app's machine, and the graph for its layout, or null if the graph is too large. */
+/** The chart of an app's machine, and the graph for its layout (null if the graph is too large). */
 export interface OwnChart {
   readonly chart: ChartState;
   readonly graph: Graph | null;
@@ -83,7 +83,7 @@ export class OwnMachines {
   readonly #actors = new ActorRegistry(MAX_ENDED);
   readonly #histories = new WeakMap<ActorRecord, History>();
   readonly #machines = new Map<string, WeakRef<AnyStateMachine>>();
-  /** Keyed by definition, because a machine that is provided with other actions has the same chart. */
+  /** Keyed by definition, because a machine with other actions has the same chart. */
   readonly #charts = new WeakMap<object, string>();
   readonly #redact: Redact;
   readonly #clock: Clock;
@@ -117,7 +117,7 @@ export class OwnMachines {
     return listed;
   }
 
-  /** Returns an actor in its current state, or null if it is unknown or no longer kept. */
+  /** Returns an actor in its current state, or null if the actor is unknown or no longer stored. */
   at(id: string): ShownMachine | null {
     const record = this.#recordOf(id);
     if (!record) return null;
@@ -179,7 +179,7 @@ export class OwnMachines {
     return history;
   }
 
-  /** Returns the name of the chart of a machine. */
+  /** Returns the name of a machine's chart. */
   #name(logic: unknown): void {
     if (!isMachine(logic) || this.#charts.has(logic.config)) return;
     this.#count += 1;

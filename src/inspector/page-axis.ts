@@ -46,7 +46,7 @@ function draw() {
     const name = names[index];
     const blocks = state.lanes.get(name);
     let low = 0, high = blocks.length;
-    // Blocks are sorted by start, so an earlier block may extend into the view.
+    // Blocks are sorted by start, so an earlier block may still extend into the view.
     while (low < high) {
       const middle = (low + high) >> 1;
       if (blocks[middle].from < state.from) low = middle + 1; else high = middle;
@@ -60,7 +60,7 @@ function draw() {
       const right = Math.max(left + 2, x(block.to ?? endAt()));
       if (right < NAMES) continue;
       const pixel = Math.floor(right);
-      // At most one rectangle per kind and column is drawn.
+      // At most one rectangle is drawn for each kind in each column.
       if (painted.get(block.kind) === pixel && right - left <= 2) continue;
       painted.set(block.kind, pixel);
       g.fillStyle = COLORS[block.kind] ?? '#8a8f98';
@@ -89,7 +89,7 @@ function draw() {
   if (now && now.at >= state.from && now.at <= state.to) g.fillRect(Math.min(width - 1, x(now.at)), 0, 1, height);
   $('span').textContent = ((state.to - state.from) / 1000).toFixed(1) + ' s';
 }
-/** Compressed text would be unreadable. */
+/** Squeezed text would be unreadable. */
 function cutTo(g, text, width) {
   if (g.measureText(text).width <= width) return text;
   let length = text.length;

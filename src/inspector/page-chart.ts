@@ -74,7 +74,7 @@ function svg(name, fields = {}, ...children) {
   made.append(...children.map((child) => typeof child === 'string' ? plain(child) : child));
   return made;
 }
-// Offstage's charts describe lines as text, while elkjs describes them as points.
+// Offstage's charts contain each line as text, while elkjs returns it as points.
 const lineOf = ({ sections = [] }) => sections.flatMap(({ startPoint, bendPoints = [], endPoint }) =>
   [startPoint, ...bendPoints, endPoint]).map(({ x, y }) => x + ' ' + y).join('L');
 function picture(root, value, graph, moves, active) {
@@ -83,7 +83,7 @@ function picture(root, value, graph, moves, active) {
     'aria-label': 'Statechart. Active: ' + (active.join(', ') || 'none') },
     svg('defs', {}, svg('marker', { id: 'tip', viewBox: '0 0 8 8', refX: 7, refY: 4, markerWidth: 8, markerHeight: 8, markerUnits: 'userSpaceOnUse', orient: 'auto-start-reverse' },
       svg('path', { d: 'M0 0L8 4L0 8z', class: 'tip' }))));
-  // States are numbered as in the graph: each state is followed by its child states.
+  // States are numbered as in the graph: a state's child states follow it directly.
   const paths = [], on = [];
   const draw = (node, box, here, path) => {
     const number = paths.push(path.join('.')) - 1;

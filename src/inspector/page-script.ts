@@ -39,10 +39,10 @@ const say = (text) => {
 };
 const of = (params) => new URLSearchParams(params).toString();
 
-/** Shows characters that change the text direction as escapes, so that a user never approves a reordered text. */
+/** Escapes characters that change the text direction, so that a user never approves reordered text. */
 const plain = (text) => String(text).replace(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g,
   (mark) => '\\u' + mark.charCodeAt(0).toString(16).padStart(4, '0'));
-// Unchanged text is not replaced, so that the user's selection is preserved.
+// Text that has not changed is not replaced, because that would clear the user's selection.
 const setText = (box, text) => { if (box.textContent !== plain(text)) box.textContent = plain(text); };
 
 function el(name, fields = {}, ...children) {
@@ -120,7 +120,7 @@ async function loadOnce() {
     if (chosen) state.wanted = { unit: chosen.unit, seq: chosen.seq };
     const had = state.entries.length;
     forget(got.epoch);
-    // The response continues the old list, so load the new list from the start.
+    // The response still belongs to the old list, so load the new list from the start.
     if (had > 0) return true;
   }
   state.stateFrom = got.stateFrom;
@@ -153,7 +153,7 @@ async function loadOnce() {
   return isMore;
 }
 
-/** States which entries the journal no longer has. */
+/** Says which entries the journal no longer has. */
 function droppedIn({ isDropped, stateFrom }) {
   if (!isDropped) return '';
   const kept = 'The journal has dropped the beginning of this session. ';
@@ -605,7 +605,7 @@ async function machineDetail() {
     if (asked === state.asked) setText($('why'), error.message);
   }
 }
-// Actions, which are sent as the frames of a client
+// Actions, which the page sends as a client's frames
 
 let serial = 0;
 const act = (frame) => post('act', { session: state.session, frame: { id: ++serial, ...frame } });
@@ -627,7 +627,7 @@ async function post(path, body) {
   void load();
   return receipt;
 }
-/** The session refuses a text that is not JSON, with a message. */
+/** The session refuses text that is not JSON, with a message. */
 function jsonIn(text) {
   try {
     return JSON.parse(text);

@@ -1,4 +1,4 @@
-// A subject of the session as the page shows it after an entry: its machine, why it waits, its text and its usage.
+// A subject of the session as the page shows it after an entry: its machine, why it is waiting, its text and its usage.
 //
 // Owns:     the ids of subjects (`subagent sub_1`, `question sub_1.q1`), and the description of each subject.
 // Does not: read or fold entries (`inspected-session.ts`). With redaction, no text is sent (INSPECTED-2).
@@ -28,19 +28,19 @@ export interface ShownSubject {
   /** The value of its machine, or null if it has no machine or has ended. */
   readonly value: unknown;
   readonly context: unknown;
-  /** Why it is waiting, or null if it is not. */
+  /** The reason why it is waiting, or null if it is not waiting. */
   readonly wait: Wait | null;
-  /** All the parts that are waiting, at most `MAX_WAITS` of them. */
+  /** The parts that are waiting, at most `MAX_WAITS` of them. */
   readonly waits: readonly Wait[];
   /** The total number of parts that are waiting. */
   readonly waiting: number;
   /** Whether the viewer may answer the question. Always true for other subjects. */
   readonly mayAnswer: boolean;
-  /** The text of a question, delivery or call. Null for any other subject, and after it has ended. */
+  /** The text of a question, delivery or call. Null for any other subject, and after the subject has ended. */
   readonly detail: unknown;
   /**
-   * The latest lines that a subagent's model has read and written, even after the subagent has ended. For the session,
-   * the latest lines of the conversation.
+   * The latest lines that a subagent's model has read and written; they remain after the subagent has ended. For the
+   * session, the latest lines of the conversation.
    */
   readonly said: readonly SaidLine[];
   /** A subagent's latest questions with their answers, and all messages to the subagent. */
@@ -48,8 +48,8 @@ export interface ShownSubject {
   /** The outcome of a subagent that has ended. */
   readonly outcome: unknown;
   /**
-   * The usage of the model calls of a subagent or of the lead agents, with and without all subagents under it. Null for
-   * other subjects.
+   * The usage by the model calls of a subagent or of the lead agents, both without and with all subagents under it.
+   * Null for other subjects.
    */
   readonly usage: { readonly own: Usage; readonly whole: Usage } | null;
   /** The budget limits of a subagent or of the session. Null if there are none, and for other subjects. */
@@ -70,7 +70,7 @@ const MAX_LINES = 100;
 
 interface Subject {
   readonly entry: JournalEntry;
-  /** The entries that a replay starts with, up to `entry`. */
+  /** The entries up to `entry`, starting where a replay can start. */
   readonly entries: readonly JournalEntry[];
   /** Null if the state after this entry is unknown. */
   readonly step: ReplayStep | null;
@@ -127,7 +127,7 @@ export function subjectOf({
   };
 }
 
-/** INSPECTED-2. A sentence on the page names the identities that may answer. */
+/** INSPECTED-2. The page shows a sentence that names who may answer. */
 function hideNames(machines: WaitingState | null, redact: Redact): WaitingState | null {
   if (redact === redactNothing || !machines?.answerableBy) return machines;
   const hidden = [...machines.answerableBy].map(

@@ -1,5 +1,5 @@
 // Recognises replies that only acknowledge an answer ("Premium. One moment, please."). Such a reply repeats the answer
-// or asks for a moment; it does not promise, claim or ask anything.
+// or asks for a moment; it does not promise, claim or ask for anything.
 //
 // Owns:     the recognition. The phrases are in the tables of each language.
 // Does not: know who is speaking.
@@ -26,8 +26,8 @@ const made = new WeakMap<
 >();
 
 /**
- * Returns `whole` if the text only acknowledges this answer, and `beginning` if a longer text that starts with it could
- * do so. A question is never an acknowledgement.
+ * Returns `whole` if the text only acknowledges this answer, and `beginning` if more words could turn it into such a
+ * text. A question is never an acknowledgement.
  */
 export function acknowledgementIn(
   text: string,

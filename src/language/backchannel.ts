@@ -1,7 +1,7 @@
 // Recognises backchannels: the sounds and words with which a listener shows attention ("mm-hm", "okay", "right") while
 // the speaker continues. Whether a word is a backchannel also depends on its timing, which this module does not
-// consider. It also recognises that a speaker has not finished, because the text breaks off ("book me a ride to") or is
-// a hesitation ("um"). Each language lists words that seldom end a sentence. Such a list is far more reliable than the
+// consider. It also recognises that a speaker has not finished: the text breaks off ("book me a ride to") or is a
+// hesitation ("um"). Each language lists words that seldom end a sentence. Such a list is far more reliable than the
 // punctuation of a speech recogniser, which puts a full stop after most unfinished sentences.
 //
 // Owns:     the sounds; each language's tables contain the words.
@@ -40,7 +40,7 @@ export function backchannelIn(text: string, language = 'en'): 'whole' | 'beginni
   return listensIn(text, language, 'backchannels');
 }
 
-/** Returns whether a text consists of sounds that are not words ("mm"); takes the same arguments as `backchannelIn`. */
+/** Returns whether a text consists of sounds that are not words ("mm"); the parameters are those of `backchannelIn`. */
 export function humIn(text: string, language = 'en'): 'whole' | 'beginning' | 'none' {
   return listensIn(text, language, 'hums');
 }

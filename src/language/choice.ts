@@ -9,7 +9,7 @@ import { readUtterance, wordsOf, type Utterance } from './utterance.ts';
 export interface Choice {
   readonly option: AnswerOption;
   readonly label: Words;
-  /** The words of the label and the description that only some of the options contain. */
+  /** The words of the label and the description that do not occur in every option. */
   readonly content: Words;
 }
 
@@ -40,9 +40,9 @@ export function contentOf(said: Utterance, tables: Tables): readonly number[] {
   return [...said.words.keys()].filter((index) => !isSlight(said, tables, index));
 }
 
-/** The minimum length of a clipped word, because too many words begin with a shorter one. */
+/** The minimum length of a clipped word; a shorter one would be the beginning of too many words. */
 const MIN_CLIPPED_CHARS = 4;
-/** The minimum length of the omitted part, so that "Basis" does not stand for "Basiss". */
+/** A clipped word must lack at least this many letters, so that "Basis" does not stand for "Basiss". */
 const MIN_LEFT_OUT_CHARS = 3;
 
 /** The label words, and a cache from each spoken word to its label word. */

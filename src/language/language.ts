@@ -1,5 +1,5 @@
 // The data for matching answers in one language: word tables and spelling rules. The phrases are written as usual
-// ("don't"), and are converted to the form of utterances (see `utterance.ts`) when a table is first used.
+// ("don't"). When a table is first used, they are converted to the form of utterances (see `utterance.ts`).
 // `languages.ts` contains the list of languages.
 
 /** Returns the entries of a table: `list` splits at commas, `words` at spaces. */
@@ -11,8 +11,8 @@ export interface ConsentTables {
   /** The only words that approve an action. They must not contain a negation. */
   readonly yes: readonly string[];
   /**
-   * Words that decide nothing but may accompany a yes or a no: `okay`, `then`, `sounds good`. They must not contain a
-   * negation.
+   * Words that may accompany a yes or a no but do not decide anything: `okay`, `then`, `sounds good`. They must not
+   * contain a negation.
    */
   readonly asides: readonly string[];
   /** Words that may stand between the action's verb and its object: `yes, send it`. */
@@ -21,21 +21,21 @@ export interface ConsentTables {
   readonly no: readonly string[];
   /** Words that deny an action wherever they occur: `yes, but don't send it`. */
   readonly refusals: readonly string[];
-  /** The beginnings of a question that asks whether an action may be run: `may I`. The action follows. */
+  /** The beginnings of questions that ask for permission to run an action: `may I`. The action follows. */
   readonly asks: readonly string[];
-  /** Longer phrases that contain a refusal or a no but do not deny anything: `don't know`, `no problem`. */
+  /** Longer phrases that contain a refusal or a no but do not deny an action: `don't know`, `no problem`. */
   readonly notRefusals: readonly string[];
   /** Words that follow `and` when it adds another request to a yes: `and then book a table`. */
   readonly afterwards: readonly string[];
-  /** Words that follow the verb of a request that has a new object: `book a table`. */
+  /** Words that follow the verb of a request if its object is new: `book a table`. */
   readonly indefinites: readonly string[];
   /** Verbs that, after a yes, change the action instead of starting another request: `add`, `make it`. */
   readonly adjustments: readonly string[];
-  /** Phrases that accompany a yes and concern later actions, without limiting the yes: `don't ask me again`. */
+  /** Phrases after a yes that concern later actions and do not limit the yes: `don't ask me again`. */
   readonly lastings: readonly string[];
   /**
-   * Words that introduce a condition: `if`. A refusal in a condition does not deny the action, and a yes with a
-   * condition does not approve it.
+   * Words that introduce a condition: `if`. A refusal in a condition does not deny the action, and a conditional yes
+   * does not approve it.
    */
   readonly conditions: readonly string[];
   /** Phrases of agreement that are often ironic or dismissive: `yeah right`. They do not approve an action. */
@@ -47,8 +47,8 @@ export interface ConsentTables {
    */
   readonly verbs: Readonly<Record<string, readonly string[]>>;
   /**
-   * Each ending of an infinitive, with the endings that replace it in an imperative: `en` to `e`, `en Sie`. These
-   * endings are used to derive the imperative from the infinitive in the question if no table lists the verb.
+   * Each ending of an infinitive, with the endings that replace it in an imperative: `en` to `e`, `en Sie`. If no table
+   * lists a verb, these endings turn the infinitive in the question into the imperative.
    */
   readonly infinitives: Readonly<Record<string, readonly string[]>>;
   /** Prefixes that are separated from the verb in an imperative: `ein` in `schalte … ein`. */
@@ -106,7 +106,7 @@ export interface AnswerLanguage {
   readonly numberLeads: readonly string[];
   /** Misrecognised numbers after such a word: `option to`. */
   readonly numberHomophones: Readonly<Record<string, number>>;
-  /** Words, including numerals, that can stand for a noun: `the premium one`. */
+  /** Words, including numerals, that can replace a noun: `the premium one`. */
   readonly proforms: readonly string[];
 
   readonly clock: ClockTables;
@@ -118,13 +118,13 @@ export interface AnswerLanguage {
   /** Words that lose their vowel before the next word: `l` in "l'eau". */
   readonly elisions: readonly string[];
 
-  /** Phrases that never change the meaning. */
+  /** Phrases that never change the meaning of an utterance. */
   readonly polite: readonly string[];
   /** Words that introduce an answer: `okay`. They do not approve an action. */
   readonly leadIns: readonly string[];
   /** Sounds of thinking. */
   readonly hesitations: readonly string[];
-  /** Hesitations that express nothing, not even doubt: `um`, unlike `hmm`. */
+  /** Hesitations that do not express anything, not even doubt: `um`, unlike `hmm`. */
   readonly fillers: readonly string[];
   /**
    * Words that seldom end a sentence: `to`, `the`, `because`. A speaker who pauses after such a word is given more
@@ -134,7 +134,7 @@ export interface AnswerLanguage {
   /** Words that surround the name of an option: `I'd like the … one`. */
   readonly frame: readonly string[];
 
-  /** Negations. An utterance that contains a negation outside an option's name chooses no option. */
+  /** Negations. An utterance with a negation outside an option's name does not choose an option. */
   readonly negations: readonly string[];
   /** Words that turn the mention of an option into an opinion or a condition, which is not a choice. */
   readonly doubts: readonly string[];
@@ -150,21 +150,21 @@ export interface AnswerLanguage {
   readonly holds: readonly string[];
   /** Words that may follow a phrase in `holds`: `wait a second`. */
   readonly holdTails: readonly string[];
-  /** Phrases of thinking aloud. They are ignored next to a choice, and ask for time on their own. */
+  /** Phrases of thinking aloud. Next to a choice they are ignored; on their own, they ask for time. */
   readonly musings: readonly string[];
   /** Continuations of thinking aloud that do not contain an answer: `let me see what …`. */
   readonly musingTails: readonly string[];
   /** Continuations of a request for more time: `hold on, I need to …`. */
   readonly holdReasons: readonly string[];
-  /** Phrases that retract the words before them: `scratch that`. */
+  /** Phrases that retract the preceding words: `scratch that`. */
   readonly corrections: readonly string[];
-  /** Words that are a correction only if punctuation follows, because a bare `no` may also negate the next words. */
+  /** Words that are a correction only before punctuation, because a bare `no` may also negate the next words. */
   readonly bareCorrections: readonly string[];
   /** The beginnings of requests to repeat the question. */
   readonly repeats: readonly string[];
   /** Requests to repeat the question that count only if the user says nothing else. */
   readonly repeatsAlone: readonly string[];
-  /** Phrases that dismiss the question and go to the lead agent. */
+  /** Phrases that dismiss the question; they are passed to the lead agent. */
   readonly commands: readonly string[];
   /**
    * Phrases that ask the agent to stop speaking: `not now`, `that's enough`. They have no effect if the user says
@@ -173,17 +173,17 @@ export interface AnswerLanguage {
   readonly putOffs: readonly string[];
   /** Words that may follow a phrase in `putOffs`: `thanks`, `for now`. */
   readonly putOffTails: readonly string[];
-  /** Phrases that withdraw whatever the question is about: `don't need`, `any more`. */
+  /** Phrases that withdraw the subject of the question: `don't need`, `any more`. */
   readonly withdrawals: readonly string[];
-  /** Beginnings of a free-text answer that call off whatever the question is about: `don't send anything`. */
+  /** The beginnings of a free-text answer that withdraws the subject of the question: `don't send anything`. */
   readonly callOffs: readonly string[];
   /** The beginnings of a request: imperatives, `I want you to`. */
   readonly requests: readonly string[];
-  /** Words that mark a request as one to be handled before the answer: `first`. */
+  /** Words that show that a request comes before the answer: `first`. */
   readonly beforehand: readonly string[];
-  /** Words that connect an answer to a further request: `and`. */
+  /** Words between an answer and a further request: `and`. */
   readonly joints: readonly string[];
-  /** Beginnings of an utterance that always goes to the lead agent. */
+  /** The beginnings of utterances that are always passed to the lead agent. */
   readonly digressionStarts: readonly string[];
   /** Beginnings of a question. */
   readonly questionStarts: readonly string[];
@@ -194,9 +194,9 @@ export interface AnswerLanguage {
 
   /** Words with which a listener shows attention without taking a turn: `I see`, `go on`. */
   readonly backchannels: readonly string[];
-  /** Phrases with which the model acknowledges an answer and asks for a moment: `one moment please`. */
+  /** The model's phrases that acknowledge an answer and ask for a moment: `one moment please`. */
   readonly moments: readonly string[];
-  /** The model's replies to a user who has asked for time: `take your time`. */
+  /** The model's replies when the user has asked for time: `take your time`. */
   readonly patience: readonly string[];
   /** The model's confirmations of an answer, before or after a phrase from `moments`: `got it`. */
   readonly agreements: readonly string[];
@@ -215,7 +215,7 @@ export interface AnswerLanguage {
   readonly similarSounds: readonly string[];
 }
 
-/** The tables used for an unknown language, in which only identical words match. */
+/** The tables for an unknown language, in which only identical words match. */
 export const literal: AnswerLanguage = {
   code: 'und',
   symbols: {},

@@ -1,9 +1,9 @@
 // The languages in which the runtime understands answers: the built-in ones and those that an app adds.
 //
-// Owns:     the list of languages by code, and the validation of the tables that are added.
+// Owns:     the list of languages by code, and the validation of added tables.
 // Does not: interpret utterances.
 //
-// LANGUAGES-1. All sessions of a process share the list, so the local voice and its sessions interpret words with the
+// LANGUAGES-1. All sessions of a process share the list, so each session and its local voice interpret words with the
 //     same tables. Journal entries contain the interpretation of each utterance, so adding tables does not change past
 //     interpretations.
 
@@ -62,7 +62,7 @@ export interface AnswerLanguageTables extends Partial<Omit<AnswerLanguage, 'code
  * addAnswerLanguage({ code: 'it', holds: ['aspetta'], consent: { yes: ['sì'], no: ['no'] } });
  * ```
  * @returns the complete tables.
- * @throws {ConfigurationError} `INVALID_OPTION` if a table is invalid, or if a phrase of consent contains a negation.
+ * @throws {ConfigurationError} `INVALID_OPTION` if a table is invalid, or if a consent phrase contains a negation.
  */
 export function addAnswerLanguage(tables: AnswerLanguageTables): AnswerLanguage {
   const given = checkOptions<AnswerLanguageTables>('addAnswerLanguage', tableChecks, tables);
@@ -108,7 +108,7 @@ function foldedKeys(language: AnswerLanguage): AnswerLanguage {
   };
 }
 
-/** Rejects a yes that contains a negation, because it would let a refusal approve an action (MATCH-APPROVAL-2). */
+/** Rejects a yes that contains a negation, because a refusal could then approve an action (MATCH-APPROVAL-2). */
 function checkConsent(language: AnswerLanguage): void {
   const { consent, negations } = language;
   const denials = [...negations, ...consent.no, ...consent.refusals];

@@ -1,29 +1,29 @@
 // Matches the user's spoken or typed words to a question (promise P3). The same words always give the same result. The
-// caller decides whether the question may be answered at this moment.
+// caller decides whether the question may be answered at that time.
 //
 // Invariants
-//   MATCH-ANSWER-1. Case and politeness never change the result. Punctuation changes it only where the words can be
-//       read in two ways, as with a bare "no" between two options, a question after a form of address, or a command
-//       followed by more words.
-//   MATCH-ANSWER-2. The match never guesses. If two options are about equally likely, the result is ambiguous; a
-//       negation outside an option's name chooses nothing.
+//   MATCH-ANSWER-1. Case and politeness never change the result. Punctuation changes it only if the words can be read
+//       in two ways: a bare "no" between two options, a question after a form of address, or a command followed by more
+//       words.
+//   MATCH-ANSWER-2. The match is never a guess. If two options are about equally likely, the result is ambiguous. A
+//       negation outside an option's name does not choose an option.
 //   MATCH-ANSWER-3. An approval is never guessed.
-//   MATCH-ANSWER-4. A text longer than `LONGEST_ANSWER_CHARS` is passed to the lead agent without matching, so that the
-//       work is bounded.
+//   MATCH-ANSWER-4. A text longer than `LONGEST_ANSWER_CHARS` goes to the lead agent without matching, which limits the
+//       work.
 //   MATCH-APPROVAL-1. An utterance approves only if it consists of phrases from the closed list `yes`. It may also
-//       contain politeness, fillers, asides and the name of the action ("yes, cancel it" if the question was whether to
-//       cancel). Similar words are not enough: speech recognition turns "go ahead" into "no head".
-//   MATCH-APPROVAL-2. An utterance that contains a negation approves nothing. If the utterance is a refusal, it denies
-//       the action; otherwise ("no problem") the question is asked again. The action's verb on its own ("cancel")
-//       neither denies nor approves.
+//       contain politeness, fillers, asides and the name of the action (if the question was whether to cancel: "yes,
+//       cancel it"). Similar words are not enough: speech recognition turns "go ahead" into "no head".
+//   MATCH-APPROVAL-2. An utterance that contains a negation never approves an action. If the utterance is a refusal, it
+//       denies the action; otherwise (as with "no problem") the question is asked again. The action's verb on its own
+//       ("cancel") neither denies nor approves.
 //   MATCH-APPROVAL-3. "Wait" and a question neither approve nor deny, and a conditional yes does not approve. If an
 //       utterance leaves any doubt, the question is asked again. An objection or a correction is passed to the lead
 //       agent.
-//   MATCH-APPROVAL-4. A filler ("um") changes nothing; a sound that expresses doubt ("hmm") is not a filler.
+//   MATCH-APPROVAL-4. A filler ("um") does not change the result; a sound that expresses doubt ("hmm") is not a filler.
 //   MATCH-APPROVAL-5. Agreement that is often ironic ("yeah, right") does not approve.
-//   MATCH-APPROVAL-6. A symbol that is neither a word nor punctuation ("yes ❌", "!yes") makes a yes unclear.
-//   MATCH-APPROVAL-7. A yes or no also counts if another request follows ("and then book a table"), and the match
-//       reports that request. After a yes, the request must concern something new: words that may change the action
+//   MATCH-APPROVAL-6. A symbol that is neither a letter nor punctuation ("yes ❌", "!yes") makes a yes unclear.
+//   MATCH-APPROVAL-7. A yes or a no also counts if another request follows ("and then book a table"); the match
+//       contains that request. After a yes, the request must be about something new: words that may change the action
 //       make the yes unclear.
 //   MATCH-APPROVAL-8. In a language without tables, no utterance approves or denies an action.
 
@@ -68,14 +68,14 @@ import { from, readUtterance, type Utterance, wordsOf } from './utterance.ts';
 
 export interface MatchAnswerOptions {
   /**
-   * A language tag, or custom tables. In a language without tables, only labels and ids match, and only if they are
-   * identical.
+   * A language tag, or custom tables. In a language without tables, a text matches only if it is identical to a label
+   * or an id.
    * @defaultValue 'en'
    */
   readonly language?: string | AnswerLanguage;
 }
 
-/** The maximum length of a text that is matched, in UTF-16 code units, which is more than two minutes of speech. */
+/** The maximum length of a text that is matched, in UTF-16 code units. Two minutes of speech are shorter. */
 const LONGEST_ANSWER_CHARS = 2_000;
 
 /** Returns whether a text or its normalised form is too long; a single character such as ﷺ becomes many letters. */
@@ -114,7 +114,7 @@ export function matchAnswer(
   }
 }
 
-/** Letters, numbers, and the punctuation of a sentence. */
+/** Letters, numbers and punctuation that occur in a sentence. */
 const PLAIN = /^[\p{L}\p{M}\p{N}\s.,;:!?…'’‘ʼ"“”„«»()¡¿。、，！？।؟،؛–—-]*$/u;
 /** Combining marks that strike through or enclose a letter. */
 const STRUCK = /[\u0334-\u0338\u20D0-\u20FF]/;
@@ -129,8 +129,8 @@ function hasSigns(text: string, labels: readonly string[] = []): boolean {
 }
 
 /**
- * Returns whether the words could not be interpreted because the language has no tables; a model may then interpret
- * them. Questions, option names, and symbols next to the words can be understood without tables (MATCH-APPROVAL-8).
+ * Returns whether no interpretation was possible because the language has no tables; a model may then interpret the
+ * words. Questions, option names, and symbols next to the words can be understood without tables (MATCH-APPROVAL-8).
  */
 export function areTablesSilent(
   question: AnswerableQuestion,
@@ -146,13 +146,13 @@ export function areTablesSilent(
   return SILENT.has(matchAnswer(question, utterance, { language }).kind);
 }
 
-/** The kinds of match that may only mean that the tables are empty. */
+/** The matches that may only mean that the tables are empty. */
 const SILENT: ReadonlySet<Match['kind']> = new Set(['unclear', 'digression', 'described']);
 
-/** The minimum length of a word in the answer that can repeat a verb of the question. */
+/** The minimum length of a word in the answer that counts as a repeated verb of the question. */
 const MIN_VERB_CHARS = 3;
 
-/** Matches an utterance as a free-text answer, unless it clearly is not one; the answer may be marked as doubtful. */
+/** Matches an utterance as a free-text answer unless it clearly is not one, and may mark the answer as doubtful. */
 function matchFreeText(
   said: Utterance,
   tables: Tables,
@@ -222,7 +222,7 @@ function startsWithHold({ words, breaks }: Utterance, { phrases, noise }: Tables
   );
 }
 
-/** Returns whether the utterance begins with a phrase like "don't send anything" and continues. */
+/** Returns whether the utterance begins with a phrase like "don't send anything" and then continues. */
 function callsOff({ words }: Utterance, { phrases, noise }: Tables): boolean {
   const start = words.findIndex((word) => !noise.has(word));
   const length = start < 0 ? 0 : phraseAt(words, start, phrases.callOffs);
@@ -230,8 +230,8 @@ function callsOff({ words }: Utterance, { phrases, noise }: Tables): boolean {
 }
 
 /**
- * Returns whether the words only show attention ("all right"), say "whatever", or explain why the user cannot answer
- * ("I have to ask Tom").
+ * Returns whether the words only show attention ("all right"), say "whatever", or say why the user cannot answer ("I
+ * have to ask Tom").
  */
 function answersNothing(said: Utterance, tables: Tables): boolean {
   const { phrases, noise, listening } = tables;
@@ -258,7 +258,7 @@ const denied = { kind: 'denied' } as const satisfies Match;
 
 const approved = { kind: 'approved' } as const satisfies Match;
 
-/** The number of words after the verb of a requested action that are compared. */
+/** The number of words after a requested action's verb that are compared. */
 const MOST_OBJECT_WORDS = 8;
 
 /** Matches a yes or a no to an approval question. */
@@ -305,7 +305,8 @@ function matchApproval(
   if (!isQuestion && refuses(words, tables, no)) return denied;
   const isAsked = isHold(utterance, tables, 'anywhere') && !asksAside(utterance, tables);
   if (isAsked || isHold(utterance, tables, 'whole'))
-    // "Let me think … yes" is unclear rather than a hold, because a hold would delay a user who has already answered.
+    // "Let me think … yes" is unclear rather than a request for time, because waiting would delay a user who has
+    // already answered.
     return endsInConsent(words, tables) ? unclear : hold;
   const isOther =
     isQuestion ||
@@ -317,14 +318,14 @@ function matchApproval(
 }
 
 /**
- * An utterance that contains at least this many words besides a yes or a no cannot be a misheard yes, such as "that's
- * too much".
+ * If an utterance contains at least this many words besides a yes or a no, it cannot be a misheard yes: "that's too
+ * much".
  */
 const REMARK_WORDS = 3;
 
 /**
- * Returns whether the words object to the action or correct it, and are too long to be a misheard yes: "I've already
- * paid that", "only the blurry ones", "yes, but on Friday".
+ * Returns whether the words object to the action or correct it, and are too long for a misheard yes: "I've already paid
+ * that", "only the blurry ones", "yes, but on Friday".
  */
 function remarks({ words }: Utterance, tables: Tables, names: Names): boolean {
   const { phrases } = tables;
@@ -349,12 +350,12 @@ function remarks({ words }: Utterance, tables: Tables, names: Names): boolean {
   );
 }
 
-/** The maximum number of words in a yes or no that precedes another request. */
+/** The maximum number of words in a yes or a no before another request. */
 const MOST_DECISION_WORDS = 12;
 
 /**
- * Returns the yes or no at the beginning if only another request follows: "no, and book a table for two", "yes, and
- * then book a table". `always`: the user said yes and asked that the question not be asked again.
+ * If the utterance is a yes or a no followed only by another request, returns that yes or no: "no, and book a table for
+ * two", "yes, and then book a table". `always`: the user said yes and does not want to be asked again.
  */
 function decisionIn(
   said: Utterance,
@@ -390,7 +391,7 @@ function saysYes({ words }: Utterance, { phrases, noise }: Tables): boolean {
 }
 
 /**
- * Returns whether the words after a no are another request or a question; "No, send it to Peter" is about this action.
+ * Returns whether a no is followed by another request or a question; "No, send it to Peter" is about this action.
  */
 function isWish(rest: Utterance, tables: Tables, names: Names, isJoined: boolean): boolean {
   const { phrases } = tables;
@@ -407,7 +408,7 @@ function isLasting({ words }: Utterance, { phrases, noise }: Tables): boolean {
   return phrases.lastings.some((phrase) => sameWords(words, phrase) || sameWords(plain, phrase));
 }
 
-/** Returns whether the words after a yes request something new and therefore cannot change the action. */
+/** Returns whether a yes is followed only by a request for something new, which cannot change the action. */
 function isOwnWish(rest: Utterance, tables: Tables, names: Names, isJoined: boolean): boolean {
   const { phrases } = tables;
   const { words } = rest;
@@ -445,8 +446,8 @@ function namesAction(words: Words, { byFirst }: Names): boolean {
 }
 
 /**
- * The names for the latest question in each language, cached because several utterances are matched against the same
- * question.
+ * The names for the latest question in each language; they are cached because a question is matched against several
+ * utterances.
  */
 const lastNames = new WeakMap<Tables, { readonly key: string; readonly names: Names }>();
 
@@ -535,8 +536,8 @@ function commandsOf(verb: string, { infinitives, separable }: Tables): readonly 
 }
 
 /**
- * Returns the action that a question asks about ("May I cancel your subscription?"); null unless the question asks
- * about exactly one action.
+ * Returns the action that a question asks about ("May I cancel your subscription?"); null unless it asks about exactly
+ * one action.
  */
 function askedAction(
   words: Words,
@@ -545,7 +546,7 @@ function askedAction(
   const length = phraseAt(words, 0, phrases.asks);
   // "Book the ride: may I do that?"
   const last = phrases.asks.find((phrase) => sameWords(phrase, words.slice(-phrase.length)));
-  // "¿Envío el correo?" asks with only a verb.
+  // "¿Envío el correo?" asks with a verb alone.
   const isVerb = verbs.some(([, forms]) =>
     forms.some(({ head, tail }) => tail.length === 0 && sameWords(head, words.slice(0, 1))),
   );
@@ -574,7 +575,7 @@ function isIronical(words: Words, { phrases }: Tables): boolean {
   );
 }
 
-/** Returns whether the utterance starts with a request for another action or for a different version of this one. */
+/** Returns whether the utterance starts with a request for another action, or for another version of this action. */
 function startsRequest(said: Utterance, tables: Tables): boolean {
   const first = said.words.findIndex((word) => !tables.noise.has(word));
   const [start] = requestsIn(said, tables);
@@ -598,13 +599,13 @@ function endOfTurns(words: Words, { phrases }: Tables, no: Phrases): number {
  * to Peter").
  */
 function refuses(words: Words, { phrases }: Tables, no: Phrases): boolean {
-  // For each word: the furthest end of a harmless phrase that starts at or before that word.
+  // For each word: the furthest end of any harmless phrase that starts at or before that word.
   let reached = 0;
   const harmless = words.map((_, start) => {
     const length = phraseAt(words, start, phrases.notRefusals);
     return (reached = length > 0 ? Math.max(reached, start + length) : reached);
   });
-  // "Yes, if no invoice is among them": a refusal inside a condition does not deny anything.
+  // "Yes, if no invoice is among them": a refusal inside a condition does not deny the action.
   const condition = words.findIndex((_, index) => phraseAt(words, index, phrases.conditions) > 0);
   const counts = (start: number, length: number): boolean =>
     (condition === -1 || start < condition) && (harmless[start] ?? 0) < start + length;
@@ -623,7 +624,7 @@ function endsInConsent(words: Words, tables: Tables): boolean {
   return verdictsOf(words, tables.phrases, noNames).includes('yes');
 }
 
-/** Returns the first index at or after `start` at which no phrase of `phrases` begins. */
+/** Returns the first index, starting at `start`, at which no phrase of `phrases` begins. */
 function skip(words: Words, start: number, phrases: Phrases): number {
   let index = start;
   for (let length = 1; length > 0; index += length) length = phraseAt(words, index, phrases);

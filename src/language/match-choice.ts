@@ -6,9 +6,9 @@
 //   its label.
 //
 // Positions are "the second one", "option two", "number 2", "the last", "the former", and a bare "two". A near match of
-// a label (a typing error, or a recognition error such as "a con me" for "economy") counts under three conditions: the
-// utterance contains only that name (apart from words such as "I'd like …"), it is similar enough, and no other option
-// is about as similar.
+// a label (a typing error, or a recognition error such as "a con me" for "economy") counts if the utterance contains
+// only that name (apart from words such as "I'd like …"), the name is similar enough, and no other option is about as
+// similar.
 
 import {
   described,
@@ -50,8 +50,7 @@ import { similarity } from './similarity.ts';
 import { isTime, timesIn } from './times.ts';
 
 /**
- * The maximum number of other content words in a sentence with a label; a longer sentence is probably a remark about
- * the option.
+ * The maximum number of other content words in a sentence with a label; a longer sentence is probably a remark.
  */
 const maxWordsBeside = 3;
 
@@ -60,7 +59,7 @@ const LONGEST_CHOICE = 8;
 
 /** The maximum number of other words next to "neither" or "I don't care"; a longer sentence is about something else. */
 const MOST_BESIDE_QUANTIFIER = 3;
-/** The number of words unrelated to the options from which they count as a separate sentence. */
+/** At least this many words unrelated to the options count as a separate sentence. */
 const SENTENCE_WORDS = 3;
 
 /** The parsed question. */
@@ -88,7 +87,7 @@ interface Sentence {
   readonly tables: Tables;
 }
 
-/** Matches an utterance to the options of a question. `topic`: the words of the question that name what it is about. */
+/** Matches an utterance to the options of a question. `topic`: the words in the question that name its subject. */
 export function matchChoice(
   options: readonly AnswerOption[],
   said: Utterance,
@@ -98,7 +97,7 @@ export function matchChoice(
   return read({ choices: choicesOf(options, tables), tables, topic }, said, null);
 }
 
-/** The maximum number of words, including politeness, in an utterance that declines all options. */
+/** The maximum number of words in an utterance that declines all options, including polite words. */
 const MOST_NONE_WORDS = 12;
 
 /** Returns whether the utterance says only "neither", apart from politeness. */
@@ -182,7 +181,7 @@ function read(asked: Asked, said: Utterance, after: Turn['kind'] | null): Match 
 
 /**
  * Interprets the words that follow the last hold or correction: "economy, no wait, premium". If no words follow, the
- * utterance is a hold, or a retracted choice that answers nothing.
+ * user has asked for time, or has retracted a choice without making another.
  */
 function afterTurn(
   asked: Asked,
@@ -198,7 +197,7 @@ function afterTurn(
       asked.choices.some(({ content }) =>
         content.includes(labelWord(word, asked.choices, tables)),
       ));
-  // The first name ends before this index, whether it is a label, a label within a longer label, or a word of an
+  // The index before which the first name ends. The name is a label, a label within a longer one, or a word of an
   // option.
   const named = asked.choices.flatMap(({ label }) =>
     label.length > 0 ? findPhrase(said.words, label).map((start) => start + label.length) : [],
@@ -248,7 +247,7 @@ function isAbout(word: string, { choices, topic, tables }: Asked): boolean {
   );
 }
 
-/** Returns whether the utterance requests a different action: "order lunch", "premium, and book a table". */
+/** Returns whether the utterance requests something else: "order lunch", "premium, and book a table". */
 function hasOwnRequest(
   said: Utterance,
   asked: Asked,
@@ -264,7 +263,7 @@ function hasOwnRequest(
       (index) =>
         content.has(index) && isOutside(index) && !isAbout(said.words[index] as string, asked),
     );
-    // "Cancel the ride" refers to the topic of the question, but chooses no option.
+    // "Cancel the ride" refers to the question's topic but does not choose an option.
     const dropsIt = phraseAt(said.words, start, tables.phrases.commands) > 0;
     const refers = rest.some((index) => refersToOption(said, index, asked));
     const isFirst = said.words.slice(0, start).every((word) => tables.noise.has(word));
@@ -367,7 +366,7 @@ function byContrast(sentence: Sentence): Match | null {
   const [only] = left;
   if (out.size === 0 || left.size !== 1 || !only || out.has(only)) return null;
   if (negated.length !== ruledOut.length || isDoubted || choices.length < 2) return null;
-  // A sentence that contains label words may be about something else.
+  // A sentence that contains label words may still be about something else.
   const hasParts = namings.length > mentions.length;
   const beside = contentOf(said, tables).filter(
     (index) => isOutside(index) && !negated.includes(index),
@@ -375,7 +374,7 @@ function byContrast(sentence: Sentence): Match | null {
   return hasParts && beside.length > 0 ? null : theOne([only], 'label', 0.8);
 }
 
-/** Returns whether most words of the sentence belong to the options or describe them. */
+/** Returns whether most words in the sentence belong to the options or describe them. */
 function describes({ said, choices, tables, isDoubted }: Sentence, alien: number): boolean {
   // If the language has no tables, the asker interprets the utterance.
   if (tables.phrases.references.length === 0) return true;
@@ -396,7 +395,7 @@ function byName(
   const spoken = fold(said.raw);
   if (spoken === '') return null;
   const bare = (words: Words): string => words.filter((word) => !noise.has(word)).join('');
-  // In "No, sorry, yes", words that usually carry no meaning may name an option.
+  // In "No, sorry, yes", words that usually carry no meaning may still name an option.
   const namesOther = (choice: Choice): boolean =>
     choices.some(
       (other) =>
@@ -436,7 +435,7 @@ function byMeaning(
     choices.filter(({ label }) => starts.some((start) => standsAt(label, 0, start)));
   if (means(phrases.no)) return theOne(begins(phrases.noLabels), 'meaning', 0.95);
   if (means(phrases.yes)) return theOne(begins(phrases.yesLabels), 'meaning', 0.95);
-  // The yes or no may be longer than one word: "Oh yes, definitely", "no, let it run out".
+  // The yes or no may have several words: "Oh yes, definitely", "no, let it run out".
   const spoken = words.filter((word) => !fillers.has(word));
   const only = (
     starts: readonly Words[],
@@ -451,7 +450,7 @@ function byMeaning(
   return only(phrases.noLabels, 'no', 'yes') ?? only(phrases.yesLabels, 'yes', 'no');
 }
 
-/** Returns the rest of each label that starts with a yes or a no: the user may say these words as well. */
+/** Returns the rest of each label that starts with a yes or a no, because the user may say these words as well. */
 function namesOf(labels: readonly Words[]): Names {
   const rests = labels.filter(({ length }) => length > 0);
   return {
@@ -560,7 +559,7 @@ function byPositionOrWords(
   return theOne(byPosition, 'ordinal', 0.95) ?? theOne(byWords, 'words', 0.85);
 }
 
-/** Matches a time of day and words of its option: "Tuesday at nine", "the four o'clock one". */
+/** Matches a time of day together with words of its option: "Tuesday at nine", "the four o'clock one". */
 function byTime(choices: readonly Choice[], said: Utterance, tables: Tables): Match | null {
   const timed = choices.flatMap((choice) => {
     const [of] = timesIn(choice.label, tables);
@@ -591,7 +590,7 @@ function byOrdinalOf({ choices, tables, topic }: Asked, said: Utterance): Match 
   if (position === undefined || others.length > 0) return null;
   const having = choices.filter((choice) => saysAll(choice, rest));
   const meant = having[position - 1];
-  // The position must select the same option among all options as among the options that have these words.
+  // The position must select the same option whether all options are counted or only those that have these words.
   return meant && meant === choices[position - 1] ? theOne([meant], 'ordinal', 0.9) : null;
 }
 
@@ -623,7 +622,7 @@ function ambiguous(choices: readonly Choice[]): Match {
 }
 
 export interface Positions {
-  /** The indexes of the existing options, from 0. */
+  /** The indexes of the options at these positions, from 0. */
   readonly named: ReadonlySet<number>;
   /** Whether the utterance contains nothing but these positions. */
   readonly isAll: boolean;

@@ -6,11 +6,11 @@ import type { Tables } from './tables.ts';
 import type { Utterance } from './utterance.ts';
 
 /**
- * The minimum similarity of an utterance that counts as naming an option. Tuned with real transcripts (see the tests).
+ * The minimum similarity at which an utterance counts as naming an option. Tuned with real transcripts (see the tests).
  */
 export const minSimilarity = 0.6;
 
-/** The minimum similarity if only the letters or only the sounds are compared. */
+/** The minimum similarity if only letters or only sounds are compared. */
 const minOneSide = 0.75;
 
 /** The minimum difference in similarity between the best option and the next one. */
@@ -37,7 +37,7 @@ interface Nearness {
   readonly sound: number;
 }
 
-/** Returns whether the word occurs in no other label. */
+/** Returns whether no other label contains the word. */
 function isOnlyIn(word: string, choice: Choice, choices: readonly Choice[]): boolean {
   return choices.every((other) => other === choice || !other.label.includes(word));
 }

@@ -1,6 +1,6 @@
 // Recognises phrases that come with an answer or instead of one: requests for time, requests to repeat the question,
 // corrections, and messages for the lead agent. The rules match only listed phrases, because a wrong guess would
-// withhold the user's answer from the asker.
+// prevent the user's answer from reaching the asker.
 
 import { backchannelIn } from './backchannel.ts';
 import { languageFor } from './languages.ts';
@@ -25,7 +25,7 @@ export function isHold(
   extent: 'whole' | 'anywhere',
 ): boolean {
   if (extent === 'anywhere') {
-    // "That can wait" does not ask for time, so a single word counts only at the beginning of a clause.
+    // "That can wait" does not ask for time, so a single word counts only at the start of a clause.
     const isAsked = (start: number, length: number): boolean =>
       length > 1 || start === 0 || breaks.has(start - 1) || noise.has(words[start - 1] as string);
     if (
@@ -65,8 +65,8 @@ export interface Turn {
 }
 
 /**
- * Finds the last such phrase. `chooses`: returns whether an option is named before this index, in which case a `no` at
- * this index is a correction. `isOutside`: returns whether the word is outside every label.
+ * Finds the last such phrase. `chooses`: returns whether an option is named before this index; a `no` at this index is
+ * then a correction. `isOutside`: returns whether the word is outside every label.
  */
 export function lastTurn(
   { words, breaks }: Utterance,
@@ -141,8 +141,8 @@ export function startsQuestion(utterance: Utterance, tables: Tables): boolean {
 }
 
 /**
- * Returns whether the utterance ends as a question and one of its clauses starts like one: "Darling, is Friday all
- * right?".
+ * Returns whether the utterance ends as a question and one of its clauses starts like a question: "Darling, is Friday
+ * all right?".
  */
 export function asksInClause(utterance: Utterance, tables: Tables): boolean {
   if (!utterance.asks) return false;
@@ -151,8 +151,8 @@ export function asksInClause(utterance: Utterance, tables: Tables): boolean {
 }
 
 /**
- * Returns whether a question follows other words, as in a question to another person: "Dad, are you coming". Speech
- * recognisers do not write question marks.
+ * Returns whether other words are followed by a question, which may be for another person: "Dad, are you coming".
+ * Speech recognisers do not write question marks.
  */
 export function asksAside({ words, breaks }: Utterance, { phrases, frame }: Tables): boolean {
   const { questionStarts, requestStarts, holds, polite } = phrases;
@@ -206,7 +206,7 @@ export function isPutOff({ words, asks }: Utterance, { phrases, noise }: Tables)
   return found && !asks;
 }
 
-/** Returns the length of the dismissal at the start of the utterance ("cancel that, I want …"), or 0. */
+/** Returns the length of the dismissal with which the utterance starts ("cancel that, I want …"), or 0. */
 export function commandAtStart(
   utterance: Utterance,
   tables: Tables,
@@ -217,7 +217,7 @@ export function commandAtStart(
   return { length, isClause: breaks.has(start + length - 1) };
 }
 
-/** Returns whether the utterance withdraws whatever the question is about: "we don't need the table any more". */
+/** Returns whether the utterance withdraws the subject of the question: "we don't need the table any more". */
 export function withdraws({ words }: Utterance, { phrases }: Tables, topic: Words): boolean {
   return (
     phrases.withdrawals.some((phrase) => findPhrase(words, phrase).length > 0) &&
@@ -256,7 +256,7 @@ export function requestsIn(
   );
 }
 
-/** Returns whether the utterance contains a request to do something before the answer: "make me a report first". */
+/** Returns whether the utterance asks the agent to do something before the user answers: "make me a report first". */
 export function requestsBeforehand(utterance: Utterance, tables: Tables): boolean {
   const { words } = utterance;
   const { requests, beforehand } = tables.phrases;

@@ -2,11 +2,11 @@
 
 import type { AnswerLanguage } from './language.ts';
 
-/** Similarities from 0 (nothing in common) to 1 (equal). */
+/** A similarity is between 0 (nothing in common) and 1 (equal). */
 export interface Similarity {
   readonly letters: number;
   readonly sound: number;
-  /** Both are combined, because speech recognition preserves the sound but changes the letters. */
+  /** Letters and sound are combined, because speech recognition preserves the sound but changes the letters. */
   readonly overall: number;
 }
 
@@ -35,7 +35,7 @@ export function soundKey(word: string, language: AnswerLanguage): string {
 
 /**
  * Returns the Damerau–Levenshtein distance (optimal string alignment): the minimum cost of turning one name into the
- * other by insertions, deletions and swaps of neighbours (1 each), and replacements.
+ * other. Insertions, deletions and swaps of neighbours cost 1 each, and a replacement costs `replaceCost`.
  */
 export function editDistance(
   a: string,
@@ -76,8 +76,8 @@ export function closestPart(text: string, of: string): number {
   if (text === '' || of === '') return 0;
   const isBreak = (place: number): boolean =>
     place === 0 || place === of.length || of[place] === ' ' || of[place - 1] === ' ';
-  // For each position in `of`: the minimum cost of matching the text so far to a part that ends there, and the start of
-  // that part.
+  // For each position in `of`: the minimum cost of matching the text so far to a part that ends there, and where that
+  // part starts.
   let costs = Array.from({ length: of.length + 1 }, (_, place) => (isBreak(place) ? 0 : Infinity));
   let begins = costs.map((_, place) => place);
   for (let row = 1; row <= text.length; row += 1) {

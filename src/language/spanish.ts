@@ -2,7 +2,7 @@
 
 import { list, literal, words, type AnswerLanguage } from './language.ts';
 
-/** Returns a word without its accents, which is the form in which utterances are compared. */
+/** Returns a word without its accents, for comparison with other words. */
 const folded = (word: string): string => word.normalize('NFD').replace(/[\u0300-\u036F]/g, '');
 
 /** Returns an imperative and its forms with attached pronouns: `envía`, `envíalo`. */
@@ -151,7 +151,8 @@ export const spanish: AnswerLanguage = {
     elección`),
   consent: {
     yes: [
-      // "si" means "if" and, without its accent, "yes"; on its own it is a yes, because a condition never stands alone.
+      // Without its accent, "sí" (yes) is written like "si" (if); on its own it is a yes, because a condition never
+      // stands alone.
       ...words('sí claro adelante hazlo hágalo procede proceda aprobado permitido confirmado'),
       ...list(`
         por supuesto, desde luego, de acuerdo hazlo, estoy de acuerdo, lo apruebo, lo permito, lo confirmo,

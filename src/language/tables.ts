@@ -1,5 +1,5 @@
-// Converts the tables of a language to the form of utterances, once per language, and interprets words that consist
-// only of listed phrases: a yes, a no, politeness, asides, and the name of the action.
+// Converts a language's tables to the form of utterances, once per language. Interprets words that consist only of
+// listed phrases: a yes, a no, politeness, asides, and the name of the action.
 
 import type { AnswerLanguage, ClockTables, ConsentTables } from './language.ts';
 import { fold, wordsOf } from './utterance.ts';
@@ -14,9 +14,9 @@ export interface Tables {
   /** The hesitation sounds in `noise`; `thinking` also includes politeness. */
   readonly hesitations: ReadonlySet<string>;
   readonly thinking: ReadonlySet<string>;
-  /** Sounds that express nothing. */
+  /** Sounds that do not express anything. */
   readonly fillers: ReadonlySet<string>;
-  /** Words that show attention or introduce an answer; alone, they do not answer a question that expects words. */
+  /** Words that show attention or introduce an answer; alone, they do not answer a free-text question. */
   readonly listening: ReadonlySet<string>;
   /** Words that surround an option's name, without `noise`. */
   readonly frame: ReadonlySet<string>;
@@ -102,7 +102,7 @@ export function sameWords(a: Words, b: Words): boolean {
   return a.length === b.length && standsAt(a, 0, b);
 }
 
-/** Returns the indexes at which `phrase` begins in `words`. Words for which `isFree` returns false are excluded. */
+/** Returns the indexes at which `phrase` begins in `words`. Words for which `isFree` returns false are ignored. */
 export function findPhrase(
   words: Words,
   phrase: Words,
@@ -121,7 +121,7 @@ export function standsAt(words: Words, start: number, phrase: Words): boolean {
   return phrase.every((word, n) => words[start + n] === word);
 }
 
-/** Returns the length of the longest of these phrases that begins at `start`; 0 if none begins there. */
+/** Returns the length of the longest of these phrases at `start`; 0 if none begins there. */
 export function phraseAt(words: Words, start: number, phrases: Phrases): number {
   let longest = 0;
   for (const phrase of phrases) {
@@ -178,18 +178,18 @@ function make(language: AnswerLanguage): Tables {
 type Verdict = 'action' | 'yes' | 'no';
 type Said = Verdict | 'nothing';
 
-/** The verdicts in ascending order of strength. If an utterance has two verdicts, the stronger one wins. */
+/** The verdicts, from weak to strong. If an utterance has two verdicts, the stronger one wins. */
 const WEIGHT: readonly Said[] = ['nothing', 'action', 'yes', 'no'];
 
 /**
- * Returns the verdict if the words are a sequence of listed phrases; null if a word is left over or there are no words.
+ * Returns the verdict if the words are a sequence of listed phrases; null if a word remains or there are no words.
  * `action`: the words only name the action.
  */
 export function verdictOf(words: Words, phrases: Tables['phrases'], names: Names): Verdict | null {
   return verdictsOf(words, phrases, names)[0] ?? null;
 }
 
-/** Returns the verdict of the words from each index to the end, as `verdictOf` does, but in a single pass. */
+/** Like `verdictOf`, but for the words from each index to the end, in a single pass. */
 export function verdictsOf(
   words: Words,
   phrases: Tables['phrases'],
@@ -201,8 +201,8 @@ export function verdictsOf(
     { entries: phrases.polite, says: 'nothing' },
     { entries: phrases.asides, says: 'nothing' },
   ];
-  // The possible verdicts of the words from each index to the end. "Please do not" can be read in two ways, only one of
-  // which reaches the end.
+  // The possible verdicts of the words from each index to the end. "Please do not" can be read in two ways, and only
+  // one of them reaches the end.
   const readings: Set<Said>[] = [...words, ''].map(() => new Set());
   readings[words.length]?.add('nothing');
   for (let start = words.length - 1; start >= 0; start -= 1) {
@@ -221,7 +221,7 @@ export function verdictsOf(
   });
 }
 
-/** The ways to name an action next to a yes. */
+/** The names of an action that may accompany a yes. */
 export interface Names {
   readonly byFirst: ReadonlyMap<string, Phrases>;
   /** The words of each name, joined by spaces. */

@@ -1,14 +1,14 @@
 // Times of day in words: "half past nine", "16:00", "4 pm", "acht Uhr vier".
 //
-// TIMES-1. An hour without minutes is a time only next to a time word ("at nine", "nine o'clock") or directly after a
-//     word that the caller accepts ("Tuesday nine"). Any other number is a quantity.
+// TIMES-1. An hour without minutes is a time only next to a time word ("at nine", "nine o'clock"), or directly after a
+//     word that the caller allows ("Tuesday nine"). Any other number is a quantity.
 // TIMES-2. "Four" means 16:00 if no option is at 4:00, unless the user named the other half of the day.
 
 import { phraseAt, type Tables, type Words } from './tables.ts';
 import { isNumber } from './utterance.ts';
 
 export interface TimeOfDay {
-  /** The indexes of the time's first word, and of the first word after the time. */
+  /** The index of the time's first word, and of the first word after the time. */
   readonly start: number;
   readonly end: number;
   readonly hour: number;
@@ -16,7 +16,7 @@ export interface TimeOfDay {
   readonly half: 'am' | 'pm' | null;
 }
 
-/** Finds the times. `leads`: returns whether a bare hour that follows this word is a time. */
+/** Finds the times. `leads`: returns whether this word turns a bare hour after it into a time. */
 export function timesIn(
   words: Words,
   tables: Tables,

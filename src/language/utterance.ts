@@ -1,4 +1,4 @@
-// Converts spoken or typed text to comparable words: ignores case, accents, punctuation and apostrophes, and writes
+// Converts spoken or typed text to comparable words. It ignores case, accents, punctuation and apostrophes, and writes
 // numbers as digits, ordinals as `#2`, and symbols as words. Labels, descriptions, tables and utterances are all
 // converted to this form.
 
@@ -26,7 +26,7 @@ export function fold(text: string): string {
   return (
     text
       .normalize('NFKC')
-      // Both case conversions are needed, because ß becomes SS and sigma has two lower-case forms.
+      // Both case conversions are needed: ß becomes SS, and sigma has two lower-case forms.
       .toUpperCase()
       .toLowerCase()
       .normalize('NFD')
@@ -151,7 +151,7 @@ function readCardinal(
   if (value === undefined) return null;
   let end = start + 1;
   let total = 0;
-  // The maximum value of the number that may be added next: 9 after `twenty`, 99 after `hundred`.
+  // The largest number that may be added next: 9 after `twenty`, 99 after `hundred`.
   let room = value >= 20 ? 9 : 0;
   for (;;) {
     const multiplier = ownValue(multipliers, spoken[end]);

@@ -18,7 +18,7 @@ export function backoffMs(
   failures: number,
   jitter: number,
 ): number {
-  // 2 ** 1024 is Infinity, which would turn a pause of 0 into NaN.
+  // 2 ** 1024 is Infinity, and a pause of 0 times Infinity would be NaN.
   const pauseMs = Math.min(maxDelayMs, baseDelayMs * 2 ** Math.min(failures - 1, 1000));
   return pauseMs * (1 - jitter / 2);
 }

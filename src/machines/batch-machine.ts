@@ -11,19 +11,18 @@
 // Does not: store the results' text, speak (the outbox does) or run anything.
 //
 // Invariants
-//   BATCH-1. Each result is reported at most once, either together with the others or on its own. A result that the
-//        user has already seen or dismissed is not reported. A call that left the batch without a result is not
+//   BATCH-1. Each result is reported at most once, either together with the others or on its own. A result is not
+//        reported if the user has already seen or dismissed it. A call that has left the batch without a result is not
 //        reported.
 //   BATCH-2. A result waits only while another call is working or the lead agent may still make calls, and never longer
 //        than `ceilingMs` after the first result.
 //   BATCH-3. A call that is waiting for the user does not delay any result, because the wait may be of any length. The
-//        same applies to a call that sleeps until a certain time, and to a call that the lead agent itself is waiting
-//        for.
+//        same applies to a call that sleeps until a certain time, and to a call that the lead agent is waiting for.
 //   BATCH-4. A single result is passed on unchanged.
 //   BATCH-5. A batch is reported together only once; each later result is passed on separately. No result is discarded
 //       at the ceiling.
-//   BATCH-6. Each result keeps its reserved place in the outbox until the result is reported or seen.
-//   BATCH-7. The batch is over when no call is working any more and every result has been reported.
+//   BATCH-6. Each result keeps its reserved place in the outbox until it has been reported or seen.
+//   BATCH-7. The batch is over when no call is working and every result has been reported.
 
 import { and, assign, not, setup, type SnapshotFrom } from 'xstate';
 import {
@@ -39,8 +38,8 @@ import {
 import { byOf, type HearingGrade } from './outbox-setup.ts';
 
 /**
- * The treatment of calls that are still working at the ceiling: `deliver` reports their results later, `cancel` stops
- * them.
+ * How the calls that are still working at the ceiling are treated: `deliver` reports their results later, `cancel`
+ * stops them.
  */
 export type AtCeiling = 'deliver' | 'cancel';
 
@@ -60,7 +59,7 @@ interface BatchContext extends BatchInput {
   readonly isReplying: boolean;
   /** Calls without a result. */
   readonly working: readonly string[];
-  /** The calls that are waiting for the user. */
+  /** The calls that wait for the user. */
   readonly asking: readonly string[];
   /** Results that will be reported together, in order of arrival. */
   readonly parts: readonly string[];
@@ -131,7 +130,7 @@ const retract = {
   params: ({ context }: { context: BatchContext }) => ({ batchId: context.batchId }),
 } as const;
 
-/** Returns whether a call is working without waiting for the user; only such calls make the other results wait. */
+/** Returns whether a call is working and is not waiting for the user; only such calls delay other results. */
 const someAreLate = ({ working, asking }: BatchContext): boolean => working.length > asking.length;
 
 const lateOf = ({ working, asking }: BatchContext): readonly string[] => {
@@ -144,7 +143,7 @@ const effects = {
   tell: effect<{ readonly batchId: string }>(),
   /** Reports this result on its own. */
   pass: effect<{ readonly callId: string }>(),
-  /** Delivers a result that the lead agent has read and may report in its reply. */
+  /** Delivers a result that the lead agent has read and may mention in its reply. */
   passRead: effect<{ readonly callId: string; readonly reserved: boolean }>(),
   /** Retracts the item, because no result is left to report. */
   retract: effect<{ readonly batchId: string }>(),
@@ -160,7 +159,7 @@ const effects = {
   dismissed: effect<{ readonly deliveryIds: readonly string[]; readonly by?: string }>(),
   /** Stops calls whose time is up. `batch.settled` or `batch.left` follows for each call. */
   stop: effect<{ readonly callIds: readonly string[] }>(),
-  /** The batch is over and produces nothing more. */
+  /** The batch is over. */
   ended: effect<{ readonly batchId: string }>(),
 };
 
@@ -214,7 +213,7 @@ export const batchMachine = setup({
     hasParts: ({ context }) => context.parts.length > 0,
     hasOnePart: ({ context }) => context.parts.length === 1,
     hasNoWork: ({ context }) => context.working.length === 0,
-    /** No call is left that a result could wait for. */
+    /** No working call is left, so results have nothing to wait for. */
     isComplete: ({ context }) => !context.isReplying && !someAreLate(context),
     isNoneLate: ({ context }) => !someAreLate(context),
     isThisDeadline: ({ context }, { dueAt }: { dueAt: number }) => dueAt === context.dueAt,
@@ -241,13 +240,13 @@ export const batchMachine = setup({
       guard: works,
       actions: leave,
     },
-    // The other results were reported without this one.
+    // The other results were reported without this result.
     'batch.settled': {
       guard: works,
       actions: [leave, { type: 'pass', params: ({ event }) => ({ callId: event.callId }) }],
     },
-    // The result was shown while it was waiting or while all results were being reported, so the others are reported
-    // without it.
+    // The result was shown while it waited or while all results were being reported, so the others are reported without
+    // it.
     'delivery.shown': {
       guard: { type: 'isPart', params: ({ event }) => event },
       actions: [shown, { type: 'free', params: { places: 1 } }, removed],
@@ -385,7 +384,7 @@ export const batchMachine = setup({
                 grade: event.grade,
               }),
             },
-            // The delivery of the joint item has already released one of the places.
+            // When the joint item was delivered, one of the places was released.
             { type: 'free', params: ({ context }) => ({ places: context.parts.length - 1 }) },
             'clear',
           ],

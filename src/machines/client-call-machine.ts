@@ -11,11 +11,12 @@
 //
 // Invariants
 //   CLIENT-CALL-1. Only one client at a time has the call, and only that client can answer it.
-//   CLIENT-CALL-2. A call that a client has claimed is not offered to another client unless its tool is idempotent.
+//   CLIENT-CALL-2. Once a client has claimed a call, the call is not offered to another client unless its tool is
+//       idempotent.
 //   CLIENT-CALL-3. Each call ends exactly once, at the latest when its time limit is reached. Without a client, the
 //       call waits until its time limit or (with `absent: 'fail'`) for `ABSENT_MS`.
-//   CLIENT-CALL-4. A call that ends without a result records which client had it last, because that client may have
-//       executed the call.
+//   CLIENT-CALL-4. If a call ends without a result, it records the client that had it last, because that client may
+//       have executed it.
 
 import { assign, setup, type SnapshotFrom } from 'xstate';
 import {
@@ -31,7 +32,7 @@ import {
 const ABSENT_MS = 5_000;
 
 /**
- * The time for which a client that has left keeps its call, because most lost connections are restored within seconds.
+ * The time for which a client that has left keeps its call; most lost connections are restored within seconds.
  */
 const LEFT_MS = 30_000;
 
@@ -160,7 +161,7 @@ export const clientCallMachine = setup({
       exit: stopActivity('deadline'),
       on: {
         ...answered(),
-        // The client could not return while no process was running the session.
+        // While no process was running the session, the client could not return.
         'client.left': {
           guard: { type: 'isEveryone', params: ({ event }) => event },
           target: 'left',

@@ -32,13 +32,13 @@ export function isEffect(action: unknown): boolean {
 }
 
 /**
- * Work that runs as long as the machine is in a state, and reports back with ordinary events. The state starts the work
- * on entry and stops it on exit, both as effects; the runtime's `activitiesOf` finds the activities of a restored
- * state.
+ * Work that runs as long as the machine is in a state, and reports back through ordinary events. The state starts the
+ * work on entry and stops it on exit, both as effects. For a restored state, the runtime's `activitiesOf` finds the
+ * activities.
  */
 export interface Activity<Name extends string = string, Input = unknown> {
   readonly name: Name;
-  /** Unique among the activities of the machine that run at the same time. */
+  /** Unique among the machine's activities that run at the same time. */
   readonly id: string;
   readonly input: Input;
 }
@@ -100,9 +100,9 @@ export function deadline(event: string, dueAt: number, id = 'deadline'): Deadlin
 /**
  * Returns the machine with its deadlines as XState's delayed events, for an actor that you create yourself. The clock
  * of the actor's system sends each event, stamped with the time at which it was due. The other activities are still
- * passed to the machine's `startActivity` and `stopActivity`. XState does not store delayed events in a snapshot: a
- * restored actor starts the deadlines of the states that it enters, but not those of the state in which it is restored.
- * @param now Returns the time of the clock of the actor's system, in milliseconds since 1970: `Date.now`.
+ * passed to the machine's `startActivity` and `stopActivity`. XState does not store delayed events in a snapshot. A
+ * restored actor starts the deadlines of the states that it enters, but not of the state in which it was restored.
+ * @param now Returns the current time of the actor system's clock, in milliseconds since 1970: `Date.now`.
  */
 export function withDeadlines<M extends AnyStateMachine>(machine: M, now: () => number): M {
   return machine.provide({
@@ -123,23 +123,23 @@ export function withDeadlines<M extends AnyStateMachine>(machine: M, now: () => 
   }) as M;
 }
 
-/** The time at which an event was accepted; a machine does not read a clock. */
+/** The time at which an event was accepted, because machines do not read a clock. */
 export interface Stamped {
   /** Milliseconds since 1970, set by the machine's host. */
   readonly at: number;
 }
 
-/** A machine's events before its unit adds the time `at`. */
+/** A machine's events without the time `at`, which the unit adds. */
 export type Unstamped<E> = E extends unknown ? Omit<E, 'at'> : never;
 
-/** Events with additional fields that their machine does not read: `Fields` maps an event's type to these fields. */
+/** Events with additional fields that the machine does not read: `Fields` maps an event's type to these fields. */
 export type Carrying<E, Fields> = E extends { readonly type: infer Type }
   ? Type extends keyof Fields
     ? E & Fields[Type]
     : E
   : never;
 
-/** A message for one actor of a protocol. The protocol maps each address to the events that the actor there accepts. */
+/** A message for one actor of a protocol. The protocol maps each address to the events that its actor accepts. */
 export type MessageIn<Protocol> = {
   readonly [Address in keyof Protocol & string]: {
     readonly actor: Address;
@@ -147,5 +147,5 @@ export type MessageIn<Protocol> = {
   };
 }[keyof Protocol & string];
 
-/** XState limits loops of eventless transitions only if asked to; without a limit, such a loop hangs the process. */
+/** XState limits loops of eventless transitions only on request; without the limit, such a loop hangs the process. */
 export const machineOptions = { maxIterations: 1000 } as const;

@@ -13,10 +13,10 @@
 //   EVENT-SOURCE-1. An attempt runs only in `live`, and only one at a time. Each attempt is released exactly once,
 //        before the next one starts or the source is stopped.
 //   EVENT-SOURCE-2. After each failure, the source is started again. The number of attempts is unlimited. The pause
-//        doubles with each consecutive failure, up to `maxDelayMs`; the jitter shortens it by up to half.
+//        doubles with each consecutive failure up to `maxDelayMs`, and the jitter shortens it by up to half.
 //   EVENT-SOURCE-3. An attempt that has run for `stableMs` resets the failure count.
-//   EVENT-SOURCE-4. Events of earlier attempts change nothing.
-//   EVENT-SOURCE-5. After `source.stop`, no attempt starts, and the source reaches `stopped` even if its release hangs.
+//   EVENT-SOURCE-4. Events of earlier attempts have no effect.
+//   EVENT-SOURCE-5. After `source.stop`, no attempt starts. The source reaches `stopped` even if its release hangs.
 
 import { assign, setup, type SnapshotFrom } from 'xstate';
 import { backoffMs, type BackoffInput } from './backoff.ts';
@@ -32,9 +32,9 @@ import {
   type Stamped,
 } from './effect.ts';
 
-/** A service's event source, and the pauses between its attempts. */
+/** A service's event source and its restarts. */
 export interface EventSourceInput extends BackoffInput {
-  /** An attempt that runs for this long counts as a success, in milliseconds. */
+  /** An attempt that runs for this long, in milliseconds, counts as a success. */
   readonly stableMs: number;
   /** The maximum time that the source may take to free its resources, in milliseconds. */
   readonly stopTimeoutMs: number;
@@ -52,7 +52,7 @@ interface EventSourceContext extends EventSourceInput {
 
 type EventSourceFact =
   | { readonly type: 'source.start' }
-  /** The source is running: it has reported this, or its first event has arrived. */
+  /** The source is running: it has said so, or its first event has arrived. */
   | { readonly type: 'source.started'; readonly attempt: number }
   /** `jitter`: uniform in [0, 1). */
   | { readonly type: 'source.failed'; readonly attempt: number; readonly jitter: number }
@@ -72,7 +72,7 @@ type Args = { context: EventSourceContext };
 const attemptOf = ({ context }: Args): AttemptInput => ({ attempt: context.attempt });
 
 type Work =
-  /** Starts the source; the attempt's signal aborts when this activity stops. */
+  /** Starts the source. When this activity stops, the signal of the attempt aborts. */
   | Activity<'attempt', AttemptInput>
   /** Calls the source's `stop` function; `source.released` follows. */
   | Activity<'release', AttemptInput>
@@ -184,7 +184,7 @@ export const eventSourceMachine = setup({
               target: '#eventSource.backing_off',
               actions: { type: 'abandoned', params: attemptOf },
             },
-            // A release that is already in progress is not started again.
+            // A release that is already in progress is not started a second time.
             'source.stop': 'for_good',
           },
         },

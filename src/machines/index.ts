@@ -1,5 +1,5 @@
-// The statecharts, each of which can be used on its own: `createActor(subagentMachine.provide({ actions, actors }), {
-// input, inspect })`.
+// The statecharts. Each can be used on its own: `createActor(subagentMachine.provide({ actions, actors }), { input,
+// inspect })`.
 
 export { backoffMs, type BackoffInput } from './backoff.ts';
 export {

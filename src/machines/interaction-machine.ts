@@ -8,13 +8,13 @@
 // Does not: know what the questions are, how long they last, or how they end.
 //
 // Invariants
-//   INTERACTION-1. There is at most one owner. Each grant has an epoch. A release must contain this epoch, or 0 from a
-//       question that ended before its grant arrived.
+//   INTERACTION-1. There is at most one owner. Each grant has an epoch. A release must contain this epoch; a question
+//       that ended before its grant arrived sends 0.
 //   INTERACTION-2. First come, first served: each new owner was at the head of the queue. A repeated request is not
-//       queued again, and requests are never reordered.
+//       queued again, and the order of requests never changes.
 //   INTERACTION-3. In `main_agent`, where the lead agent has the floor, the queue is empty.
 //   INTERACTION-4. A withdrawal has two phases. The machine first asks the owner to release the floor, and grants the
-//       floor to the next owner only after the release. With a single phase, crossing messages could lead to two
+//       floor to the next owner only after the release. With a single phase, messages that cross could lead to two
 //       owners.
 
 import { assign, setup, type SnapshotFrom } from 'xstate';
@@ -32,7 +32,8 @@ export type InteractionEvent =
   /** The question asks for the floor. */
   | { readonly type: 'interaction.request'; readonly id: string }
   /**
-   * The question releases the floor or leaves the queue. `epoch`: the epoch of the question's grant; 0 if it had none.
+   * The question releases the floor or leaves the queue. `epoch`: the epoch of the question's grant; 0 if the question
+   * had none.
    */
   | { readonly type: 'interaction.release'; readonly id: string; readonly epoch: number }
   /** The session takes the floor from the question, or removes the question from the queue. */
@@ -67,7 +68,7 @@ export const interactionMachine = setup({
   },
   guards: {
     isOwner: ({ context }, { id }: { id: string }) => context.owner === id,
-    // The epoch is 0 if the release and the grant crossed. The grant then has no owner that could release it.
+    // The epoch is 0 if the release and the grant crossed each other. Nothing would release that grant.
     isGrant: ({ context }, { id, epoch }: { id: string; epoch: number }) =>
       context.owner === id && (context.epoch === epoch || epoch === 0),
     isKnown: ({ context }, { id }: { id: string }) =>

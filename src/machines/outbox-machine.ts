@@ -13,32 +13,32 @@
 //
 // Invariants
 //   OUTBOX-1. Only one item is spoken at a time, and only while the gate is open and after a pause: `quietMs` since the
-//       gate opened and since the last attempt ended. An item that arrives after the pause is offered at once, and an
-//       urgent item skips the pause. After a question the pause is `answerMs`, but it ends early if the user speaks or
+//       gate opened and since the last attempt ended. An item that arrives after the pause is offered immediately, and
+//       an urgent item skips the pause. After a question the pause is `answerMs`; it ends early if the user speaks or
 //       the question is answered.
-//   OUTBOX-2. An item can end as heard only in the current attempt (`generation`), or through the attempt that spoke it
-//       in full.
+//   OUTBOX-2. An item counts as heard only if the current attempt (`generation`), or the attempt that spoke it in full,
+//       reports this.
 //   OUTBOX-3. An item leaves the outbox when it is heard, shown, dismissed, retracted, or dropped with a reason; no
 //       other event removes it. Results and questions are never dropped.
 //   OUTBOX-4. Urgent items precede high items, which precede normal items; within each class, the order is first come,
 //       first served. An interrupted item returns to the front of its class.
-//   OUTBOX-5. After `maxAttempts`, an item rests as a card on the screen until the user speaks or a client attaches, so
-//       that a failing connection does not cause endless attempts. If the user speaks during an offer before the item
-//       plays, that offer counts as the first attempt.
+//   OUTBOX-5. After `maxAttempts`, an item rests as a card on the screen until the user speaks or a client attaches.
+//       This prevents endless attempts on a failing connection. If the user speaks while an item is offered but not yet
+//       playing, that offer counts as the first attempt.
 //   OUTBOX-6. The outbox contains at most `capacity` items and reserved results; a reserved result always fits.
-//   OUTBOX-7. Of each subagent's progress items, only the latest waits.
+//   OUTBOX-7. Only the latest progress item of each subagent waits.
 //   OUTBOX-8. A silent item is not offered; it rests until it is shown or dismissed. An item with `skip_if_busy` is
 //       silent if it cannot be spoken when it arrives. Otherwise, it is treated like any other item.
-//   OUTBOX-9. An item that was spoken in full but not acknowledged frees the slot at once and rests as a card until it
-//       is acknowledged. It is not offered again, and it does not count towards `capacity`. If there are more than
-//       `capacity` such items, the one that was spoken first leaves the outbox with the grade `told`. If a question is
-//       added again, it is offered again.
+//   OUTBOX-9. An item that was spoken in full but not acknowledged frees the slot immediately. It rests as a card until
+//       it is acknowledged. It is not offered again, and it does not count towards `capacity`. If there are more than
+//       `capacity` such items, the earliest spoken one leaves the outbox with the grade `told`. A question that is
+//       added again is offered again.
 //   OUTBOX-10. A postponed item is treated like a silent one. If it is being spoken, the attempt is abandoned.
-//       Questions cannot be postponed here, and an item that was spoken in full is already resting.
+//       Questions cannot be postponed here, nor can an item that was spoken in full, because it is already resting.
 //   OUTBOX-11. An offer states whether the user heard the beginning of the item in an earlier attempt. The item keeps
-//       this information until it leaves the outbox.
+//       this information until the item leaves the outbox.
 //   OUTBOX-12. An item that the lead agent has read is offered only if the reply does not report it.
-//   OUTBOX-13. A claim to an item is granted only while the item is not being spoken. The item is not offered until the
+//   OUTBOX-13. A claim to an item is granted only when the item is not being spoken. The item is not offered until the
 //       claim is released.
 
 import { and, assign, not, type SnapshotFrom } from 'xstate';
@@ -545,7 +545,7 @@ export const outboxMachine = outboxSetup.createMachine({
                 actions: { type: 'keepInterruptible', params: ({ event }) => event },
               },
             ],
-            // No client is attached, so no urgent item can be heard, whatever the session reports next.
+            // No client is attached, so an urgent item cannot be heard, whatever the session reports next.
             'client.detached': 'closed',
           },
         },

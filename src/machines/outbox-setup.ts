@@ -1,7 +1,7 @@
 // The parts of the outbox's statechart: the items and their order, the events, the context, the effects, the guards and
 // the actions.
 //
-// Owns:     the order of the items (OUTBOX-4) and the counting of attempts.
+// Owns:     the order of the items (OUTBOX-4), and the count of attempts.
 // Does not: decide when an action applies (outbox-machine.ts).
 
 import { assign, not, or, setup, stateIn } from 'xstate';
@@ -12,7 +12,7 @@ export type DeliveryKind = 'result' | 'question' | 'notice' | 'progress';
 /** The priority class of an item. An `urgent` item is spoken first and may interrupt. */
 export type DeliveryPriority = 'normal' | 'high' | 'urgent';
 
-/** How the user receives the result of a background call. */
+/** How the result of a background call reaches the user. */
 export const DELIVERY_MODES = ['when_idle', 'interrupt', 'silent', 'skip_if_busy'] as const;
 /** How a result reaches the user. */
 export type DeliveryMode = (typeof DELIVERY_MODES)[number];
@@ -23,21 +23,22 @@ export interface OutboxItem {
   readonly deliveryId: string;
   /** The kind of content. */
   readonly kind: DeliveryKind;
-  /** The item's class among the waiting items. */
+  /** The item's class, which orders the waiting items. */
   readonly priority: DeliveryPriority;
   /** A later item with the same key (the progress of one subagent) replaces this item. Null if none does. */
   readonly replaces: string | null;
   /** Whether the item uses a reserved place. */
   readonly reserved: boolean;
-  /** The time after which the item is out of date; null for never. Results and questions never expire. */
+  /** The time after which the item is out of date; null if it never is. Results and questions never expire. */
   readonly expiresAt: number | null;
   /**
-   * Whether the item rests from the start as a card that is never spoken. `if_busy`: it rests unless it arrives while
+   * Whether the item rests as a card from the start and is never spoken. `if_busy`: it rests unless it arrives while
    * the gate is open and the queue is empty. @defaultValue 'never'
    */
   readonly rests?: 'never' | 'always' | 'if_busy';
   /**
-   * The lead agent has read the item and may be reporting it, so it is not offered before `delivery.unread`.
+   * The lead agent has read the item and may mention it in its reply, so the item is not offered before
+   * `delivery.unread`.
    * @defaultValue false
    */
   readonly read?: boolean;
@@ -79,7 +80,7 @@ export const isTold = ({ toldIn }: { readonly toldIn?: number }): boolean => tol
 export const mayRest = (item: Waiting): boolean =>
   item.kind !== 'question' && item.rests !== 'always' && !isTold(item);
 
-/** A claim to a delivery. The outbox does not offer a claimed delivery. */
+/** A claim to a delivery. A claimed delivery is not offered by the outbox. */
 interface Claim {
   /** The id of the claimed delivery. */
   readonly deliveryId: string;
@@ -91,15 +92,15 @@ const isClaimed = ({ claims = [] }: { readonly claims?: readonly Claim[] }, id: 
   claims.some(({ deliveryId }) => deliveryId === id);
 
 /**
- * Returns the next item to speak, which is not resting, has not been read by the lead agent, and has not been claimed
- * by a channel.
+ * Returns the next item to speak. Skips items that are resting, that the lead agent has read, or that a channel has
+ * claimed.
  */
 export const next = (queue: Pick<OutboxContext, 'pending' | 'claims'>): Waiting | undefined =>
   queue.pending.find(
     ({ deliveryId, resting, read }) => !resting && read !== true && !isClaimed(queue, deliveryId),
   );
 
-/** Returns the claim that can be granted because its delivery is not being spoken. */
+/** Returns the claim that can be granted now that its delivery is not being spoken. */
 export const grantable = ({
   claims = [],
   current,
@@ -107,8 +108,8 @@ export const grantable = ({
   claims.find(({ deliveryId, granted }) => !granted && deliveryId !== current?.deliveryId);
 
 /**
- * Returns whether there is room for another item that has no reserved place. Items that were spoken in full do not
- * count. Admission calls this function too.
+ * Returns whether there is room for another item without a reserved place. Items that were spoken in full do not count.
+ * Admission also calls this function.
  */
 export function hasRoom(queue: {
   readonly pending: readonly (OutboxItem & Pick<Waiting, 'toldIn'>)[];
@@ -127,7 +128,7 @@ export const replaces = (item: OutboxItem, other: OutboxItem): boolean =>
 export const isExpired = (item: OutboxItem, at: number): boolean =>
   item.expiresAt !== null && !keeps(item) && item.expiresAt <= at;
 
-/** Inserts an item according to its class: after the other items of the class, or before them if it was interrupted. */
+/** Inserts an item after the other items of its class, or before them if it was interrupted. */
 export function insert(
   pending: readonly Waiting[],
   item: Waiting,
@@ -149,8 +150,8 @@ export interface OutboxInput {
    */
   readonly capacity: number;
   /**
-   * The minimum time that the gate must have been open without an attempt before an item is spoken, in milliseconds.
-   * The time is measured from the opening of the gate or the end of the last attempt, not from the item's arrival.
+   * An item is spoken only after the gate has been open without an attempt for at least this time, in milliseconds. The
+   * time is measured from the opening of the gate or the end of the last attempt, not from the arrival of the item.
    */
   readonly quietMs: number;
   /**
@@ -158,9 +159,9 @@ export interface OutboxInput {
    * question is answered. In milliseconds. @defaultValue `quietMs`
    */
   readonly answerMs?: number;
-  /** The time limit for the audio to start, after which the attempt fails. */
+  /** If the audio has not started after this time, the attempt fails. */
   readonly offerTimeoutMs: number;
-  /** The time limit for the audio to end, after which the attempt fails. */
+  /** If the audio has not ended after this time, the attempt fails. */
   readonly playTimeoutMs: number;
   /** The maximum number of attempts to deliver an item. */
   readonly maxAttempts: number;
@@ -177,7 +178,7 @@ type OutboxFact =
   | { readonly type: 'outbox.outdate'; readonly deliveryId: string }
   | { readonly type: 'gate.opened' }
   | { readonly type: 'gate.closed'; readonly interruptible: boolean }
-  /** `attempt` and `deliveryIds` tell readers of the journal what is playing; several items may be spoken together. */
+  /** `attempt` and `deliveryIds` show a reader of the journal what is playing; several items may be spoken together. */
   | {
       readonly type: 'delivery.playing';
       readonly generation: number;
@@ -188,7 +189,7 @@ type OutboxFact =
       readonly type: 'delivery.heard';
       readonly generation: number;
       readonly grade: 'played' | 'assumed';
-      /** The time by which the user had heard the item, in milliseconds since 1970. @defaultValue unknown */
+      /** The time by which the user had heard the whole item, in milliseconds since 1970. @defaultValue unknown */
       readonly heardAt?: number;
     }
   /** The item was spoken in full without an acknowledgement; the client may still send one. */
@@ -213,7 +214,7 @@ type OutboxFact =
   | { readonly type: 'delivery.read'; readonly deliveryId: string }
   /** The reply did not report the item. */
   | { readonly type: 'delivery.unread'; readonly deliveryId: string }
-  /** A channel is about to send the item, which may have left the outbox already, to the user. */
+  /** A channel is about to send the item to the user. The item may have left the outbox already. */
   | { readonly type: 'outbox.claim'; readonly deliveryId: string }
   | { readonly type: 'outbox.unclaim'; readonly deliveryId: string }
   | { readonly type: 'client.attached' }
@@ -226,7 +227,7 @@ type OutboxFact =
 /** The events of `outboxMachine`. */
 export type OutboxEvent = OutboxFact & Stamped;
 
-/** Returns the identity in an event, for the params of its effect; empty if the event has none. */
+/** Returns the identity in an event, for the effect's params; empty if the event has none. */
 export const byOf = ({ by }: { readonly by?: string }): { readonly by?: string } =>
   by === undefined ? {} : { by };
 
@@ -249,7 +250,7 @@ export interface OutboxContext extends OutboxInput {
   readonly interruptible: boolean;
 }
 
-/** Returns the time from which the next item may be spoken. */
+/** Returns the earliest time at which the next item may be spoken. */
 export const quietUntil = ({ quietSince, quietMs, answerMs, asked }: OutboxContext): number =>
   quietSince + Math.max(quietMs, (typeof asked === 'string' && answerMs) || 0);
 
@@ -257,11 +258,11 @@ export const quietUntil = ({ quietSince, quietMs, answerMs, asked }: OutboxConte
 const isOutdone = ({ current, pending }: Pick<OutboxContext, 'current' | 'pending'>): boolean =>
   current !== null && pending.some((other) => replaces(current, other));
 
-/** Returns the items that were spoken but not acknowledged, except questions, which end on their own. */
+/** Returns the items that were spoken but not acknowledged, except questions, which end in their own way. */
 const toldOf = ({ pending }: Pick<OutboxContext, 'pending'>): readonly Waiting[] =>
   pending.filter((item) => isTold(item) && item.kind !== 'question');
 
-/** Returns the unacknowledged item that was spoken first. */
+/** Returns the unacknowledged item that was spoken earliest. */
 export const oldestTold = (context: Pick<OutboxContext, 'pending'>): Waiting | undefined =>
   toldOf(context).toSorted((a, b) => (a.toldIn ?? 0) - (b.toldIn ?? 0))[0];
 
@@ -289,9 +290,9 @@ const effects = {
   }>(),
   /** The user dismissed the item. */
   dismissed: effect<{ readonly deliveryId: string; readonly by?: string }>(),
-  /** These items will not be spoken; `reason` states why. */
+  /** These items will not be spoken; `reason` says why. */
   dropped: effect<{ readonly deliveryIds: readonly string[]; readonly reason: DropReason }>(),
-  /** The item could not be spoken in `attempts` attempts and is shown as a card. */
+  /** The item could not be spoken in `attempts` attempts, so it is shown as a card. */
   card: effect<{ readonly deliveryId: string; readonly attempts: number }>(),
   /** The item was spoken in full without an acknowledgement and is shown as a card until it is acknowledged. */
   told: effect<{ readonly deliveryId: string; readonly generation: number }>(),
@@ -353,7 +354,7 @@ export const outboxSetup = setup({
         },
       }),
     ),
-    /** Makes the item rest until it is shown or dismissed, even if it is being spoken. */
+    /** Makes the item rest until it is shown or dismissed. If it is being spoken, the attempt ends. */
     rest: assign(({ context }, { deliveryId }: { deliveryId: string }) => {
       const { current, pending } = context;
       const asSilent = (item: Waiting): Waiting => ({ ...item, resting: true, rests: 'always' });
@@ -386,7 +387,7 @@ export const outboxSetup = setup({
         'back',
       ),
     })),
-    /** No client was able to hear this attempt, so it does not count as a failed attempt. */
+    /** No client could hear this attempt, so it does not count as a failed attempt. */
     forgiveAttempt: assign(({ context }) => ({
       current: context.current && { ...context.current, attempts: context.current.attempts - 1 },
     })),

@@ -11,38 +11,39 @@
 // Does not: speak, match words to options, or decide which question is asked next.
 //
 // Invariants
-//   QUESTION-1. No answer is accepted before the user can know the question. A button is accepted once the question is
-//       shown, and speech once the question starts to play. No answer is accepted after the question has ended.
+//   QUESTION-1. No answer is accepted before the user can know about the question. A button is accepted once the
+//       question is shown. Speech is accepted once the question starts to play. No answer is accepted after the
+//       question has ended.
 //   QUESTION-2. An utterance that started before the question played never answers it.
 //   QUESTION-3. Speech that interrupts the question is accepted only if it is `decisive` (it names an option, or is the
-//       requested text). An approval is accepted only if it started after the question had been heard in full.
+//       requested text). An approval is accepted only if the utterance started after the question had been heard in
+//       full.
 //   QUESTION-4. The clock runs only in `open`. It starts when the question is heard or, if no voice is attached, when
 //       the question is shown. It stops while no client is attached and while the question is held.
 //   QUESTION-5. A question ends exactly once. When it ends, it releases the floor, is retracted from the outbox, and
 //       sends a reply to the asker.
-//   QUESTION-6. A question that is read back, immediately or after the lead agent's reply, is presented to the user
-//       again within its remaining time. Utterances are treated as in the first presentation, and the buttons remain
-//       valid.
-//   QUESTION-7. A held question is not spoken until `remindAt`, when it is asked again; answers are accepted in the
-//       meantime. Only the user can put a question on hold, and each hold has a time limit. An utterance that a model
+//   QUESTION-6. A question that is read back, immediately or after the lead agent's reply, is presented again in its
+//       remaining time. Utterances are treated as in the first presentation, and the buttons remain valid.
+//   QUESTION-7. A held question is not spoken until `remindAt`, when it is asked again; until then, answers are
+//       accepted. Only the user can put a question on hold, and each hold has a time limit. An utterance that a model
 //       interprets as being about something else does not end the hold.
 //   QUESTION-8. If the user has heard an open question but not answered it, the question is asked again. This happens
-//       at most `MAX_NUDGES` times until the user asks to hear the question or it is presented again. The clock of the
-//       question continues. After that, the question remains on the screen.
-//   QUESTION-9. The lead agent needs time to interpret words. It can settle the question with an utterance that started
-//       after the question was first presented, even if the question has since been presented again, or parked because
-//       no client was attached.
-//   QUESTION-10. An utterance is accepted at once only if it started while the question was the last thing that the
-//       user had heard from the session. A button is always accepted. Repeating the question, in part or in full, makes
-//       it the last thing said.
+//       at most `MAX_NUDGES` times. The count restarts when the user asks to hear the question or it is presented
+//       again. The question's clock continues. After that, the question remains on the screen.
+//   QUESTION-9. The lead agent needs time to interpret an utterance. It can settle the question with any utterance that
+//       started after the first presentation. The question may since have been presented again, or parked because no
+//       client was attached.
+//   QUESTION-10. An utterance is accepted immediately only if it started while the question was the last thing that the
+//       user had heard from the session. A button is always accepted. A repetition of the question, in part or in full,
+//       makes the question the last thing said.
 //   QUESTION-11. If a model interprets an utterance, only the interpretation that the question is waiting for counts.
-//       An interpretation has no effect after the question has ended, after `readBy`, or once the user has said more.
-//       While the model interprets words, the clock stops and a button is accepted.
-//   QUESTION-12. A yes that only a model has recognised does not answer the question: the question is read back, and
+//       An interpretation has no effect after the question has ended, after `readBy`, or after the user has said more.
+//       While the model interprets words, the clock stops. A button is still accepted.
+//   QUESTION-12. A yes that only a model has recognised does not answer the question. The question is read back, and
 //       the next such yes counts if it follows the read-back.
-//   QUESTION-13. A yes applies to the call that was put to the user last. This is the call as originally asked or,
-//       after a read-back, the changed call or lasting approval that was read back. A spoken or typed yes to a
-//       read-back counts only after the read-back has been heard. A button that names the arguments always counts.
+//   QUESTION-13. A yes applies to the call that was last put to the user. This is the call as originally asked. After a
+//       read-back, it is the changed call or the lasting approval that was read back. A spoken or typed yes to a
+//       read-back counts only after the user has heard the read-back. A button that names the arguments always counts.
 
 import { and, assign, setup, type SnapshotFrom } from 'xstate';
 import {
@@ -68,7 +69,7 @@ const READING_MS = 1200;
 export interface QuestionInput {
   /** The question's id, which is the same everywhere and does not change after a restart. */
   readonly requestId: string;
-  /** The time that the user has to answer after hearing the question (or seeing it), in milliseconds. */
+  /** The time that the user has to answer after hearing or seeing the question, in milliseconds. */
   readonly timeoutMs: number;
 }
 
@@ -90,8 +91,8 @@ interface QuestionContext {
    */
   readonly heardAt?: number;
   /**
-   * The time at which something else was said to the user, or a read-back became due; null if the question was the last
-   * thing said. Absent in snapshots of earlier versions.
+   * The time at which something else was said to the user, or at which a read-back became due; null if the question was
+   * the last thing said. Absent in snapshots of earlier versions.
    */
   readonly followedAt?: number | null;
   /**
@@ -107,13 +108,13 @@ interface QuestionContext {
   /** The number of times that the unanswered question has been asked again. Absent in snapshots of earlier versions. */
   readonly nudges?: number;
   /**
-   * The utterances that a model is interpreting, or the last ones that it interpreted. Absent if it has interpreted
-   * none.
+   * The utterances that a model is interpreting, or the last ones that it has interpreted. Absent if it has not
+   * interpreted any.
    */
   readonly words?: WordsRead;
   /** The deadline for the model's interpretation. */
   readonly readBy?: number;
-  /** Whether the question is being read back because only a model has recognised the yes. */
+  /** Whether the question is being read back because only a model has recognised the user's yes. */
   readonly isAffirmed?: boolean;
   /** The combined reports about all presentations. Absent in snapshots of earlier versions. */
   readonly ever?: Presented;
@@ -134,7 +135,7 @@ interface WordsRead {
   /** The last of the utterances that are interpreted together. */
   readonly utteranceId: string;
   readonly channel: 'speech' | 'typing';
-  /** The start time of the first of these utterances. */
+  /** The time at which the first of these utterances started. */
   readonly startedAt: number;
 }
 
@@ -142,7 +143,7 @@ type QuestionFact =
   | { readonly type: 'question.granted'; readonly epoch: number }
   /**
    * A client is showing the question. `startsClock`: no voice is attached, so the user will not hear the question and
-   * the clock starts now.
+   * the clock starts immediately.
    */
   | { readonly type: 'question.shown'; readonly startsClock: boolean }
   | { readonly type: 'question.playing' }
@@ -158,11 +159,11 @@ type QuestionFact =
       readonly channel: AnswerChannel;
       /** For speech: the time at which the utterance started. */
       readonly utteranceStartedAt: number | null;
-      /** The answer is unambiguous and not an approval, so it may interrupt the question. */
+      /** The answer is unambiguous and is not an approval, so it may interrupt the question. */
       readonly decisive: boolean;
       /**
-       * For a yes, the number of the changed call, or 0 for the original call. Absent if the answer is not a yes or
-       * names the arguments.
+       * For a yes: the number of the changed call, or 0 for the original call. Absent if the answer is not a yes, or if
+       * it names the arguments.
        */
       readonly change?: number;
     }
@@ -175,15 +176,14 @@ type QuestionFact =
       readonly decisive: boolean;
     }
   /**
-   * The answer was clear, but not the question that it belongs to, so the question is repeated verbatim. `after`: only
-   * after the lead agent has replied to the same words. @defaultValue immediately
+   * The answer was clear, but it was unclear which question it belongs to, so the question is repeated verbatim.
+   * `after`: only after the lead agent has replied to that utterance. @defaultValue immediately
    */
   | {
       readonly type: 'question.readBack';
       readonly after?: 'reply';
       /**
-       * Reads back this changed call from now on; 0 stands for the call as originally asked. @defaultValue the same
-       * call
+       * Reads back this changed call from now on; 0 is the call as originally asked. @defaultValue the same call
        */
       readonly change?: number;
     }
@@ -193,7 +193,7 @@ type QuestionFact =
   | { readonly type: 'question.hold'; readonly remindAt: number }
   /** The user wants to hear the question again or did not answer it, so it is asked again. */
   | { readonly type: 'question.repeat' }
-  /** The tables cannot interpret these words, so a model does. */
+  /** The tables cannot interpret these words, so a model interprets them. */
   | ({ readonly type: 'reading.begun' } & WordsRead)
   /**
    * The model has interpreted all utterances up to this one. `gives`: a yes to an approval, another answer, a request
@@ -249,7 +249,7 @@ const settlement = {
   },
 } as const;
 
-/** Reports of other speech while the question has the floor. */
+/** Reports that something else is being said while the question has the floor. */
 const sayings = {
   'question.followed': {
     guard: 'isLastSaid',
@@ -292,11 +292,11 @@ const wishes = {
   'question.repeat': { actions: ['forgetNudges', present] },
 } as const;
 
-/** The client's reports about a question that has been presented to the user before. */
+/** The client's reports about a question that has already been presented to the user. */
 const reports = {
   'question.shown': { actions: { type: 'markShown', params: stamp } },
   // The question was only shown, or something else has been said since. If the question is repeated on request, the
-  // first start time remains.
+  // first start time is kept.
   'question.playing': {
     guard: 'isSaidAnew',
     actions: { type: 'markPlaying', params: stamp },
@@ -305,7 +305,7 @@ const reports = {
 } as const;
 
 const effects = {
-  /** Speaks and shows the question, for the first time or again. */
+  /** Speaks and shows the question. */
   present: effect<{ readonly requestId: string }>(),
   /** Stops speaking and showing the question. */
   retract: effect<{ readonly requestId: string }>(),
@@ -354,7 +354,7 @@ export const questionMachine = setup({
       heardAt: undefined,
       readBack: 'due' as const,
     }),
-    /** Reports about another call do not apply to this call, even if the user's words become known much later. */
+    /** A report about another call does not apply to this call, even if the user's words become known much later. */
     noteChange: assign(({ context }, event: QuestionEvent) => {
       const { change: put = 0 } = context;
       const change =
@@ -699,8 +699,8 @@ function isFollowed({ followedAt = null }: QuestionContext): boolean {
 }
 
 /**
- * Returns whether the user's words follow the question or something that was said after it; null if the question had
- * not been presented yet. `startedAt`: the time at which the utterance started; null if the user has just typed it.
+ * Returns whether the user's words follow the question or something that was said after it; null if the question has
+ * not been presented. `startedAt`: the time at which the utterance started; null if the user has just typed it.
  */
 export function wordsFollow(
   {
@@ -734,7 +734,7 @@ function wordsCount(
   return decisive || (heard && heardAt <= utteranceStartedAt);
 }
 
-/** Returns whether the words that a model interpreted may answer the question (QUESTION-2, QUESTION-3, QUESTION-10). */
+/** Returns whether words that a model has interpreted may answer the question (QUESTION-2, QUESTION-3, QUESTION-10). */
 function readWordsCount({ words, ...context }: QuestionContext): boolean {
   const { playingSince, shownAt, hasBegun, followedAt = null } = context;
   if (!words || (followedAt !== null && words.startedAt >= followedAt)) return false;
@@ -744,7 +744,7 @@ function readWordsCount({ words, ...context }: QuestionContext): boolean {
   return playingSince !== null && playingSince <= startedAt && heard && heardAt <= startedAt;
 }
 
-/** Returns the effect of an interpretation; null if the question is not waiting for it (QUESTION-11, QUESTION-12). */
+/** Returns what an interpretation changes; null if the question is not waiting for it (QUESTION-11, QUESTION-12). */
 export function readingDoes(
   context: QuestionContext,
   { utteranceId, gives, change, at }: ReadingEnded,
@@ -753,7 +753,7 @@ export function readingDoes(
   if (words?.utteranceId !== utteranceId || at > readBy) return null;
   if (gives === 'nothing') return remindAt > 0 ? 'holds' : 'passes';
   if (gives === 'again' || !readWordsCount(context)) return 'asks';
-  // The request not to be asked again has not been read back yet.
+  // The user's request not to be asked again has not been read back yet.
   if (change !== undefined) return 'readsBack';
   return gives === 'answer' || isAffirmed ? 'answers' : 'readsBack';
 }

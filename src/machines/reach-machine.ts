@@ -8,14 +8,15 @@
 // Does not: know the channels, steps and calendars (the events contain the next step), send, or speak.
 //
 // Invariants
-//   REACH-1. A step is sent only while the outbox has granted its claim. During this time, the outbox does not speak
-//       the delivery. The claim is released when the channel has finished sending.
+//   REACH-1. A step is sent only while the outbox has granted a claim to the delivery. During this time, the outbox
+//       does not speak the delivery. The claim is released when the channel has finished sending.
 //   REACH-2. Steps are sent one at a time, each only when it is due.
-//   REACH-3. A delivery that the user has heard or read, or that was withdrawn, is not sent any more. A question that
-//       the user has heard is still sent later, because it is waiting for an answer.
-//   REACH-4. In every state, the machine waits for a time, the outbox or a channel, has no further step, or is over.
-//   REACH-5. The receipt of a step only advances (`failed`, `sent`, `delivered`, `read`), and only a step that was sent
-//       has a receipt. A delivery that has been read counts as heard.
+//   REACH-3. A delivery is no longer sent after the user has heard or read it, or after it was withdrawn. A question is
+//       still sent after the user has heard it, because it is waiting for an answer.
+//   REACH-4. In every state, the machine is waiting for a time, the outbox or a channel, has no further step, or is
+//       over.
+//   REACH-5. The receipt of a step only advances (`failed`, `sent`, `delivered`, `read`), and a step has a receipt only
+//       if it was sent. A delivery that the user has read counts as heard.
 
 import { and, assign, not, setup, type SnapshotFrom } from 'xstate';
 import {
@@ -45,7 +46,7 @@ export interface ReachStep {
 /** The state of a delivery as reported by a channel. `failed`: the delivery was not sent, or may not have been. */
 export type ReachReceipt = 'failed' | 'sent' | 'delivered' | 'read';
 
-/** A step that a channel was asked to send. */
+/** A step that a channel has been asked to send. */
 export interface Sent {
   /** The index of the step. */
   readonly step: number;
@@ -72,7 +73,7 @@ export interface ReachInput extends ReachStep {
 interface ReachContext extends ReachInput {
   /** Numbers the sendings. */
   readonly attempt: number;
-  /** The sendings so far, oldest first. */
+  /** The steps sent so far, oldest first. */
   readonly sent: readonly Sent[];
 }
 
@@ -108,7 +109,7 @@ export interface OfDelivery {
 }
 
 const effects = {
-  /** Claims the delivery from the outbox. `reach.claimed` follows once the delivery is not being spoken. */
+  /** Claims the delivery from the outbox. `reach.claimed` follows as soon as the delivery is not being spoken. */
   claim: effect<OfDelivery>(),
   /** Releases the claim. */
   unclaim: effect<OfDelivery>(),
@@ -259,7 +260,7 @@ export const reachMachine = setup({
               },
               { guard: 'isAttempt', target: '#reach.spent', actions: 'note' },
             ],
-            // The user has read the delivery before the channel responded.
+            // The user read the delivery before the channel responded.
             'reach.reported': {
               guard: and(['isOfCurrent', 'isRead']),
               target: '#reach.over',
@@ -269,7 +270,7 @@ export const reachMachine = setup({
         },
       },
     },
-    /** No further step is left. The user may still read a message that was sent. */
+    /** No further step is left. The user may still read a message that has been sent. */
     spent: {
       on: { ...always, 'reach.heard': { guard: not('isQuestion'), target: 'over' } },
     },

@@ -6,21 +6,22 @@
 //                        │                    pausing ◀───────────┘
 //                        └─due, and can resume─▶ awaiting ─rest─▶ idle  renew
 //
-// There are two ways. Make before break: a new connection is prepared and then takes over (`takeOver`). Break before
-// make, if the wire can resume a closed connection: the connection is closed first, and then the session reconnects
+// There are two ways. Make before break: a new connection is prepared, and then takes over (`takeOver`). Break before
+// make, if the wire can resume a closed connection: the connection is closed, and then the session reconnects
 // (`renew`).
 //
 // Owns:     when a connection is replaced, and how.
 // Does not: hold connections, or determine why neither side is speaking.
 //
 // Invariants
-//   ROTATION-1. At most one candidate exists at a time, and only in `making`. It takes over, is dropped, or is lost.
-//   ROTATION-2. The connection is replaced while both parties are silent, but at the latest at `lastAt` or when the old
-//        connection is lost.
+//   ROTATION-1. At most one candidate exists at a time, and only in `making`. The candidate takes over, is dropped, or
+//       is lost.
+//   ROTATION-2. The connection is replaced while both parties are silent. It is replaced at the latest at `lastAt`, or
+//        when the old connection is lost.
 //   ROTATION-3. No connection is replaced during a transfer, or while there is no connection. A transfer to another
 //        connection makes a rotation unnecessary. A rotation that becomes due during the transfer starts after it.
-//   ROTATION-4. If a candidate fails or is not ready in time, the next one is opened after a growing pause, for as long
-//        as the old connection remains open.
+//   ROTATION-4. If a candidate fails or is not ready in time, the next one is opened after a pause. The pauses grow,
+//        and the attempts continue while the old connection is open.
 
 import { and, assign, or, setup, type SnapshotFrom } from 'xstate';
 import { backoffMs, type BackoffInput } from './backoff.ts';
@@ -50,7 +51,7 @@ interface RotationContext extends RotationInput {
   readonly retryAt: number;
 }
 
-/** Facts about the time of an event that the machine cannot look up. */
+/** Facts at the time of an event that the machine cannot determine itself. */
 export interface RotationNow {
   readonly at: number;
   /** Both parties are silent, and neither is about to speak. */
@@ -72,7 +73,8 @@ export type RotationFact =
   | { readonly type: 'connection.closed' }
   | { readonly type: 'transfer.began' }
   /**
-   * The transfer has ended on the old connection. A transfer to another connection sends `connection.opened` instead.
+   * The transfer has ended, and the old connection is still in use. After a transfer to another connection,
+   * `connection.opened` is sent instead.
    */
   | { readonly type: 'transfer.ended' }
   | { readonly type: 'candidate.ready' }

@@ -6,12 +6,11 @@
 //      └──cancelled─▶ cancelled
 //
 // Owns:     the time that the schedule is waiting for, and the order of its times.
-// Does not: store messages and tasks, know calendars (the event for a due time contains the following time), or start a
-//           task.
+// Does not: store messages and tasks, know calendars (each due event contains the next time), or start a task.
 //
 // Invariants
 //   SCHEDULE-1. Each time becomes due at most once, and times become due in ascending order.
-//   SCHEDULE-2. A cancelled schedule never becomes due again. If a task became due before the cancellation, it is still
+//   SCHEDULE-2. A cancelled schedule never becomes due again. A task that became due before the cancellation is still
 //       started.
 //   SCHEDULE-3. A schedule is waiting for a time, is starting a task, or has ended.
 
@@ -34,7 +33,7 @@ interface ScheduleInput {
 }
 
 interface ScheduleContext extends ScheduleInput {
-  /** The time that follows the one whose task is being started; null if there is none. */
+  /** The time after the one whose task is being started; null if there is none. */
   readonly next: number | null;
 }
 
@@ -55,7 +54,7 @@ export type ScheduleEvent =
   | ({ readonly type: 'schedule.started'; readonly dueAt: number } & Stamped)
   | ({ readonly type: 'schedule.cancelled' } & Stamped);
 
-/** Returns the time that follows a due time. A time that is not later is ignored, because it would be due endlessly. */
+/** Returns the next time after a due time. A time that is not later is ignored, because it would be due forever. */
 const nextOf = ({ event: { dueAt, next } }: { event: Due }): number | null =>
   typeof next === 'number' && next > dueAt ? next : null;
 

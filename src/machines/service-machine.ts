@@ -8,7 +8,7 @@
 // Does not: store the events' content, run the agent, inform the user, or manage a source (event-source-machine).
 //
 // Invariants
-//   SERVICE-MACHINE-1. No event is lost silently: each event is settled or dropped exactly once, and each drop has a
+//   SERVICE-MACHINE-1. No event is lost silently: each one is settled or dropped exactly once, and each drop has a
 //       reason.
 //   SERVICE-MACHINE-2. Only one invocation runs at a time.
 //   SERVICE-MACHINE-3. Urgent events precede normal ones; within each class, the order is first come, first served. If
@@ -19,8 +19,8 @@
 //   SERVICE-MACHINE-5. A refused invocation is retried after a growing pause, up to `maxInvocations` attempts. If the
 //        refusal is not retryable, the event is dropped.
 //   SERVICE-MACHINE-6. When the service is stopped, it drops the waiting events, aborts the invocation and stops the
-//        sources, each once. Nothing happens after that. It also stops sources that have not started, although they
-//        have no resources to release.
+//        sources, each exactly once. Nothing happens after that. It also stops sources that have not started, although
+//        these have no resources to release.
 
 import { assign, setup, type SnapshotFrom } from 'xstate';
 import { backoffMs, type BackoffInput } from './backoff.ts';
@@ -272,12 +272,12 @@ export const serviceMachine = setup({
 /** A snapshot of `serviceMachine`. */
 export type ServiceSnapshot = SnapshotFrom<typeof serviceMachine>;
 
-/** Returns the event that makes room for an urgent one, which is the newest normal event. */
+/** Returns the event that is dropped for an urgent one, which is the newest normal event. */
 function displaced({ waiting }: ServiceContext): WaitingEvent | undefined {
   return waiting.findLast(({ priority }) => priority === 'normal');
 }
 
-/** Inserts urgent events before normal ones, at the front or back of their class. */
+/** Inserts urgent events before normal ones, at the front or the back of their class. */
 function inserted(
   waiting: readonly WaitingEvent[],
   event: WaitingEvent,
@@ -295,8 +295,8 @@ function inserted(
 const TO_SOURCES = { startSources: 'source.start', stopSources: 'source.stop' } as const;
 
 /**
- * Returns the messages that a service's effect sends to its sources. The function is pure, so the model checker checks
- * the composition that is used in production.
+ * Returns the messages that a service's effect sends to its sources. The function is pure, so the model checker can
+ * check the same composition that runs in production.
  */
 export function sourceMessages(effectName: string, sources: readonly string[]) {
   if (effectName !== 'startSources' && effectName !== 'stopSources') return [];

@@ -13,27 +13,27 @@
 // Does not: hold sockets, audio, transcripts, subagents or questions.
 //
 // Invariants
-//   SESSION-1. The session never leaves `closed`, and `closing` always ends (after a grace period, the subagents are
-//       killed).
+//   SESSION-1. The session never leaves `closed`. `closing` always ends, because the subagents are killed after a grace
+//       period.
 //   SESSION-2. The gate is open only while the session is connected, a client is attached, and both parties are quiet:
 //       the user is silent, the model is idle or waiting, and the playout is drained.
-//   SESSION-3. A new connection discards the generation of the old connection but keeps the state of the user's device
+//   SESSION-3. A new connection discards the old connection's generation but keeps the state of the user's device
 //       (playout and speech are reported again).
 //   SESSION-4. After `maxReconnects` consecutive failed reconnects, the session rests. After an error that a retry
 //       cannot fix, the connection is refused. In both cases it reports the reason, and everything except the
 //       connection continues. A session that has never been connected closes instead, because it has no work to
 //       preserve.
-//   SESSION-5. A transfer ends exactly once, successfully or not, after `transferTimeoutMs` at the latest. The end of a
-//       transfer does not close the session. A late event of another transfer has no effect.
+//   SESSION-5. A transfer ends exactly once, successfully or not, and at the latest after `transferTimeoutMs`. The end
+//       of a transfer does not close the session. A late event from another transfer has no effect.
 //   SESSION-6. A connection that is not ready after `connectTimeoutMs` counts as failed.
 //   SESSION-7. A turn of the model ends when the model has said everything, not when its connection is lost.
-//   SESSION-8. Closing a connection in order to renew it is not a failure, and another connection is opened at once.
-//   SESSION-9. After a recovery, the session is in the same state as before its start: not connected, with no client
-//       attached and both sides silent. A session that was closing continues to close.
+//   SESSION-8. Closing a connection to renew it is not a failure, and another connection is opened immediately.
+//   SESSION-9. After a recovery, the session is in the same state as before its start: not connected, no client
+//       attached, and both sides silent. A session that was closing continues to close.
 //   SESSION-10. While the model waits for a tool, it keeps the floor and its turn continues. A due item may still be
 //       spoken, because the gate does not wait for the tool.
-//   SESSION-11. A resting session reconnects after a pause that grows up to `MAX_REST_FACTOR` times the first pause. A
-//       refused session reconnects only when asked to, or when a client attaches.
+//   SESSION-11. A resting session reconnects after a pause, which grows up to `MAX_REST_FACTOR` times the first pause.
+//       A refused session reconnects only when asked to, or when a client attaches.
 
 import { and, assign, setup, type SnapshotFrom } from 'xstate';
 import { backoffMs } from './backoff.ts';
@@ -57,7 +57,7 @@ export interface SessionInput {
   readonly connectTimeoutMs?: number;
   /** The maximum time for the next lead agent to become ready, in milliseconds. @defaultValue 30000 */
   readonly transferTimeoutMs?: number;
-  /** The maximum time that transcription may take after an utterance has ended, in milliseconds. */
+  /** The maximum time that transcription may take after the end of an utterance, in milliseconds. */
   readonly settleTimeoutMs: number;
   /** The maximum time that subagents may take to stop before they are killed, in milliseconds. */
   readonly closeGraceMs: number;
@@ -94,11 +94,11 @@ type SessionFact =
       readonly error: Failure;
       readonly retryInMs: number | null;
     }
-  /** The connection was closed intentionally, and another connection must resume it at once. */
+  /** The connection was closed intentionally, and another connection must resume it immediately. */
   | { readonly type: 'transport.renewing' }
   /** Another connection has replaced this one. */
   | { readonly type: 'transport.replaced' }
-  /** Another agent is to become the lead agent. `transferId` identifies this attempt. */
+  /** Another agent will become the lead agent. `transferId` identifies this attempt. */
   | { readonly type: 'transfer.started'; readonly transferId: string; readonly to: string }
   /** The agent is now the lead agent. If `error` is set, the previous agent remains the lead agent. */
   | {
@@ -114,7 +114,7 @@ type SessionFact =
   | { readonly type: 'utterance.settled' }
   | { readonly type: 'response.requested' }
   /**
-   * The model is waiting for a tool and has been silent for a while. Its turn continues after the tool has answered.
+   * The model is waiting for a tool and has been silent for a while. Its turn continues when the tool has answered.
    */
   | { readonly type: 'response.waiting' }
   | { readonly type: 'response.ended' }
@@ -136,7 +136,7 @@ type Lost = Pick<
 >;
 
 interface SessionContext extends Required<SessionInput> {
-  /** The consecutive failures to connect, which lengthen the pause. */
+  /** The number of consecutive failures to connect, which lengthens the pause. */
   readonly failures: number;
   /** The failure that ended the session; null if there was none. */
   readonly error: Failure | null;
@@ -158,7 +158,7 @@ const countLost = {
 } as const;
 
 /**
- * Returns how long a session rests after another failure, in milliseconds; null if it reconnects at once.
+ * Returns how long a session rests after another failure, in milliseconds; null if it reconnects immediately.
  * @param firstMs The first pause.
  * @param jitter Uniform in [0, 1): shortens the pause by up to half.
  */
@@ -174,7 +174,7 @@ export function restMs(
 
 /**
  * The connection was not ready in time, which counts as a failure. The attempt took so long that the next one may start
- * at once. A resting session waits for as long as the attempt took, and longer each time.
+ * immediately. A resting session waits for as long as the attempt took, and longer each time.
  */
 const countNotReady = {
   type: 'countFailure',
@@ -191,7 +191,7 @@ const countNotReady = {
 
 const byLoss = ({ event }: { event: Lost }): Lost => event;
 
-/** The transitions after the connection is lost, for every state that has a connection. */
+/** The transitions when the connection is lost, for every state that has a connection. */
 const lost = [
   {
     guard: { type: 'mayReconnect', params: byLoss },
@@ -536,13 +536,13 @@ export const sessionMachine = setup({
           on: {
             'utterance.ended': 'settling',
             'utterance.settled': 'silent',
-            // The connection that would have reported the end of speech has been lost.
+            // The lost connection would have reported the end of speech.
             'transport.lost': 'silent',
             'transport.renewing': 'silent',
             'transport.replaced': 'silent',
           },
         },
-        // The transcript is still missing, so a response now could be a response to the wrong words.
+        // The transcript is still missing, so a response now might answer the wrong words.
         settling: {
           entry: [
             assign(({ context, event }) => ({

@@ -29,7 +29,7 @@ import {
 } from './session-machine.ts';
 import type { ToolCallEffects, ToolCallEvent } from './tool-call-machine.ts';
 
-/** The address of each machine of a session, and the events that the machine accepts. */
+/** The address of each machine in a session, and the events that the machine accepts. */
 export interface MachineProtocol {
   readonly session: Unstamped<SessionMachineEvent>;
   readonly interaction: Unstamped<InteractionEvent>;
@@ -72,7 +72,7 @@ interface WiredProtocol {
   >;
 }
 
-/** A message from one machine of a session to another. */
+/** A message from one machine to another in the same session. */
 export type WiredMessage = MessageIn<WiredProtocol>;
 
 /**
@@ -185,7 +185,7 @@ const wiring = {
 
 const UNRESERVE: WiredMessage = { actor: 'outbox', event: { type: 'outbox.unreserve' } };
 
-/** The effects that send messages within the session; some of them also act outside the session. */
+/** The effects that send messages within the session. Some of them also act outside the session. */
 export type WiredEffect = keyof typeof wiring;
 
 /**
@@ -229,7 +229,7 @@ export function shared(
     batch === null ? [] : [{ actor: `batch:${batch}`, event: { type: 'batch.replied' } }];
   const { type } = event;
   if (type === 'client.attached' || type === 'client.detached') return presence(type, owner);
-  // The clients and connections ended together with the process.
+  // The clients and connections ended when the process ended.
   if (type === 'session.recovered') return [...presence('client.detached', owner), ...replied];
   if (type === 'utterance.ended') return [{ actor: 'outbox', event: { type } }];
   if (!ENDS_REPLY.has(type)) return [];
@@ -239,8 +239,8 @@ export function shared(
 }
 
 /**
- * These events end the lead agent's reply. No more calls join its batch, and deliveries that are waiting for the end
- * are spoken.
+ * These events end the lead agent's reply. No more calls join its batch. Deliveries that are waiting for the end of the
+ * reply are spoken.
  */
 const ENDS_REPLY: ReadonlySet<SessionMachineEvent['type']> = new Set([
   'response.ended',
@@ -257,13 +257,13 @@ function presence(
   return owner === null ? [outbox] : [outbox, { actor: `question:${owner}`, event: { type } }];
 }
 
-/** Whether the outbox may speak, and if not, whether it may interrupt the model for an urgent item. */
+/** Whether the outbox may speak. If not, whether it may interrupt the model for an urgent item. */
 export type Gate = 'open' | 'interruptible' | 'closed';
 
 /** Derives the state of the gate from the session's regions. `canInterrupt`: the transport can stop in mid-sentence. */
 export function gateOf(session: SessionSnapshot, canInterrupt: boolean): Gate {
   if (gateIsOpen(session)) return 'open';
-  // An urgent item interrupts nothing if no client could hear it.
+  // An urgent item does not interrupt if no client could hear it.
   const { client, user, model, playout } = session.value;
   // While the model is only waiting for a tool, there is nothing to interrupt.
   const isSpeaking = user === 'silent' && (model === 'generating' || playout === 'playing');
@@ -323,7 +323,7 @@ function leaving(callId: string, batchOf: BatchOf): readonly WiredMessage[] {
     : [{ actor: `batch:${batchId}`, event: { type: 'batch.left', callId } }];
 }
 
-/** Returns the message that stops sending a delivery over the channels. */
+/** Returns the message that stops the channels from sending a delivery. */
 function wayOver(deliveryId: string): WiredMessage {
   return { actor: `reach:${deliveryId}`, event: { type: 'reach.over' } };
 }

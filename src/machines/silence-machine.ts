@@ -9,9 +9,9 @@
 // Does not: determine who is speaking (turns), whether a question is open, or how often it has been asked (question).
 //
 // Invariants
-//   SILENCE-1. Both clocks run only in `still`. They stop while a tool is working, and restart after speech and when a
-//       client attaches.
-//   SILENCE-2. One period of silence causes at most one nudge. A user who is away has to come back before they can be
+//   SILENCE-1. Both clocks run only in `still`. They stop while a tool is working. They restart after speech, and when
+//       a client attaches.
+//   SILENCE-2. One period of silence causes at most one nudge. A user who is away must come back before they can be
 //       reported as away again.
 //   SILENCE-3. A user who is away comes back only when they speak, write or answer.
 

@@ -14,32 +14,33 @@
 //   SUBAGENT-MACHINE-1. A subagent ends exactly once: it never leaves completed, failed or cancelled.
 //   SUBAGENT-MACHINE-2. The run's clock runs only in `running`; time spent waiting for a slot, the user or another
 //       agent does not count.
-//   SUBAGENT-MACHINE-3. While the subagent is waiting for an answer, no other call of the step runs. The order is:
-//       ordinary calls; then delegations, in parallel; then questions in call order, one at a time; then sleep; the
+//   SUBAGENT-MACHINE-3. While the subagent is waiting for an answer, none of the step's other calls run. The order is:
+//       ordinary calls; then delegations, in parallel; then questions, one at a time in call order; then sleep. The
 //       completion call comes last.
 //   SUBAGENT-MACHINE-4. A step starts only after every call of the previous step has been settled or abandoned.
 //   SUBAGENT-MACHINE-5. A call that needs an approval runs only if it is approved.
-//   SUBAGENT-MACHINE-6. After `maxInputRetries` consecutive questions that the user has not answered, the subagent ends
-//       with INPUT_TIMEOUT; an answer restarts the count. Questions that another agent did not answer do not count.
-//   SUBAGENT-MACHINE-7. At most `maxSteps` steps run. Calls of the last step do not run (STEP_LIMIT), except for its
+//   SUBAGENT-MACHINE-6. After `maxInputRetries` consecutive questions without an answer from the user, the subagent
+//       ends with INPUT_TIMEOUT; an answer restarts the count. Questions that another agent left unanswered do not
+//       count.
+//   SUBAGENT-MACHINE-7. At most `maxSteps` steps run. The calls of the last step do not run (STEP_LIMIT), except its
 //       completion call.
 //   SUBAGENT-MACHINE-8. The subagent holds a run slot exactly while it is in `running`.
 //   SUBAGENT-MACHINE-9. A question that the subagent abandons is withdrawn.
 //   SUBAGENT-MACHINE-10. Each message is read by at most one model call, in order of arrival. A `queue` message is read
-//       when the model would otherwise have ended (the model then continues); any other message is read at the next
+//       when the model would otherwise have ended, and the model then continues. Any other message is read at the next
 //       step. The first step reads all messages that arrived before it. A subagent can complete with unread messages
 //       only in its last step.
 //   SUBAGENT-MACHINE-11. A message with `interrupt` aborts the current work (model call, tools, waiting) and drops
-//       calls that have not started; the next step reads it. If no step is left, an `interrupt` message is treated like
-//       `steer`.
-//   SUBAGENT-MACHINE-12. Once the budget is exhausted, no further call of the step starts, and at most one more model
-//       call is made, which is the final one. The subagent then fails with BUDGET_EXHAUSTED. A result that arrives in
-//       the meantime is still accepted. If the model call of a step was refused, that step is the final one.
+//       calls that have not started. The next step reads the message. If no step is left, an `interrupt` message is
+//       treated like `steer`.
+//   SUBAGENT-MACHINE-12. Once the budget is exhausted, no further call of the step starts. At most one more model call
+//       is made, which is the final one. The subagent then fails with BUDGET_EXHAUSTED. A result that arrives in the
+//       meantime is still accepted. If a step's model call was refused, that step is the final one.
 //   SUBAGENT-MACHINE-13. The machine only records a budget increase. An increase after the budget is exhausted is
 //       ignored.
-//   SUBAGENT-MACHINE-14. A retry of a model call is recorded for readers of the journal and has no other effect.
-//   SUBAGENT-MACHINE-15. The subagent sleeps without a run slot until the latest time in the step's calls. It wakes
-//       once: at that time, or when a message arrives whose mode is not `queue`.
+//   SUBAGENT-MACHINE-14. A retry of a model call is recorded for readers of the journal; it has no other effect.
+//   SUBAGENT-MACHINE-15. The subagent sleeps without a run slot until the latest wake time of the step's calls. It
+//       wakes once, either at that time or when a message arrives whose mode is not `queue`.
 
 import type { SnapshotFrom } from 'xstate';
 import { activity, deadline, machineOptions, stopActivity } from './effect.ts';
@@ -280,7 +281,7 @@ export const subagentMachine = subagentSetup.createMachine({
         },
       },
     },
-    // The subagent holds no slot, because a subagent that is waiting for a child must not block the child.
+    // The subagent holds no slot, because a parent that waits for a child must not block the child.
     waiting_for_children: {
       tags: ['live', 'waiting'],
       entry: {
@@ -409,7 +410,7 @@ export const subagentMachine = subagentSetup.createMachine({
             },
           },
         },
-        // Further questions of the step follow at once. Any other call needs a slot again.
+        // Further questions of the step follow immediately. Any other call needs a slot again.
         settled: {
           always: [
             { guard: 'hasRunnable', target: '#subagent.ready' },

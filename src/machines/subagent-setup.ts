@@ -17,7 +17,7 @@ import type { Ending, Failure } from './outcome.ts';
 /** A subagent's identity and limits. */
 export interface SubagentInput {
   readonly id: string;
-  /** The time at which the subagent was accepted, when the time limit for its preparation starts. */
+  /** The time at which the subagent was accepted; the time limit for its preparation starts then. */
   readonly at: number;
   readonly maxSteps: number;
   /** The maximum time that the subagent may spend in `running`, in milliseconds. */
@@ -37,7 +37,7 @@ export interface StepCall {
   readonly kind: 'tool' | 'delegation' | 'question' | 'approval' | 'input' | 'sleep' | 'completion';
   /** The time until which a `sleep` waits, in milliseconds since 1970. */
   readonly until?: number;
-  /** Whether the call of an `approval` becomes a `delegation` once it is approved. */
+  /** Whether the call of an `approval` becomes a `delegation` when the user approves it. */
   readonly delegates?: boolean;
 }
 
@@ -52,8 +52,8 @@ type SubagentFact =
   | { readonly type: 'subagent.unprepared'; readonly error: Failure }
   | { readonly type: 'slot.granted' }
   /**
-   * The model answered. If there are no calls, this is the result, unless `again` is set (the model is called once
-   * more).
+   * The model answered. If there are no calls, this is the result. If `again` is set, the model is called once more
+   * instead.
    */
   | {
       readonly type: 'model.responded';
@@ -63,8 +63,8 @@ type SubagentFact =
     }
   | { readonly type: 'model.failed'; readonly step: number; readonly error: Failure }
   /**
-   * The model call has failed `failed` times in this step and is repeated at `retryAt`, with at most `attempts` calls
-   * in total.
+   * The model call has failed `failed` times in this step and is repeated at `retryAt`. At most `attempts` calls are
+   * made in total.
    */
   | {
       readonly type: 'model.retried';
@@ -97,7 +97,7 @@ type SubagentFact =
       /** The model call of this step was refused before it was made, so this step is the last one. */
       readonly step?: number;
     }
-  /** Budget limits have been raised to new totals. */
+  /** Budget limits have been increased to new totals. */
   | { readonly type: 'budget.raised'; readonly limits: Readonly<Record<string, number>> }
   | { readonly type: 'deadline.preparation'; readonly dueAt: number }
   | { readonly type: 'deadline.run'; readonly dueAt: number }
@@ -107,7 +107,7 @@ type SubagentFact =
 /** The events of `subagentMachine`. */
 export type SubagentEvent = SubagentFact & Stamped;
 
-/** The time limit for preparing a subagent, after which the subagent fails. */
+/** The time limit for preparing a subagent. When it expires, the subagent fails. */
 export const PREPARATION_TIMEOUT_MS = 30_000;
 
 /** Returns the id of the question that a subagent is waiting for; the id is unique, and the same after a restart. */
@@ -162,12 +162,12 @@ export const sleepsUntil = (calls: Calls): number =>
 export const isCompletion = ({ kind }: StepCall): boolean => kind === 'completion';
 
 /**
- * The addressee of a call's question. An answer or an approval comes from the user, and an input from the agent that
- * assigned the task.
+ * The recipient of a call's question. The user answers an `answer` or an `approval`; the agent that assigned the task
+ * answers an `input`.
  */
 type AskKind = 'question' | 'approval' | 'input';
 
-/** Returns the call whose question is current, which is the first unsettled call that asks a question. */
+/** Returns the current question's call, which is the first unsettled call that asks a question. */
 export function askOf(calls: Calls): (CallState & { readonly kind: AskKind }) | undefined {
   return calls.find(isAsk) as (CallState & { readonly kind: AskKind }) | undefined;
 }
@@ -181,7 +181,7 @@ export const unsettled = (calls: readonly StepCall[]): Calls =>
 export const settle = (calls: Calls, callId: string): Calls =>
   calls.map((call) => (call.callId === callId ? { ...call, settled: true } : call));
 
-/** Settles the current question. An approved call becomes the tool call or the delegation that it stands for. */
+/** Settles the current question. An approved call becomes the tool call or the delegation that was approved. */
 export function settleAsk(calls: Calls, isApproved: boolean): Calls {
   const head = askOf(calls);
   return calls.map((call) => {
@@ -213,7 +213,7 @@ export interface SubagentContext {
   readonly remainingMs: number;
   readonly dueAt: number;
   readonly calls: readonly CallState[];
-  /** The number of questions asked so far, which is used to number the requests. */
+  /** The number of questions asked so far, from which the next request gets its number. */
   readonly asked: number;
   /** The number of consecutive questions that the user has not answered. */
   readonly missed: number;
@@ -223,7 +223,7 @@ export interface SubagentContext {
   readonly reading: readonly string[];
   /** The reason why the budget is exhausted; null if it is not exhausted. */
   readonly exhausted: string | null;
-  /** The limits that have been raised since the subagent started, with their new totals. Absent if there are none. */
+  /** The limits that were increased after the subagent started, with their new totals. Absent if there are none. */
   readonly raised?: Readonly<Record<string, number>>;
   /** The last model call that failed and is being repeated. Absent if there was none. */
   readonly retry?: RepeatedCall;
@@ -329,7 +329,7 @@ export const subagentSetup = setup({
     stopClock: assign(({ context }, { at }: Stamped) => ({
       remainingMs: Math.max(0, context.dueAt - at),
     })),
-    /** Reads the messages that are due, or all messages if the subagent would otherwise have ended. */
+    /** Reads the due messages, or all messages if the subagent would otherwise have ended. */
     beginStep: assign(({ context }) => {
       const { calls, exhausted, unread } = context;
       const readsAll = exhausted !== null || calls.some(isCompletion);
@@ -371,7 +371,7 @@ export const subagentSetup = setup({
       calls: context.calls.map((call) => (isSleep(call) ? { ...call, settled: true } : call)),
     })),
     countAsk: assign(({ context }) => ({ asked: context.asked + 1 })),
-    /** Counts the questions that the user has missed. Another agent's answers and missed questions do not count. */
+    /** Counts the questions that the user has missed. Questions from another agent do not count. */
     countMiss: assign(({ context }) => ({
       missed: context.missed + (askOf(context.calls)?.kind === 'input' ? 0 : 1),
     })),
@@ -384,7 +384,7 @@ export const subagentSetup = setup({
         unread: [...context.unread, { messageId, waits: mode === 'queue' && context.step > 0 }],
       }),
     ),
-    /** If the budget is exhausted for several reasons, the first one remains. */
+    /** If the budget is exhausted for several reasons, the first reason is kept. */
     exhaust: assign(({ context }, { message }: { message: string }) => ({
       exhausted: context.exhausted ?? message,
     })),
@@ -415,7 +415,7 @@ export const subagentSetup = setup({
       step === context.step && context.isFinal,
     isBeyondLastStep: ({ context }, { step }: { step: number }) =>
       step === context.step && step >= context.maxSteps,
-    /** The response is the result, because no message has to be read first or no step is left in which to read one. */
+    /** The response is the result, because no message must be read first or no step is left to read one in. */
     isResult: ({ context }, answered: Answered) =>
       answered.step === context.step &&
       hasEnded(answered) &&
@@ -435,7 +435,7 @@ export const subagentSetup = setup({
     isThisQuestion: ({ context }, { requestId }: { requestId: string }) =>
       requestId === requestIdOf(context.id, context.asked),
     /**
-     * The user has failed to answer one question too many. A question that another agent did not answer does not count.
+     * The user has left one question too many unanswered. A question that another agent did not answer does not count.
      */
     isLastMiss: ({ context }, { requestId }: { requestId: string }) =>
       requestId === requestIdOf(context.id, context.asked) &&
@@ -465,8 +465,8 @@ type EventOf<T extends SubagentEvent['type']> = {
 };
 
 /**
- * The transitions of a live state that does not define its own. If these transitions were on the root, they would also
- * apply in final states.
+ * The transitions of a live state, unless the state defines its own. On the root, these transitions would also apply in
+ * final states.
  */
 export const whileLive = {
   'budget.raised': {

@@ -11,14 +11,14 @@
 //
 // Invariants
 //   TOOL-CALL-1. The model always receives exactly one answer to each call.
-//   TOOL-CALL-2. A background call is delegated only once and settles only once.
+//   TOOL-CALL-2. A background call is delegated exactly once and settles exactly once.
 //   TOOL-CALL-3. A settled result is kept until it is heard, shown or dismissed.
 //   TOOL-CALL-4. The call never leaves answered, delivered or cancelled.
-//   TOOL-CALL-5. A result that the lead agent has already reported with another tool (`known`) is considered delivered:
-//       it is not sent to the outbox, and its reserved place is released.
-//   TOOL-CALL-6. A tool that is still running at `detachAt` is detached: it continues, the model's answer states this,
-//       and the result is delivered later. Detaching needs a reserved place in the outbox. If there is none, the model
-//       waits for the tool. If the user starts to speak or write while the tool is running, `detachAt` moves forward.
+//   TOOL-CALL-5. If the lead agent has already reported a result with another tool (`known`), the result counts as
+//       delivered. It is not sent to the outbox, and its reserved place is released.
+//   TOOL-CALL-6. A tool that is still running at `detachAt` is detached: it continues, the model's answer says so, and
+//       the result is delivered later. Detaching needs a reserved place in the outbox. If there is none, the model
+//       waits for the tool. If the user starts to speak or write while the tool is running, `detachAt` becomes earlier.
 
 import { assign, setup, type SnapshotFrom } from 'xstate';
 import {
@@ -51,11 +51,11 @@ interface ToolCallContext {
   readonly batchId: string | null;
   readonly dueAt: number;
   /**
-   * The time at which the tool is detached. The tool is never detached if this is not before `dueAt`, or if absent (in
-   * snapshots of earlier versions).
+   * The time at which the tool is detached. The tool is never detached if this is not before `dueAt`, or if it is
+   * absent (in snapshots of earlier versions).
    */
   readonly detachAt?: number;
-  /** The maximum time that the user's words wait for the tool; null if they wait until the tool has finished. */
+  /** The maximum time that the user's utterance waits for the tool; null if it waits until the tool has finished. */
   readonly wordsMs?: number | null;
   /** The model already has an answer ("still in progress"). */
   readonly acknowledged: boolean;
@@ -67,20 +67,20 @@ type ToolCallFact =
   | {
       readonly type: 'call.validated';
       readonly execution: 'inline' | 'background';
-      /** Background: whether the model is informed at once that the work is continuing. */
+      /** Background: whether the model is informed immediately that the work is continuing. */
       readonly acknowledge: boolean;
       /** Background: how the user receives the result. @defaultValue 'when_idle' */
       readonly delivery?: DeliveryMode;
       /**
-       * Inline: the call is detached after it has run for `afterMs`, or after the user's words have waited for
-       * `wordsMs`. Null disables the respective limit. @defaultValue never
+       * Inline: the call is detached after it has run for `afterMs`, or after the user's utterance has waited for
+       * `wordsMs`. Null disables that limit. @defaultValue never
        */
       readonly detach?: { readonly afterMs: number | null; readonly wordsMs: number | null };
     }
   | { readonly type: 'call.invalid' }
   /**
    * `failed`: the tool threw an error, or its return value cannot be stored. `known`: the call was detached, and its
-   * result contains nothing to report. @defaultValue false
+   * result has nothing left to report. @defaultValue false
    */
   | { readonly type: 'call.executed'; readonly failed?: boolean; readonly known?: boolean }
   /** The user has said something to the lead agent. `saidAt`: the time at which the user started to say it. */
@@ -103,7 +103,7 @@ type Started = Stamped & Pick<Extract<ToolCallFact, { type: 'call.validated' }>,
 /** The events of `toolCallMachine`. */
 export type ToolCallEvent = ToolCallFact & Stamped;
 
-/** Whether a call was answered directly or its result was delivered later. */
+/** Whether the call was answered directly, or its result was delivered later. */
 export type ToolCallEnd = 'answered' | 'delivered' | 'cancelled';
 
 /** The model's answer to the call. */
@@ -131,7 +131,7 @@ const effects = {
     readonly acknowledged: boolean;
     readonly delivery: DeliveryMode;
   }>(),
-  /** The result has already been reported, so no delivery follows and its reserved place is released. */
+  /** The result has already been reported, so it is not delivered and its reserved place is released. */
   known: effect<{ readonly callId: string; readonly acknowledged: boolean }>(),
   /** Cancels the subagent of this call and releases the place reserved for its result. */
   cancelSubagent: effect<{ readonly callId: string }>(),
@@ -143,7 +143,7 @@ type Work =
   /** Runs an inline tool; sends `call.executed`. */
   Activity<'execute', { readonly callId: string }> | Deadline;
 
-/** A call made by the lead agent, answered at once or by a later delivery; the output states how it ended. */
+/** A call made by the lead agent. It is answered directly, or by a later delivery; the output says which. */
 export const toolCallMachine = setup({
   types: {
     input: {} as ToolCallInput,
@@ -162,7 +162,7 @@ export const toolCallMachine = setup({
     })),
   },
   guards: {
-    /** True if the user started to speak or write while the tool was running, so that the tool may be detached. */
+    /** True if the user started to speak or write while the tool was running. The tool may then be detached. */
     isTalkedOver: ({ context, event }) =>
       event.type === 'call.talkedOver' &&
       typeof context.wordsMs === 'number' &&
@@ -351,7 +351,7 @@ export const toolCallMachine = setup({
 export type ToolCallSnapshot = SnapshotFrom<typeof toolCallMachine>;
 
 /**
- * Returns whether a running tool's call is awaited (as always in earlier versions) or detached; null if no tool is
+ * Returns whether the call of a running tool is awaited (as always in earlier versions) or detached; null if no tool is
  * running.
  */
 export function runOf(value: unknown): 'awaited' | 'detached' | null {

@@ -7,34 +7,35 @@
 //   floor   free → taken → holding → yielded                   does the lead agent keep the outbox waiting?
 //   reply   none, expected → overdue, due → asked, calledOff   does the lead agent owe the user a reply?
 //
-// The host sends `choose` after every fact that could make the model available, once all consequences of the fact have
-// been processed. The chart then requests a reply, requests an offer, or does nothing. The chart runs outside the
-// session's unit and is not in the journal, but its outcomes are (`response.requested`, `delivery.interrupted`, …).
+// The host sends `choose` after every fact that could make the model available. By then, all consequences of the fact
+// have been processed. The chart then requests a reply, requests an offer, or does nothing. The chart runs outside the
+// session's unit and is not in the journal. Its outcomes are in the journal (`response.requested`,
+// `delivery.interrupted`, …).
 //
 // Owns:     who speaks next, the current responses, the calls that the model is waiting for, the doubt about an
-//           interruption, the utterances whose words are unknown, and how long each of these may last.
+//           interruption, the utterances whose words are unknown, and the time limits of all these.
 // Does not: handle audio, words or prompts (the leads do), decide when an offer is due (outbox), or decide to whom
 //           words are addressed (session).
 //
 // Invariants
 //   TURN-1. At most one response is requested at a time. No response is requested while another response is in
-//       progress, the user has the floor, the model is waiting for the result of a call that belongs to the response,
-//       or the model is not available.
-//   TURN-2. The user has the floor from the start of an utterance until its words are known, but for at most
-//       `settleTimeoutMs` after its end. The user's speech is monitored until it ends. If the client leaves, the speech
-//       ends as well.
-//   TURN-3. Every doubt about an interruption is resolved by the words of the utterance, its length, another utterance,
-//       or the silence after it. The model's speech is paused for exactly as long as the doubt lasts.
-//   TURN-4. A reply that is owed is either given or ceases to be owed. A model that answers on its own is asked for the
-//       reply after `replyTimeoutMs` of silence, and at most `maxAsked` times for one cause.
+//       progress, the user has the floor, the model is not available, or the model is waiting for the result of a call
+//       that belongs to the response.
+//   TURN-2. The user has the floor from the start of an utterance until its words are known. After the utterance ends,
+//       this lasts for at most `settleTimeoutMs`. The user's speech is monitored until it ends. If the client leaves,
+//       the speech ends as well.
+//   TURN-3. Every doubt about an interruption is resolved by the words or the length of the utterance, by another
+//       utterance, or by the silence after it. The model's speech is paused for exactly as long as the doubt lasts.
+//   TURN-4. An owed reply is either given or no longer owed. A model that answers on its own is asked for the reply
+//       after `replyTimeoutMs` of silence, at most `maxAsked` times for one cause.
 //   TURN-5. A tool keeps the floor for at most `holdsFloorMs`. After that, due deliveries may be spoken, and the turn
 //       continues.
-//   TURN-6. Only `tell` starts an offer. A reply that is chosen before the offer is over interrupts the offer.
+//   TURN-6. Only `tell` starts an offer. If a reply is chosen before the offer is over, it interrupts the offer.
 //   TURN-7. Silence is not a reply. If a response contains no words or calls, the reply is requested again. After
-//       `maxAsked` requests, the reply is reported as `unanswered`, once. If the user's voice cancels a reply before
-//       its first word, the reply is owed again once the user is silent. No reply is owed to a client that has left.
-//   TURN-8. Each utterance ends exactly once. Either its words and addressee become known, or the wait for them ends
-//       (`settled`), or its client or connection is lost.
+//       `maxAsked` requests, the reply is reported once as `unanswered`. If the user's voice cancels a reply before its
+//       first word, the reply is owed again when the user is silent. No reply is owed to a client that has left.
+//   TURN-8. Each utterance ends exactly once. Either its words and addressee become known, or the session stops waiting
+//       for them (`settled`), or its client or connection is lost.
 
 import { and, assign, not, or, stateIn, type SnapshotFrom } from 'xstate';
 import { deadline, machineOptions, stopActivity } from './effect.ts';
@@ -244,7 +245,7 @@ export const turnMachine = turnSetup.createMachine({
               { guard: 'interrupts', target: 'none', actions: breaksOff },
               { guard: 'listens', target: 'none' },
             ],
-            // Another person is speaking over the echo.
+            // Another person is speaking while the echo can be heard.
             'user.sounded': { guard: 'isVoice', target: 'none', actions: breaksOff },
           },
         },
@@ -371,7 +372,7 @@ export const turnMachine = turnSetup.createMachine({
             },
           },
         },
-        // If the model makes calls, the delivery of an offer may take more than one response.
+        // If the model makes calls, it may need several responses to deliver an offer.
         begun: {
           on: {
             choose: [
@@ -567,7 +568,7 @@ export const turnMachine = turnSetup.createMachine({
         due: {
           on: {
             choose: asks,
-            // The reply became due before the model read the conversation, so the current response contains the reply.
+            // The reply became due before the model read the conversation, so the current response contains it.
             'request.read': { guard: 'isReplying', target: 'asked' },
           },
         },
@@ -590,8 +591,8 @@ export const turnMachine = turnSetup.createMachine({
             'client.left': 'none',
           },
         },
-        // The reply was cancelled before its first word. If the user then says nothing that is meant for the lead agent
-        // (a cough, an answer to a question), a reply to their earlier words is still owed.
+        // The reply was cancelled before its first word. If the user then says nothing to the lead agent (a cough, an
+        // answer to a question), the earlier words still need a reply.
         calledOff: {
           always: [
             { guard: and([stateIn({ user: 'silent' }), 'mayAskAgain']), target: 'due' },
@@ -621,19 +622,20 @@ export function modelIsBusy(snapshot: TurnSnapshot): boolean {
   return snapshot.context.responses.length > 0 || snapshot.matches({ model: 'working' });
 }
 
-/** Returns whether the model is about to reply without a request, or should be. */
+/** Returns whether the model is about to reply without a request, or should be about to. */
 export function replyIsExpected(snapshot: TurnSnapshot): boolean {
   return snapshot.matches({ reply: 'expected' }) || snapshot.matches({ reply: 'overdue' });
 }
 
 /**
- * Returns whether a reply was requested or is about to come without a request, and the model has not said anything yet.
+ * Returns whether a reply has been requested, or is about to come without a request, and the model has not said
+ * anything yet.
  */
 export function replyIsComing(snapshot: TurnSnapshot): boolean {
   return replyIsExpected(snapshot) || snapshot.matches({ reply: 'asked' });
 }
 
-/** Returns whether a reply is due or about to become due. */
+/** Returns whether a reply is due or will soon be due. */
 export function replyIsWanted(snapshot: TurnSnapshot): boolean {
   return !snapshot.matches({ reply: 'none' });
 }

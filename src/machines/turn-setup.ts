@@ -13,8 +13,8 @@ export interface TurnInput {
    */
   readonly keepsOffers: boolean;
   /**
-   * The treatment of the floor while only a tool is working: it remains taken, the session is informed that the model
-   * is waiting, or the turn is considered over.
+   * How a working tool affects the floor: it remains taken, the session is informed that the model is waiting, or the
+   * turn counts as over.
    */
   readonly whileToolWorks: 'keeps_floor' | 'waits' | 'ends_turn';
   /** Whether the model answers the words that it hears without being asked. */
@@ -49,13 +49,13 @@ export interface AwaitedCall {
   /** The response that made the call. */
   readonly responseId: string;
   /**
-   * The kind of that response. `delegation`: a task that the model has handed over and whose calls are not known yet.
+   * The kind of that response. `delegation`: a task that the model has handed over; the calls for it are not known yet.
    */
   readonly of: 'reply' | 'offer' | 'delegation';
 }
 
 export interface TurnContext extends Required<TurnInput> {
-  /** The utterances that have ended but whose words or addressee are not known yet. */
+  /** The utterances that have ended, but whose words or addressee are not known yet. */
   readonly unknown: readonly string[];
   /** The user's current or latest utterance. */
   readonly newest: string;
@@ -63,7 +63,7 @@ export interface TurnContext extends Required<TurnInput> {
   readonly doubted: string | null;
   readonly responses: readonly TurnResponse[];
   readonly calls: readonly AwaitedCall[];
-  /** The number of replies requested so far, which is used to form each key. */
+  /** The number of replies requested so far, from which the next key is formed. */
   readonly replies: number;
   readonly offer: { readonly generation: number; readonly key: string } | null;
   /** Whether the model has spoken or acted since the user started to speak. */
@@ -74,7 +74,7 @@ export interface TurnContext extends Required<TurnInput> {
    * The responses that were in progress when a result arrived. Their speech does not count as an answer to the result.
    */
   readonly before: readonly string[];
-  /** The number of requests since a reply last became owed. */
+  /** The number of requests since the latest reply became owed. */
   readonly asked: number;
   readonly settleBy: number;
   readonly doubtBy: number;
@@ -82,7 +82,7 @@ export interface TurnContext extends Required<TurnInput> {
   readonly holdBy: number;
 }
 
-/** Facts about the time of an event that the chart cannot look up. */
+/** Facts at the time of an event that the chart cannot determine itself. */
 export interface TurnNow extends Stamped {
   /** Whether the model can be asked, because it is connected and is not saying a filler. */
   readonly isFree: boolean;
@@ -91,7 +91,7 @@ export interface TurnNow extends Stamped {
 /** The effect of the user's words on the paused speech. */
 export type WordsRead = 'interrupts' | 'listens';
 
-/** The source that an utterance's audio suggests before its words are known: the model (`echo`) or a person. */
+/** The likely source of an utterance's audio before its words are known: the model (`echo`) or a person. */
 export type SoundRead = 'echo' | 'voice';
 
 /** A fact about a spoken turn. */
@@ -104,7 +104,7 @@ export type TurnFact =
   | { readonly type: 'user.understood'; readonly utteranceId: string }
   /** The client has left, so the user neither speaks nor listens. */
   | { readonly type: 'client.left' }
-  /** The connection that would have reported the words is lost. */
+  /** The lost connection would have reported the words. */
   | { readonly type: 'user.lost' }
   | { readonly type: 'deadline.settle'; readonly dueAt: number }
   // The doubt
@@ -127,8 +127,8 @@ export type TurnFact =
   /** The model has started to read the conversation for the requested response. */
   | { readonly type: 'request.read' }
   /**
-   * The requested response is over. `continuesAs`: the id of the response with which the model continues. It is unknown
-   * what this response answers. `done`: the response ended normally. @defaultValue false
+   * The requested response is over. `continuesAs`: the id of the response in which the model continues. It is unknown
+   * what this response is an answer to. `done`: the response ended normally. @defaultValue false
    */
   | { readonly type: 'request.ended'; readonly continuesAs: string | null; readonly done?: boolean }
   /** `responseId` is null if all responses were cancelled. */
@@ -158,7 +158,7 @@ export type TurnFact =
    * heard them.
    */
   | { readonly type: 'reply.toWords'; readonly typed: boolean }
-  /** The model's earlier speech is not an answer to the words that the user is starting to say. */
+  /** The model's earlier speech does not answer the words that the user is starting to say. */
   | { readonly type: 'user.spoke' }
   /** The model is speaking or acting without a request, and this counts as the reply. */
   | { readonly type: 'model.spoke'; readonly responseId: string | null }
@@ -179,7 +179,7 @@ const effects = {
   /** Monitors the current utterance until it ends: `user.ended` follows. */
   watchSpeech: effect<object>(),
   unwatchSpeech: effect<object>(),
-  /** The session no longer waits for the words of these utterances. */
+  /** The session stops waiting for the words of these utterances. */
   settled: effect<{ readonly utteranceIds: readonly string[] }>(),
   /** Pauses the speech. `resume` or `breakOff` follows, unless the speech stops for another reason. */
   pause: effect<object>(),
@@ -188,7 +188,7 @@ const effects = {
   breakOff: effect<object>(),
   /** Requests a reply with this key. */
   reply: effect<{ readonly key: string }>(),
-  /** Requests that the model deliver the offer or continue it. */
+  /** Asks the model to deliver the offer, or to continue it. */
   tell: effect<{ readonly generation: number; readonly key: string }>(),
   /** Refuses an offer that arrived while a party was speaking. */
   refuse: effect<{ readonly generation: number }>(),
@@ -273,7 +273,7 @@ export const turnSetup = setup({
     endsTurn: ({ context }) => context.whileToolWorks === 'ends_turn',
     answersResults: ({ context }) => context.answersResults,
     hasAnswered: ({ context }) => context.hasAnswered,
-    /** Speech that was in progress when a result arrived is not an answer to the result. */
+    /** Speech that was in progress when a result arrived does not answer that result. */
     answers: ({ context, event }) =>
       event.type === 'model.spoke' &&
       (event.responseId === null || !context.before.includes(event.responseId)),
@@ -298,7 +298,7 @@ export const turnSetup = setup({
     mayReply: and(['isQuiet', or([stateIn({ reply: 'due' }), stateIn({ reply: 'overdue' })])]),
     mayTell: and(['isOpen', 'hasNoCallOfOffer', not(stateIn({ offer: 'none' })), not('mayReply')]),
     rests: and(['isQuiet', stateIn({ offer: 'none', reply: 'none' })]),
-    /** A running tool is the only reason not to request a response. */
+    /** The only reason not to request a response is that a tool is running. */
     onlyToolWorks: and([
       'isOpen',
       not('keepsFloor'),

@@ -1,14 +1,14 @@
-// Determines why each part of a session is waiting, using only the states of its machines.
+// Determines why each part of a session is waiting. Reads only the states of its machines.
 //
-// Owns:     the causes and the sentences that describe them.
+// Owns:     the causes, and the sentences that describe them.
 // Does not: read a clock, or inspect words, models and transports.
 //
 // Invariants
 //   WHY-WAITING-1. Each part that has not ended has exactly one cause for waiting, in every combination of states that
 //       the machines can reach. The parts are the session and each question, delivery, call of the lead agent,
 //       subagent, schedule, service and source.
-//   WHY-WAITING-2. When a named cause happens, the wait changes or ends. If the named causes happen one after the other,
-//       the wait ends.
+//   WHY-WAITING-2. When a named cause happens, the wait either changes or ends. If the named causes happen one after
+//       another, the wait ends.
 
 import type { BatchSnapshot } from './batch-machine.ts';
 import type { ClientCallSnapshot } from './client-call-machine.ts';
@@ -44,27 +44,27 @@ export interface WorkOf {
   readonly engine?: string | null;
   /** The tools that the step calls, and the engine that runs each of them as a job. @defaultValue not known */
   readonly tools?: ReadonlyMap<string, { readonly toolName: string; readonly engine?: string }>;
-  /** The step's tools for which it is unknown whether they ran. @defaultValue none */
+  /** The tools in the step that may or may not have run. @defaultValue none */
   readonly inDoubt?: readonly string[];
   /** The time at which the subagent's current activity started, in milliseconds since 1970. @defaultValue not known */
   readonly since?: number;
 }
 
-/** A service: its machine, its sources' machines, and the subagent that is examining its event. */
+/** A service, with its machine, its sources' machines, and the subagent that is examining its event. */
 export interface ServiceWork {
-  /** Null if the service has ended; its sources may still be running. */
+  /** Null if the service has ended, although its sources may still be running. */
   readonly state: StateOf<ServiceSnapshot> | null;
   /** The subagent that is examining the current event; null if no subagent is. */
   readonly worker: string | null;
-  /** By name. Ended sources may be absent. */
+  /** By name. Sources that have ended may be absent. */
   readonly sources: ReadonlyMap<string, StateOf<EventSourceSnapshot>>;
 }
 
-/** The states of the machines of one session, or of a program's subagents, at one moment. */
+/** The states, at one moment, of the machines of one session or of a program's subagents. */
 export interface WaitingState {
   /** The current time, in milliseconds since 1970. */
   readonly at: number;
-  /** Null, like `interaction` and `outbox`, if a program runs the subagents, in a process or on an engine. */
+  /** Null (like `interaction` and `outbox`) if a program runs the subagents in a process or on an engine. */
   readonly session: StateOf<SessionSnapshot> | null;
   readonly interaction: StateOf<InteractionSnapshot> | null;
   readonly outbox: StateOf<OutboxSnapshot> | null;
@@ -78,7 +78,7 @@ export interface WaitingState {
   readonly clientCalls?: ReadonlyMap<string, StateOf<ClientCallSnapshot>>;
   /** By key. Ended schedules may be absent. @defaultValue none */
   readonly schedules?: ReadonlyMap<string, StateOf<ScheduleSnapshot>>;
-  /** The machines that send deliveries over channels, by delivery. Ended ones may be absent. @defaultValue none */
+  /** The machines that send deliveries over channels, by delivery. Ended machines may be absent. @defaultValue none */
   readonly ways?: ReadonlyMap<string, StateOf<ReachSnapshot>>;
   /** The batches of calls whose results are reported together, by batch id. @defaultValue none */
   readonly batches?: ReadonlyMap<string, StateOf<BatchSnapshot>>;
@@ -90,7 +90,7 @@ export interface WaitingState {
   readonly answerableBy?: ReadonlyMap<string, readonly string[]>;
   /** Whether the session is hibernated, so that no process is running it. @defaultValue false */
   readonly isAsleep?: boolean;
-  /** The maximum number of the session's subagents that may run at once, if known. */
+  /** The maximum number of the session's subagents that may run at the same time, if known. */
   readonly runSlots?: number;
   /** The lead agent's model calls that have failed since it last answered. @defaultValue none */
   readonly lead?: {
@@ -107,15 +107,15 @@ export interface WaitingState {
 
 /** The event that ends a wait or leads to its next cause. */
 export type WaitCause =
-  /** A process loads the session, because the session is used or one of its times is due. */
+  /** A process loads the session, because something uses the session or one of its times is due. */
   | 'wake'
   /** The session or the service is started. */
   | 'start'
   /** The transport is connected. */
   | 'connection'
-  /** The connection, a source, or an event's invocation is retried at `until`. */
+  /** At `until`, the connection, the source or the invocation for an event is retried. */
   | 'retry'
-  /** Another attempt is requested, after the voice provider has refused the connection. */
+  /** Another connection attempt is requested after the voice provider has refused the connection. */
   | 'refusal'
   /** Another agent leads. */
   | 'transfer'
@@ -133,7 +133,7 @@ export type WaitCause =
   | 'lead_tool'
   /** The audio has left the speaker. */
   | 'playout'
-  /** The user says something, because nothing else is pending. */
+  /** The user says something; nothing else is pending. */
   | 'user'
   /** The delivery or question `on`, and all others before it, are over. */
   | 'turn'
@@ -149,15 +149,15 @@ export type WaitCause =
   | 'acknowledgement'
   /** A client shows the delivery, and the user reads or dismisses it. */
   | 'screen'
-  /** All attempts have failed. The user has to say something, or a client has to attach. */
+  /** All attempts have failed. The delivery waits until the user says something or a client attaches. */
   | 'new_attempt'
   /** The user answers. */
   | 'answer'
-  /** The time that the user asked for has passed, at `until`. */
+  /** At `until`, the time that the user asked for has passed. */
   | 'reminder'
   /** The subagent is prepared. */
   | 'preparation'
-  /** A run slot becomes free. `on`: a subagent that holds a slot, if all of the session's slots are taken. */
+  /** A run slot becomes free. `on`: a subagent that holds a slot, if all slots of the session are taken. */
   | 'run_slot'
   /** The subagent's model answers. */
   | 'model'
@@ -179,13 +179,13 @@ export type WaitCause =
   | 'admission'
   /** The subagent for the call or the event ends. */
   | 'result'
-  /** The other calls of the same request, such as `on`, end, because their results are reported together. */
+  /** The other calls of the same request (such as `on`) end, because their results are reported together. */
   | 'siblings'
   /** The lead agent has answered the request, so no more calls follow for it. */
   | 'lead_reply'
   /** An event arrives from outside. */
   | 'event'
-  /** A schedule becomes due, or a sleeping subagent wakes, at `until`. */
+  /** At `until`, a schedule becomes due or a sleeping subagent wakes. */
   | 'time'
   /** A `reach` channel sends the delivery, or fails. */
   | 'channel'
@@ -207,25 +207,25 @@ export interface Wait {
     | 'service'
     | 'source';
   /**
-   * The id of the waiting part: the id of a request, delivery, call or subagent, the key of a schedule, the name of a service, or
-   * `service/source`; empty for the session.
+   * The id of whatever is waiting: of a request, delivery, call or subagent, the key of a schedule, the name of a
+   * service, or `service/source`; empty for the session.
    */
   readonly id: string;
   /** The cause of the wait. */
   readonly cause: WaitCause;
   /** The id of the part that is being waited for; null if it has no id. */
   readonly on: string | null;
-  /** The time at which the wait ends on its own, in milliseconds since 1970; null for never or if unknown. */
+  /** The time at which the wait ends on its own, in milliseconds since 1970; null if never or unknown. */
   readonly until: number | null;
   /** The identities that may answer; null if everyone may answer or no answer is expected. */
   readonly by: readonly string[] | null;
-  /** One English sentence, which contains no words of users or models. */
+  /** One English sentence, without any words from users or models. */
   readonly sentence: string;
-  /** The reason why the part that is being waited for is itself waiting. */
+  /** The reason why that part is itself waiting. */
   readonly because: Wait | null;
 }
 
-/** A wait without the part that is waiting. */
+/** A wait, without the id of the waiting part. */
 type Why = Pick<Wait, 'cause' | 'sentence'> &
   Partial<Pick<Wait, 'on' | 'until' | 'by' | 'because'>>;
 
@@ -246,7 +246,7 @@ export function whyWaiting(state: WaitingState): readonly Wait[] {
   const questions = questionWaits(state, deliveries);
   const subagents = subagentWaits(state, questions);
   const calls = new Map(workingCalls(state, subagents));
-  // Working calls hold results back. The call of such a result has the same cause as the result.
+  // Calls that are still working delay these results. A call whose result is delayed has the same cause as the result.
   for (const held of heldBack(state, deliveries, calls, subagents)) deliveries.set(held.id, held);
   for (const told of settledCalls(state, deliveries)) calls.set(told.id, told);
   return [
@@ -301,7 +301,7 @@ function quietSentence({ lead }: OfSession): string {
   return `the lead agent's model call failed${times} (${lead.code}), and is not made again: ${next}`;
 }
 
-/** Returns what the lead agent is waiting for while it is its turn. */
+/** Returns what the lead agent is waiting for during its turn. */
 function leadWhy({ at, lead }: OfSession, forHow: string): Why {
   const cause = 'model_silence';
   if (!lead?.attempts || lead.retryAt === null)
@@ -317,7 +317,7 @@ function leadWhy({ at, lead }: OfSession, forHow: string): Why {
   return { cause, until: retryAt, sentence };
 }
 
-/** Returns why the outbox may not speak; null if it may. The reasons are in the order of `gateIsOpen`. */
+/** Returns why the outbox may not speak; null if it may. The reasons have the same order as in `gateIsOpen`. */
 function gateWhy(state: OfSession): Why | null {
   const { session, since = {} } = state;
   const { connection, client, user, model, playout } = session.value;
@@ -428,7 +428,7 @@ function deliveryWaits(state: OfSession): Map<string, Wait> {
   return waits;
 }
 
-/** Returns why a delivery is waiting, including its steps over the channels. */
+/** Returns why a delivery is waiting, including the channel steps. */
 function withWay({ at, ways }: OfSession, id: string, why: Why): Why {
   const {
     value,
@@ -446,7 +446,7 @@ const isSending = (value: ReachSnapshot['value'] | undefined): boolean =>
 
 type Waits = ReadonlyMap<string, Wait>;
 
-/** Yields why results that are reported together with others are waiting. */
+/** Yields why results are waiting that are reported together with others. */
 function* heldBack(
   state: OfSession,
   deliveries: Waits,
@@ -576,7 +576,7 @@ const AT_CLIENT: Readonly<Partial<Record<ClientCallSnapshot['value'], string>>> 
   left: 'the page that carries it out has lost its connection: in doubt',
 };
 
-/** Returns why one of these calls is waiting for one of the user's clients; null if none of them is. */
+/** Returns why one of these calls is waiting for one of the user's clients; null if none of them is waiting. */
 function clientCallWhy(
   state: WaitingState,
   subagentId: string | null,
@@ -637,7 +637,7 @@ function* workingCalls(
     }
 }
 
-/** Yields why calls with a result are waiting: the user has not received the result. */
+/** Yields why calls with a result are waiting, which is until the user has received the result. */
 function* settledCalls({ calls = new Map() }: OfSession, deliveries: Waits): Generator<Wait, void> {
   for (const [id, { value }] of calls) {
     if (value !== 'settled') continue;
@@ -740,7 +740,7 @@ function* serviceWaits(state: OfSession, subagents: Waits): Generator<Wait, void
     const ofSources = [...sources].map(([source, each]) =>
       wait('source', `${name}/${source}`, asleep ?? sourceWhy(state, each)),
     );
-    // No event can arrive without a running source.
+    // Without a running source, no event can arrive.
     const stuck = ofSources.some(({ cause }) => cause === 'event') ? null : (ofSources[0] ?? null);
     const looked = worker === null ? null : (subagents.get(worker) ?? null);
     if (of) yield wait('service', name, asleep ?? serviceWhy(state, of, worker, looked, stuck));

@@ -2,7 +2,7 @@
 // operation. Every other key is relative to the caller's namespace.
 //
 // Invariants
-//   KEYS-1. A key has the same meaning in every operation.
+//   KEYS-1. A key means the same in every operation.
 //   KEYS-2. A prefix matches whole segments only.
 
 import { clip } from '../values/clip.ts';
@@ -26,7 +26,7 @@ interface Refused {
 
 export type ReadKey<T> = { readonly ok: true; readonly key: T } | Refused;
 
-/** Returns the namespace that the owner writes to: `session/<id>` or `subagent/<id>`. The id is URL-encoded. */
+/** Returns the owner's own namespace: `session/<id>` or `subagent/<id>`. The id is URL-encoded. */
 export function namespaceOf({ sessionId, path }: MemoryOwner): string {
   const id = path.at(-1);
   return id === undefined
@@ -72,7 +72,7 @@ function segmentsOf(key: string): Segments {
       segment !== '' && segment !== '.' && segment !== '..' && segment.trim() === segment,
   );
   if (!isPath) return refuse(key, 'a path such as report/part-1, without empty segments');
-  // An agent could not write a key that contains invisible characters again.
+  // An agent could not repeat a key that contains invisible characters.
   if (/[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u.test(key))
     return refuse(key, 'a key without control characters');
   return { ok: true, segments };

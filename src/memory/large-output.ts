@@ -1,5 +1,5 @@
 // Stores an output that is too large for one read in working memory. The output is replaced with an excerpt that states
-// the size and how to read the rest. The replacement is plain JSON, and everything that is cut is marked as such.
+// the output's size and how to read the rest. The replacement is plain JSON, and marks everything that is cut.
 //
 // Owns:     the form of the replacement, and the marker on the tool that reads stored outputs.
 // Does not: decide which outputs are too large for a reader (its callers do).
@@ -8,7 +8,7 @@
 //   LARGE-OUTPUT-1. The replacement of a large output is JSON of at most `maxInlineBytes` and is marked with
 //       `truncated`.
 //   LARGE-OUTPUT-2. The replacement contains a reference only if the memory has confirmed the write.
-//   LARGE-OUTPUT-3. If the memory refuses the write or fails, the replacement has no reference but still has the
+//   LARGE-OUTPUT-3. If the memory refuses the write or fails, the replacement has no reference but still contains the
 //   beginning of the output.
 
 import type { JSONValue } from 'ai';
@@ -25,11 +25,11 @@ export interface LargeOutputOptions {
   readonly owner: MemoryOwner;
   /** The output's key in the owner's namespace. */
   readonly key: string;
-  /** The size above which an output counts as large, in bytes of UTF-8 (of the text or the JSON). At least 1024. */
+  /** The size above which an output is large, in bytes of UTF-8 (of the text or the JSON). At least 1024. */
   readonly maxInlineBytes: number;
   /** The name of the reader's tool that reads working memory, or null if there is none. */
   readonly readWith?: string | null | undefined;
-  /** Aborts when the caller stops waiting for the memory. */
+  /** Aborts when the caller no longer waits for the memory. */
   readonly signal?: AbortSignal | undefined;
   /** Receives errors from the memory. */
   readonly report?: ((error: unknown, where: string) => void) | undefined;
@@ -64,7 +64,7 @@ function textOf(value: JSONValue): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-/** Returns the replacement for this text: an excerpt, and a reference to the whole `value`. Never rejects. */
+/** Returns the replacement for this text, with an excerpt and a reference to the whole `value`. Never rejects. */
 export async function largeOutput(
   value: JSONValue,
   text: string,
@@ -127,7 +127,7 @@ function notKept(reason: string): string {
 /** Cuts the text so that its JSON fits the limit. */
 function excerptOf(text: string, maxBytes: number): string {
   let excerpt = head(text, maxBytes);
-  // The quotes are already counted, but escapes in the text make it longer.
+  // The limit already includes the quotes, but escapes make the text longer.
   while (excerpt !== '' && byteLength(JSON.stringify(excerpt)) - 2 > maxBytes)
     excerpt = head(excerpt, Math.floor(excerpt.length * 0.75));
   return excerpt;

@@ -1,11 +1,11 @@
-// Turns any result into a short text for speech: whole sentences from its beginning, without markup. It only selects
-// sentences. A summary that the agent writes is better.
+// Turns any result into a short text for speech, which has whole sentences from the beginning of the result and no
+// markup. It only selects sentences. A summary that the agent writes is better.
 
 import type { JSONValue } from 'ai';
 import { head } from '../values/clip.ts';
 
 const DEFAULT_CHARS = 400;
-/** The number of characters that are read. The spoken text comes from the beginning. */
+/** The number of characters that are read. The spoken text comes from these first characters. */
 const READ_CHARS = 8000;
 
 /** The properties that usually contain the subject of an object. */
@@ -15,7 +15,7 @@ const TELLING = ['summary', 'answer', 'message', 'title', 'headline', 'descripti
 export function speakable(result: JSONValue, maxChars = DEFAULT_CHARS): string {
   if (typeof result !== 'string') return described(result, maxChars);
   const words = withoutMarkup(head(result, READ_CHARS));
-  // Code or a table alone is not worth reading aloud.
+  // A result that is only code or a table is not worth reading aloud.
   if (words === '' && result.trim() !== '')
     return sentences(`A text with ${counted(result.trim().split('\n').length, 'line')}.`, maxChars);
   return sentences(words, maxChars);
@@ -45,7 +45,7 @@ function withoutMarkup(text: string): string {
       .replace(/^(```|~~~)[\s\S]*?(^\1|$(?![\s\S]))/gm, ' ')
       .replace(/!?\[([^[\]\n]*)\]\([^)[\n]*\)/g, '$1')
       .replace(/^[ \t]*\|.*\|[ \t\r]*$/gm, ' ')
-      // A heading or a list item ends like a sentence does.
+      // A heading or a list item ends like a sentence.
       .replace(/^[ \t]*(?:#{1,6}|[-*+•]|\d+[.)])[ \t](.*)$/gm, (_, rest: string) => {
         const line = rest.trim();
         return /[.!?:;…]$/.test(line) || line === '' ? line : `${line}.`;
@@ -62,7 +62,7 @@ function withoutMarkup(text: string): string {
 function sentences(text: string, maxChars: number): string {
   if (text.length <= maxChars) return text;
   const room = text.slice(0, maxChars);
-  // A whole sentence is better than more text that breaks off, if it has at least a third of the length.
+  // If whole sentences make up at least a third of the length, they are better than more text that breaks off.
   const end = Math.max(...['. ', '! ', '? ', '。'].map((mark) => room.lastIndexOf(mark)));
   if (end >= maxChars / 3) return room.slice(0, end + 1);
   const word = room.slice(0, maxChars - 1);

@@ -5,7 +5,7 @@
 //
 // Invariants
 //   TOOLSET-3. A result has `saved: true` only if the entry was saved. A refusal is `{ saved: false, error }`.
-//   TOOLSET-4. The result of a read is at most `pageBytes` of JSON and states how much remains.
+//   TOOLSET-4. The result of a read has at most `pageBytes` of JSON and states how much remains.
 
 import { tool, zodSchema } from 'ai';
 import { z } from 'zod';
@@ -38,7 +38,7 @@ export interface WorkingMemoryToolsetOptions {
   /** The memory that the tools read from and write to. */
   readonly memory: WorkingMemory;
   /**
-   * The owner of the memory for calls that come from neither a session nor a subagent. In a session or a subagent,
+   * The owner of the memory when a call comes from neither a session nor a subagent. In a session or a subagent,
    * Offstage determines the owner.
    */
   readonly owner?: MemoryOwner;
@@ -122,7 +122,7 @@ export function createWorkingMemoryToolset(
           'Keep a text for later, and for the other agents of this conversation: notes, large results. ' +
           'Returns { saved: true, key } with the full path, or { saved: false, error }.',
         inputSchema: zodSchema(saveInput),
-        // RockBot calls this argument `ttl_minutes`; models that have RockBot's prompts use that name.
+        // RockBot calls this argument `ttl_minutes`, so models with RockBot's prompts use that name.
         execute: async ({ ttl_minutes: written, ttlMinutes = written, ...entry }, call) => {
           const ttlMs = ttlMinutes === undefined ? undefined : ttlMinutes * MINUTE_MS;
           const answer = await memory.save(ownerOf(call), { ...entry, ttlMs });
@@ -223,7 +223,7 @@ function isoTime(at: number): string {
   return new Date(at).toISOString();
 }
 
-/** Returns the agent that made this call, from the options of `execute`, or null outside Offstage. */
+/** Returns the agent that made this call, which it reads from the options of `execute`; null outside Offstage. */
 export function memoryOwnerOf(options: unknown): MemoryOwner | null {
   const caller = callerOf(options as object | undefined);
   return caller ? { sessionId: caller.sessionId, path: pathOf(caller) } : null;
@@ -257,7 +257,7 @@ export interface Page {
 export function pageOf(text: string, offset: number, pageBytes: number, frame: object): Page {
   const room = Math.max(LEAST_BYTES, pageBytes - FRAME_BYTES - jsonBytes(frame));
   let page = head(text.slice(offset, offset + room), room);
-  // JSON escapes lengthen the text by an amount that depends on its characters.
+  // JSON escapes lengthen the text by an amount that depends on the characters in it.
   while (jsonBytes(page) > room) page = head(page, Math.floor(page.length / 2));
   const end = offset + page.length;
   return {

@@ -3,15 +3,15 @@
 // Owns:     the entries by session and namespace; their limits, size and expiry; the permissions; and the full-text
 //           search. The search reads one entry per turn of the event loop, so that a search over megabytes does not
 //           delay audio.
-// Does not: know the subagents. Each caller states its place in the tree.
+// Does not: know the subagents. Each caller states its own place in the tree.
 //
 // Invariants
 //   WORKING-MEMORY-1. A session cannot read, change or count the entries of another session (P8).
 //   WORKING-MEMORY-4. A refused operation changes nothing.
 //   WORKING-MEMORY-5. Only the owner of a namespace can write to it or delete from it.
 //   ENTRY-TABLE-2. No reader sees an expired entry, and an expired entry does not count against the limits.
-//   ENTRY-TABLE-3. A namespace has at most `maxEntries` entries, and the bytes of each entry, each session and the
-//       whole table stay within their limits. Nothing is evicted to make room.
+//   ENTRY-TABLE-3. A namespace has at most `maxEntries` entries. The bytes of each entry, each session and the whole
+//       table stay within their limits. Nothing is evicted to make room.
 
 import type { JSONValue } from 'ai';
 import { byteLength, asJson } from '../values/json.ts';
@@ -46,9 +46,9 @@ export interface WorkingMemoryLimits {
   readonly maxEntries: number;
   /** The maximum size of one entry, in bytes of UTF-8. @defaultValue 1048576 */
   readonly maxEntryBytes: number;
-  /** The maximum size of the entries of one session, with keys and labels, in bytes. @defaultValue 16777216 */
+  /** The maximum size of one session's entries, with keys and labels, in bytes. @defaultValue 16777216 */
   readonly maxSessionBytes: number;
-  /** The maximum size of the entries of all sessions together, in bytes. @defaultValue 67108864 */
+  /** The maximum size of all sessions' entries together, in bytes. @defaultValue 67108864 */
   readonly maxTotalBytes: number;
 }
 
@@ -88,7 +88,7 @@ function checkedWorkingMemoryLimits(partial: Partial<WorkingMemoryLimits>): Work
 
 /** The options of `workingMemory`: the limits and a source of time. */
 export interface WorkingMemoryOptions extends Partial<WorkingMemoryLimits> {
-  /** The source of time. By default, this is the environment of the runtime that uses this memory. */
+  /** The source of time. By default, the environment of the runtime that uses this memory. */
   readonly environment: Pick<Environment, 'clock' | 'scheduler'>;
 }
 
@@ -152,7 +152,7 @@ class InMemoryWorkingMemory implements WorkingMemory {
 
   async delete(owner: MemoryOwner, key: string) {
     const found = this.#find(owner, key);
-    // The caller cannot see the entry, and an error that names the owner would reveal too much.
+    // The caller cannot see the entry, and an error that named the owner would reveal too much.
     if (!found.ok) return found;
     const { namespace } = found.at;
     const notOwned = notOwner(owner, namespace, 'deletes');
@@ -207,7 +207,7 @@ class InMemoryWorkingMemory implements WorkingMemory {
     return { ok: true, at: read.key, entry };
   }
 
-  /** Returns the entries that the owner may read and the filter accepts: the owner's first, then others, by key. */
+  /** Returns the entries that the owner may read and the filter accepts: first the owner's, then others, by key. */
   #select(
     owner: MemoryOwner,
     { prefix, category, tags = [], limit }: MemoryFilter,
@@ -233,7 +233,7 @@ class InMemoryWorkingMemory implements WorkingMemory {
     return { ok: true, entries };
   }
 
-  /** Returns the time after it has deleted the expired entries. */
+  /** Deletes the expired entries and returns the current time. */
   #now(): number {
     const now = this.#environment.clock.now();
     this.#table.expire(now);
@@ -248,7 +248,7 @@ function notOwner(owner: MemoryOwner, namespace: string, what: string): MemoryRe
     : refused('NOT_OWNER', `Expected ${what} in ${own}/, got ${namespace}/: others are read only`);
 }
 
-/** Returns whether the owner may see an entry: the path of one of them must be a prefix of the other's. */
+/** Returns whether the owner may see an entry: the path of one must be a prefix of the other's path. */
 function isFamily(owner: MemoryOwner, { path }: Namespace): boolean {
   const shorter = Math.min(path.length, owner.path.length);
   return path.slice(0, shorter).every((step, index) => step === owner.path[index]);
@@ -291,7 +291,7 @@ interface FoundEntry {
   readonly excerpt: string;
 }
 
-/** Returns the entries that contain a word of the query, best match first. Of equal matches, the newest comes first. */
+/** Returns the entries that contain a word of the query, best match first. Equal matches are sorted from new to old. */
 async function searchEntries(
   entries: readonly KeptEntry[],
   query: string,
@@ -380,7 +380,7 @@ interface KeptEntry extends MemoryEntryInfo {
 /** A namespace exists as long as it has entries. */
 interface Namespace {
   readonly name: string;
-  /** The place of the owner in the tree. */
+  /** The owner's place in the tree. */
   readonly path: readonly string[];
   readonly entries: Map<string, KeptEntry>;
 }
@@ -396,7 +396,7 @@ interface Place {
   readonly path: readonly string[];
 }
 
-/** The entries by session and namespace, with the number of entries and their bytes. */
+/** The entries by session and namespace, with their number and their bytes. */
 class EntryTable {
   readonly #limits: WorkingMemoryLimits;
   readonly #sessions = new Map<string, SessionMemory>();
@@ -416,7 +416,7 @@ class EntryTable {
     return [...(this.#sessions.get(sessionId)?.namespaces.values() ?? [])];
   }
 
-  /** Returns why this entry does not fit, or null if it fits. The entry replaces an entry with the same key. */
+  /** Returns why this entry does not fit, or null if it fits. This entry replaces one with the same key. */
   noRoom({ sessionId, namespace }: Place, kept: KeptEntry): MemoryRefusal | null {
     const { maxEntries, maxEntryBytes, maxSessionBytes, maxTotalBytes } = this.#limits;
     if (kept.bytes > maxEntryBytes)

@@ -1,14 +1,13 @@
 // The hooks of `offstage/react`: the parts of a session's state, and the connection that a component opens.
 //
-// Owns:     the connection of `useSession(options)` from mount to unmount.
+// Owns:     the connection of `useSession(options)`, from mount to unmount.
 // Does not: copy the state. The state is in `client.store`.
 //
 // Invariants
-//   REACT-1. A hook returns the same object until the selected part changes, so that components do not render
-//       unnecessarily.
-//   REACT-2. On a server, an empty session is rendered and no connection is opened. The first render of a hydration
-//            does the same.
-//   REACT-3. A component that StrictMode mounts twice opens only one connection.
+//   REACT-1. A hook returns the same object until the selected part changes, which avoids unnecessary renders.
+//   REACT-2. A server renders an empty session and does not open a connection. The first render of a hydration also
+//            renders an empty session.
+//   REACT-3. If StrictMode mounts a component twice, it opens only one connection.
 
 'use client';
 
@@ -67,10 +66,10 @@ const noAnswers: ReadonlyMap<string, number> = new Map();
 const noSpeaker: SpeakerStatus = Object.freeze({ state: 'off' });
 
 /**
- * Connects to a session while the component is mounted. A client that is passed in is used and stays open. A change of
- * `url`, `session`, `transport` or a string `token` reconnects. Other changed options take effect on the next mount.
- * `handle`: the handlers of tools with `runsAt: 'client'`, by tool name, as for `client.handle`. The handler from the
- * latest render is called.
+ * Connects to a session while the component is mounted. If a client is passed in, the hook uses it and does not close
+ * it. The hook reconnects when `url`, `session`, `transport` or a string `token` changes. Other changed options take
+ * effect on the next mount. `handle`: the handlers of tools with `runsAt: 'client'`, by tool name, as for
+ * `client.handle`. The handler from the latest render is called.
  */
 export function useSession(
   connection: SessionClient | ConnectOptions,
@@ -108,7 +107,7 @@ export function useDeliveries(source: SessionSource | null): readonly DeliveryVi
   return useSelected(source, ({ deliveries }) => deliveries);
 }
 
-/** Returns the microphone's state. Its level changes many times a second and is in `client.microphone.level`. */
+/** Returns the microphone's state. The level changes many times a second, so it is in `client.microphone.level`. */
 export function useMicrophone(client: SessionClient | null): MicrophoneStatus {
   return useValue(client?.microphone.status, noMicrophone);
 }
@@ -230,7 +229,7 @@ function useConnection(given: SessionClient | ConnectOptions): SessionClient | n
     function withLatest(first: ConnectOptions): ConnectOptions {
       if (typeof first.token !== 'function') return first;
       const firstToken = first.token;
-      // An inline function in a component differs on each render.
+      // An inline function in a component is a new function on each render.
       const token = (): ReturnType<typeof firstToken> => {
         const now = latest.current;
         return 'token' in now && typeof now.token === 'function' ? now.token() : firstToken();

@@ -1,5 +1,5 @@
-// The entry `offstage/react`: a session in React, on top of `offstage/client`. It has hooks that need no provider, and
-// parts without styles.
+// The entry `offstage/react`: a session in React, on top of `offstage/client`. It has hooks, which need no provider,
+// and parts without styles.
 
 'use client';
 

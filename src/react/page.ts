@@ -23,7 +23,7 @@ export interface PageKey {
 
 type OnKey = (event: PageKey) => void;
 
-/** Globals of a page that do not exist in Node.js. */
+/** Globals of a page, which do not exist in Node.js. */
 export const page = globalThis as {
   readonly document?: { readonly activeElement: unknown; readonly body: unknown };
   readonly ResizeObserver?: new (changed: () => void) => {
@@ -34,7 +34,7 @@ export const page = globalThis as {
   removeEventListener?(type: string, listener: OnKey): void;
 };
 
-/** Returns whether a key press is meant for the page: it is not in a field and has no modifier key. */
+/** Returns whether a key press is meant for the page: no field has the focus, and no modifier key is pressed. */
 export function isForPage({ repeat, ctrlKey, metaKey, altKey, target }: PageKey): boolean {
   return !repeat && !ctrlKey && !metaKey && !altKey && !isIn(target, 'input, textarea, select');
 }

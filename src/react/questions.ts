@@ -3,12 +3,12 @@
 // models is shown as text, never as markup.
 //
 // Invariants
-//   REACT-PARTS-1. A card shows nothing as done before the session confirms it: an answer is pending until its receipt
-//       arrives.
-//   REACT-PARTS-2. A card whose question ends keeps the focus, and passes the focus to the list when the card
+//   REACT-PARTS-1. A card shows an action as done only after the session has confirmed it: an answer is pending until
+//       its receipt arrives.
+//   REACT-PARTS-2. A card keeps the focus when its question ends, and passes the focus to the list when the card
 //       disappears.
-//   REACT-PARTS-3. A card has no enabled button, and states why, if its question has not been asked yet or is for
-//                  another user.
+//   REACT-PARTS-3. If a question has not been asked yet or is for another user, its card has no enabled button and says
+//                  why.
 
 'use client';
 
@@ -50,7 +50,7 @@ export interface QuestionLabels {
   /** The status of an unfinished question. `place` is its position in the queue. */
   readonly turn?: (question: QuestionView, place: number) => string;
   readonly timeLeft?: string;
-  /** The note on a question that only another user can answer. */
+  /** The note on a question that another user must answer. */
   readonly others?: string;
   /** Shown instead of the remaining time while the countdown is paused. */
   readonly clockWaits?: string;
@@ -64,7 +64,7 @@ export interface QuestionLabels {
 export interface QuestionCardProps {
   /** The question to show. */
   readonly question: QuestionView;
-  /** If its `status` is passed, the card in a voice session tells the user that an answer can be spoken. */
+  /** If the client has a `status`, the card in a voice session tells the user that an answer can be spoken. */
   readonly client: Pick<SessionClient, 'answer' | 'questionShown'> &
     Partial<Timed & Pick<SessionClient, 'status'>>;
   /** The question's position in the queue. @defaultValue 1 */
@@ -146,7 +146,7 @@ function choicesOf(
 }
 
 /**
- * A question or an approval, with its buttons or a field. The card reports to the session that the question is shown. A
+ * A question or an approval, with its buttons or a field. The card reports to the session that it shows the question. A
  * lasting approval has a button that revokes it.
  */
 export function QuestionCard(props: QuestionCardProps): ReactElement {

@@ -14,14 +14,14 @@ export interface SubagentListProps {
   readonly subagents: readonly SubagentView[];
   /** If a client is passed, each task shows its time and a running task has a cancel button. */
   readonly client?: Pick<SessionClient, 'cancel'> & Partial<Timed>;
-  /** The number of ended tasks to show, latest first. @defaultValue all */
+  /** The number of ended tasks to show, starting with the latest. @defaultValue all */
   readonly maxEnded?: number;
   /** The list's texts. @defaultValue English */
   readonly labels?: {
     readonly tasks?: string;
     readonly cancel?: (subagent: SubagentView) => string;
     readonly state?: (subagent: SubagentView) => string;
-    /** The line for the ended tasks that `maxEnded` hides. */
+    /** The line that stands for the ended tasks that `maxEnded` hides. */
     readonly earlier?: (count: number) => string;
   };
 }
@@ -109,9 +109,9 @@ export interface DeliveryListProps {
   readonly deliveries: readonly DeliveryView[];
   /** The client that reports deliveries as shown or dismissed. */
   readonly client: Pick<SessionClient, 'shown' | 'dismiss'>;
-  /** The title of a subagent names its result. @defaultValue the label of each delivery */
+  /** The subagents, whose titles name their results. @defaultValue the label of each delivery */
   readonly subagents?: readonly SubagentView[];
-  /** The number of deliveries to show, latest first. @defaultValue 8 */
+  /** The number of deliveries to show, starting with the latest. @defaultValue 8 */
   readonly max?: number;
   /** The list's texts. @defaultValue English */
   readonly labels?: {
@@ -123,8 +123,8 @@ export interface DeliveryListProps {
 }
 
 /**
- * Lists the results and notices. If a delivery is waiting to be spoken, its text is hidden, because the session will
- * say it. A button shows the text instead. A delivery that could not be spoken is shown, and it is reported as shown.
+ * Lists the results and notices. The text of a delivery that is waiting to be spoken is hidden, because the session
+ * will say it. A button shows the text instead. A delivery that could not be spoken is shown, and is reported as shown.
  */
 export function DeliveryList(props: DeliveryListProps): ReactElement {
   const { deliveries, client, subagents = [], max = 8, labels = {} } = props;

@@ -1,7 +1,7 @@
 // The part of `offstage/react` for the transcript. It has no styles, and it shows text from users and models as text.
 //
 // Invariants
-//   TRANSCRIPT-PART-1. The box stays scrolled to its end when text arrives or its size changes, unless the user has
+//   TRANSCRIPT-PART-1. When text arrives or the size changes, the box stays scrolled to its end unless the user has
 //       scrolled away.
 
 'use client';
@@ -17,7 +17,7 @@ import { useAnswered, useQuestions, useSubagents } from './hooks.ts';
 import { page, type PageElement } from './page.ts';
 import { humanName } from './words.ts';
 
-/** A line between utterances, for example to say that a subagent has started. */
+/** A line between utterances, such as a note that a subagent has started. */
 export interface TranscriptNote {
   /** The note's id. */
   readonly id: string;
@@ -35,8 +35,8 @@ export interface TranscriptNotesLabels {
 }
 
 /**
- * Returns lines for events that have no utterance: a subagent has started or ended, or a button on this page has
- * answered a question.
+ * Returns lines for events without an utterance: a subagent has started or ended, or a button on this page has answered
+ * a question.
  */
 export function useTranscriptNotes(
   client: SessionClient | null,
@@ -89,11 +89,11 @@ export interface TranscriptProps {
   /** Lines between utterances. @defaultValue none */
   readonly notes?: readonly TranscriptNote[];
   /**
-   * For a user who reads: interrupted speech keeps the whole text that was shown. Otherwise, text that was not heard
-   * disappears. @defaultValue false
+   * For a user who reads: the whole text that was shown remains after an interruption. Otherwise, text that was not
+   * heard disappears. @defaultValue false
    */
   readonly keepsWords?: boolean;
-  /** Adds a button that calls this function to the last interrupted line. */
+  /** Adds a button to the last interrupted line; the button calls this function. */
   readonly onRepeat?: (item: TranscriptItem) => void;
   /** The transcript's texts. @defaultValue English */
   readonly labels?: {
@@ -107,7 +107,7 @@ export interface TranscriptProps {
 /** The transcript follows new text while it is scrolled to within this distance of its end. */
 const NEAR_END_PX = 120;
 
-/** Shows the transcript of the conversation. A screen reader reads each line when the line is complete. */
+/** Shows the transcript of the conversation. A screen reader reads each line as soon as it is complete. */
 export function Transcript(props: TranscriptProps): ReactElement {
   const { items, notes = [], keepsWords = false, onRepeat, labels = {}, user: me = null } = props;
   const box = useRef<PageElement>(null);

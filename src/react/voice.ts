@@ -30,9 +30,9 @@ export interface TalkButtonProps {
 }
 
 /**
- * The microphone as one button. It starts the microphone and mutes an open one. With push to talk, it is held with a
- * pointer or a key. `aria-pressed` is true while the server hears the user. The style property `--level` contains the
- * voice level from 0 to 1.
+ * The microphone as one button. It turns the microphone on, and mutes it if it is on. With push to talk, the user holds
+ * it with a pointer or a key. `aria-pressed` is true while the server hears the user. The style property `--level`
+ * contains the voice's level from 0 to 1.
  */
 export function TalkButton({
   client,
@@ -108,7 +108,7 @@ function toggleMute({ microphone }: SessionClient): void {
   else microphone.mute();
 }
 
-/** Adds keys for the whole page, except in fields: Space is held to talk, or mutes the microphone; `m` mutes it. */
+/** Adds keys for the whole page, except in fields: Space is held to talk or mutes the microphone; `m` mutes it. */
 export function useTalkKeys(client: SessionClient | null): void {
   useEffect(() => {
     if (!client) return undefined;
@@ -125,7 +125,7 @@ export function useTalkKeys(client: SessionClient | null): void {
     const up = ({ code }: PageKey): void => {
       if (code === 'Space') microphone.release();
     };
-    // The page does not notice when a key is released while another window has the focus.
+    // The page does not notice the release of a key while another window has the focus.
     const away = (): void => microphone.release();
     page.addEventListener?.('keydown', down);
     page.addEventListener?.('keyup', up);
@@ -253,7 +253,7 @@ export interface MessageFieldProps {
 }
 
 /**
- * A text field for messages to the lead agent. Escape leaves the field. A text that could not be sent reappears with
+ * A text field for messages to the lead agent. Escape leaves the field. If a text could not be sent, it reappears with
  * the reason.
  */
 export function MessageField(props: MessageFieldProps): ReactElement {

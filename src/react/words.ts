@@ -1,4 +1,4 @@
-// Names and numbers as users read them. The parts show no internal names and no number without its unit.
+// Names and numbers as users read them. The parts show no internal names, and no number without a unit.
 
 import { createElement, type ReactElement } from 'react';
 import { useServerTime } from './hooks.ts';

@@ -1,8 +1,8 @@
-// Has the claims of a report checked a second time, by a model or a program of the app. A judge works in every
-// language. It can add objections to those of the ledger but never remove one.
+// Checks the claims in a report a second time, with a model or a program of the app. A judge works in every language.
+// It can add objections to those of the ledger, but it cannot remove any.
 //
 // Invariants
-//   JUDGE-CLAIMS-1. If a judge fails or times out, the verification stays the same and the judge's error is reported.
+//   JUDGE-CLAIMS-1. If a judge fails or times out, the verification does not change and the judge's error is reported.
 
 import type { LanguageModel } from 'ai';
 import { z } from 'zod';
@@ -22,9 +22,9 @@ import { note, sentence, type Note } from '../actors/notes/note.ts';
 
 /** The verdict that a judge returns. */
 export interface ClaimVerdict {
-  /** Sentences of the report that claim a side effect which no successful call can have caused. */
+  /** Sentences in the report that claim a side effect that no successful call can have caused. */
   readonly unverified: readonly string[];
-  /** Whether the report ends before work that it announces. */
+  /** Whether the report ends before the work that it announces. */
   readonly incomplete?: boolean;
 }
 
@@ -52,7 +52,7 @@ const DEFAULT_TIMEOUT_MS = 10_000;
 const MAX_ADDED = 10;
 const MAX_CLAIM_CHARS = 300;
 
-/** Returns the verification together with the judge's findings. Never rejects. */
+/** Returns the verification with the judge's findings added. Never rejects. */
 export async function judgeClaims(
   report: Pick<Outcome, 'text' | 'toolLedger'>,
   verification: ClaimVerification,

@@ -1,13 +1,14 @@
 // Prepares the results of subagents for their readers. It stores large outputs in working memory, checks claims,
 // records the details of a failed run for a developer, and briefs later subagents on earlier work.
 //
-// Owns:     the options of a scope for these steps, the order in which they process an outcome, and their time limit.
+// Owns:     the options of a scope for these steps, the order in which the steps process an outcome, and their time
+//           limit.
 // Does not: know the subagents (its callers pass the facts about each one) or decide whether a run succeeded (its
 // machine does).
 //
 // Invariants
 //   SETTLE-OUTCOME-1. The result is always an outcome with the same status. If a step fails, its error is reported and
-//       its part is missing.
+//       its part of the outcome is missing.
 //   SETTLE-OUTCOME-2. Without a judge and with nothing to store, `settle` returns synchronously.
 //   SETTLE-OUTCOME-3. Every part of an outcome that a model reads has at most `maxInlineBytes`.
 
@@ -62,14 +63,14 @@ import { DEFAULT_MAX_OUTPUT_BYTES } from '../actors/model/tool-run.ts';
 
 /** The options of a scope for outputs and outcomes. */
 export interface OutcomeOptions {
-  /** Stores large outputs, results and failure details. Without a memory, they are truncated and marked as truncated. */
+  /** Stores large outputs, results and failure details. Without a memory, they are truncated and marked as such. */
   readonly workingMemory?: WorkingMemory;
   /**
-   * The size in bytes of UTF-8 above which a value is stored in working memory. The model then receives an excerpt and
-   * is told how to read the rest. At least 1024. @defaultValue 32768 with a working memory, 262144 without
+   * A larger value, in bytes of UTF-8, is stored in working memory. The model then receives an excerpt, with a note on
+   * how to read the rest. At least 1024. @defaultValue 32768 with a working memory, 262144 without
    */
   readonly maxInlineBytes?: number;
-  /** Checks the claims of a result in addition to the runtime's rules: `modelClaimJudge(…)`. */
+  /** Checks the claims in a result in addition to the runtime's rules: `modelClaimJudge(…)`. */
   readonly claimJudge?: ClaimJudge;
 }
 
@@ -95,7 +96,7 @@ type Tools = Readonly<Record<string, unknown>>;
 
 /** The facts about an ended subagent that are not in its record. */
 export interface EndedWork {
-  /** The place of the subagent in working memory. */
+  /** The subagent's place in working memory. */
   readonly owner: MemoryOwner;
   readonly startedAt: number;
   readonly tools: Tools;
@@ -112,7 +113,7 @@ export interface NewWork {
   readonly giver: MemoryOwner;
   /** The tools of the subagent, as the app's author defined them. */
   readonly tools: Tools;
-  /** The user's utterance that led to the subagent, or null if the user did not ask for it. */
+  /** The user's utterance that led to the subagent, or null if no utterance did. */
   readonly request: string | null;
   /** The earlier subagents that `giver` can see, oldest first. */
   readonly ended: readonly EndedSubagent[];
@@ -128,7 +129,7 @@ export class OutcomeProcessor {
   readonly #calls: ModelCalls | undefined;
 
   /** @throws {ConfigurationError} if `maxInlineBytes` is not a whole number ≥ 1024. */
-  /** @param calls The conversation's usage account. Without one, the outcome's usage includes the judge's. */
+  /** @param calls The conversation's usage account. Without it, the outcome's usage includes the judge's. */
   constructor(
     host: Host,
     { workingMemory, maxInlineBytes, claimJudge }: OutcomeOptions,
@@ -163,7 +164,7 @@ export class OutcomeProcessor {
     tools: Tools,
     { callId, toolName, part, value }: Omit<ReturnedValue, 'signal'>,
   ): Promise<JSONValue> {
-    // The tool reads working memory, and storing its output would lead to endless reads.
+    // The tool reads working memory. If its output were stored, reading would never end.
     if (memoryReaderIn({ [toolName]: tools[toolName] }) !== null) return value;
     const { environment, report } = this.#host;
     return inTime(
@@ -213,7 +214,7 @@ export class OutcomeProcessor {
   }
 
   /**
-   * Describes the `inputs` in these arguments that `giver` cannot read. Returns null if `giver` can read all of them or
+   * Describes which `inputs` in these arguments `giver` cannot read. Returns null if `giver` can read all of them, or
    * if the memory failed.
    */
   async missingInputs(
@@ -268,7 +269,7 @@ export class OutcomeProcessor {
 
 const MAX_ID_CHARS = 100;
 
-/** Every attempt at the call has the same key. */
+/** Every attempt at the call uses the same key. */
 function outputKey(toolName: string, callId: string, part: ReturnedValue['part']): string {
   const id = callId.replace(/[^\w-]/g, '_').slice(0, MAX_ID_CHARS);
   return `outputs/${toolName}-${id}${part === 'read' ? '-read' : ''}`;
@@ -276,7 +277,7 @@ function outputKey(toolName: string, callId: string, part: ReturnedValue['part']
 
 /** The facts about an ended run. */
 export interface EndedRun extends RunFacts {
-  /** The place of the subagent in working memory. */
+  /** The subagent's place in working memory. */
   readonly owner: MemoryOwner;
   /** The run's tools, as the app's author defined them. They may declare `effects`. */
   readonly tools: Readonly<Record<string, unknown>>;
@@ -286,7 +287,7 @@ export interface EndedRun extends RunFacts {
 
 export interface OutcomeSettings {
   readonly memory?: WorkingMemory | undefined;
-  /** The size above which a part is stored in working memory, in bytes of UTF-8. */
+  /** A larger part, in bytes of UTF-8, is stored in working memory. */
   readonly maxInlineBytes: number;
   readonly judge?: ClaimJudge | undefined;
   readonly calls?: ModelCalls | undefined;
@@ -382,7 +383,7 @@ async function withBoundedResult(outcome: Outcome, keeping: Keeping): Promise<Ou
   const given = outcome.summary;
   const own = given !== undefined && isTooLong(given) ? speakable(given) : given;
   if (!isOutputLarge && !isTextLarge) return own === given ? outcome : { ...outcome, summary: own };
-  // For structured output, the text is the output itself or its summary. The larger of the two is stored.
+  // For structured output, the text is the output itself or a summary of it. The larger one of the two is stored.
   const large = isOutputLarge
     ? await largeOutput(output, whole, { ...keeping, key: RESULT_KEY })
     : await largeOutput(text, text, { ...keeping, key: RESULT_KEY });
@@ -498,7 +499,7 @@ function lastTool({ toolName, input, status, calledAt, settledAt }: LedgerEntry)
   };
 }
 
-/** The time limit for the app's memory, for both facts and working memory. */
+/** The time limit for the app's memory, which covers both facts and working memory. */
 const MEMORY_TIMEOUT_MS = 5000;
 
 /** Returns the time limit of a memory read or write. A later answer is ignored, and the error is reported. */

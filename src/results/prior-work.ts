@@ -4,13 +4,13 @@
 // Invariants
 //   PRIOR-WORK-4. The block is never longer than the budget, whatever its content.
 //   PRIOR-WORK-5. Inputs come before results, and results are sorted by their relevance to the task. Failed results are
-//       listed but never included in full. Results that do not fit are listed with a hint on how to read them.
+//       only listed, and their text is left out. Results that do not fit are listed with a hint on how to read them.
 //   PRIOR-WORK-6. The text of other agents is data: only the runtime's own lines start at the margin.
 //   LIN-1. The new subagent can read every key that the block names. Keys that the task's giver can read are shared
 //       with the subagent. Other keys are not named. If the subagent has no tool that reads working memory, no key is
 //       named.
-//   LIN-2. Inputs that the task's giver cannot read are refused, and for each one, similar keys are listed. They are
-//       refused before the spawn if a tool spawns the subagent, and otherwise before its first step.
+//   LIN-2. Inputs that the task's giver cannot read are refused, and the refusal lists similar keys for each. If a tool
+//       spawns the subagent, they are refused before the spawn; otherwise, before the subagent's first step.
 
 import type { ModelMessage } from 'ai';
 import type { Outcome } from '../actors/contracts/outcome.ts';
@@ -43,7 +43,7 @@ export interface PriorResult {
   readonly error?: string;
   /** The key under which the whole result is stored, if any. */
   readonly reference?: string | null;
-  /** The keys that the subagent has saved in working memory and that the reader can read. */
+  /** The keys that the subagent has saved in working memory, if the reader can read them. */
   readonly saved?: readonly string[];
   /** Milliseconds since 1970. */
   readonly endedAt: number;
@@ -51,7 +51,7 @@ export interface PriorResult {
 
 /** The earlier work of a conversation, for a new subagent. */
 export interface PriorWork {
-  /** The user's utterance that led to the subagent, or null if the user did not ask for it. */
+  /** The user's utterance that led to the subagent, or null if no utterance did. */
   readonly request: string | null;
   readonly inputs: readonly PriorInput[];
   readonly results: readonly PriorResult[];
@@ -108,7 +108,7 @@ export function priorWorkSection(
   return block.text;
 }
 
-/** A block that accepts lines as long as they fit. */
+/** A block that accepts lines while they fit. */
 class Block {
   readonly #budgetChars: number;
   #text = '';
@@ -129,12 +129,12 @@ class Block {
     return this.#budgetChars - this.#text.length - due - 2;
   }
 
-  /** Sets a heading that is written only when a line follows. */
+  /** Sets a heading, which is written only when a line follows it. */
   begin(heading: string): void {
     this.#heading = heading;
   }
 
-  /** Adds a line. Returns false if the line does not fit in addition to `kept` reserved characters. */
+  /** Adds a line. Returns false if the line does not fit beside `kept` reserved characters. */
   add(line: string, kept = 0): boolean {
     if (line.length + kept > this.room) return false;
     const before = this.#text === '' ? '' : this.#heading === null ? '\n' : '\n\n';
@@ -217,7 +217,7 @@ export interface EndedSubagent {
 const MAX_RESULTS = 50;
 const MAX_INPUTS = 20;
 
-/** Returns the results of those subagents among the latest fifty that have ended. */
+/** Returns the results of the latest fifty subagents, except those that have not ended. */
 export function priorResults(ended: readonly EndedSubagent[]): PriorResult[] {
   return ended.slice(-MAX_RESULTS).flatMap(({ id, name, task, outcome, endedAt }) => {
     if (!outcome || endedAt === null) return [];
@@ -239,8 +239,8 @@ export function inputKeys({ inputs }: Readonly<Record<string, unknown>>): string
 
 /**
  * Reads the inputs with the giver's permissions and shares them with the new subagent.
- * @throws {ConfigurationError} `INPUT_NOT_FOUND` if an input does not exist or the giver may not see it. Nothing is
- *   shared in this case (LIN-2).
+ * @throws {ConfigurationError} `INPUT_NOT_FOUND` if an input does not exist or the giver may not see it. In this case,
+ *   nothing is shared (LIN-2).
  */
 export async function handOver(
   keys: readonly string[],
@@ -255,7 +255,7 @@ export async function handOver(
   return inputs;
 }
 
-/** Describes which of these keys `giver` cannot read, each with similar keys (LIN-2); null if it can read all. */
+/** Describes which of these keys `giver` cannot read, with similar keys for each (LIN-2); null if it can read all. */
 export async function missingInputs(
   keys: readonly string[],
   giver: MemoryOwner,
@@ -300,7 +300,7 @@ async function notFound(
 
 const MAX_SHOWN_CHARS = 200;
 
-/** Returns the keys that are most similar to this one, compared by their last segments. The best match comes first. */
+/** Returns the keys that are most similar to this one; compares only the last segments. The best match comes first. */
 function keysLike(key: string, known: readonly string[]): readonly string[] {
   const name = (path: string): string =>
     head(path.slice(path.lastIndexOf('/') + 1), 64).toLowerCase();
@@ -319,8 +319,8 @@ function keysLike(key: string, known: readonly string[]): readonly string[] {
 }
 
 /**
- * Returns the results, each with only the keys that the new subagent can read. These are the keys that the giver can
- * read, and they are then shared with the subagent (LIN-1). Without `memory`, no key is named.
+ * Returns the results, each with only those keys that the new subagent can read. These are the keys that the giver can
+ * read. They are shared with the subagent (LIN-1). Without `memory`, no key is named.
  */
 export async function readable(
   results: readonly PriorResult[],

@@ -1,15 +1,16 @@
-// Compares the actions that a subagent's report claims to the calls that the runtime observed.
+// Compares the actions that a subagent's report claims with the calls that the runtime observed.
 //
-// The check finds claimed side effects in English, and only in the reporter's statements about itself, because reports
-// are full of other people's actions, quotations and drafts. A report that ends before the work it announces ("Now let
-// me save the results.") means that the subagent was cut off or ended its turn too early.
+// The check finds claimed side effects in English. It reads only the reporter's statements about itself, because
+// reports are full of other people's actions, quotations and drafts. If a report ends before the work it announces
+// ("Now let me save the results."), the subagent was cut off or ended its turn too early.
 //
-// Owns:     the comparison of the report's claims to the calls in the ledger, and the words for side effects.
+// Owns:     the comparison of the report's claims with the calls in the ledger, and the words for side effects.
 // Does not: understand the report. A judge model can do that in every language, and it may add objections
 //           (judge-claims.ts).
 //
 // Invariants
-//   FIND-CLAIMS-1. A doubtful statement is not a claim, because a description of data must not accuse a subagent.
+//   FIND-CLAIMS-1. A doubtful statement does not count as a claim, because a description of data must not accuse a
+//       subagent.
 //   VERIFY-CLAIMS-2. A claim is unverified only if no successful call can have caused it. A tool whose effects are
 //       neither declared nor clear from its name may have any effect.
 //   VERIFY-CLAIMS-3. A call that failed, was denied or was not run has no effect.
@@ -66,7 +67,7 @@ export function verifyClaims(
   };
 }
 
-/** Returns the declared effects of AI SDK tools, from the property `effects` of each definition. */
+/** Returns the effects that AI SDK tools declare in the property `effects` of their definitions. */
 export function effectsOf(tools: Readonly<Record<string, unknown>>): DeclaredEffects {
   const declared = Object.entries(tools).flatMap(([name, held]) => {
     const effects = typeof held === 'object' && held !== null && 'effects' in held && held.effects;
@@ -90,7 +91,7 @@ function canHaveDone({ toolName }: LedgerEntry, claim: Claim, effects: DeclaredE
   return (
     nature.unclear ||
     verb.kinds.some((kind) => nature.kinds.has(kind)) ||
-    // A call of `create_invoice` may have sent the invoice as well.
+    // A call of `create_invoice` may also have sent the invoice.
     nature.words.some((word) => word.length > 3 && words.includes(word))
   );
 }
@@ -98,7 +99,7 @@ function canHaveDone({ toolName }: LedgerEntry, claim: Claim, effects: DeclaredE
 const REFUSING = ['ok', 'success', 'saved', 'sent', 'deleted', 'created', 'booked', 'completed'];
 const failedText = /^\s*(?:error\b|failed\b|(?:http\S*\s+)?[45]\d\d\b)/i;
 
-/** Returns whether the call ran and its output reports no failure. */
+/** Returns whether the call ran and its output does not report a failure. */
 function succeeded({ status, output }: LedgerEntry): boolean {
   if (status !== 'ok') return false;
   if (typeof output === 'string') return !failedText.test(output);
@@ -118,8 +119,8 @@ interface EffectVerb {
   /** Prefixes of words in tool names that indicate this effect. */
   readonly stems: readonly string[];
   /**
-   * Whether the verb claims an effect only if its object is outside the report. A report also "adds" a number or
-   * "updates" a plan.
+   * Whether the verb claims an effect only if its object is something outside the report. A report also "adds" a number
+   * or "updates" a plan.
    */
   readonly needsThing: boolean;
 }
@@ -187,7 +188,7 @@ function effectVerb(past: string): EffectVerb | undefined {
   return verbs.get(past.toLowerCase());
 }
 
-/** Objects outside a report. To create one of these is a side effect, to create a list is not. */
+/** Objects outside a report. Creating one of these is a side effect; creating a list is not. */
 const THINGS: ReadonlySet<string> = new Set(
   (
     'account accounts alarm appointment appointments basket board booking bookings branch calendar cart channel ' +
@@ -240,7 +241,7 @@ function toolNature(toolName: string): ToolNature {
   return { words, reads: reads && !words.some((word) => ANYTHING.has(word)), unclear, kinds };
 }
 
-/** Splits a declared effect such as `email.sent`. Its last part is the verb of a claim. */
+/** Splits a declared effect such as `email.sent`. Its last part is the verb with which a report claims the effect. */
 function declaredEffect(effect: string): { readonly word: string; readonly noun: string } {
   const parts = effect.toLowerCase().split(/[.:/\s]+/);
   return { word: parts.at(-1) ?? '', noun: parts.at(-2) ?? '' };
@@ -250,7 +251,7 @@ interface Claim {
   /** The original sentence, at most 300 characters of it. */
   readonly text: string;
   readonly verb: EffectVerb;
-  /** The words after the verb in lower case, which name the object of the action. */
+  /** The words after the verb, in lower case; they name the object of the action. */
   readonly words: readonly string[];
   /** Whether the claim is in the passive: "has been sent". */
   readonly passive: boolean;
@@ -266,7 +267,7 @@ const ADVERBS = '(?:(?:now|also|just|already|then|successfully|finally|since|bot
 const OBJECT = '(?= (?:the|an?|your|it|them|this|that|these|those|all|both|two|three|\\d+)\\b)';
 
 const firstPerson = new RegExp(`\\b(?:I|we)(?:['’]ve| have)? ${ADVERBS}${VERB}\\b`, 'i');
-/** "I found a flight and booked it": no other subject may stand in between. */
+/** "I found a flight and booked it": no other subject may stand between the verbs. */
 const coordinated = new RegExp(
   `\\bI(?:['’]ve| have)? \\w+(?:(?! that\\b| who\\b| which\\b| he\\b| she\\b| they\\b| it (?:was|is|has)\\b)[^;:])*? and ${ADVERBS}${VERB}${OBJECT}`,
   'i',
@@ -326,7 +327,7 @@ function claimIn(sentence: string, isOutermost: boolean): Claim | null {
 const quotedSpeech =
   /^(?!(?:done|result|results|summary|status|note|update|answer|ok|okay|report|final answer|actions?(?: taken)?)\b)[\p{L}\p{N} .'’_-]{1,40}: (?:I|we)\b/iu;
 
-/** Returns the text without code, quotations and letters, because these are not statements of the reporter. */
+/** Returns the text without code, quotations and letters, because the reporter does not state these itself. */
 function ownWords(text: string): string {
   const plain = text
     .replace(/```[\s\S]*?(?:```|$)|`[^`\n]*`/g, ' … ')
@@ -384,7 +385,7 @@ const announcement = new RegExp(
 const depends =
   /\b(?:if|once|when|whenever|unless|until|as soon as|after you|upon|would you|let you know|let me know)\b|\?$/i;
 
-/** Returns whether the last sentence announces only the next action. */
+/** Returns whether the last sentence only announces the next action. */
 export function isUnfinished(text: string): boolean {
   const said = ownWords(text.slice(-MAX_READ_CHARS)).trimEnd();
   const last = said

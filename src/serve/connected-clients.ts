@@ -1,16 +1,16 @@
-// The clients of a server, connected by a WebSocket or a stream. Each request becomes an identity or a refusal. A
-// client has the same name on all its connections.
+// The clients of a server, connected by a WebSocket or a stream. Each request is either given an identity or refused. A
+// client has the same name on all of its connections.
 //
-// Owns:     the clients, the streams by name, and each user's places and rates across all connections.
+// Owns:     the clients, the streams by name, and each user's places and rates on all connections.
 // Does not: accept sockets or find a client's session (`serve.ts` does both in Node.js, `offstage/cloudflare` in a
 //           Durable Object).
 //
 // Invariants
-//   SERVE-1. The server admits no client that has an untrusted Host or Origin, or that receives no identity from
-//       `authorize`.
+//   SERVE-1. The server does not admit a client that has an untrusted Host or Origin, or to which `authorize` gives no
+//       identity.
 //   SERVE-2. No message from a client can make a handler throw or end the process.
-//   SERVE-4. A user's places and rates count from the start of a connection, before any frame, and across all sessions.
-//       A rate is remembered until its bucket is full again, so that a client gains nothing by reconnecting.
+//   SERVE-4. A user's places and rates are counted across all sessions, from the start of a connection and before any
+//       frame. A rate is remembered until its bucket is full again, so that reconnecting does not help a client.
 
 import { bearerToken, offeredProtocols, protocolToken } from '../adapters/listen/access.ts';
 import {
@@ -48,8 +48,8 @@ const RETRY_AFTER_S = '5';
 type Bye = Extract<ServerFrame, { type: 'bye' }>;
 
 /**
- * The first and last frame that is sent to a client without an identity. A browser does not show the page the status of
- * a failed upgrade.
+ * The first and last frame that a client without an identity receives. If an upgrade fails, a browser does not show its
+ * status to the page.
  */
 export const unauthorized = {
   type: 'bye',
@@ -61,7 +61,7 @@ export const unauthorized = {
 /** The clients and rates of a user. */
 interface User extends UserRates {
   readonly clients: Set<ServedClient>;
-  /** Cancels the pending removal of this record because the user has connected again. */
+  /** Cancels the pending removal of this record, because the user has connected again. */
   stay: () => void;
 }
 
@@ -86,7 +86,7 @@ export class ConnectedClients implements ClientOwner {
   readonly clients = new Set<ServedClient>();
   readonly #options: CheckedServe;
   readonly #server: ConnectedClientsOptions;
-  /** The clients with a stream, by name. They receive the POSTs. */
+  /** The clients with a stream, by name. Each POST belongs to one of these streams. */
   readonly #streams = new Map<string, ServedClient>();
   readonly #users = new Map<string, User>();
   readonly #reportUnserved;
@@ -121,7 +121,7 @@ export class ConnectedClients implements ClientOwner {
     return { type: 'expel', bye: { type: 'bye', ...unserved, retry: false } };
   }
 
-  /** Decides about an upgrade whose Host and Origin are trusted. */
+  /** Decides whether to accept an upgrade whose Host and Origin are trusted. */
   async admit(headers: Headers, url: URL): Promise<Admission> {
     const offered = { 'sec-websocket-protocol': headers.get('sec-websocket-protocol') ?? '' };
     if (!offeredProtocols(offered).includes(SUBPROTOCOL))
@@ -142,7 +142,7 @@ export class ConnectedClients implements ClientOwner {
     this.clients.add(client);
     this.#userOf(identity.user).clients.add(client);
     if (isFull) {
-      // Other clients of this user may have been admitted in the meantime.
+      // In the meantime, other clients of this user may have been admitted.
       const { code, message } = this.#tooMany();
       client.bye(code, message, { retry: true });
     }
@@ -174,7 +174,7 @@ export class ConnectedClients implements ClientOwner {
     return user;
   }
 
-  /** SERVE-4. Removes a user whose last client has left, once the rates are full again. */
+  /** SERVE-4. Removes a user whose last client has left, as soon as the rates are full again. */
   #forgetLater(name: string, user: User): void {
     user.stay();
     if (user.clients.size > 0) return;
@@ -185,7 +185,7 @@ export class ConnectedClients implements ClientOwner {
     user.stay = this.environment.scheduler.schedule(forget, fullAfterMs, { isBackground: true });
   }
 
-  /** Disconnects all clients, which may then reconnect. */
+  /** Disconnects all clients. They may then reconnect. */
   close(): void {
     this.#isClosed = true;
     for (const client of this.clients)
@@ -274,7 +274,7 @@ export class ConnectedClients implements ClientOwner {
     return response;
   }
 
-  /** Makes room for another stream of a user: a browser allows few connections, and the page needs one of them. */
+  /** Makes room for another stream of a user: a browser allows few connections, and the page needs one. */
   #endOldestStream({ user }: ServedIdentity): void {
     const streams = [...(this.#users.get(user)?.clients ?? [])].filter(
       ({ channel }) => channel.kind === 'stream',
@@ -358,7 +358,7 @@ function openStream(maxQueuedBytes: number): OpenedStream {
       headers: {
         'content-type': 'text/event-stream; charset=utf-8',
         'cache-control': 'no-store, no-transform',
-        // Proxies would otherwise buffer small responses.
+        // Otherwise, proxies would buffer small responses.
         'x-accel-buffering': 'no',
       },
     }),

@@ -46,7 +46,7 @@ export interface ServedIdentity {
   readonly role: ClientRole;
   /**
    * Whether this client represents the session's user. If it does, content that it shows or plays counts as shown or
-   * heard, the session listens to its microphone, and the user counts as present while it is connected. Always false
+   * heard, and the session listens to its microphone. While it is connected, the user counts as present. Always false
    * for a watcher.
    * @defaultValue true for the role `user` only
    */
@@ -55,7 +55,7 @@ export interface ServedIdentity {
 
 /** A client's request. */
 export interface AuthorizeRequest {
-  /** The token that was passed to `connect`, or null. An app can read its cookie from `headers` instead. */
+  /** The token that was passed to `connect`, or null. An app can read its own cookie from `headers` instead. */
   readonly token: string | null;
   /** The session that the client requests. This value is untrusted, so the app must check it. */
   readonly sessionId: string | null;
@@ -72,14 +72,15 @@ export interface ServeLimits {
   /** The maximum number of connected clients. @defaultValue 2000 */
   readonly clients: number;
   /**
-   * The maximum number of connected clients per `user`, across all sessions of this server. The server rejects further
-   * clients (`TOO_MANY_CLIENTS`, 429). Raise this limit in an app where many people share one `user`. @defaultValue 20
+   * The maximum number of connected clients per `user`, across all sessions of this server. The server rejects any
+   * further client (`TOO_MANY_CLIENTS`, 429). Raise this limit if many people share one `user` in your app.
+   * @defaultValue 20
    */
   readonly clientsPerUser: number;
   /**
-   * The maximum number of open streams per `user`. A further stream ends the oldest one (`TOO_MANY_STREAMS`), whose
-   * client may reconnect. A browser opens at most six connections to an HTTP/1.1 server, including streams. Behind
-   * HTTP/2, raise this limit to `clientsPerUser`.
+   * The maximum number of open streams per `user`. One more stream ends the oldest one (`TOO_MANY_STREAMS`), whose
+   * client may reconnect. A browser opens at most six connections to an HTTP/1.1 server, and each stream is one of
+   * them. Behind HTTP/2, raise this limit to `clientsPerUser`.
    * @defaultValue 5
    */
   readonly streamsPerUser: number;
@@ -99,36 +100,37 @@ export interface ServeLimits {
    */
   readonly mistakes: ServeRate;
   /**
-   * The rate limit of one client's audio, in seconds of audio. A client that reconnects sends up to 10 s at once.
+   * The rate limit of one client's audio, in seconds of audio. After it reconnects, a client sends up to 10 s of audio
+   * without a pause.
    * @defaultValue { burst: 12, perSecond: 1.25 }
    */
   readonly soundSeconds: ServeRate;
-  /** The maximum number of unsent bytes per client; above it, the client is disconnected. @defaultValue 1_048_576 */
+  /** The maximum number of unsent bytes per client. Above it, the client is disconnected. @defaultValue 1_048_576 */
   readonly maxUnsentBytes: number;
   /** The number of unsent bytes above which the server drops audio. @defaultValue 262_144 */
   readonly maxUnsentSoundBytes: number;
   /** How long a new connection may take to send its first frame, in milliseconds. @defaultValue 10_000 */
   readonly helloTimeoutMs: number;
-  /** The longest interval between two frames to a client, in milliseconds. @defaultValue 15_000 */
+  /** The longest time between two frames to a client, in milliseconds. @defaultValue 15_000 */
   readonly aliveMs: number;
   /**
-   * How long a session stays ready after its clients have disconnected, in milliseconds. A client that reconnects in
-   * this time receives the missed frames instead of the whole state, and the receipts for earlier commands.
+   * How long a session stays ready after its clients have disconnected, in milliseconds. A client that reconnects
+   * within this time receives only the missed frames and the receipts for earlier commands, instead of the whole state.
    * @defaultValue 30_000
    */
   readonly resumeMs: number;
-  /** The size of earlier frames that are kept for reconnecting clients, in bytes. @defaultValue 262_144 */
+  /** The maximum size of the frames that are stored for reconnecting clients, in bytes. @defaultValue 262_144 */
   readonly resumeBytes: number;
 }
 
 /** The options of `serve`. */
 export interface ServeOptions<S extends ServedSession = ServedSession> {
-  /** The pool of sessions; each session is kept awake while a client is connected. Specify either `pool` or `session`. */
+  /** The pool of sessions; a session stays awake while a client is connected. Specify either `pool` or `session`. */
   readonly pool?: SessionPool<S & PooledSession>;
   /**
-   * Returns the session with this id, or null if there is none. `serve` starts the session if necessary: a text session
-   * immediately, a voice session with the first client that can hear it or that sends a message. Specify either
-   * `session` or `pool`.
+   * Returns the session with this id, or null if there is none. `serve` starts the session if necessary. A text session
+   * starts immediately; a voice session starts with the first client that can hear it or that sends a message. Specify
+   * either `session` or `pool`.
    */
   readonly session?: (sessionId: string) => S | null | Promise<S | null>;
   /** Returns a client's identity and session, or null to refuse the client. */
@@ -145,19 +147,20 @@ export interface ServeOptions<S extends ServedSession = ServedSession> {
   /** The host names accepted in `Host`; `*` allows any. @defaultValue localhost, and the hosts in `origins` */
   readonly hosts?: readonly string[];
   /**
-   * Returns the URL (`http:`, `https:`, `ws:` or `wss:`) of `serve` on the node that has the session. The client then
-   * connects to that node with its token. In the first call, before the session is opened, `holder` is null. If the
-   * call returns null, this node opens the session. A second call is made if a shared journal reports that another
-   * process holds the session: `holder` is that process (the `address` that was passed to its `postgresJournal`). If
-   * this call returns null, clients wait until the session is free (`SESSION_ELSEWHERE`). @defaultValue null
+   * Returns the URL (`http:`, `https:`, `ws:` or `wss:`) of `serve` on the node that runs the session. The client then
+   * connects to that node with its token. The first call is made before the session is opened, and its `holder` is
+   * null. If it returns null, this node opens the session. If a shared journal then reports that another process holds
+   * the session, there is a second call: `holder` is that process (the `address` that was passed to its
+   * `postgresJournal`). If this call returns null, clients wait until the session is free (`SESSION_ELSEWHERE`).
+   * @defaultValue null
    */
   readonly locate?: (
     sessionId: string,
     holder: ScopeHolder | null,
   ) => string | null | Promise<string | null>;
   /**
-   * Additional events that are shared with clients. By default, events about tools, services and memory stay on the
-   * server. So do the tool ledgers of subagents (`subagent.ended` shares them).
+   * Additional events that are shared with clients. By default, the server does not share events about tools, services
+   * and memory. The same applies to the tool ledgers of subagents (`subagent.ended` shares them).
    * @defaultValue none
    */
   readonly share?: readonly SessionEvent['type'][];
@@ -165,7 +168,7 @@ export interface ServeOptions<S extends ServedSession = ServedSession> {
   readonly limits?: Partial<ServeLimits>;
   /** Time and randomness. @defaultValue the process's */
   readonly environment?: Environment;
-  /** Called with errors that no client receives, and with each client that is disconnected. */
+  /** Called with errors that are not sent to any client, and with each client that is disconnected. */
   readonly onError?: (error: unknown, where: string) => void;
 }
 
@@ -187,7 +190,7 @@ export const defaultServeLimits: ServeLimits = {
   resumeBytes: 262_144,
 };
 
-/** Events that the store or a page needs and that contain no secrets of the app. */
+/** Events that the store or a page needs. They contain no secrets of the app. */
 const SHARED = [
   'connection.changed',
   'session.ended',

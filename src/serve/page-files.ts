@@ -1,5 +1,5 @@
-// The files of a page, served to a browser without a build: the page's folder, and the modules of installed packages
-// that its scripts import by name. TypeScript is sent with its types stripped, in the form that Node.js runs.
+// The files of a page, which a browser can load without a build: the page's folder, and the modules of installed
+// packages that its scripts import by name. TypeScript is sent with its types stripped, in the form that Node.js runs.
 //
 //   /            → index.html, with an import map       /a/b.ts → the file in the folder
 //   /modules/…   → JavaScript of the named packages
@@ -7,10 +7,10 @@
 // Does not: bundle, or transform anything else. An app with a bundler serves the bundler's output instead.
 //
 // Invariants
-//   PAGE-FILES-1. The only files that are read are those of known types in the folder, and JavaScript of packages that
-//       the app has named. A path is refused if it contains a name that starts with a dot, if it leads out of the
-//       folder, or if it is percent-encoded.
-//   PAGE-FILES-2. The page runs no other script: the policy allows the import map by the map's hash.
+//   PAGE-FILES-1. Only files of known types in the folder are read, and JavaScript of the packages that the app has
+//       named. A path is refused if it is percent-encoded, leads out of the folder, or contains a name that starts with
+//       a dot.
+//   PAGE-FILES-2. The page runs no other scripts: the policy allows the import map by its hash.
 
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, statSync } from 'node:fs';
@@ -29,14 +29,14 @@ export interface PageFiles {
   /**
    * Maps the names that the page's scripts import to modules of installed packages, such as `{ react: 'preact/compat'
    * }`. The browser variant of the package (`exports`) is used. It must be an ES module, and the names that it imports
-   * must be listed too. All JavaScript in these packages becomes readable. `offstage/client` is always included.
+   * must be listed too. Clients can then read all JavaScript in these packages. `offstage/client` is always included.
    * @defaultValue {}
    */
   readonly modules?: Readonly<Record<string, string>>;
 }
 
 /**
- * Everything that may precede the content of `head`. A page may omit the tags of `head`. Source: HTML, "13.1.2.4
+ * Everything that may come before the content of `head`. A page may omit the tags of `head`. Source: HTML, "13.1.2.4
  * Optional tags".
  */
 const START_OF_HEAD =
@@ -126,7 +126,7 @@ export class PageReader {
     return fileIn(this.#folder, path.slice(1));
   }
 
-  /** Returns the URL that a browser requests for a module of an installed package. */
+  /** Returns the URL at which a browser requests a module of an installed package. */
   #addressOf(module: string): string {
     const [, name = '', subpath = ''] =
       /^((?:@[\w-]+\/)?[\w-]+)((?:\/[\w.-]+)*)$/.exec(module) ?? [];
@@ -149,8 +149,7 @@ export class PageReader {
 }
 
 /**
- *   PAGE-FILES-1. A name that ends with `.js` also matches the `.ts` file, because TypeScript sources import these
- *       names.
+ *   PAGE-FILES-1. A name that ends in `.js` also matches the `.ts` file, because TypeScript sources import such names.
  */
 function fileIn(folder: string, name: string): string | null {
   if (!/^(?:[\w@-][\w.@-]*\/)*[\w@-][\w.@-]*$/.test(name)) return null;
@@ -192,9 +191,9 @@ function exported({ exports, module, main }: Manifest, subpath: string): string 
 
 let strip: typeof nodeModule.stripTypeScriptTypes | undefined;
 
-/** Strips the types. Node.js's one experimental warning is suppressed, because the user has already seen it. */
+/** Strips the types. The experimental warning of Node.js is suppressed, because the user has already seen it. */
 function withoutTypes(source: string): string {
-  // A named import would fail in runtimes without this function.
+  // In a runtime without this function, a named import would fail.
   strip ??= (createRequire(import.meta.url)('node:module') as typeof nodeModule)
     .stripTypeScriptTypes;
   const { emitWarning } = process;

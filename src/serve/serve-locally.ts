@@ -8,9 +8,9 @@
 //
 // Invariants
 //   LOCAL-1. A request without the token can read only the files of the page. The token is in the fragment of the link.
-//       Browsers do not send the fragment, so the token appears in no log.
+//       Browsers do not send the fragment, so the token does not appear in any log.
 //   LOCAL-2. A request with an untrusted Host is refused (DNS rebinding).
-//   LOCAL-3. Only the owner can read the file with the token. If others could read or write the file, its token is
+//   LOCAL-3. Only the owner can read the file with the token. If others can read or write the file, its token is
 //       replaced.
 
 import { once } from 'node:events';
@@ -46,8 +46,8 @@ export type PageHandler = (
 ) => void;
 
 /**
- * Handles an additional request of the page. `body` is the posted JSON, or null. If the result is a `Response`, it is
- * sent unchanged. Any other result is sent as JSON.
+ * Handles an additional request of the page. `body` is the posted JSON, or null. A result that is a `Response` is sent
+ * unchanged. Any other result is sent as JSON.
  */
 export type PageRoute = (body: unknown) => unknown;
 
@@ -59,15 +59,15 @@ export interface ServeLocallyOptions<S extends ServedSession = ServedSession> ex
   /** The session that the link gives access to. */
   readonly session: S;
   /**
-   * The page: a folder, or a function that returns a request handler, such as that of a bundler. The function receives
-   * the server so that it can add its sockets.
+   * The page: a folder, or a function that returns a request handler, such as a bundler's. The function receives the
+   * server so that it can add its sockets.
    */
   readonly page: PageFiles | ((server: Server) => PageHandler | Promise<PageHandler>);
   /** Additional requests of the page, by method and path, such as `POST /order`. @defaultValue {} */
   readonly routes?: Readonly<Record<string, PageRoute>>;
-  /** The first port to try. If it is taken, the next free one is used; 0 selects any free port. @defaultValue 3000 */
+  /** The first port to try. If it is taken, the next free port is used; 0 selects any free port. @defaultValue 3000 */
   readonly port?: number;
-  /** The `by` value for everything that the users of the link do. @defaultValue 'user' */
+  /** The `by` value for everything that users of the link do. @defaultValue 'user' */
   readonly user?: string;
   /**
    * The file that stores the token, so that the link stays valid after a restart. If others can read or write the file,
@@ -76,7 +76,7 @@ export interface ServeLocallyOptions<S extends ServedSession = ServedSession> ex
   readonly tokenFile?: string;
   /**
    * Serves the page of `offstage/inspector` under `/inspect` to clients with the token. The page shows the text of this
-   * journal's sessions, can fork the sessions, and acts in the session as `user`. @defaultValue no inspector
+   * journal's sessions, can fork sessions, and acts in the session as `user`. @defaultValue no inspector
    */
   readonly inspector?: { readonly journal: Journal };
 }
@@ -178,7 +178,7 @@ export async function serveLocally<S extends ServedSession>(
   http.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     if (web.upgrade(request, socket, head)) return;
     socket.on('error', () => socket.destroy());
-    // Without another listener, no handler would ever respond to the socket.
+    // Without another listener, the socket would never get a response.
     if (http.listenerCount('upgrade') === 1) socket.destroy();
     else
       scheduler.schedule(() => {
@@ -303,7 +303,7 @@ async function listen(http: Server, wanted: number): Promise<number> {
 
 function keptToken(file: string, newToken: () => string): string {
   const stats = statSync(file, { throwIfNoEntry: false });
-  // Reading from a pipe would not end, and a device must not be written to.
+  // Reading from a pipe would never end, and a device must not be written to.
   if (stats?.isFile() === false) throw unkept(file, new Error('expected a regular file'));
   // Windows does not have these modes. Source: nodejs.org, "File modes" (2026).
   const isOwn = stats && (process.platform === 'win32' || (stats.mode & 0o077) === 0);

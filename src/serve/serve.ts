@@ -38,18 +38,18 @@ export interface OffstageServer {
   /** The number of connected clients, and the number of sessions in use for them. */
   readonly size: { readonly clients: number; readonly sessions: number };
   /**
-   * Handles a client's request that is not a WebSocket, in Hono, Next.js and other frameworks with web requests. Never
+   * Handles a client's request that is not a WebSocket, for Hono, Next.js and other frameworks with web requests. Never
    * rejects.
    */
   readonly fetch: (request: Request) => Promise<Response>;
   /**
-   * Like `fetch`, for `node:http`, Express, Fastify and Koa. A request for any other path calls `next`, or is answered
-   * with 404 if there is no `next`.
+   * Like `fetch`, for `node:http`, Express, Fastify and Koa. For any other path, calls `next`, or responds with 404 if
+   * there is no `next`.
    */
   readonly handle: (request: IncomingMessage, response: ServerResponse, next?: () => void) => void;
   /**
-   * Handles the `upgrade` event of a server. Requires the package `ws`. Returns false for another path. Another
-   * listener must then handle the upgrade.
+   * Handles the `upgrade` event of a server. Requires the package `ws`. Returns false for any other path. Another
+   * listener must then handle that upgrade.
    */
   readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => boolean;
   /** Closes all connections. Clients may reconnect. Resolves when the sockets are closed. */
@@ -88,7 +88,7 @@ class Server implements OffstageServer {
       name: 'serve',
       environment,
       maxClients: limits.clients,
-      // The verdict checks Host and Origin and refuses over an open socket, so that the page learns the reason.
+      // The verdict checks Host and Origin. It refuses over an open socket, so that the page learns the reason.
       isHost: () => true,
       isOrigin: () => true,
       onError: (error) => options.onError(error, 'serve: upgrade'),
@@ -117,7 +117,7 @@ class Server implements OffstageServer {
   readonly upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): boolean => {
     const path = targetOf(request?.url)?.path;
     if (path !== this.#options.path) return false;
-    // No other listener handles a socket error while the client is being authorized.
+    // While the client is being authorized, no other listener handles a socket error.
     socket.on('error', () => socket.destroy());
     this.#guard.then(
       (guard) => void guard.upgrade(request, socket, head),
@@ -219,7 +219,7 @@ class Server implements OffstageServer {
   async #hub(sessionId: string): Promise<SessionHub | null> {
     const known = await this.#hubs.get(sessionId)?.catch(() => null);
     if (known && !known.isOver) return known;
-    // Another client may have opened the hub in the meantime.
+    // In the meantime, another client may have opened the hub.
     const opening = this.#hubs.get(sessionId) ?? this.#open(sessionId);
     return opening.catch((error: unknown) => {
       if (codeOf(error) === 'SESSION_UNKNOWN') return null;
@@ -270,7 +270,7 @@ class Server implements OffstageServer {
         else draining.addEventListener('abort', leave);
         await over;
         this.#uses.delete(hub);
-        // The signal lives as long as the pool, so a listener that is not removed would keep the hub and its session in
+        // The signal lives as long as the pool. A listener that stays attached would keep the hub and its session in
         // memory.
         draining.removeEventListener('abort', leave);
       }).catch(reject);
@@ -278,8 +278,8 @@ class Server implements OffstageServer {
   }
 
   /**
-   * Uses a session from the pool. The pool keeps it awake until the hub ends. If the pool is full, hubs without clients
-   * are ended first.
+   * Uses a session from the pool. The pool keeps the session awake until the hub ends. If the pool is full, hubs
+   * without clients are ended first.
    */
   async #use(
     sessionId: string,
@@ -340,7 +340,7 @@ class SocketChannel implements Channel {
   }
 
   cut(code: number, reason: string): void {
-    // `ws` closes the socket soon after, even if the client does not read the reason.
+    // `ws` closes the socket soon afterwards, even if the client does not read the reason.
     this.#socket.close(code, reason);
   }
 }

@@ -1,16 +1,16 @@
-// One client of a served session. Validates its frames, and limits the frames that are sent to it. Frames that concern
-// the session are passed to the hub.
+// One client of a served session. Validates its frames, and limits the frames that are sent to it. Frames for the
+// session are passed to the hub.
 //
 // Owns:     the rates of one client, its unsent bytes, its audio packets, and its end. The clients of a user share the
 //           user's rates.
 // Does not: know the socket (a channel does) or execute commands (`session-hub.ts`).
 //
 // Invariants
-//   SERVED-CLIENT-1. No message from a client causes an exception. A frame that is invalid or exceeds the rate is
-//       refused. A client with too many mistakes is disconnected.
+//   SERVED-CLIENT-1. No message from a client causes an exception. A frame is refused if it is invalid or exceeds the
+//       rate. A client with too many mistakes is disconnected.
 //   SERVED-CLIENT-2. A client that does not read is disconnected (`TOO_SLOW`) before its unsent bytes exceed the limit
-//       by more than one frame. Audio is dropped earlier, but state is never dropped.
-//   SERVED-CLIENT-3. After a dropped packet, the rest of the item's audio is dropped too, so that the client never
+//       by more than one frame. Audio is dropped before that point, but state is never dropped.
+//   SERVED-CLIENT-3. After a dropped packet, the rest of that item's audio is dropped too, so that the client never
 //       plays audio with a gap.
 
 import type { Environment } from '../actors/ports/environment.ts';
@@ -30,7 +30,7 @@ import type { AudioFrame } from '../voice/audio/audio-frame.ts';
 import type { ServedIdentity, ServeLimits } from './options.ts';
 import { TokenBucket } from './token-bucket.ts';
 
-/** The text of a frame that several clients share. It is encoded only once, if a channel needs bytes. */
+/** The text of a frame that several clients share. It is encoded at most once, if a channel needs bytes. */
 export class FrameText {
   readonly text: string;
   #bytes: Uint8Array<ArrayBuffer> | null = null;
@@ -142,7 +142,7 @@ export class ServedClient {
     return this.clientId !== null && this.#hub === null && !this.#isGone;
   }
 
-  /** Whether the client may receive the state once more. If not, it is disconnected. */
+  /** Returns whether the client may receive the state once more. If not, disconnects the client. */
   takesWelcome(): boolean {
     if (this.#rates.welcomes.take()) return true;
     const { burst, perSecond } = this.#owner.limits.welcomes;
@@ -157,7 +157,7 @@ export class ServedClient {
     this.clientId = clientId;
   }
 
-  /** The session is open, so the hub receives the frames that arrived earlier. */
+  /** The session is open, so the hub receives the frames that arrived before. */
   joined(hub: ClientHub): void {
     this.#hub = hub;
     const early = this.#early;
@@ -249,7 +249,7 @@ export class ServedClient {
     channel.sound(encodeSound({ ref: itemId === undefined ? 0 : this.#refOf(itemId), samples }));
   }
 
-  /** Ends the connection and states the reason. */
+  /** Ends the connection and tells the client why. */
   bye(
     code: string,
     message: string,

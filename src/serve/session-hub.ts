@@ -7,23 +7,24 @@
 // Does not: determine a client's identity (`authorize` does) or limit its frames (`served-client.ts`).
 //
 // Invariants
-//   SESSION-HUB-1. A client receives the whole state and then each frame once, in order. A client that reconnects
+//   SESSION-HUB-1. A client receives the whole state and then every frame once, in order. A client that reconnects
 //       within `resumeMs` receives the missed frames instead of the state.
-//   SESSION-HUB-2. A frame is created once for all clients that may answer the same questions, and it contains only
-//       changes.
-//   SESSION-HUB-6. A client learns whether it may answer a question. Only an operator learns who else may.
+//   SESSION-HUB-2. A frame is created only once for all clients that may answer the same questions, and it contains
+//       only changes.
+//   SESSION-HUB-6. A client learns whether it may answer a question. Only an operator learns which other clients may
+//       answer it.
 //   SESSION-HUB-7. A client's acknowledgements count for the session's user only if the client `hears` for that user.
-//       From other clients, the hub accepts only two acknowledgements: that the client shows a question whose named
-//       identities include the client's, and that it answers such a question.
-//   SESSION-HUB-3. If a command has the id of an earlier command from the same client, it is not executed again. The
-//       client receives the earlier receipt. Commands from a watcher are not executed.
+//       From other clients, the hub accepts only two acknowledgements: that the client shows a question that is for its
+//       identity, and that it answers such a question.
+//   SESSION-HUB-3. A command with the id of an earlier command from the same client is not executed again. The client
+//       receives the earlier receipt. Commands from a watcher are not executed.
 //   SESSION-HUB-4. Audio and playout reports from clients that do not have the voice never reach the session. When the
 //       voice moves, one client detaches from the session and another attaches.
 //   SESSION-HUB-8. A call, its arguments and its claim are sent only to a client that `hears` for the user of the call.
-//       The journal contains no client's secret.
-//   SESSION-HUB-5. The session is in use while a client is connected, and then for `resumeMs` after the last client has
-//       left. On a host where connections outlive memory, the clients of a text session do not keep it in use. When the
-//       session is unloaded, its clients are parked. The next hub then sends each of them the whole state.
+//       The journal does not contain any client's secret.
+//   SESSION-HUB-5. The session is in use while a client is connected, and for `resumeMs` after the last client has
+//       left. If connections outlive memory on the host, the clients of a text session do not keep the session in use.
+//       When the session is unloaded, its clients are parked. The next hub then sends the whole state to each of them.
 
 import type { Subscription } from 'rxjs';
 import {
@@ -52,7 +53,7 @@ import { resampleFrames } from '../voice/audio/frame-operators.ts';
 import type { CheckedServe, ServedIdentity, ServedSession } from './options.ts';
 import { FrameText, type ClientHub, type ServedClient } from './served-client.ts';
 
-/** Changes are collected for this time, because a frame for each word of the model would consist mostly of overhead. */
+/** Changes are collected for this long, because a frame for each generated word would be mostly overhead. */
 const BATCH_MS = 10;
 /** The number of receipts that are kept per client. */
 const MAX_RECEIPTS = 256;
@@ -132,7 +133,7 @@ export class SessionHub implements ClientHub {
     return this.#over !== null;
   }
 
-  /** Whether no client is connected. In that case, the hub is kept for reconnecting clients. */
+  /** Whether no client is connected. The hub then remains for clients that reconnect. */
   get isUnused(): boolean {
     return this.#clients.size === 0;
   }
@@ -172,7 +173,7 @@ export class SessionHub implements ClientHub {
     if (client.hears && !client.isGone) this.#listening.set(client, this.#listen());
     this.#offer(client);
     client.joined(this);
-    // The client was too slow for the missed frames and was disconnected before the hub had its connection.
+    // The client was too slow to receive the missed frames. It was disconnected before the hub had its connection.
     if (client.isGone) this.left(client);
   }
 
@@ -224,7 +225,7 @@ export class SessionHub implements ClientHub {
           this.#session.playout?.next({ itemId: frame.itemId, playedMs: frame.playedMs });
         return;
       case 'microphone':
-        // The client itself keeps track of the rate of its audio.
+        // The client limits the rate of its own audio.
         return;
     }
   }
@@ -286,7 +287,7 @@ export class SessionHub implements ClientHub {
       const by = { by: client.identity.user };
       if (!client.hears && !this.#counts(frame))
         return { type: 'receipt', id, ok: true, value: null };
-      // A client that answers a question with a button must have shown it.
+      // If a client answers a question with a button, it must have shown the question.
       if (!client.hears && frame.type === 'answer')
         this.#session.questionShown(frame.requestId, by);
       const value =
@@ -297,7 +298,7 @@ export class SessionHub implements ClientHub {
     } catch (error) {
       if (isA(error, OffstageError))
         return { type: 'receipt', id, ok: false, code: codeOf(error), message: messageOf(error) };
-      // The client does not receive the message of an unknown error, because the message may contain secrets.
+      // The client does not receive the message of an unknown error, because that message may contain secrets.
       this.#options.onError(error, `serve: ${frame.type} of ${client.identity.user}`);
       return { type: 'receipt', id, ok: false, code: 'INTERNAL', message: 'The server failed' };
     }
@@ -421,7 +422,7 @@ export class SessionHub implements ClientHub {
     this.#options.environment.scheduler.schedule(() => this.#flush(), BATCH_MS);
   }
 
-  /** Returns the event for clients: only a view's change if they already have the view (SESSION-HUB-2). */
+  /** Returns an event as clients receive it: if they already have a view, only the view's change (SESSION-HUB-2). */
   #wireEvent(event: SessionEvent): WireEvent {
     const shared =
       event.type === 'subagent.changed'
@@ -432,7 +433,7 @@ export class SessionHub implements ClientHub {
     const { of, id, view, isOver } = changed;
     const key = `${of} ${id}`;
     const before = this.#views.get(key);
-    // Clients keep finished views only for a limited time, which differs from client to client.
+    // Clients store finished views only for a limited time, which differs from client to client.
     if (isOver) this.#views.delete(key);
     else this.#views.set(key, view);
     return before ? { type: 'patch', of, id, ...patchOf(before, view) } : shared;
@@ -462,7 +463,7 @@ export class SessionHub implements ClientHub {
     for (const client of this.#clients) client.write(text.for(client.identity));
   }
 
-  /** An event that cannot be expressed in JSON (such as a BigInt in the app's data) is omitted. */
+  /** An event is omitted if it cannot be expressed in JSON (for example, because the app's data contains a BigInt). */
   #encoded(frame: Extract<ServerFrame, { type: 'events' }>): FrameText {
     try {
       return new FrameText(JSON.stringify(frame));
@@ -480,7 +481,7 @@ export class SessionHub implements ClientHub {
       this.#keptBytes -= this.#kept.shift()?.frame.bytes ?? this.#keptBytes;
   }
 
-  /** Sends the frames that follow `seq`. Returns false if some of them are no longer kept. */
+  /** Sends the frames that follow `seq`. Returns false if some of them are no longer stored. */
   #resume(client: ServedClient, seq: number): boolean {
     const oldest = this.#kept[0]?.seq ?? this.#seq + 1;
     if (seq > this.#seq || seq + 1 < oldest) return false;
@@ -594,7 +595,7 @@ function eventFor(event: WireEvent, show: Show): WireEvent {
   return event.type === 'question.changed' ? { ...event, question: show(event.question) } : event;
 }
 
-/** A text that clients share. It has one form per group of readers that may answer the same questions. */
+/** A text that clients share. Readers that may answer the same questions receive the same form of it. */
 class SharedText {
   readonly #questions: readonly QuestionView[];
   readonly #make: (show: Show) => FrameText;
@@ -618,7 +619,7 @@ class SharedText {
     return text;
   }
 
-  /** Readers that have the same key receive the same text. */
+  /** Readers with the same key receive the same text. */
   #formOf({ user, role }: Reader): string {
     if (role === 'watcher') return this.#questions.length > 0 ? role : '';
     const may = this.#questions.flatMap((question) =>
@@ -640,14 +641,14 @@ function farewell(client: ServedClient, [code, message, retry]: Farewell): void 
 
 function ignore(): void {}
 
-/** A visitor's name contains the user, so that a client cannot take the name of a client that another user has. */
+/** A visitor's name contains the user, so that a client cannot take the name of another user's client. */
 function nameOf({ identity, clientId }: ServedClient): string {
   return JSON.stringify([identity.user, clientId]);
 }
 
 /** The name that the session uses for the client that has a call. */
 function callerNameOf(client: ServedClient): string {
-  // Clients of different users have different names, whatever the hash.
+  // Clients of different users have different names, even if their hashes are equal.
   return `${client.identity.user} ${hashOf(client.clientId ?? '')}`;
 }
 

@@ -4,7 +4,7 @@ import type { Clock } from '../actors/ports/environment.ts';
 
 /** The rate of a token bucket. */
 export interface ServeRate {
-  /** The maximum amount that may be taken at once. */
+  /** The maximum amount that may be taken at one time. */
   readonly burst: number;
   /** The number of tokens that are added per second, up to `burst`. */
   readonly perSecond: number;
@@ -23,7 +23,7 @@ export class TokenBucket {
     this.#filledAt = clock.now();
   }
 
-  /** The time that the bucket needs to become full, from empty. */
+  /** The time that an empty bucket needs to become full. */
   get fillMs(): number {
     return (1_000 * this.#rate.burst) / this.#rate.perSecond;
   }

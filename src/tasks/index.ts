@@ -1,4 +1,5 @@
-// The entry `offstage/tasks`: rules for the tasks of external agents: concurrency, threads by topic, locks and caps.
+// The entry `offstage/tasks`: rules for the tasks of external agents, such as concurrency, threads by topic, locks and
+// caps.
 
 export { taskManager } from './task-manager.ts';
 export type { TaskManager, TaskStats } from './task-manager.ts';

@@ -2,8 +2,8 @@
 // its caps, repeats the prompt after an empty answer, and passes the agent's questions to the user.
 //
 // Invariants
-//   MANAGED-1. A cap ends the turn once, as `limit`, whatever the agent answers to the request to stop.
-//   MANAGED-2. A repeated prompt states why it was repeated.
+//   MANAGED-1. A cap ends the turn once as `limit`, whatever the agent answers to the request to stop.
+//   MANAGED-2. A repeated prompt says why it is repeated.
 
 import type { Clock } from '../actors/ports/environment.ts';
 import type {
@@ -23,17 +23,17 @@ export interface Used {
   timeMs: number;
   tokens: number;
   cost: number;
-  /** The relay, and the id that it stores the folder under. */
+  /** The relay, and the id under which it stores the folder. */
   relay: Relay;
   owner: string;
 }
 
-/** The options that a session is opened with. */
+/** The options for opening a session. */
 export interface Target {
-  /** The id that the relay stores the folder under. */
+  /** The id under which the relay stores the folder. */
   readonly owner: string;
   readonly resume: string | undefined;
-  /** The owner of a new session that is opened if `resume` fails; null if a failure is an error. */
+  /** The owner of the new session that is opened if `resume` fails; null if the failure is an error. */
   readonly fresh: string | null;
 }
 
@@ -156,7 +156,7 @@ export class ManagedSession implements RelaySession {
     if (!inner) return 'idle';
     const wasRunning = this.#turn !== null && this.#asked === null && !this.#isClosed;
     this.#rest();
-    // The thread continues after this task, so it must not be left in the middle of a turn.
+    // The thread continues after this task, so the task must not leave it in the middle of a turn.
     const isStopped =
       wasRunning && why === 'ended' && this.#options.used.owner !== this.#options.start.subagentId;
     if (isStopped) {
@@ -366,12 +366,12 @@ function amountOf(given: unknown): number {
   return typeof given === 'number' && given > 0 ? given : 0;
 }
 
-/** Returns a session's id for the journal, with the owner of its folder if that is another subagent. */
+/** Returns a session's id for the journal. If another subagent owns the folder, the id contains that owner. */
 function writeSessionId(owner: string, subagentId: string, sessionId: string): string {
   return `${owner === subagentId ? '' : encodeURIComponent(owner)}/${sessionId}`;
 }
 
-/** Parses an id from `writeSessionId`. `owner`: the owner of the folder, or null if it is the subagent itself. */
+/** Parses an id from `writeSessionId`. `owner`: the folder's owner, or null if it is the subagent. */
 export function readSessionId(written: string): {
   readonly owner: string | null;
   sessionId: string;

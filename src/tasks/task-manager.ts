@@ -5,10 +5,10 @@
 // Does not: write to the journal. After a restart, subagents resume their sessions, but threads between tasks are lost.
 //
 // Invariants
-//   TASK-MANAGER-1. A thread belongs to one session: no task of another session sees its conversation or its folder.
+//   TASK-MANAGER-1. A thread belongs to one session: no task of another session sees the conversation or the folder.
 //   TASK-MANAGER-2. Only a completed task creates or renews a thread. A failed or cancelled task leaves threads
 //       unchanged.
-//   TASK-MANAGER-3. The slot and the locks of a task are freed after its agent has been released.
+//   TASK-MANAGER-3. A task's slot and locks are freed after its agent has been released.
 
 import type { Clock } from '../actors/ports/environment.ts';
 import type {
@@ -50,7 +50,7 @@ export interface TaskStats {
   readonly threads: readonly TaskThread[];
 }
 
-/** A relay that runs the tasks of another relay under rules: topics, locks, limits and queues. */
+/** A relay that runs another relay's tasks under rules: topics, locks, limits and queues. */
 export interface TaskManager {
   /** Pass it to `defineSubagent({ relay })`. */
   readonly relay: Relay;
@@ -62,7 +62,7 @@ export interface TaskManager {
 interface Thread extends TaskThread {
   readonly scope: object;
   readonly relay: Relay;
-  /** The id that the relay stores the folder under. */
+  /** The id under which the relay stores the folder. */
   readonly owner: string;
 }
 
@@ -82,7 +82,7 @@ class Manager implements TaskManager {
   readonly options: TaskManagerOptions;
   readonly clock: Clock;
   readonly #queue: TaskQueue;
-  /** Ordered by last use, oldest first. */
+  /** Ordered by last use, from old to new. */
   #threads: Thread[] = [];
   readonly #expiries = new Map<Thread, () => void>();
   readonly #used = new Map<string, Used>();
@@ -220,7 +220,7 @@ class Manager implements TaskManager {
   async #release(given: Released): Promise<RelayRelease> {
     const { inner, why, completed, start, used, topic, thread, relay } = given;
     const { task, subagentId, scheduler } = start;
-    // A suspended task resumes and keeps its usage.
+    // A suspended task resumes, and its usage is kept.
     if (why === 'ended') this.#used.delete(subagentId);
     const isReusable = completed || used.owner !== subagentId;
     if (why === 'suspended' || task === undefined || topic === null || !isReusable)

@@ -7,7 +7,7 @@ import { aFunction, anObject, type ChecksOf } from '../values/checks.ts';
 
 /** A task's limits. A task that reaches a limit is stopped and fails with `RELAY_LIMIT`. */
 export interface TaskCaps {
-  /** Working time in milliseconds, not counting the time in the queue and the time in which the user is being asked. */
+  /** Working time in milliseconds, without the time in the queue and the time during which the user is being asked. */
   readonly timeMs?: number;
   /** The tokens that the agent reports. */
   readonly tokens?: number;
@@ -18,13 +18,13 @@ export interface TaskCaps {
 /** The rules for one task. */
 export interface TaskPlan {
   /**
-   * Tasks of the same topic run one after the other in one conversation with the agent. If it is absent, the task has
-   * its own conversation.
+   * Tasks of the same topic run one after another, in one conversation with the agent. A task without a topic has its
+   * own conversation.
    */
   readonly topic?: string;
   /**
-   * The resources that the task writes to, such as `calendar`. Tasks that write to the same resource run one after the
-   * other.
+   * The resources that the task writes to, such as `calendar`. Tasks that write to the same resource run one after
+   * another.
    * @defaultValue []
    */
   readonly writes?: readonly string[];
@@ -47,15 +47,15 @@ export interface TaskManagerOptions {
   readonly maxRunning?: number;
   /** The maximum time in the queue, in milliseconds. A task that waits longer fails. @defaultValue no limit */
   readonly queueTimeoutMs?: number;
-  /** How long a thread is kept after its last task, in milliseconds. @defaultValue 600000 */
+  /** How long a thread is stored after its last task, in milliseconds. @defaultValue 600000 */
   readonly threadTtlMs?: number;
-  /** The maximum number of threads. The least recently used ones are dropped. @defaultValue 100 */
+  /** The maximum number of threads. The least recently used threads are dropped. @defaultValue 100 */
   readonly maxThreads?: number;
   /** The number of times that the prompt is repeated after an empty answer. @defaultValue 1 */
   readonly emptyRetries?: number;
   /**
-   * Returns the question for the user if the text that ended a turn contains one, or null. The user is then asked, and
-   * the answer becomes the next prompt. @defaultValue none: the text is a result
+   * Returns the question for the user if the text at the end of a turn contains one, or null. The user is then asked,
+   * and the answer becomes the next prompt. @defaultValue none: the text is a result
    */
   readonly questionIn?: (words: string) => string | null;
   /** @defaultValue none */

@@ -1,5 +1,5 @@
-// The order in which a manager's tasks run. At most `maxRunning` tasks run at a time, and only one at a time per topic
-// or written resource.
+// The order in which a manager's tasks run. At most `maxRunning` tasks run at the same time, and at most one task per
+// topic or written resource.
 //
 // Owns:     the running and the waiting tasks, and the locks of the running tasks.
 // Does not: know what a task does.
@@ -29,12 +29,12 @@ export interface TaskWait {
   waits?(before: number): void;
 }
 
-/** What the task was waiting for when its time was over: a slot or a lock. */
+/** The reason why the task was still waiting: a slot or a lock. */
 export type TaskWaitStage = 'semaphore' | 'lock';
 
 /** A task has waited too long in the queue. */
 export class TaskQueueTimeoutError extends CapacityError {
-  /** The stage in which the task waited. */
+  /** The stage in which the task was waiting. */
   readonly stage: TaskWaitStage;
   /** How long the task waited, in milliseconds. */
   readonly waitedMs: number;
@@ -79,7 +79,7 @@ export class TaskQueue {
   /**
    * Waits until the task may run. Returns the function that frees the task's slot and locks. Repeated calls have no
    * effect.
-   * @throws {TaskQueueTimeoutError} `TASK_QUEUE_TIMEOUT`; if the signal aborts, its reason.
+   * @throws {TaskQueueTimeoutError} `TASK_QUEUE_TIMEOUT`; if the signal aborts, the signal's reason.
    */
   async acquire({ topic, writes }: TaskNeeds, wait: TaskWait): Promise<() => void> {
     const { signal, scheduler, timeoutMs } = wait;

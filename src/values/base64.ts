@@ -7,7 +7,7 @@
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
 const PAD = 61;
-/** Marks a non-base64 character. No digit has this bit set, so a bitwise OR of several digits preserves it. */
+/** Marks a non-base64 character. No digit has this bit set, so the bit survives a bitwise OR with digits. */
 const NO_DIGIT = 64;
 
 const codes = Uint8Array.from(ALPHABET, (letter) => letter.charCodeAt(0));
@@ -50,7 +50,7 @@ export function fromBase64(text: string): Uint8Array<ArrayBuffer> | null {
   if (length % 4 === 1) return null;
   const bytes = new Uint8Array(base64ByteLength(text));
   if (native) {
-    // Node.js skips invalid characters, so it writes fewer bytes.
+    // Node.js skips invalid characters, and then writes fewer bytes.
     const written = native.from(bytes.buffer).write(text, 'base64');
     return written === bytes.length ? bytes : null;
   }

@@ -1,5 +1,5 @@
-// Ranks texts by the words of a query: Okapi BM25 for a few hundred texts, all of which are scanned for each query.
-// Adapters index larger collections of texts.
+// Ranks texts by the words of a query: Okapi BM25 for a few hundred texts. Each query scans all of them. Adapters index
+// larger collections.
 
 /** The words of one text, with their counts. */
 export interface WordCounts {

@@ -15,8 +15,8 @@ if (typeof z.looseObject !== 'function')
 
 /**
  * Parses `value` with `schema`.
- * @param where the function and the argument, such as `answer(requestId, answer)`, with which the message starts.
- * @param code the error's code. @defaultValue 'INVALID_OPTION'
+ * @param where The function and the argument, such as `answer(requestId, answer)`. The message starts with it.
+ * @param code The error's code. @defaultValue 'INVALID_OPTION'
  * @throws {ConfigurationError} that names each wrong property, its value and what was expected.
  */
 export function check<Schema extends z.ZodType>(

@@ -1,5 +1,5 @@
-// A model's reasoning, with the ids and signatures of its parts, which later requests send back to the provider.
-// Thinking models reject a history that contains a call without its reasoning.
+// A model's reasoning, and the ids and signatures of its parts. Later requests send them back to the provider. Thinking
+// models reject a history that contains a call without its reasoning.
 //
 // Owns:     the stored form of these parts, and how they are read from an AI SDK stream.
 // Does not: store the text and the calls.
@@ -76,7 +76,7 @@ export function providerOf(model: LanguageModel): string {
   return slash < 0 ? provider : `${provider}/${id.slice(0, slash)}`;
 }
 
-/** Caches the sizes, because the characters of the conversation are counted after each change. */
+/** Caches the sizes, because the conversation's characters are counted after each change. */
 const lengths = new WeakMap<Echo, number>();
 
 /** Returns how many characters an echo adds to a conversation. */

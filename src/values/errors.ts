@@ -54,7 +54,7 @@ export class RetryableError extends OffstageError {
   }
 }
 
-/** A provider failed. The supervisor may retry if `retryable`. */
+/** A provider failed. The supervisor may retry if `retryable` is true. */
 export class ProviderError extends RetryableError {
   constructor(
     code: string,
@@ -66,7 +66,8 @@ export class ProviderError extends RetryableError {
 }
 
 /**
- * No action is needed: the work was stopped intentionally. `reason` states by whom. It is never logged as a failure.
+ * No action is needed: the work was stopped intentionally. `reason` states who stopped it. It is never logged as a
+ * failure.
  */
 export class CancelledError extends OffstageError {
   /** A description of why the work was stopped. */
@@ -90,7 +91,7 @@ export class TimeoutError extends OffstageError {
 // Tools, hooks and models may throw anything, such as a revoked Proxy, an object whose getters throw, or an error from
 // another realm. The functions below can read such a value without throwing.
 
-/** The maximum length of the part of a message that comes from a thrown value, in characters. */
+/** The maximum number of characters that an error message takes from a thrown value. */
 const MAX_MESSAGE_CHARS = 16_000;
 
 const UNREADABLE = 'a value that cannot be read was thrown';

@@ -90,7 +90,7 @@ export function asJson(value: unknown, replacer?: Replacer): AsJson {
   }
 }
 
-/** Returns whether an object without properties stores its content elsewhere. */
+/** Returns whether an object stores its content outside its own properties. */
 function holdsMore(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false;
   return (

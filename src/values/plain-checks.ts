@@ -13,7 +13,7 @@ if (typeof Promise.withResolvers !== 'function')
     `Expected Node.js 22.13 or newer, or a browser of 2024, got ${runtimeName()}`,
   );
 
-/** The maximum number of characters of an invalid value in an error message. */
+/** An error message shows at most this many characters of an invalid value. */
 const MAX_SHOWN_CHARS = 80;
 const MAX_LOOKED_AT_CHARS = 2000;
 /** The maximum number of unknown options that one error message names. The object passed in may have a million keys. */
@@ -31,7 +31,7 @@ export type OptionChecks<Options> = { readonly [Option in keyof Required<Options
 
 /**
  * Checks the options in one object and reads each of them only once.
- * @param where the function, with which the message starts.
+ * @param where The function. The message starts with its name.
  * @throws {ConfigurationError} `INVALID_OPTION`, whose message lists each wrong or unknown option.
  */
 export function checkOptions<Options extends object>(
@@ -79,7 +79,7 @@ export function optional(check: OptionCheck): OptionCheck {
   return (value, isGiven) => (value === undefined ? null : check(value, isGiven));
 }
 
-/** Accepts any value, which a later check validates; the option must not be missing. */
+/** Accepts any value, because a later check validates it. The option must not be missing. */
 export const anyValue: OptionCheck = (_value, isGiven) =>
   isGiven ? null : 'Invalid input: expected nonoptional, received undefined';
 
@@ -218,7 +218,7 @@ export function notAnObject(value: unknown): string | null {
 /**
  * Returns a shallow copy of the options that a caller passed. Each option is read only once: an option that cannot be
  * read is rejected here, and later reads cannot throw or return a different value.
- * @param where the function, with which the message starts.
+ * @param where The function. The message starts with its name.
  * @throws {ConfigurationError} `INVALID_OPTION` if the value is not an object or cannot be read.
  */
 export function readable<Options extends object>(where: string, options: Options): Options {

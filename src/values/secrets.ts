@@ -6,8 +6,8 @@
 //   SHAPES-2. A credential is found in every escaped form: JSON's `\u0041` or `\/`, at any depth of JSON within JSON,
 //             and a URL's `%2F`.
 //   SHAPES-3. Property names match in any case style: camel, snake, kebab, dotted, and with acronyms (`DBPassword`).
-//   SHAPES-4. The running time grows linearly with the length of the text. A pattern that may fail matches the whole
-//             run of characters, and `is` then judges the run. Otherwise, the expression would scan the rest of the run
+//   SHAPES-4. The running time grows linearly with the length of the text. If a pattern may fail, it matches the whole
+//             run of characters, and then `is` judges the run. Otherwise, the expression would scan the rest of the run
 //             from every position in it.
 
 /** Shorter values stay: `local`, the key of a server on this machine, is not a secret and may be part of a word. */
@@ -15,7 +15,8 @@ const SHORTEST_SECRET = 8;
 
 /**
  * A pattern with conditions. `needs`: the pattern is tried only on texts that contain one of these lower-case strings,
- * because a lookbehind runs at each character. `is`: a match is a credential only if this function returns true.
+ * because its lookbehind would otherwise run at each character. `is`: a match is a credential only if this function
+ * returns true.
  */
 interface Shape {
   readonly pattern: RegExp;

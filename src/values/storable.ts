@@ -106,7 +106,7 @@ function madeObject(object: object, within: object[]): object {
     isChanged ||= name !== key || !Object.is(to, value);
     return [name, to] as const;
   });
-  // The property is not assigned, because its name may be `__proto__`.
+  // The property is defined and not assigned, because its name may be `__proto__`.
   return isChanged ? Object.fromEntries(copy) : object;
 }
 

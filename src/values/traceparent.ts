@@ -4,7 +4,7 @@
 export interface TraceContext {
   /** The W3C `traceparent` header. */
   readonly traceparent: string;
-  /** Entries of the tracing systems, unchanged. @defaultValue none */
+  /** The entries that the tracing systems have added, unchanged. @defaultValue none */
   readonly tracestate?: string;
 }
 

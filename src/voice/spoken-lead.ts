@@ -49,12 +49,12 @@ export interface VoiceOptions {
   readonly offerTimeoutMs: number;
   /** The maximum time that an attempt may take to be played to its end, in milliseconds. @defaultValue 120000 */
   readonly playTimeoutMs: number;
-  /** The number of failed attempts after which a delivery remains as a card on the screen. @defaultValue 3 */
+  /** After this many failed attempts, a delivery remains as a card on the screen. @defaultValue 3 */
   readonly maxAttempts: number;
   /** The maximum time that the transcript may take after the utterance, in milliseconds. @defaultValue 5000 */
   readonly settleTimeoutMs: number;
   /**
-   * The number of consecutive failed reconnects after which the session rests. Its subagents then continue, results and
+   * After this many consecutive failed reconnects, the session rests. Its subagents then continue, results and
    * questions wait, and the pauses grow from `maxReconnectDelayMs` to ten times as much. A session that has never been
    * connected ends instead.
    * @defaultValue 5
@@ -67,15 +67,15 @@ export interface VoiceOptions {
   /** The maximum time that the client's playout report may take after a stop, in milliseconds. @defaultValue 300 */
   readonly clearReportMs: number;
   /**
-   * The time after an utterance stops speech during which the speech can still be continued, in milliseconds. When the
-   * user speaks, the lead agent's speech stops at once. If the utterance turns out to be a noise or a backchannel
-   * ("mm-hm"), or its words have not arrived after this time, the speech continues from the point up to which it was
-   * heard. With 0, any user audio is an interruption.
+   * After an utterance has stopped the speech, the speech can still be continued for this time, in milliseconds. When
+   * the user speaks, the lead agent's speech stops immediately. If the utterance was only a noise or a backchannel
+   * ("mm-hm"), or if its words take longer than this, the speech continues from the point up to which it was heard.
+   * With 0, any user audio is an interruption.
    * @defaultValue 2000
    */
   readonly falseInterruptionMs: number;
   /**
-   * The length from which an utterance over the lead agent's speech counts as an interruption, in milliseconds.
+   * An utterance over the lead agent's speech counts as an interruption from this length on, in milliseconds.
    * @defaultValue 1000
    */
   readonly backchannelMs: number;
@@ -89,8 +89,8 @@ export interface VoiceOptions {
   /** The maximum time that a response may go without activity before it fails, in milliseconds. @defaultValue 30000 */
   readonly responseTimeoutMs: number;
   /**
-   * The time for which a model that responds on its own may stay silent after words addressed to it or after a tool
-   * result, before it is asked to speak, in milliseconds. @defaultValue 5000
+   * The time in milliseconds after which a model that responds on its own is asked to speak, if it stays silent after
+   * words addressed to it or after a tool result. @defaultValue 5000
    */
   readonly replyTimeoutMs: number;
   /** The maximum time that a connection may take to become ready, in milliseconds. @defaultValue 30000 */
@@ -106,8 +106,8 @@ export interface VoiceOptions {
    */
   readonly keptAudioMs: number;
   /**
-   * The silence after which a question that was heard but not answered is asked again in its short form ("Economy,
-   * Premium, or Van?"), in milliseconds; null for never. The session repeats it at most twice; after that, the question
+   * If a question was heard but not answered, it is asked again in its short form ("Economy, Premium, or Van?") after
+   * this much silence, in milliseconds; null for never. The session repeats it at most twice; after that, the question
    * stays on the screen until it expires. Silence does not count while a tool of the lead agent is working.
    * @defaultValue 15000
    */
@@ -195,7 +195,7 @@ const sessionSchema = z.strictObject({
 /** The error codes for invalid client input. */
 const INVALID = { audioIn: 'INVALID_AUDIO', playout: 'INVALID_PLAYOUT_REPORT' } as const;
 type Input = keyof typeof INVALID;
-/** The number of different mistakes for which the first occurrence is reported immediately. */
+/** For up to this many different mistakes, the first occurrence is reported immediately. */
 const MAX_KINDS_OF_MISTAKES = 10;
 
 const milliseconds = z.number().min(0);
@@ -302,8 +302,8 @@ function open(options: VoiceSessionOptions) {
 function checkedStreams(core: SessionCore, lead: VoiceLead, sampleRateHz: number) {
   const dropped = { audioIn: 0, playout: 0 };
   /**
-   * The number of times that each mistake has occurred. A repeated mistake is reported only when its count reaches a
-   * power of ten.
+   * The mistakes that have already been reported. A repeated mistake is reported only when the number of dropped inputs
+   * reaches a power of ten.
    */
   const reported = new Set<string>();
   const drop = (where: Input, problem: string, raw: unknown): void => {

@@ -36,12 +36,12 @@ import { replay } from './output/replay.ts';
 import { shownNote } from './output/speech-prompts.ts';
 import { Turns, type TurnsOptions } from './turns/turns.ts';
 
-/** The time without a client after which a session reports `NOBODY_ATTACHED` if a delivery or question is due. */
+/** After this time without a client, a session reports `NOBODY_ATTACHED` if a delivery or question is due. */
 const UNATTENDED_MS = 10_000;
 /** The minimum pause of a resting session, for an app that sets its reconnect delays to 0. */
 const MIN_REST_MS = 1000;
 
-/** The period within which a second close by the provider with the same message is reported as an error. */
+/** If the provider closes twice within this time with the same message, this is reported as an error. */
 const SOON_MS = 60_000;
 /** The close codes of a planned close, a restart, or a close without a frame: RFC 6455, 7.4.1, and IANA's registry. */
 const QUIET_CODES: ReadonlySet<number> = new Set([1000, 1001, 1005, 1006, 1012]);
@@ -266,7 +266,7 @@ export class VoiceLead implements Speaker, ConnectionOwner {
     this.#turns.next();
   }
 
-  /** Handles the planned close of the connection in use, after which the session continues on another one. */
+  /** Called when the connection in use is closed as planned. The session continues on another one. */
   connectionRenewing(): void {
     this.#modelLost();
     this.#core.receive('session', { type: 'transport.renewing' });

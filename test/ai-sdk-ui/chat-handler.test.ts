@@ -260,7 +260,7 @@ test('refuses invalid options, and names them in the error', () => {
   expect(() => chatHandler({ authorize: () => null, maxChats: 0 })).toThrow('`maxChats`');
 });
 
-test("CHAT-HANDLER-4: keeps a session awake while each user's response is open, and wakes it again", async () => {
+test("CHAT-HANDLER-4: keeps a session awake while its user's response is open, and wakes it again later", async () => {
   const environment = simulatedEnvironment();
   const runtime = createRuntime({ environment, journal: memoryJournal() });
   const model = scriptedModel({ otherwise: ({ user }) => ({ text: `You said: ${user}` }) });

@@ -243,7 +243,7 @@ test.each([
   expect(textOf(chat.messages.at(-1)!)).toBe('You said: hello again');
 });
 
-test('leaves it to the page to report shown deliveries, if so configured', async () => {
+test('lets the page report shown deliveries, if so configured', async () => {
   const session = await closing(rideSession());
   const { chat, until, ann } = talkTo(await served({ session: () => session }), {
     shownBy: 'page',
@@ -362,7 +362,7 @@ test('keeps a message separate from an identical one sent before the chat was cr
   expect(chat.messages.filter(({ role }) => role === 'user')).toHaveLength(1);
 });
 
-test('stop() cancels no work and does not affect later messages', async () => {
+test('stop() does not cancel work or affect later messages', async () => {
   const session = await closing(rideSession());
   const { chat, until } = talkTo(await served({ session: () => session }));
   const sent = chat.sendMessage({ parts: [{ type: 'text', text: 'hello' }] });

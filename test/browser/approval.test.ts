@@ -12,7 +12,7 @@ const open = theatreOfFile();
 const CALL = ['order', '1042', 'dollars', '640'];
 
 describe('a refund', () => {
-  test('P3: makes no refund if the user denies the approval by voice', async () => {
+  test('P3: does not make a refund if the user denies the approval by voice', async () => {
     const stage = await open();
     const { watch } = stage;
     const tab = await stage.visit();

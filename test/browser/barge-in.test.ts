@@ -8,7 +8,7 @@ import { theatreOfFile } from './support/theatre.ts';
 const open = theatreOfFile();
 
 describe('barge-in', () => {
-  test('P4, P5: stops an interrupted result at once and plays it again later', async () => {
+  test('P4, P5: stops an interrupted result immediately, and plays it again later', async () => {
     const stage = await open();
     const { watch } = stage;
     const tab = await stage.visit();

@@ -192,7 +192,7 @@ test('shows hostile names, messages, questions, inputs, results, ids and event t
   await session.close();
 }, 120_000);
 
-test('INSPECTOR-1: prevents a page of another origin from reading an open inspector or acting in it', async () => {
+test('INSPECTOR-1: prevents a page from another origin from reading or controlling an open inspector', async () => {
   const journal = memoryJournal();
   const session = rideSession({ sessionId: 'ses_1', runtime: createRuntime({ journal }) });
   await session.start();

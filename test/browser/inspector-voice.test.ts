@@ -171,7 +171,7 @@ class Used {
   }
 }
 
-test('shows a spoken conversation, acts on it and looks the same after the process is killed', async () => {
+test('shows a spoken conversation, controls it and looks the same after the process is killed', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'offstage-inspected-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const { child, printed } = await started(

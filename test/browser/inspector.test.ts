@@ -180,7 +180,7 @@ test('shows a running session, acts on it and steps through its history', async 
   expect(problems).toEqual([]);
 });
 
-test("shows a failure of the lead agent's model in its lane and waiting reason until the next response", async () => {
+test("shows a failure of the lead agent's model until the model's next response", async () => {
   problems.length = 0;
   const journal = memoryJournal();
   const environment = nodeEnvironment();
@@ -255,7 +255,7 @@ test("shows a failure of the lead agent's model in its lane and waiting reason u
   expect(problems).toEqual([]);
 });
 
-test('reports a missing secret, session or process', async () => {
+test('reports that a secret, a session or a process is missing', async () => {
   problems.length = 0;
   const journal = memoryJournal();
   const { page, url, close } = await opened({ journal });
@@ -284,7 +284,7 @@ test('reports a missing secret, session or process', async () => {
   await session.close();
 });
 
-test('shows a receipt for every button: approve, refuse, message kinds, raise budget, cancel, dismiss', async () => {
+test('shows a receipt after each button: approve, refuse, message kinds, raise budget, cancel, dismiss', async () => {
   problems.length = 0;
   const journal = memoryJournal();
   const paid = Promise.withResolvers<void>();

@@ -116,7 +116,7 @@ describe('the page in light and dark', () => {
 });
 
 describe('the page of a typed conversation', () => {
-  test('plays no audio and counts displayed text as read, so that no text is cut off or repeated', async () => {
+  test('plays no audio, but counts displayed text as read and does not cut it off or repeat it', async () => {
     const stage = await open();
     const { watch } = stage;
     const tab = await stage.visit();
@@ -163,7 +163,7 @@ describe('the page without a valid link', () => {
 });
 
 describe('the page without a microphone', () => {
-  test('lets a user without a microphone type, and answers by voice', async () => {
+  test('lets a user without a microphone type, and still answers by voice', async () => {
     const stage = await open();
     const tab = await stage.visit({ microphone: 'refused' });
     await tab.startTalking();
@@ -225,7 +225,7 @@ describe('push to talk', () => {
 });
 
 describe('the page in two tabs', () => {
-  test('shows everything in both tabs but plays the voice in one tab at a time', async () => {
+  test('shows everything in both tabs but plays speech in only one tab at a time', async () => {
     const stage = await open();
     const { watch } = stage;
     const first = await stage.visit();

@@ -141,7 +141,7 @@ test('returns unsent text with the reason and shows the connection state', async
   expect(problems).toEqual([]);
 });
 
-test('keeps an interrupted line readable and lets the user ask to hear it again', async () => {
+test('leaves an interrupted line readable and lets the user hear it again', async () => {
   const { tabs, open, problems } = await serve(rideSession());
   const page = await open();
   expect(tabs).toHaveLength(1);

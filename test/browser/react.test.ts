@@ -84,7 +84,7 @@ test('accepts an answer by keyboard while the connection is lost, and shows the 
   expect(problems).toEqual([]);
 });
 
-test("executes a tool in one of two tabs, with the latest handler of the page's component", async () => {
+test('executes a tool in one of two tabs with the newest handler on the page', async () => {
   const locate = defineTool({
     name: 'locate',
     description: 'Finds where the user is',
@@ -103,7 +103,7 @@ test("executes a tool in one of two tabs, with the latest handler of the page's 
   expect(problems).toEqual([]);
 });
 
-test('rerenders only the task list on progress, not the transcript or the questions', async () => {
+test('rerenders the task list on progress, but neither the transcript nor the questions', async () => {
   const words = Array.from({ length: 20 }, (_, index) => `${index + 1} of 20`);
   const work = counting(words);
   const { open, problems } = await stage(rideSession({ subagents: { work: work.subagent } }));
@@ -125,7 +125,7 @@ test('rerenders only the task list on progress, not the transcript or the questi
   expect(problems).toEqual([]);
 });
 
-test("REACT-PARTS-3: shows that a question is for another user and accepts that user's answer", async () => {
+test("REACT-PARTS-3: shows that a question is meant for another user and accepts that user's answer", async () => {
   const ask = {
     script: steps(
       calls(['ask_user', { question: 'Pay?', options: [{ id: 'yes', label: 'Pay' }] }]),
@@ -151,7 +151,7 @@ test("REACT-PARTS-3: shows that a question is for another user and accepts that 
   expect(problems).toEqual([]);
 });
 
-test('keeps the focused button while the server is replaced during a question, then delivers the answer', async () => {
+test('keeps the focus on a button while the server is replaced, and then delivers the answer', async () => {
   const { open, problems, restart, upgrades } = await stage(rideSession());
   const page = await open();
   await page.evaluate(() => bundled.seen.client?.send('use book_ride'));

@@ -8,7 +8,7 @@ import { theatreOfFile } from './support/theatre.ts';
 const open = theatreOfFile();
 
 describe('a reload during a question', () => {
-  test('asks again under the original id and accepts a spoken answer', async () => {
+  test('asks again under the original id and then accepts a spoken answer', async () => {
     const stage = await open();
     const { watch } = stage;
     const tab = await stage.visit();
@@ -53,7 +53,7 @@ describe('a reload during a question', () => {
     expect(troubles(stage, tab)).toEqual([]);
   });
 
-  test('repeats a question that was heard but not answered, and accepts a button press', async () => {
+  test('repeats a question that was heard but not answered, and then accepts a button press', async () => {
     const stage = await open();
     const { watch } = stage;
     const tab = await stage.visit();

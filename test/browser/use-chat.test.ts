@@ -45,7 +45,7 @@ async function type(page: Page, text: string): Promise<void> {
 const linesOf = (page: Page, role: string): Promise<string[]> =>
   page.locator(`article[data-role=${role}]`).allTextContents();
 
-test('delivers an answer by button while the connection is lost, and shows an unprompted result', async () => {
+test('delivers a button press made while the connection was lost, and shows an unprompted result', async () => {
   const { session, problems, cut, open } = await stage();
   const [page, second] = [await open(), await open()];
   await type(page, 'use book_ride');
@@ -81,7 +81,7 @@ test('delivers an answer by button while the connection is lost, and shows an un
   expect(problems).toEqual([]);
 });
 
-test('shows a denied approval whose tool name and text are hostile', async () => {
+test('shows a denied approval even if its tool name and text are hostile', async () => {
   const ran: unknown[] = [];
   const mail = {
     script: steps(calls(['do_mail', { to: HOSTILE }]), say(HOSTILE)),

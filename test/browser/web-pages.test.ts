@@ -55,7 +55,7 @@ test('requests a ride in useChat, selects it in React and shows it in both', asy
   expect(problems).toEqual([]);
 });
 
-test("lets a page's machine invoke a subagent, answer its question and cancel a second subagent", async () => {
+test("lets a page's machine invoke a subagent, answer its question and cancel another subagent", async () => {
   const { open, problems } = await pages();
   const page = await open('actors');
   const order = page.getByRole('button', { name: 'Order it' });

@@ -86,14 +86,14 @@ describe('ACP-SESSION-5: its mode', () => {
     expect(done).toEqual(['ask']);
   });
 
-  test('requests no permission with `bypassPermissions`', async () => {
+  test('does not ask for permission with `bypassPermissions`', async () => {
     const { outcome, asked, done } = await play({ mode: 'bypassPermissions' });
     expect(outcome).toMatchObject({ status: 'completed', text: 'permitted. Done.' });
     expect(asked).toEqual([]);
     expect(done).toEqual(['ask']);
   });
 
-  test('fails before anything starts if the mode is unknown, and lists the known modes', async () => {
+  test('fails before anything starts if the mode is unknown, and lists the valid modes', async () => {
     const { outcome, done } = await play({ mode: 'cautious' });
     expect(outcome).toMatchObject({
       status: 'failed',

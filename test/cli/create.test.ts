@@ -48,7 +48,7 @@ describe('offstage create', () => {
   });
 
   test.each(['web', 'terminal', 'voice', 'telephone', 'cloudflare'])(
-    "uses this repository's versions for %s and installs the local voice only in a voice project",
+    "uses this repository's version of %s and installs the local voice only in a voice project",
     async (template) => {
       const folder = join(newFolder(), 'ws');
       expect(await run(template, folder)).toMatchObject({ status: 0 });
@@ -62,7 +62,7 @@ describe('offstage create', () => {
     },
   );
 
-  test('names a Worker after its project, but never names a project after a dependency', async () => {
+  test('names a Worker after its project, but never gives a project the name of a dependency', async () => {
     const [chats, same] = ['My Chats', 'wrangler'].map((name) => join(newFolder(), name));
     const { said } = await run('cloudflare', chats ?? '');
     expect(said).toContain('npm run deploy');

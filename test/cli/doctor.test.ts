@@ -88,7 +88,7 @@ describe('keys', () => {
     ['openai-realtime', openaiRealtime],
     ['openai-live', openaiLive],
     ['gemini-live', geminiLive],
-  ])('names the keys that %s requires in the order in which it tries them', (name, make) => {
+  ])('names the keys that %s accepts in the order in which it looks for them', (name, make) => {
     const { keys } = REQUIREMENTS.find((one) => one.name === name)!;
     for (const key of keys) vi.stubEnv(key, undefined);
     onTestFinished(() => void vi.unstubAllEnvs());
@@ -234,13 +234,13 @@ describe('--connect', () => {
       connectable: new Map([['openai-realtime', make]]),
     });
 
-  test('reports a connection that is ready', async () => {
+  test('reports that a connection is ready', async () => {
     const { status, printed } = await tried(transport({ type: 'transport.ready' }));
     expect(status).toBe(0);
     expect(printed).toMatch(/Connected in \d+ ms/);
   });
 
-  test('gives the reason for a refused connection', async () => {
+  test('explains why a connection was refused', async () => {
     const reason = 'The server refused the connection (HTTP 401)';
     const closed = { type: 'transport.closed', code: 401, reason, retryable: false } as const;
     const { status, printed } = await tried(transport(closed));
@@ -262,7 +262,7 @@ describe('for programs', () => {
     );
   });
 
-  test('throws if a part of the machine is missing, and names the part', () => {
+  test('throws an error that names a missing part of the machine', () => {
     const { installed: _, ...broken } = machine();
     expect(() => examine(broken as Machine, [])).toThrow('`installed`: expected a function');
   });

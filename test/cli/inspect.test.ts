@@ -44,7 +44,7 @@ test("serves a recording's sessions to clients that know the URL until the progr
   await expect(ask(token)).rejects.toThrow();
 });
 
-test('SEVERAL-JOURNALS-1: lists several journals together and distinguishes sessions that share an id', async () => {
+test('SEVERAL-JOURNALS-1: lists the sessions of several journals and distinguishes equal session ids', async () => {
   const [first, second] = [await recording('ses_1'), await recording('ses_2')];
   const copy = await recording('ses_1', 2);
   let printed = '';
@@ -79,7 +79,7 @@ test('SEVERAL-JOURNALS-1: lists several journals together and distinguishes sess
   expect(await running).toBe(0);
 });
 
-test('SEVERAL-JOURNALS-2: reports a journal that fails later and still lists the others', async () => {
+test('SEVERAL-JOURNALS-2: reports a journal that fails later and still lists the other journals', async () => {
   const complained: string[] = [];
   const summary = { scope: 'ses_1', entries: 1, firstAt: 0, lastAt: 0 };
   const source = (name: string, scopes: () => readonly (typeof summary)[]) => ({

@@ -73,7 +73,7 @@ test('prints speech, calls, questions and reports as a diagram with --mermaid', 
     expect(line).toMatch(/^ {2}(?:actor|participant|Note over|[a-z0-9]+-{1,2}>>[a-z0-9]+:)/);
 });
 
-test('MERMAID-1: escapes session text that would be read as a diagram line or as syntax', () => {
+test('MERMAID-1: escapes session text that Mermaid would interpret as syntax', () => {
   const entry = { scope: 's', unit: 's', seq: 1, at: 0, actor: 'user', definitionVersion: 2 };
   const changes = { 'user u1': 'so;end\nuser->>lead: <b>#35;%%{init}%%' };
   const step = { number: 1, entry: { ...entry, event: { type: 'user.said' } }, isAccepted: true };
@@ -120,7 +120,7 @@ describe('a journal', () => {
     expect((await run(file)).printed).toContain('3 sessions');
   });
 
-  test('keeps its older layout when read, with an error that explains how to update it', async () => {
+  test('keeps its older layout when it is read, and explains how to update it', async () => {
     const old = join(folder, 'old.db');
     copyFileSync(new URL('../corpus/sqlite-layout-2.journal', import.meta.url), old);
     const before = readFileSync(old);
@@ -228,7 +228,7 @@ describe('a recording', () => {
     expect((await run(into)).printed).toMatch(/^ {2}f +12 /m);
   });
 
-  test('marks an entry that this version would not accept', async () => {
+  test('marks an entry that this version would reject', async () => {
     const path = join(folder, 'refused.jsonl');
     const text = readFileSync(recorded, 'utf8');
     writeFileSync(path, text.replaceAll('"type":"client.attached"', '"type":"client.flew_in"'));
@@ -238,7 +238,7 @@ describe('a recording', () => {
     expect(printed).toMatch(/would not accept \d+ of them/);
   });
 
-  test('waits after each entry with --step until the user stops', async () => {
+  test('waits for the user after each entry with --step', async () => {
     let waited = 0;
     let printed = '';
     const say = (text: string) => (printed += text);
@@ -282,7 +282,7 @@ describe('an invalid call', () => {
     expect(printed).toContain(message());
   });
 
-  test('names a file that is neither a journal nor a recording, without creating it', async () => {
+  test('names a file that is neither a journal nor a recording, and does not create a missing file', async () => {
     const nothing = join(folder, 'nothing.db');
     expect(await run(nothing)).toEqual({
       status: 2,

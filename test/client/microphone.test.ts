@@ -111,7 +111,7 @@ async function listening() {
   };
 }
 
-test('sends the audio of a short disconnection in order after reconnecting', async () => {
+test('sends audio recorded during a short disconnection in its original order after reconnecting', async () => {
   const { microphone, say, lose, comeBack, sent } = await listening();
   say(1, 2);
   lose();
@@ -133,7 +133,7 @@ test('names the option that is invalid', async () => {
   expect(microphone.status.get().state).toBe('on');
 });
 
-test('reports a browser that supports no sample rate for the microphone', async () => {
+test('reports that a browser supports none of the sample rates for the microphone', async () => {
   const { microphone } = await listening();
   let made = 0;
   vi.stubGlobal(
@@ -189,7 +189,7 @@ test('drops audio while another client owns the voice', async () => {
   expect(sent).toEqual([]);
 });
 
-test('sends buffered audio at once on a new connection and limits the audio that follows', () => {
+test('sends buffered audio immediately on a new connection and limits the audio that follows', () => {
   let unsent = 0;
   class Socket implements SocketLike {
     binaryType = '';
@@ -223,7 +223,7 @@ test('sends buffered audio at once on a new connection and limits the audio that
   expect(usual).toEqual([true, true, true, true, true, true, true, false]);
 });
 
-test('reports `blocked` while the browser suspends audio, and then records again', async () => {
+test('reports `blocked` while the browser suspends audio, and then resumes recording', async () => {
   const { microphone, say, sent } = await listening();
   become('interrupted');
   expect(microphone.status.get()).toMatchObject({ state: 'blocked', isOpen: false });

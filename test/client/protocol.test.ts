@@ -40,7 +40,7 @@ describe('frames', () => {
     expect(readClientFrame(frame)).toMatch(why);
   });
 
-  test('never throws for any value and copies a frame without its prototype', () => {
+  test('never throws, whatever the value, and copies a frame without its prototype', () => {
     fc.assert(
       fc.property(fc.oneof(fc.anything(), fc.jsonValue()), (value) => {
         for (const read of [readClientFrame, readServerFrame, readPostedFrames]) {
@@ -55,7 +55,7 @@ describe('frames', () => {
     expect(valueOfJson('{')).toBeUndefined();
   });
 
-  test('ignores an unknown frame from a newer server, but not a malformed one', () => {
+  test('ignores an unknown type of frame from a newer server, but reports a malformed frame', () => {
     expect(readServerFrame({ type: 'weather', sun: true })).toBeNull();
     expect(readServerFrame({ type: 'alive', seq: 1, now: 2, more: 3 })).toMatch(/unknown field/);
     expect(readServerFrame({ type: 'events', seq: 1, now: 2, events: [{}] })).toMatch(/events/);

@@ -131,7 +131,7 @@ test('SESSION-CLIENT-5: remains closed if a store listener closes it or the serv
   }
 });
 
-test('SESSION-CLIENT-5: opens only one connection if a listener reconnects at once', async () => {
+test('SESSION-CLIENT-5: opens only one connection if a listener reconnects immediately', async () => {
   const { client, environment, socket, sockets, status, live } = clientOfFakes();
   const first = await socket();
   first.welcome();
@@ -146,7 +146,7 @@ test('SESSION-CLIENT-5: opens only one connection if a listener reconnects at on
   expect(status()).toBe('connecting');
 });
 
-test('SESSION-CLIENT-2: sends a message once if a listener sends it when the client opens', async () => {
+test('SESSION-CLIENT-2: sends a message only once if a listener sends it as the client opens', async () => {
   const { client, socket } = clientOfFakes();
   const first = await socket();
   const { unsubscribe } = client.status.subscribe(({ state }) => {
@@ -158,7 +158,7 @@ test('SESSION-CLIENT-2: sends a message once if a listener sends it when the cli
   expect(first.sent.map(({ type }) => type)).toEqual(['hello', 'send']);
 });
 
-test('passes the newest value to later listeners if one listener changes it', async () => {
+test('passes the newest value to later listeners if an earlier listener changes it', async () => {
   const { client, socket } = clientOfFakes();
   const first = await socket();
   first.welcome();
@@ -171,7 +171,7 @@ test('passes the newest value to later listeners if one listener changes it', as
   expect(seen).toEqual(['connecting']);
 });
 
-test('delivers values even if `onError` throws, and rethrows the error in a separate task', async () => {
+test('delivers values even if `onError` throws, and rethrows that error in a separate task', async () => {
   const later: (() => void)[] = [];
   const { clock, scheduler, ids, random } = simulatedEnvironment();
   const { client, socket, status } = clientOfFakes({
@@ -204,7 +204,7 @@ test('delivers values even if `onError` throws, and rethrows the error in a sepa
   expect(later[0]).toThrow('of onError');
 });
 
-test('keeps its own answers as long as their questions are shown', async () => {
+test('keeps its own answers for as long as their questions are shown', async () => {
   const { client, socket } = clientOfFakes();
   const first = await socket();
   first.welcome();

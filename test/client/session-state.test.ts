@@ -16,7 +16,7 @@ const item = (id: string, change: Partial<TranscriptItem> = {}): SessionEvent =>
 });
 
 describe('the reducer', () => {
-  test("produces the session's state from its events", () => {
+  test("derives the session's state from its events", () => {
     const id = fc.integer({ min: 0, max: 30 }).map((n) => `i${n}`);
     const event = fc.oneof(
       fc.record({ id, text: fc.string(), final: fc.boolean() }).map((each) => item(each.id, each)),
@@ -85,7 +85,7 @@ describe('patches', () => {
     fc.jsonValue().map((value) => json(value)),
   );
 
-  test('restores a view by applying the patch to the earlier one', () => {
+  test('restores a view by applying the patch to the previous view', () => {
     fc.assert(
       fc.property(view, view, (before, after) => {
         expect(json(applyPatch(before, json(patchOf(before, after)) as object))).toEqual(
@@ -102,7 +102,7 @@ describe('patches', () => {
     expect(patchOf(before, before)).toEqual({});
   });
 
-  test('requests the whole state when the view to patch is missing', () => {
+  test('requests the whole state if it does not have the view that a patch applies to', () => {
     const patch = { type: 'patch', of: 'questions', id: 'q1', set: { state: 'open' } } as const;
     expect(eventOfPatch(emptySessionState, patch)).toBeNull();
     expect(eventOfPatch(emptySessionState, { ...patch, of: 'nothing' as 'questions' })).toBeNull();

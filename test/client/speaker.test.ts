@@ -114,7 +114,7 @@ test('remains silent on a host where audio fails in any way, and can start again
   expect(it.status.get().state).toBe('off');
 });
 
-test('does not request the voice if a listener stops the speaker as it turns on', async () => {
+test('does not request the voice if a listener stops the speaker while it is being turned on', async () => {
   const { it, noticed, contexts } = speaker();
   it.status.subscribe(({ state }) => {
     if (state === 'on') it.stop();
@@ -134,7 +134,7 @@ test('names the option that is invalid', async () => {
   expect(noticed).toEqual([]);
 });
 
-test('SPEAKER-3: requests the voice again after a reconnect unless another client has it', async () => {
+test('SPEAKER-3: requests the voice again after a reconnect unless another client owns it', async () => {
   const { it, onOpen, onFrame, noticed } = speaker();
   await it.start({ silent: true });
   onFrame.emit({ type: 'voice', own: true });
@@ -149,7 +149,7 @@ test('SPEAKER-3: requests the voice again after a reconnect unless another clien
   it.stop();
 });
 
-test('SPEAKER-4: counts each item as heard on arrival in silent mode and batches the reports', async () => {
+test('SPEAKER-4: counts each item as heard on arrival in silent mode, and reports items in batches', async () => {
   const { it, onFrame, sound, played, environment } = speaker();
   await it.start({ silent: true });
   onFrame.emit({ type: 'audio.item', ref: 1, itemId: 'greeting' });
@@ -200,7 +200,7 @@ test('SPEAKER-5: releases the voice while the browser suspends audio and then re
   expect(it.status.get().state).toBe('off');
 });
 
-test('does not take the voice from another client when its audio resumes', async () => {
+test('does not take the voice from another client when its own audio resumes', async () => {
   const { it, device, noticed, onFrame } = speaker();
   await it.start();
   onFrame.emit({ type: 'voice', own: false });

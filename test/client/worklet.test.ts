@@ -11,7 +11,7 @@ const pull = (queue: PlaybackQueue, ms: number): readonly WorkletReport[] =>
   queue.pull(new Float32Array((RATE_HZ * ms) / 1_000));
 
 describe('the queue of the speaker', () => {
-  test('reports every item until its end and never more than was played', () => {
+  test('reports each item until its end, and never more audio than was played', () => {
     fc.assert(
       fc.property(
         fc.array(fc.tuple(fc.integer({ min: 0, max: 4 }), fc.integer({ min: 1, max: 200 })), {
@@ -60,7 +60,7 @@ describe('the queue of the speaker', () => {
   });
 });
 
-test('sends one second of silence when the microphone is muted, then nothing', () => {
+test('sends one second of silence when the microphone is muted, and then nothing', () => {
   const framer = new CaptureFramer(RATE_HZ);
   const loud = new Float32Array(480).fill(0.5);
   expect(framer.push(loud)).toEqual([]);

@@ -63,7 +63,7 @@ const clientOf = (session: string, token: string): TestClient =>
 const told = (client: TestClient, words: string) =>
   client.until(({ transcript }) => transcript.some(({ text }) => text.includes(words)));
 
-test('keeps a question and its options when the object is evicted, and books the ride once answered', async () => {
+test('keeps a question and its options when the object is evicted, and books the ride after the answer', async () => {
   const { evict } = await deployed();
   const page = clientOf('ann', '');
   await page.it.send('Book me a ride to the airport.');
@@ -103,7 +103,7 @@ test('bundles the page for wrangler and names the Worker after the project', () 
   expect(readFileSync(join(project, 'wrangler.jsonc'), 'utf8')).toContain('"name": "my-chats"');
 });
 
-test('pins the tool versions that the project is tested with', () => {
+test('pins the versions of the tools with which the project is tested', () => {
   const read = (path: string) =>
     JSON.parse(readFileSync(path, 'utf8')) as Record<string, Readonly<Record<string, string>>>;
   const { dependencies = {} } = read(fileURLToPath(new URL('package.json', import.meta.url)));

@@ -110,7 +110,7 @@ test('DURABLE-JOURNAL-1 DURABLE-JOURNAL-2: passes the journal suite and stores a
 });
 
 describe('the clients of an object', () => {
-  test('DURABLE-JOURNAL-3: leave an open question only in storage, with its deadline as the alarm', async () => {
+  test('DURABLE-JOURNAL-3: leave an open question in storage alone, with its deadline as the alarm', async () => {
     await run();
     const ann = clientOf('a');
     await ann.it.send('Book me a ride');
@@ -133,7 +133,7 @@ describe('the clients of an object', () => {
     expect(await asleep('a')).toMatchObject({ alarm: null, errors: [] });
   });
 
-  test('receive a reminder when the alarm wakes an object that was evicted', async () => {
+  test('receive a reminder when the alarm wakes an evicted object', async () => {
     const { evict } = await run();
     const ann = await connected('r', 'ann');
     await ann.it.send('Remind me of the pizza');
@@ -146,7 +146,7 @@ describe('the clients of an object', () => {
     expect(await asleep('r')).toMatchObject({ errors: [] });
   });
 
-  test('SESSION-HOST-1: stay connected when the object is evicted, then answer and get the result', async () => {
+  test('SESSION-HOST-1: stay connected when the object is evicted, then answer and receive the result', async () => {
     const { evict } = await run();
     const ann = await connected('b', 'ann');
     const eve = await connected('b', 'eve');
@@ -176,7 +176,7 @@ describe('the clients of an object', () => {
     await told(ann, 'You said: hello');
   });
 
-  test('receive a reply to a ping while the object is evicted', async () => {
+  test('receive a reply to a ping even while the object is evicted', async () => {
     const { evict } = await run();
     let [pings, pongs] = [0, 0];
     let ponged = (): void => undefined;
@@ -261,7 +261,7 @@ describe('the clients of an object', () => {
     expect((await look('g')).errors).toEqual([]);
   });
 
-  test('learn that a session was deleted together with its rows and its alarm', async () => {
+  test('learn that a session was deleted together with its rows and alarm', async () => {
     await run();
     const ann = clientOf('h');
     await ann.it.send('Book me a ride to the xylophone');

@@ -15,7 +15,7 @@ beforeAll(() => bundle('helix-worker.js', worker));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 test(
-  'resumes the run through its alarm after a kill and repeats no finished sub-agent',
+  'resumes the run through its alarm after a kill, without repeating finished sub-agents',
   { tags: ['H7'] },
   async () => {
     const begun: string[] = [];

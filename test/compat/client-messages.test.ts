@@ -209,7 +209,7 @@ describe('the subagents', { tags: ['B89', 'B90'] }, () => {
   );
 
   test(
-    'state which subagent runs for a call, which one asked a question and how many are active',
+    'state which subagent a call runs, which one asked a question and how many are active',
     { tags: ['B36', 'R20'] },
     async () => {
       const { start, type, session, events, question } = clientTalk({ subagents: { ride: asks } });
@@ -262,7 +262,7 @@ describe('tool calls', { tags: ['B23'] }, () => {
 
 describe('the conversation', { tags: ['B62', 'B63'] }, () => {
   test(
-    'sends partial and final transcripts and marks none as corrected',
+    'sends partial and final transcripts without marking any as corrected',
     { tags: ['B63'] },
     async () => {
       const talk = voiceTalk();
@@ -287,7 +287,7 @@ describe('the conversation', { tags: ['B62', 'B63'] }, () => {
   );
 
   test(
-    'reports the end of each turn before its hooks run, and reports each new lead agent',
+    'reports the end of each turn before its hooks run, and each new lead agent',
     { tags: ['B62'] },
     async () => {
       const order: string[] = [];

@@ -73,7 +73,7 @@ describe('a background companion', { tags: ['H18'] }, () => {
     },
   );
 
-  test('COMPANIONS-1: starts another run under the same name when it receives a message while idle', async () => {
+  test('COMPANIONS-1: starts another run under the same name if it receives a message while idle', async () => {
     const { service, call } = withCompanions();
     await call('spawnAgent', { agentType: 'critic', message: 'First' });
     service.end('sub_1', { result: 'Doubtful' });
@@ -91,7 +91,7 @@ describe('a background companion', { tags: ['H18'] }, () => {
     expect(await call('listChildren')).toMatchObject({ children: [{ status: 'running' }] });
   });
 
-  test('uses one configuration and one instance for all its runs', async () => {
+  test('uses the same configuration and instance for all its runs', async () => {
     const { service, call } = withCompanions({ model: 'some/model' });
     await call('spawnAgent', { agentType: 'critic', message: 'First' });
     service.end('sub_1');
@@ -147,7 +147,7 @@ describe('a blocking companion', { tags: ['H18'] }, () => {
     });
   });
 
-  test('reports refusals and interrupted waits as data', async () => {
+  test('returns refusals and interrupted waits as data', async () => {
     const { service, call } = withCompanions();
     service.refuse('SESSION_LIMIT');
     expect(await call('spawnAgent', { agentType: 'researcher', message: 'Go' })).toMatchObject({

@@ -37,7 +37,7 @@ function relayed(
 }
 
 describe('the tools of a relay', { tags: ['B75', 'B78', 'B79'] }, () => {
-  test('start, ask, accept an answer and complete, until dispose ends them all', async () => {
+  test('start, ask, accept an answer and complete, until dispose() ends them all', async () => {
     const { call, config, relay } = relayed(() => [
       { question: 'Which?', options: [{ id: 'r', label: 'Red' }] },
       { say: 'Done.' },
@@ -62,7 +62,7 @@ describe('the tools of a relay', { tags: ['B75', 'B78', 'B79'] }, () => {
     });
   });
 
-  test('report a question in the text as input needed and send its answer as the next turn', async () => {
+  test("report a question in the agent's text as input needed and send its answer as the next turn", async () => {
     const { call } = relayed((prompt) => [{ say: prompt === 'blue' ? 'Done.' : 'Which?' }]);
     expect(await call('start', { task: 'paint' })).toMatchObject({ status: 'needs_input' });
     expect(await call('respond', { sessionId: 'session-1', response: 'blue' })).toMatchObject({
@@ -103,7 +103,7 @@ describe('the tools of a relay', { tags: ['B75', 'B78', 'B79'] }, () => {
     ).toMatchObject({ status: 'completed', sessionId: 'session-1', threadId: 'claude_thread_1' });
   });
 
-  test('return an error if the agent fails, dies or is exhausted, and end the turn of an aborted call', async () => {
+  test('return an error if the agent fails, dies or is exhausted, and end the turn if the call is aborted', async () => {
     const failed = relayed(() => [{ end: 'refused' }]);
     expect(await failed.call('start', { task: 'a' })).toMatchObject({
       status: 'error',

@@ -74,7 +74,7 @@ describe('spawn_subagent', { tags: ['R1', 'R2'] }, () => {
   );
 
   test(
-    'returns an error text to the model at the limit, and an error code to a program',
+    'returns an error text to the model at the limit, but an error code to a program',
     { tags: ['RW15'] },
     async () => {
       const { service, run } = rockbot();
@@ -149,7 +149,7 @@ describe('spawn_subagent', { tags: ['R1', 'R2'] }, () => {
 });
 
 test(
-  'cancel_subagent reports a cancellation or an ended task as plain text, not as an error',
+  'cancel_subagent reports a cancellation or a finished task as plain text, not as an error',
   { tags: ['R4'] },
   async () => {
     const { words, run } = rockbot();

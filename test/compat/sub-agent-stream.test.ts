@@ -55,7 +55,7 @@ describe('chunks', { tags: ['H6', 'H22'] }, () => {
     ]);
   });
 
-  test('contain a result as an output, followed by the end', () => {
+  test('contain a result as an output and then the end', () => {
     const output = { summary: 'ab' };
     expect(chunks({ type: 'ended', outcome: completedOutcome('', { output }) })).toEqual([
       { type: 'output', ...own, output },
@@ -64,7 +64,7 @@ describe('chunks', { tags: ['H6', 'H22'] }, () => {
   });
 
   test(
-    'contain a failure as an error, followed by an end with its message',
+    'contain a failure as an error and then an end with the same message',
     { tags: ['H10'] },
     () => {
       const error = { code: 'STEP_LIMIT', message: 'Max steps exceeded', retryable: false };

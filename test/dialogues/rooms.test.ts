@@ -41,7 +41,7 @@ test('finds every named dialogue', () => {
   expect(named.toSorted()).toEqual([...ofAnyRoom].toSorted());
 });
 
-test('television: repeats only the interrupted greeting until the user speaks', async () => {
+test('television: repeats nothing but the interrupted greeting until the user speaks', async () => {
   const stage = await stages.open({
     name: 'a television is on',
     kind: 'room',

@@ -85,7 +85,7 @@ async function talk(
   return { shown, errors };
 }
 
-it('prints the output that the README shows for a model of its provider', async () => {
+it('prints the output shown in the README with a model from its provider', async () => {
   const env = { ...process.env, OPENAI_API_KEY: 'some-key', OPENAI_BASE_URL: `${server.url}/v1` };
   const { shown, errors } = await talk(
     env,

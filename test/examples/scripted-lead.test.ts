@@ -24,11 +24,11 @@ async function callsOn(prompt: Messages): Promise<readonly string[]> {
   return asked;
 }
 
-test("does not mistake a task's later question for the user's message", async () => {
+test("does not mistake a question that a task asks later for the user's message", async () => {
   expect(await callsOn([says('Where are we?'), says(NOTE)])).toEqual(['Where are we?']);
 });
 
-test('does not act again on a message that it has already answered', async () => {
+test('does not act again on a message that it has answered', async () => {
   expect(await callsOn([says('remove it'), ...told, says(NOTE)])).toEqual(['']);
 });
 

@@ -107,7 +107,7 @@ describe('questions', () => {
   );
 
   test(
-    'ends a question that is removed from the queue and leaves no caller waiting',
+    'ends a question that is removed from the queue, so that its caller stops waiting',
     { tags: ['BW4'] },
     async () => {
       const { start, type, state, session, environment } = textTalk({
@@ -296,39 +296,43 @@ describe('questions', () => {
     },
   );
 
-  test("does not let the lead model reply to a subagent's answer", { tags: ['BW19'] }, async () => {
-    const {
-      start,
-      use,
-      pause,
-      speak,
-      say: utter,
-      model,
-      question,
-    } = voiceTalk({
-      subagents: {
-        ask: {
-          ...asking('Red?'),
-          script: steps(calls(['ask_user', { question: 'Red?' }]), () => never()),
+  test(
+    "does not let the lead agent's model reply to an answer meant for a subagent",
+    { tags: ['BW19'] },
+    async () => {
+      const {
+        start,
+        use,
+        pause,
+        speak,
+        say: utter,
+        model,
+        question,
+      } = voiceTalk({
+        subagents: {
+          ask: {
+            ...asking('Red?'),
+            script: steps(calls(['ask_user', { question: 'Red?' }]), () => never()),
+          },
         },
-      },
-    });
-    await start();
-    await use('ask');
-    await pause();
-    await speak('Red?');
-    const before = model().of('response.request').length;
-    const utteranceId = await utter('crimson');
-    await pause();
-    expect(question()?.state).toBe('answered');
-    expect(model().of('response.request')).toHaveLength(before);
-    // The model does not even store the text as a user message.
-    expect(
-      model()
-        .of('item.delete')
-        .map(({ itemId }) => itemId),
-    ).toEqual([utteranceId]);
-  });
+      });
+      await start();
+      await use('ask');
+      await pause();
+      await speak('Red?');
+      const before = model().of('response.request').length;
+      const utteranceId = await utter('crimson');
+      await pause();
+      expect(question()?.state).toBe('answered');
+      expect(model().of('response.request')).toHaveLength(before);
+      // The model does not even store the text as a user message.
+      expect(
+        model()
+          .of('item.delete')
+          .map(({ itemId }) => itemId),
+      ).toEqual([utteranceId]);
+    },
+  );
 });
 
 describe('the runtime', () => {
@@ -359,7 +363,7 @@ describe('the runtime', () => {
   };
 
   test(
-    'reports an exception in an effect and continues with the next event',
+    'reports an exception in an effect and then handles the next event',
     { tags: ['BW6'] },
     () => {
       const { send, taken, errors } = unitOf((name) => {
@@ -372,7 +376,7 @@ describe('the runtime', () => {
   );
 
   test(
-    'accepts nothing before the start completes or after the end',
+    'accepts nothing before its start is complete or after its end',
     { tags: ['BW7'] },
     async () => {
       const { send, unit, taken } = unitOf(() => {});
@@ -493,7 +497,7 @@ describe('the runtime', () => {
   });
 
   test(
-    'gives no slot to a subagent that was cancelled in the queue',
+    'does not give a slot to a subagent that was cancelled in the queue',
     { tags: ['BW34'] },
     async () => {
       const begun: string[] = [];
@@ -585,7 +589,7 @@ describe('delivered results', () => {
   );
 
   test(
-    'limits text notices by number and time and reports every notice that it drops',
+    'limits text notices by number and time, and reports each notice that it drops',
     { tags: ['BW29'] },
     async () => {
       let release: () => void = () => {};
@@ -617,7 +621,7 @@ describe('delivered results', () => {
   );
 
   test(
-    'repeats an interrupted delivery in the next pause without another user turn',
+    'repeats an interrupted delivery in the next pause without waiting for another user turn',
     { tags: ['BW29'] },
     async () => {
       const { start, session, asked, model, play, pause, environment, speak, state } = voiceTalk();
@@ -724,7 +728,7 @@ describe('delivered results', () => {
   );
 
   test(
-    "keeps a result that arrives while the connection is lost, and keeps the error's text",
+    "keeps a result that arrives while the connection is lost, including an error's text",
     { tags: ['BW9', 'BW37'] },
     async () => {
       let finish: () => void = () => {};
@@ -868,7 +872,7 @@ describe('the conversation', () => {
   });
 
   test(
-    'gives a subagent the matching facts and the last ten turns rather than the last ten items',
+    'gives a subagent the matching facts and the last ten turns, not the last ten items',
     { tags: ['BW21'] },
     async () => {
       let read: ReturnType<typeof readNotes> = [];

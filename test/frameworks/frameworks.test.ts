@@ -26,7 +26,7 @@ describe.each(Object.keys(hosts))('%s', (host) => {
     expect(errors).toEqual([]);
   });
 
-  test('refuses a client with a wrong token as UNAUTHORIZED', async () => {
+  test('answers a client that has a wrong token with UNAUTHORIZED', async () => {
     const session = rideSession();
     const { client } = await inHost(session);
     for (const transport of ['websocket', 'stream'] as const) {
@@ -37,7 +37,7 @@ describe.each(Object.keys(hosts))('%s', (host) => {
     await session.close();
   });
 
-  test("leaves the app's own pages and forms working", async () => {
+  test("leaves the app's own pages and forms in working order", async () => {
     const session = rideSession();
     const { url } = await inHost(session);
     expect(await (await fetch(new URL('/', url))).text()).toBe('the page');

@@ -18,7 +18,7 @@ test('lists each case of the suites in docs/engines.md in order: `npm run docs:e
   expect(rows).toEqual(expected);
 });
 
-test('has titles that remain distinct when the runner shortens them to 40 characters', () => {
+test('has titles that remain distinct after the runner shortens them to 40 characters', () => {
   for (const { cases } of Object.values(suites)) {
     const shortened = cases.map(({ name }) => name.slice(0, 39));
     expect(shortened.filter((one, at) => shortened.indexOf(one) !== at)).toEqual([]);

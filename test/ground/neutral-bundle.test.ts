@@ -29,7 +29,7 @@ function runWith(globals: object, code: string): unknown {
 }
 
 describe('on a platform without host APIs, with all modules bundled', () => {
-  test("runs a machine from offstage/machines with only the language's built-ins", async () => {
+  test('runs a machine from offstage/machines with nothing but the built-ins of the language', async () => {
     const { code, builtIns } = await bundle('src/entries/machines.ts');
     expect(builtIns).toEqual([]);
     const states = 'Object.keys(bundled.subagentMachine.states).join()';

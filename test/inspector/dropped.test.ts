@@ -72,7 +72,7 @@ function factsOf(entries: Iterable<JournalEntry>): Map<string, string> {
   return facts;
 }
 
-test('INSPECTED-5: reports how many entries an in-memory journal dropped and shows the rest', async () => {
+test('INSPECTED-5: reports how many entries an in-memory journal has dropped, and shows the rest', async () => {
   const whole = memoryJournal({ keep: Infinity });
   const kept = memoryJournal({ keep: 120 });
   const both: Journal = {
@@ -146,7 +146,7 @@ test('INSPECTED-5: reports how many entries an in-memory journal dropped and sho
   await again.close();
 });
 
-test('INSPECTED-5: shows entries without a snapshot, and the state once a snapshot follows', async () => {
+test('INSPECTED-5: shows entries before the first snapshot, and the state from the snapshot on', async () => {
   const whole = memoryJournal({ keep: Infinity });
   const { close } = await long(whole, 150, 50);
   await close();

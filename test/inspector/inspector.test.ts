@@ -44,7 +44,7 @@ async function statusOf(
   return answer.statusCode;
 }
 
-test('INSPECTOR-1: sends nothing without the token, under a foreign host name or to a foreign page', async () => {
+test('INSPECTOR-1: refuses requests without the token, under a foreign host name or from a foreign page', async () => {
   const { journal, session } = await lived();
   const { port } = await mounted({ journal });
   const host = `127.0.0.1:${port}`;
@@ -91,7 +91,7 @@ test('INSPECTED-2: sends message text only if the app allows it', async () => {
   await session.close();
 });
 
-test("INSPECTOR-2: acts only if `act` is set, through client frames and under a user's name", async () => {
+test("INSPECTOR-2: acts only if `act` is set, and only through client frames under a user's name", async () => {
   const { journal, session } = await lived();
   const post = (page: Awaited<ReturnType<typeof mounted>>, body: unknown) =>
     page.ask('act', {
@@ -247,7 +247,7 @@ test('saves a session up to an entry as a test that fails if the machines behave
   expect(await refused.text()).not.toContain('process');
 });
 
-test('forks a session from an entry if allowed, without changing the original', async () => {
+test('forks a session at an entry if allowed, without changing the original', async () => {
   const { journal, session } = await lived();
   await session.close();
   const before = JSON.stringify(journal.read({ scope: 'ses_1' }));
@@ -304,7 +304,7 @@ test('reports a failing journal without ending the process', async () => {
 });
 
 test.each([true, false])(
-  'INSPECTED-4: reads new entries as it follows and keeps entries that are then trimmed (readAfter: %s)',
+  'INSPECTED-4: reads new entries while it follows, and keeps those that are trimmed (readAfter: %s)',
   async (hasIt) => {
     const journal = memoryJournal({ keep: Infinity });
     const session = rideSession({ sessionId: 'ses_1', runtime: createRuntime({ journal }) });
@@ -459,7 +459,7 @@ test('shows the conversation of a finished subagent, live and from the journal',
   await look(journal);
 });
 
-test('shows a service and its source with their charts and reasons', async () => {
+test('shows a service and its source with charts and waiting reasons', async () => {
   const journal = memoryJournal();
   const monitor = orderMonitor();
   const environment = simulatedEnvironment();

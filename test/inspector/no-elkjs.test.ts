@@ -11,7 +11,7 @@ vi.mock('node:module', () => ({
   }),
 }));
 
-test('receives a script that says that elkjs is missing, instead of a failed request', async () => {
+test('receives a script with a note that elkjs is missing, instead of a failed request', async () => {
   const { url } = await mounted({});
   const script = await fetch(`${url.slice(0, url.indexOf('#'))}/elk-api.js`);
   expect(script.status).toBe(200);

@@ -67,7 +67,7 @@ test("shows a machine's state, last transition, chart and events after two lines
   expect(errors).toEqual([]);
 });
 
-test('shows children under their parents, and one chart for two actors of the same machine', async () => {
+test('shows children under their parents, and only one chart for two actors of the same machine', async () => {
   const { machines } = watched();
   const work = fromPromise(() => Promise.resolve('done'));
   const parent = createMachine({
@@ -195,7 +195,7 @@ test('has a box for each state of every session chart and sends both to the page
   expect(Object.keys(got.charts)).toEqual(Object.keys(got.placed));
 });
 
-test('renders no chart if it would be too large for an image', () => {
+test('renders no chart if its image would be too large', () => {
   const states = Object.fromEntries(Array.from({ length: 500 }, (_, index) => [`s${index}`, {}]));
   expect(graphOf(createMachine({ initial: 's0', states }))).toBeNull();
 });
@@ -224,7 +224,7 @@ test("gives XState's events readable names", () => {
   ]);
 });
 
-test("INSPECTOR-1: requires the token for own machines and serves elkjs's layout algorithm", async () => {
+test("INSPECTOR-1: requires the token for the app's own machines and serves elkjs's layout algorithm", async () => {
   const { ask, url, page } = await mounted({});
   createActor(light, { id: 'crossing', inspect: page.inspect }).start();
   for (const path of ['machines', 'machine?id=crossing', 'chart?of=1'])

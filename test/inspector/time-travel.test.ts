@@ -8,7 +8,7 @@ import { InspectedSession } from '../../src/inspector/inspected-session.ts';
 import { simulatedEnvironment } from '../../src/testing/index.ts';
 import { rideSession } from '../serve/support/served.ts';
 
-test('INSPECTED-3: shows an entry identically however it is reached', async () => {
+test('INSPECTED-3: shows the same state for an entry, however the entry is reached', async () => {
   const journal = memoryJournal({ keep: 100_000 });
   const session = rideSession({ sessionId: 'ses_1', runtime: createRuntime({ journal }) });
   await session.start();
@@ -46,7 +46,7 @@ test('INSPECTED-3: shows an entry identically however it is reached', async () =
   }
 });
 
-test('INSPECTED-6: sends a long session in parts and yields to the event loop between them', async () => {
+test('INSPECTED-6: sends a long session in parts and yields to the event loop in between', async () => {
   const journal = memoryJournal({ keep: Infinity });
   const session = rideSession({ sessionId: 'ses_1', runtime: createRuntime({ journal }) });
   await session.start();

@@ -96,7 +96,7 @@ describe('P3: only words of consent count as consent', () => {
     );
   });
 
-  test('treats a yes with additional words as unclear', () => {
+  test('treats a yes followed by other words as unclear', () => {
     const unrelated = fc.oneof(
       condition,
       row(verb, object),
@@ -113,7 +113,7 @@ describe('P3: only words of consent count as consent', () => {
     );
   });
 
-  test('reads no consent from a negation that has lost, swapped or gained a word', () => {
+  test('reads no consent if a word is removed from, swapped in or added to a negation', () => {
     const noise = fc.tuple(
       row(opening, negation, yes, polite),
       fc.nat(9),
@@ -413,7 +413,7 @@ test.each([
   ['May I book the flight?', 'yes, cancel it'],
   ['May I book the flight?', 'yes, book the hotel'],
 ])(
-  'MATCH-APPROVAL-1: distinguishes part of an action from the whole action: %s %s',
+  'MATCH-APPROVAL-1: distinguishes a part of an action from the whole action: %s %s',
   (question, said) => {
     const match = matchAnswer({ kind: 'approval', options: [], question }, said);
     expect([said, match.kind]).not.toEqual([said, 'approved']);

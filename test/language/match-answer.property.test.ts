@@ -157,7 +157,7 @@ test('matches every label in any set of options', () => {
   );
 });
 
-test("returns a result for any answer and options, and no id that is not an option's", () => {
+test('returns a result for any answer and any options, and only ids of existing options', () => {
   const anything = fc.string({ unit: 'binary', maxLength: 40 });
   fc.assert(
     fc.property(fc.array(anything, { maxLength: 4 }), anything, (labels, utterance) => {
@@ -237,7 +237,7 @@ const slip = fc
     }
   });
 
-test('tolerates one wrong letter in a name of five or more letters unless another name is similar', () => {
+test('tolerates one wrong letter in a name of at least five letters unless another name is similar', () => {
   const cases = fc.tuple(fc.constantFrom(...names), slip);
   fc.assert(
     fc.property(cases, ([name, change]) => {

@@ -33,11 +33,11 @@ describe.each([
 ] as const)('the %s corpus', (_, corpus, figures) => {
   const all = judged(corpus);
 
-  test('P3, MATCH-APPROVAL-1: never reads consent from an utterance that gives none', () => {
+  test('P3, MATCH-APPROVAL-1: never reads consent from an utterance that does not express it', () => {
     expect(all.filter(({ isFalseConsent }) => isFalseConsent).map(({ said }) => said)).toEqual([]);
   });
 
-  test('reads at least as many utterances correctly as the recorded baseline', () => {
+  test('understands at least as many utterances correctly as the recorded baseline', () => {
     const misread = all.filter(({ verdict }) => verdict === 'wrong');
     const shown = misread.map(({ asked, said, read }) => `${asked.name}: ${said} → ${read}`);
     expect({ ...tableOf(all), shown }).toEqual({ ...figures, shown: expect.anything() });

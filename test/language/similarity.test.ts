@@ -14,7 +14,7 @@ test.each([
   expect(editDistance(a, b)).toBe(distance);
 });
 
-test('measures symmetric distances that are zero only for equal words and at most the longer length', () => {
+test('measures symmetric distances that are zero only for equal words and never exceed the longer word', () => {
   const word = fc.string({ unit: fc.constantFrom(...'abc'.split('')), maxLength: 6 });
   fc.assert(
     fc.property(word, word, (a, b) => {

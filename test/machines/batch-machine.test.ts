@@ -29,10 +29,10 @@ describe.each(['deliver', 'cancel'] as const)(
 
     test('BATCH-5: delivers a late result separately', () => holds(report, 'BATCH-5'));
 
-    test("BATCH-6: keeps each result's reserved place in the outbox", () =>
+    test('BATCH-6: keeps the place that each result has reserved in the outbox', () =>
       holds(report, 'BATCH-6'));
 
-    test('BATCH-7: ends once everything has been delivered, and can always end', () => {
+    test('BATCH-7: ends as soon as everything has been delivered, and can always end', () => {
       holds(report, 'BATCH-7');
       holds(report, 'an end can always be reached');
       holds(report, 'nothing leaves a final state');
@@ -127,7 +127,7 @@ describe('an example of a batch', () => {
     },
   );
 
-  test('does not hold a result for a call that is asking the user', () => {
+  test('does not hold a result for a call that has asked the user a question', () => {
     const stage = batch(['weather', 'ride']);
     settle(stage, 'weather');
     stage.send({ type: 'batch.asking', callId: 'ride' });
@@ -144,7 +144,7 @@ describe('an example of a batch', () => {
     expect(stage.told()).toEqual([['tell', { batchId: 'trip' }]]);
   });
 
-  test('withdraws the delivery once every result has been shown or dismissed', () => {
+  test('withdraws the delivery once every result has been seen or dismissed', () => {
     const stage = batch(['flight', 'hotel']);
     settle(stage, 'flight', 'hotel');
     stage.send({ type: 'delivery.shown', deliveryId: 'flight' });

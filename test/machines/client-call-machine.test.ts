@@ -66,7 +66,7 @@ describe('a call at a client by example', () => {
     expect(stateOf(stage)).toBe('in_doubt');
   });
 
-  test('moves to another client at once if it may run twice', () => {
+  test('moves to another client without delay if it may run twice', () => {
     const stage = call({ absent: 'wait', idempotent: true });
     stage.send({ type: 'client.claimed', by: 'ann' });
     stage.send({ type: 'client.left', by: 'ann' });

@@ -9,7 +9,7 @@ describe('every state of the arbiter', () => {
   announce(report);
 
   test(
-    "INTERACTION-1: has at most one owner and accepts only that owner's release",
+    'INTERACTION-1: has at most one owner, and only this owner can release the floor',
     { tags: ['B53'] },
     () => holds(report, 'INTERACTION-1'),
   );
@@ -24,7 +24,7 @@ describe('every state of the arbiter', () => {
 
   test('INTERACTION-4: revokes the floor in two phases', () => holds(report, 'INTERACTION-4'));
 
-  test('never gets stuck waiting and can always free the floor', () => {
+  test('never gets stuck and can always free the floor', () => {
     holds(report, 'an owner can release the floor');
     holds(report, 'who waits can leave');
     holds(report, 'an end can always be reached');
@@ -50,7 +50,7 @@ describe('an example of the arbiter', () => {
     },
   );
 
-  test('does not move the floor until an owner that was asked to leave has left', () => {
+  test('does not move the floor until the owner that was asked to leave has done so', () => {
     const stage = new Stage(interactionMachine);
     stage.send({ type: 'interaction.request', id: 'a' });
     stage.send({ type: 'interaction.request', id: 'b' });

@@ -61,7 +61,7 @@ const patience = { timeout: 60_000 };
 const nothing = (): void => {};
 
 describe('in a subagent', patience, () => {
-  test('catches nothing without a fault', () =>
+  test('finds no violation if no fault is planted', () =>
     holdsThroughout(checkSubagent('calls', mutate(subagentMachine, nothing))));
 
   test.each(subagentFaults)('$fault', ({ machine, property, scope = 'calls' }) =>
@@ -70,7 +70,7 @@ describe('in a subagent', patience, () => {
 });
 
 describe('in a question', patience, () => {
-  test('catches nothing without a fault', () =>
+  test('finds no violation if no fault is planted', () =>
     holdsThroughout(checkQuestion(mutate(questionMachine, nothing))));
 
   test.each(questionFaults)('$fault', ({ machine, property }) =>
@@ -92,7 +92,7 @@ describe('in an approval whose call is changed', patience, () => {
 });
 
 describe('in the arbiter', patience, () => {
-  test('catches nothing without a fault', () =>
+  test('finds no violation if no fault is planted', () =>
     holdsThroughout(checkInteraction(mutate(interactionMachine, nothing))));
 
   test.each(interactionFaults)('$fault', ({ machine, property }) =>
@@ -103,7 +103,7 @@ describe('in the arbiter', patience, () => {
 describe('in the outbox', patience, () => {
   const scope = 'a result and the progress of one subagent';
 
-  test('catches nothing without a fault', () =>
+  test('finds no violation if no fault is planted', () =>
     holdsThroughout(checkOutbox(mutate(outboxMachine, nothing), scope)));
 
   test.each(outboxFaults)('$fault', ({ machine, property, scope: own = scope }) =>
@@ -112,7 +112,7 @@ describe('in the outbox', patience, () => {
 });
 
 describe('in a batch', patience, () => {
-  test('catches nothing without a fault', () =>
+  test('finds no violation if no fault is planted', () =>
     holdsThroughout(checkBatch(mutate(batchMachine, nothing))));
 
   test.each(batchFaults)('$fault', ({ machine, property, scope }) =>
@@ -124,7 +124,7 @@ describe('in a batch', patience, () => {
 });
 
 describe('in a tool call', patience, () => {
-  test('catches nothing without a fault', () =>
+  test('finds no violation if no fault is planted', () =>
     holdsThroughout(checkToolCall(mutate(toolCallMachine, nothing))));
 
   test.each(toolCallFaults)('$fault', ({ machine, property }) =>
@@ -133,7 +133,7 @@ describe('in a tool call', patience, () => {
 });
 
 describe('in a session', patience, () => {
-  test('catches nothing without a fault', () =>
+  test('finds no violation if no fault is planted', () =>
     holdsThroughout(checkSession(mutate(sessionMachine, nothing))));
 
   test.each(sessionFaults)('$fault', ({ machine, property }) =>
@@ -177,7 +177,7 @@ describe('between subagents, questions and the arbiter', patience, () => {
     },
   ];
 
-  test('catches nothing without a fault', () => holdsThroughout(check({})));
+  test('finds no violation if no fault is planted', () => holdsThroughout(check({})));
 
   test.each(faults)('$fault', ({ options, property }) => finds(check(options), property));
 });
@@ -233,7 +233,7 @@ describe('between the outbox, the session and the lead agent', patience, () => {
     },
   ];
 
-  test('catches nothing without a fault', () => holdsThroughout(check({})));
+  test('finds no violation if no fault is planted', () => holdsThroughout(check({})));
 
   test.each(faults)('$fault', ({ options, property }) => finds(check(options), property));
 });

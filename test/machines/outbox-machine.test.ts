@@ -20,7 +20,7 @@ describe.each(Object.keys(outboxScopes))('every state of the outbox with %s', (s
     () => holds(report, 'OUTBOX-1'),
   );
 
-  test('OUTBOX-2: ends a delivery as heard only if this attempt has offered it', () =>
+  test('OUTBOX-2: counts a delivery as heard only if the current attempt has offered it', () =>
     holds(report, 'OUTBOX-2'));
 
   test('OUTBOX-3: loses no delivery', () => holds(report, 'OUTBOX-3'));
@@ -42,7 +42,7 @@ describe.each(Object.keys(outboxScopes))('every state of the outbox with %s', (s
     holds(report, 'a deadline that is not the armed one is ignored');
   });
 
-  test('never gets stuck waiting and can always deliver everything', () => {
+  test('never gets stuck and can always deliver everything', () => {
     holds(report, 'a pause ends by itself');
     holds(report, 'an offer ends by itself');
     holds(report, 'a playback ends by itself');
@@ -107,7 +107,7 @@ describe('an example of the outbox', () => {
       expect(offered(stage)).toEqual([expect.anything(), ride]);
     });
 
-    it('delivers the result at once if a button answers the question after the ordinary pause', async () => {
+    it('delivers the result immediately if a button answers the question after the ordinary pause', async () => {
       const stage = await asked();
       await stage.wait(quietMs);
       stage.send({ type: 'outbox.retract', deliveryId: 'order' });
@@ -122,7 +122,7 @@ describe('an example of the outbox', () => {
   });
 
   test(
-    'holds a result until a pause, plays it and counts it as heard',
+    'holds a result until a pause, plays it and then counts it as heard',
     { tags: ['B56', 'B57'] },
     async () => {
       const stage = waiting();
@@ -139,17 +139,21 @@ describe('an example of the outbox', () => {
     },
   );
 
-  test('offers a delivery at once after a long silence', { tags: ['B56'] }, async () => {
-    const stage = new Stage(outboxMachine, outboxInput);
-    stage.send({ type: 'gate.opened' });
-    await stage.wait(quietMs);
-    stage.send({ type: 'outbox.reserve' });
-    stage.send({ type: 'outbox.add', item: resultItem('ride') });
-    expect(stage.told()).toEqual([['offer', { deliveryId: 'ride', generation: 1, attempt: 1 }]]);
-  });
+  test(
+    'offers a delivery without waiting if the silence has been long',
+    { tags: ['B56'] },
+    async () => {
+      const stage = new Stage(outboxMachine, outboxInput);
+      stage.send({ type: 'gate.opened' });
+      await stage.wait(quietMs);
+      stage.send({ type: 'outbox.reserve' });
+      stage.send({ type: 'outbox.add', item: resultItem('ride') });
+      expect(stage.told()).toEqual([['offer', { deliveryId: 'ride', generation: 1, attempt: 1 }]]);
+    },
+  );
 
   test(
-    'holds a delivery for the rest of a pause even after an attempt',
+    'waits for the rest of a pause before it offers a delivery, even after an earlier attempt',
     { tags: ['B56'] },
     async () => {
       const stage = new Stage(outboxMachine, { ...outboxInput, quietMs: 10 });
@@ -172,7 +176,7 @@ describe('an example of the outbox', () => {
   );
 
   test(
-    'offers an interrupted delivery again later and ignores late reports on the first offer',
+    'offers an interrupted delivery again, and ignores late reports on the first offer',
     { tags: ['B60'] },
     async () => {
       const stage = waiting();
@@ -190,7 +194,7 @@ describe('an example of the outbox', () => {
     },
   );
 
-  test('offers twice to a transport that does not respond and then waits until the user speaks', async () => {
+  test('offers a delivery twice to a silent transport and then waits until the user speaks', async () => {
     const stage = waiting();
     await stage.wait(10 * (quietMs + offerTimeoutMs));
     expect(stage.told().map(([name]) => name)).toEqual([
@@ -206,7 +210,7 @@ describe('an example of the outbox', () => {
     expect(stage.told()).toEqual([['offer', { deliveryId: 'ride', generation: 3, attempt: 1 }]]);
   });
 
-  test('does not count an offer that the user interrupts as a transport failure', async () => {
+  test('does not count an offer as a transport failure if the user interrupts it', async () => {
     const spoken = { type: 'utterance.ended' } as const;
     for (const isLate of [false, true]) {
       const stage = waiting();

@@ -13,7 +13,7 @@ function asked(machine = questionMachine, clock = new SimulatedClock()) {
   return { actor, clock };
 }
 
-it("withDeadlines sends a deadline's event when the system's clock reaches it", async () => {
+it("withDeadlines sends a deadline's event when the system's clock reaches the deadline", async () => {
   const clock = new SimulatedClock();
   const { actor } = asked(
     withDeadlines(questionMachine, () => clock.now()),
@@ -27,7 +27,7 @@ it("withDeadlines sends a deadline's event when the system's clock reaches it", 
   await expect(toPromise(actor)).resolves.toBe('expired');
 });
 
-it('withDeadlines drops the deadline of a state that has been left', () => {
+it('withDeadlines drops the deadline of a state that the machine has left', () => {
   const clock = new SimulatedClock();
   const { actor } = asked(
     withDeadlines(questionMachine, () => clock.now()),
@@ -90,7 +90,7 @@ it('withDeadlines works in an invoked machine', async () => {
   await toPromise(actor);
 });
 
-it('outputs the cancellation of a cancelled call', async () => {
+it('outputs a cancellation when the call is cancelled', async () => {
   const actor = createActor(toolCallMachine, { input: { callId: 'c1', timeoutMs: 500 } }).start();
   actor.send({ type: 'call.validated', execution: 'background', acknowledge: true, at: 0 });
   actor.send({ type: 'call.cancel', at: 1 });

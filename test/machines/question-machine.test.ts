@@ -14,16 +14,16 @@ describe('every state of a question', () => {
   test('QUESTION-1: accepts no answer before it is presented and every valid answer afterwards', () =>
     holds(report, 'QUESTION-1'));
 
-  test('QUESTION-2: never accepts speech from before it was played', () =>
+  test('QUESTION-2: never accepts speech that began before it was played', () =>
     holds(report, 'QUESTION-2'));
 
-  test('QUESTION-3: accepts interrupting speech only if it is decisive', () =>
+  test('QUESTION-3: accepts an interrupting utterance only if it is decisive', () =>
     holds(report, 'QUESTION-3'));
 
   test('QUESTION-4: runs its timeout only while it is open', () => holds(report, 'QUESTION-4'));
 
   test(
-    'QUESTION-5: ends once, and then releases the floor, retracts the question and replies',
+    'QUESTION-5: ends once, then releases the floor, retracts the question and replies',
     { tags: ['B43', 'B54'] },
     () => {
       holds(report, 'QUESTION-5');
@@ -31,16 +31,16 @@ describe('every state of a question', () => {
     },
   );
 
-  test('QUESTION-6: keeps everything except its heard state when it is read back', () =>
+  test('QUESTION-6: resets only its heard state when it is read back', () =>
     holds(report, 'QUESTION-6'));
 
-  test('QUESTION-11: counts only the reading that it is waiting for', () =>
+  test('QUESTION-11: accepts only the interpretation for which it is waiting', () =>
     holds(read, 'QUESTION-11'));
 
-  test('QUESTION-12: requires a read-back if only a model has recognised the yes', () =>
+  test('QUESTION-12: requires a read-back if only a model recognised the yes', () =>
     holds(read, 'QUESTION-12'));
 
-  test('never gets stuck waiting and always ends', () => {
+  test('never gets stuck and always ends', () => {
     holds(report, 'open ends by a deadline');
     holds(report, 'parked ends when somebody comes');
     holds(report, 'whatever lives can be withdrawn');
@@ -58,7 +58,7 @@ describe('every state of an approval whose call is changed', () => {
   const report = checkChangedCall();
   announce(report);
 
-  test('QUESTION-13: runs only the call that was presented last, after a yes to that call', () => {
+  test('QUESTION-13: runs only the call that was presented last, and only after a yes to it', () => {
     holds(report, 'QUESTION-13');
     holdsThroughout(report);
   });
@@ -94,7 +94,7 @@ describe('an example of a question', () => {
     ]);
   });
 
-  test('ignores a yes from before it was heard but accepts an interrupting option name', async () => {
+  test('ignores a yes said before it was heard, but accepts an option name that interrupts it', async () => {
     const stage = presenting();
     await stage.wait(1_000);
     stage.send({ type: 'question.playing' });
@@ -119,7 +119,7 @@ describe('an example of a question', () => {
     expect(stage.actor.getSnapshot().value).toBe('answered');
   });
 
-  test('QUESTION-6: accepts a yes after the read-back has been heard and a button press at any time', async () => {
+  test('QUESTION-6: accepts a yes only after the read-back has been heard, but a button press at any time', async () => {
     const stage = presenting();
     stage.send({ type: 'question.shown', startsClock: false });
     stage.send({ type: 'question.heard' });

@@ -10,7 +10,7 @@ describe.each(['result', 'question'] as const)('every state of a %s and its plan
   test('REACH-1: never speaks a delivery that a channel is sending', () =>
     holds(report, 'REACH-1'));
 
-  test('REACH-2: sends one step at a time, and none before its time', () =>
+  test('REACH-2: sends one step at a time, and none before it is due', () =>
     holds(report, 'REACH-2'));
 
   test('REACH-3: never sends a delivery that was heard or withdrawn', () =>
@@ -24,7 +24,7 @@ describe.each(['result', 'question'] as const)('every state of a %s and its plan
     holds(report, 'an end can always be reached');
   });
 
-  test('REACH-5: never lowers a receipt, and counts a delivery that was read as heard', () =>
+  test('REACH-5: never downgrades a receipt, and counts a read delivery as heard', () =>
     holds(report, 'REACH-5'));
 
   test('OUTBOX-13: holds back only the delivery that a channel has claimed', () =>

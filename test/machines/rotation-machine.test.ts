@@ -9,12 +9,13 @@ describe('every state of a rotation', () => {
   const report = checkRotation();
   announce(report);
 
-  test('ROTATION-1: has at most one candidate and loses none', () => holds(report, 'ROTATION-1'));
+  test('ROTATION-1: has at most one candidate connection and never loses track of it', () =>
+    holds(report, 'ROTATION-1'));
 
-  test('ROTATION-2: replaces the connection in a pause or shortly before it expires', () =>
+  test('ROTATION-2: replaces the connection during a pause or shortly before it expires', () =>
     holds(report, 'ROTATION-2'));
 
-  test('ROTATION-3: replaces no connection during a transfer or a disconnection', () =>
+  test('ROTATION-3: replaces no connection during a transfer or while disconnected', () =>
     holds(report, 'ROTATION-3'));
 
   test('ROTATION-4: opens another connection after one fails', () => holds(report, 'ROTATION-4'));
@@ -23,7 +24,7 @@ describe('every state of a rotation', () => {
 });
 
 describe('the check of faults', () => {
-  test('catches nothing without a fault', () =>
+  test('finds no violation if no fault is planted', () =>
     holdsThroughout(checkRotation(mutate(rotationMachine, () => {}))));
 
   test.each(rotationFaults)('$fault', ({ machine, property }) =>

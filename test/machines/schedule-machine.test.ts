@@ -10,7 +10,8 @@ describe.each([
   const report = checkSchedule(isTask);
   announce(report);
 
-  test('SCHEDULE-1: makes each time due once and in order', () => holds(report, 'SCHEDULE-1'));
+  test('SCHEDULE-1: comes due once at each of its times, in order', () =>
+    holds(report, 'SCHEDULE-1'));
 
   test('SCHEDULE-2: ends a cancelled schedule', () => holds(report, 'SCHEDULE-2'));
 

@@ -15,15 +15,15 @@ describe('every state of a service', { tags: ['BW32', 'B76'] }, () => {
     holds(report, 'SERVICE-MACHINE-1'));
   test('SERVICE-MACHINE-2: runs one invocation at a time', () =>
     holds(report, 'SERVICE-MACHINE-2'));
-  test('SERVICE-MACHINE-3: serves urgent events first, otherwise in order of arrival', () =>
+  test('SERVICE-MACHINE-3: handles urgent events first, and other events in order of arrival', () =>
     holds(report, 'SERVICE-MACHINE-3'));
-  test('SERVICE-MACHINE-4: limits waiting events and gives a reason for each event that it drops', () =>
+  test('SERVICE-MACHINE-4: limits the number of waiting events and gives a reason for each one it drops', () =>
     holds(report, 'SERVICE-MACHINE-4'));
   test('SERVICE-MACHINE-5: retries a refused invocation a limited number of times', () => {
     holds(report, 'SERVICE-MACHINE-5');
     holds(report, 'waiting ends by a deadline');
   });
-  test('SERVICE-MACHINE-6: stops each source and invocation once', () => {
+  test('SERVICE-MACHINE-6: stops each source and each invocation once', () => {
     holds(report, 'SERVICE-MACHINE-6');
     holds(report, 'nothing leaves a final state');
     holds(report, 'whatever lives can be stopped');
@@ -43,7 +43,7 @@ describe('every state of an event source', () => {
   test('EVENT-SOURCE-3: resets the failure count after a stable attempt', () =>
     holds(report, 'EVENT-SOURCE-3'));
   test('EVENT-SOURCE-4: ignores stale events', () => holds(report, 'EVENT-SOURCE-4'));
-  test('EVENT-SOURCE-5: completes a stop and starts nothing afterwards', () => {
+  test('EVENT-SOURCE-5: completes a stop and then starts nothing', () => {
     holds(report, 'EVENT-SOURCE-5');
     holds(report, 'a release ends by a deadline');
     holds(report, 'whatever lives can be stopped');
@@ -90,7 +90,7 @@ describe('an example of a service', () => {
   const arrive = (eventId: string, priority: 'normal' | 'urgent' = 'normal') =>
     ({ type: 'event.arrived', eventId, priority }) as const;
 
-  test('handles an urgent event before earlier ones, even after a refusal', async () => {
+  test('handles an urgent event before earlier events, even after a refusal', async () => {
     const stage = service();
     stage.send(arrive('a')).send(arrive('b'));
     stage.send({ type: 'invocation.refused', eventId: 'a', retryable: true, jitter: 0 });
@@ -105,7 +105,7 @@ describe('an example of a service', () => {
     ]);
   });
 
-  test('restarts a source that fails repeatedly, after increasing pauses', async () => {
+  test('restarts a source after increasing pauses if it fails repeatedly', async () => {
     const stage = new Stage(eventSourceMachine, {
       baseDelayMs: 1_000,
       maxDelayMs: 3_000,

@@ -13,14 +13,14 @@ describe('every state of a session', () => {
     holds(report, 'closing ends by itself');
   });
 
-  test('SESSION-2: opens the gate only when the conversation pauses', () =>
+  test('SESSION-2: opens the gate only in a pause of the conversation', () =>
     holds(report, 'SESSION-2'));
 
-  test("SESSION-3: resets the connection's state but not the device's when it reconnects", () =>
+  test('SESSION-3: resets the state of the connection but not of the device when it reconnects', () =>
     holds(report, 'SESSION-3'));
 
   test(
-    'SESSION-4: keeps its work and gives the reason when the connection is lost',
+    'SESSION-4: keeps its work when the connection is lost, and gives the reason',
     { tags: ['B71', 'B88'] },
     () => holds(report, 'SESSION-4'),
   );
@@ -28,7 +28,7 @@ describe('every state of a session', () => {
   test('SESSION-11: reconnects later or on request', () => holds(report, 'SESSION-11'));
 
   test(
-    'SESSION-5: ends a transfer once, by timeout if necessary, and closes nothing',
+    'SESSION-5: ends a transfer exactly once, by timeout if necessary, without closing the session',
     { tags: ['B69', 'BW28'] },
     () => {
       holds(report, 'SESSION-5');
@@ -47,7 +47,7 @@ describe('every state of a session', () => {
   test('SESSION-8: does not count a rotated connection as failed', () =>
     holds(report, 'SESSION-8'));
 
-  test('SESSION-9: starts disconnected in another process and resumes a close in progress', () =>
+  test('SESSION-9: starts disconnected in another process and continues a close that was in progress', () =>
     holds(report, 'SESSION-9'));
 
   test('runs each timer only in its own state', () => {
@@ -56,7 +56,7 @@ describe('every state of a session', () => {
     holds(report, 'a deadline that is not the armed one is ignored');
   });
 
-  test('never gets stuck waiting and can always close', () => {
+  test('never gets stuck and can always close', () => {
     holds(report, 'whatever is not closed can be closed');
     holds(report, 'reconnecting ends by itself');
     holds(report, 'an end can always be reached');
@@ -77,7 +77,7 @@ describe('an example of a session', () => {
     return stage;
   };
 
-  test('passes the floor between user and agent and opens the gate in between', async () => {
+  test('passes the floor between the user and the agent and opens the gate in between', async () => {
     const stage = active();
     const now = () => {
       const snapshot = stage.actor.getSnapshot();
@@ -96,7 +96,7 @@ describe('an example of a session', () => {
     expect(now()).toEqual(['nobody', true]);
   });
 
-  test('reconnects after a lost connection, with longer pauses after two failed attempts', async () => {
+  test('reconnects after losing its connection, with longer pauses after two failed attempts', async () => {
     const stage = active();
     for (const attempt of [2, 3]) {
       stage.send({ type: 'transport.lost', error, retryInMs: 250 });

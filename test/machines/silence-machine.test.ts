@@ -20,7 +20,7 @@ describe('every state of a silence', () => {
 });
 
 describe('the check of faults', () => {
-  test('catches nothing without a fault', () =>
+  test('finds no violation if no fault is planted', () =>
     holdsThroughout(checkSilence(mutate(silenceMachine, () => {}))));
 
   test.each(silenceFaults)('$fault', ({ machine, property }) =>

@@ -43,20 +43,20 @@ describe.each(['calls', 'messages', 'budget', 'sleep'] as const)(
     test('SUBAGENT-MACHINE-9: withdraws every question that it abandons', () =>
       holds(report, 'SUBAGENT-MACHINE-9'));
 
-    test('SUBAGENT-MACHINE-10: includes a message in at most one model call, never before its mode allows', () =>
+    test('SUBAGENT-MACHINE-10: includes a message in at most one model call, no earlier than its mode allows', () =>
       holds(report, 'SUBAGENT-MACHINE-10'));
 
     test('SUBAGENT-MACHINE-11: stops its current work when a message interrupts it', () =>
       holds(report, 'SUBAGENT-MACHINE-11'));
 
-    test('SUBAGENT-MACHINE-12: makes at most one more model call once its budget is exhausted', () =>
+    test('SUBAGENT-MACHINE-12: makes at most one more model call after its budget is exhausted', () =>
       holds(report, 'SUBAGENT-MACHINE-12'));
 
-    test('SUBAGENT-MACHINE-15: sleeps until the latest time in its calls, and wakes once', () => {
+    test('SUBAGENT-MACHINE-15: sleeps until the latest time that its calls specify, and wakes once', () => {
       holds(report, 'SUBAGENT-MACHINE-15');
     });
 
-    test('never gets stuck waiting and always ends', () => {
+    test('never gets stuck and always ends', () => {
       holds(report, 'waiting for a slot ends by the slot');
       holds(report, 'whatever lives can be cancelled');
       holds(report, 'no deadlock');
@@ -101,7 +101,7 @@ describe('an example of a subagent', () => {
     expect(stage.actor.getSnapshot().output).toEqual({ status: 'completed', steps: 2 });
   });
 
-  test('does not count the time spent waiting for the user towards its timeout', async () => {
+  test('does not count the time spent waiting for the user towards the timeout', async () => {
     const stage = thinking();
     await stage.wait(40_000);
     stage.send({ type: 'model.responded', step: 1, calls: [ask] });

@@ -20,13 +20,13 @@ describe('every state of a tool call', () => {
     holds(report, 'nothing leaves a final state');
   });
 
-  test('TOOL-CALL-5: does not send the outbox a result that the lead agent has already announced', () =>
+  test('TOOL-CALL-5: does not send a result to the outbox if the lead agent has already announced it', () =>
     holds(report, 'TOOL-CALL-5'));
 
   test('TOOL-CALL-6: moves a slow tool to the background if the outbox has room', () =>
     holds(report, 'TOOL-CALL-6'));
 
-  test('never gets stuck waiting and always ends', () => {
+  test('never gets stuck and always ends', () => {
     holds(report, 'executing ends by a deadline');
     holds(report, 'whatever has no result can be cancelled');
     holds(report, 'no deadlock');
@@ -40,7 +40,7 @@ describe('an example of a tool call', () => {
   const call = (): Stage<typeof toolCallMachine> =>
     new Stage(toolCallMachine, { callId: 'call_1', timeoutMs: 30_000 });
 
-  test('inline: runs the tool and gives the model its result', { tags: ['B3'] }, () => {
+  test('inline: runs the tool and returns its result to the model', { tags: ['B3'] }, () => {
     const stage = call();
     stage.send({ type: 'call.validated', execution: 'inline', acknowledge: false });
     stage.send({ type: 'call.executed' });

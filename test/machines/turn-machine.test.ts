@@ -24,7 +24,7 @@ describe.each(leads.flatMap((lead) => scopes.map((scope) => [lead, scope] as con
 );
 
 describe('the check of faults', patience, () => {
-  test('catches nothing without a fault', () =>
+  test('finds no violation if no fault is planted', () =>
     holdsThroughout(
       checkTurn(
         'a text model',

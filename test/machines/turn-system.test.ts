@@ -82,7 +82,7 @@ describe('the check of faults', patience, () => {
     },
   ] as const;
 
-  test('catches nothing without a fault', () =>
+  test('finds no violation if no fault is planted', () =>
     holdsThroughout(
       checkTurns({ lead: asked, scope: 'nobody helps', turn: mutate(turnMachine, () => {}) }),
     ));

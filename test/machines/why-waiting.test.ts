@@ -145,7 +145,7 @@ const scopes = {
   },
 } satisfies Readonly<Record<string, WaitingOptions>>;
 
-describe('gives each subject of each state the true cause', patience, () => {
+describe('gives the true cause for each subject in each state', patience, () => {
   const seen = new Set<WaitCause>();
   const reached = new Set<string>();
 
@@ -504,7 +504,7 @@ describe('the sentence', () => {
     );
   });
 
-  test('says that the lead agent has read a result, which has no position in the queue', () => {
+  test('gives no position in the queue to a result that the lead agent has read', () => {
     const read = [{ ...item('r0'), read: true }, ...pending];
     const outbox = { ...quiet.outbox, context: { ...quiet.outbox.context, pending: read } };
     expect(sentencesOf({ session: withUser, outbox, since: { user: 60_000 } }).slice(1, 3)).toEqual(
@@ -538,7 +538,7 @@ describe('the sentence', () => {
     expect(sentencesOf({ subagents })[1]).toBe('subagent sub_1: waits for a run slot');
   });
 
-  test('states that a question is waiting for another one to finish', () => {
+  test('states that a question is waiting until another one has ended', () => {
     const question = (value: string) => ({ value, context: { dueAt: 91_200, remindAt: 0 } });
     const questions = new Map([
       ['sub_3.q1', question('open')],

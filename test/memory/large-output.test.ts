@@ -51,7 +51,7 @@ describe('large outputs', { tags: ['MW9'] }, () => {
     );
   });
 
-  test('LARGE-OUTPUT-2 LARGE-OUTPUT-3: returns more text and a reason if the output cannot be stored', async () => {
+  test('LARGE-OUTPUT-2 LARGE-OUTPUT-3: returns more text and the reason if the output cannot be stored', async () => {
     const { keep } = setUp();
     const large = 'x'.repeat(200_000);
     const refused = (await keep(large, { maxInlineBytes: 9000 })) as unknown as LargeOutput;
@@ -62,7 +62,7 @@ describe('large outputs', { tags: ['MW9'] }, () => {
     expect(none).toMatchObject({ reference: null, howToRead: expect.stringContaining('not kept') });
   });
 
-  test('LARGE-OUTPUT-3: reports a failing memory and omits only the reference', async () => {
+  test('LARGE-OUTPUT-3: reports a failing memory and only leaves out the reference', async () => {
     const { keep } = setUp();
     const reports: unknown[] = [];
     const broken = {
@@ -130,7 +130,7 @@ describe('a summary that can be spoken', () => {
     expect(speakable('x'.repeat(100), 50)).toBe(`${'x'.repeat(49)}…`);
   });
 
-  test('states the summary of a data object, or else its fields', () => {
+  test('uses the summary of a data object, or else lists its fields', () => {
     expect(speakable({ summary: 'Three flights.', flights: [] })).toBe('Three flights.');
     expect(speakable({ flights: [], total: 3 })).toBe('A result with 2 parts: flights, total.');
     expect(speakable([1])).toBe('A list of 1 item.');

@@ -38,7 +38,7 @@ function setUp(options: Partial<WorkingMemoryToolsetOptions> = {}) {
 
 describe('working memory as tools', { tags: ['R37'] }, () => {
   test(
-    'TOOLSET-3: return the full path of a saved entry, which the read tool accepts',
+    "TOOLSET-3: return a saved entry's full path, which the read tool accepts",
     { tags: ['RW5'] },
     async () => {
       const { call } = setUp();

@@ -84,7 +84,7 @@ describe('namespaces', { tags: ['R35'] }, () => {
     expect(await memory.list(lead)).toMatchObject({ total: 0 });
   });
 
-  test('escapes ids, so that a session called "a/b" has only one namespace', async () => {
+  test('escapes ids, so that a session named "a/b" has only one namespace', async () => {
     const { memory, save } = setUp();
     const odd: MemoryOwner = { sessionId: 'a/b c', path: [] };
     expect(await save(odd, 'x')).toBe('session/a%2Fb%20c/x');
@@ -119,7 +119,7 @@ describe('WORKING-MEMORY-5: permissions', { tags: ['R35'] }, () => {
     });
   });
 
-  test('WORKING-MEMORY-1 P8: hide entries from another session whose ids are equal', async () => {
+  test('WORKING-MEMORY-1 P8: hide entries from another session with equal ids', async () => {
     const { memory, save, text, keys } = setUp();
     await save(ab, 'secret');
     await save(lead, 'plan');
@@ -153,7 +153,7 @@ describe('WORKING-MEMORY-5: permissions', { tags: ['R35'] }, () => {
     },
   );
 
-  test('let one more subagent read a shared entry with its later values, but no other entry', async () => {
+  test('let one other subagent read a shared entry and its later values, but no other entry', async () => {
     const { memory, save, text, keys } = setUp();
     await save(ab, 'report');
     await save(ab, 'secret');
@@ -218,7 +218,7 @@ describe('ENTRY-TABLE-2: retention', { tags: ['R35'] }, () => {
     },
   );
 
-  test('omits an entry from a search if it is deleted during the search', async () => {
+  test('leaves an entry out of a search if it is deleted during the search', async () => {
     const { memory, save } = setUp();
     await save(ab, 'a', 'words');
     const searching = memory.search(ab, { query: 'words' });
@@ -257,7 +257,7 @@ describe('ENTRY-TABLE-3: limits', { tags: ['R36', 'RW5'] }, () => {
     expect(await save(ab, 'key-51')).toBe('subagent/ab/key-51');
   });
 
-  test('apply to the bytes of an entry, of a session and in total', async () => {
+  test('limit the bytes of an entry, of a session and in total', async () => {
     const { memory, save } = setUp({ maxEntryBytes: 10, maxSessionBytes: 60, maxTotalBytes: 80 });
     expect(await memory.save(ab, { key: 'k', value: 'ä'.repeat(5) })).toMatchObject({
       ok: true,
@@ -380,7 +380,7 @@ describe('lists and searches', { tags: ['R36'] }, () => {
     expect(await keys(lead, 'subagent/a')).toEqual([]);
   });
 
-  test("return the caller's own entries first and count entries beyond the limit", async () => {
+  test("return the caller's own entries first and count the entries beyond the limit", async () => {
     const { memory, keys, save } = setUp();
     await save(lead, 'plan');
     await save(childOfAb, 'finding');
@@ -433,7 +433,7 @@ describe('lists and searches', { tags: ['R36'] }, () => {
     await environment.settle();
   });
 
-  test('keep JSON unchanged and find it by its words', async () => {
+  test('store JSON unchanged and find it by the words in it', async () => {
     const { memory } = setUp();
     const value = { flights: [{ to: 'Lisbon', price: 120 }] };
     await memory.save(ab, { key: 'data', value });

@@ -217,7 +217,7 @@ describe('the card of a question', () => {
       expect(cardOf(hasVoice)).toContain('>waits for your answer<');
   });
 
-  test('names the users who can answer if the page may know them', () => {
+  test('names the users who can answer if the page may see their names', () => {
     const others = { mayAnswer: false };
     expect(cardOf(false, others)).toContain('>Only another person can answer this.<');
     expect(cardOf(false, { ...others, answerableBy: ['ann', 'bob'] })).toContain(

@@ -265,7 +265,7 @@ describe('failures in subagents', { tags: ['R25'] }, () => {
     });
   });
 
-  test('report a subagent at once and unverified if it is killed during verification', async () => {
+  test('report a subagent immediately as unverified if it is killed during verification', async () => {
     const { environment, service, spawn, ended } = setUp(
       { 'I am done': () => say('Done.') },
       { claimJudge: () => new Promise(() => {}), graceMs: 10 },
@@ -281,7 +281,7 @@ describe('failures in subagents', { tags: ['R25'] }, () => {
 });
 
 describe('lineage in subagents', { tags: ['R26'] }, () => {
-  test('gives a new subagent earlier results and its inputs in a user message', async () => {
+  test('gives a new subagent earlier results and its inputs in one user message', async () => {
     const { memory, spawn, ended, lead, prompts } = setUp({
       'I am scout': () => say('Three flights: A, B, C.'),
       'I am broken': () => {

@@ -18,7 +18,7 @@ function setUp(judge: ClaimJudge, report: typeof german = german) {
 }
 
 describe('a judge model in addition to the rules', { tags: ['R27'] }, () => {
-  test('finds claims that the rules cannot read', async () => {
+  test('finds claims that the rules do not recognise', async () => {
     const { judged, environment } = setUp(async () => ({ unverified: [german.text] }));
     expect(await judged).toEqual({
       verified: false,
@@ -29,7 +29,7 @@ describe('a judge model in addition to the rules', { tags: ['R27'] }, () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('keeps claims that the ledger contradicts, without duplicates', async () => {
+  test('keeps claims that contradict the ledger, without duplicates', async () => {
     const nothing = await setUp(async () => ({ unverified: [] }), english).judged;
     expect(nothing).toEqual(verifyClaims(english));
     const same = await setUp(async () => ({ unverified: [english.text, ' '] }), english).judged;

@@ -65,7 +65,7 @@ describe('the sources of prior work', { tags: ['R26'] }, () => {
     expect(inputKeys({ inputs })).toEqual(keys);
   });
 
-  test('P8: give the receiver read access to an input only if the giver can read it', async () => {
+  test('P8: give the receiver read access to an input only if the giver has read access', async () => {
     const memory = workingMemory({ environment: simulatedEnvironment() });
     const a = { sessionId: 's', path: ['a'] };
     const b = { sessionId: 's', path: ['b'] };
@@ -87,7 +87,7 @@ describe('the sources of prior work', { tags: ['R26'] }, () => {
     });
   });
 
-  test('LIN-2: suggest similar keys for missing inputs and share nothing', async () => {
+  test('LIN-2: suggest similar keys for missing inputs and do not share any input', async () => {
     const memory = workingMemory({ environment: simulatedEnvironment() });
     const lead = { sessionId: 's', path: [] };
     await memory.save(lead, { key: 'sales-table', value: 'text' });

@@ -24,11 +24,11 @@ const work = (more: Partial<PriorWork> = {}): PriorWork => ({
 });
 
 describe('prior work in this conversation', { tags: ['R26'] }, () => {
-  test('omits the section if there is no earlier work', () => {
+  test('omits the section if there was no earlier work', () => {
     expect(priorWorkSection(work(), 'x')).toBe('');
   });
 
-  test("includes the user's request even if there is no earlier work", () => {
+  test("includes the user's request even if there was no earlier work", () => {
     expect(priorWorkSection(work({ request: 'Book a flight' }), 'x')).toBe(
       '# Prior Work in This Conversation\nThe user had asked: Book a flight',
     );
@@ -75,7 +75,7 @@ describe('prior work in this conversation', { tags: ['R26'] }, () => {
     );
   });
 
-  test('PRIOR-WORK-5: ranks results by the words that they share with the task and then by age', () => {
+  test('PRIOR-WORK-5: ranks results by the number of words shared with the task, then by age', () => {
     const section = priorWorkSection(
       work({
         results: [
@@ -161,7 +161,7 @@ describe('prior work in this conversation', { tags: ['R26'] }, () => {
     );
   });
 
-  test('counts the work that it does not list', () => {
+  test('counts the work that is not listed', () => {
     const results = Array.from({ length: 60 }, (_, index) =>
       result({ subagentId: `s${index}`, status: 'failed', text: '', error: 'boom' }),
     );

@@ -76,7 +76,7 @@ describe('claims in an outcome', { tags: ['R27'] }, () => {
     });
   });
 
-  test('pass through a judge in every completed result and in no other', async () => {
+  test('pass through a judge in every completed result, but in no other outcome', async () => {
     const asked: string[] = [];
     const { settle } = setUp({
       memory: undefined,
@@ -144,7 +144,7 @@ describe('large results', { tags: ['HW7', 'MW9'] }, () => {
     expect(await memory.get(owner, 'final-result')).toMatchObject({ entry: { value: output } });
   });
 
-  test('SETTLE-OUTCOME-3: end early without a memory and say that the rest was not kept', async () => {
+  test('SETTLE-OUTCOME-3: end early without a memory and state that the rest was lost', async () => {
     const { settle } = setUp({ memory: undefined });
     const outcome = await settle({
       ...completed,
@@ -190,7 +190,7 @@ describe('unsuccessful ends', { tags: ['R25'] }, () => {
     expect(await memory.get(owner, 'partial-result')).toMatchObject({ entry: { text: partial } });
   });
 
-  test('SETTLE-OUTCOME-1: report a refusing memory and lose only the reference', async () => {
+  test('SETTLE-OUTCOME-1: report that memory refused the text, and lose only the reference', async () => {
     const environment = simulatedEnvironment();
     const { settle, reports } = setUp({ memory: workingMemory({ environment, maxEntryBytes: 5 }) });
     const outcome = await settle(failed);

@@ -73,7 +73,7 @@ describe('claims without a call', { tags: ['R27', 'RW13'] }, () => {
     ]);
   });
 
-  test('require a check each, and are all listed', () => {
+  test('require one check each and are all listed', () => {
     const { claims, unverified, verified } = verify(
       'I booked the flight. I emailed the itinerary to you.',
       ['book_flight'],

@@ -69,7 +69,7 @@ describe('P3: one approval in text', { tags: ['B39'] }, () => {
     expect(stateOf('mail')).toBe('answered');
   });
 
-  test('asks once more after an unclear answer and then leaves it to the buttons and the lead agent', async () => {
+  test('asks once more after an unclear answer, and then leaves the approval to buttons and the lead agent', async () => {
     const { type, ran, stateOf, put, said, session, questionOf, environment } = await text('mail');
     await type('yes if it is free');
     expect(put()).toHaveLength(2);
@@ -82,7 +82,7 @@ describe('P3: one approval in text', { tags: ['B39'] }, () => {
     expect(ran).toEqual(['mail']);
   });
 
-  test('accepts a clear yes after several unclear answers once the action has been read back', async () => {
+  test('accepts a clear yes even after several unclear answers if the action has been read back', async () => {
     const { type, ran, put } = await text('mail');
     for (const words of ['maybe', 'perhaps', 'hmm', 'what does it do?']) await type(words);
     expect(ran).toEqual([]);
@@ -148,7 +148,7 @@ describe('P3: the text of an approval', () => {
     );
   });
 
-  it('accepts only a button press or a no if the text is too long to be spoken', async () => {
+  it('accepts only a button press or a no if its text is too long to be spoken', async () => {
     const input = { text: 'x'.repeat(2_000), then: 'delete all' };
     const { type, ran, question, session, environment } = await asking({}, input);
     expect(question()).toMatchObject({ byButton: true, action: { input } });
@@ -186,7 +186,7 @@ describe('P3: several approvals at once', () => {
     expect(ran).toEqual(['mail', 'bank']);
   });
 
-  test('approves neither action if the reply names the other one', async () => {
+  test('approves neither action if the reply names the other action', async () => {
     const { type, ran, stateOf, put } = await text('mail', 'bank');
     await type('yes, do the bank');
     expect([ran, stateOf('mail')]).toEqual([[], 'open']);
@@ -196,7 +196,7 @@ describe('P3: several approvals at once', () => {
   });
 
   test.each(['no', 'stop asking', 'not now'])(
-    'counts a no as the answer to the approval that was asked: %s',
+    'counts a no as the answer to the approval that was presented: %s',
     async (words) => {
       const { type, ran, stateOf, ledgerOf } = await text('mail', 'bank');
       await type(words);
@@ -210,7 +210,7 @@ describe('P3: several approvals at once', () => {
     },
   );
 
-  test('accepts a button press at once because it names its approval', async () => {
+  test('accepts a button press immediately because the button names its approval', async () => {
     const { session, environment, ran, questionOf, type } = await text('mail', 'bank');
     await type('approve');
     const receipt = session.answer(questionOf('mail')?.requestId ?? '', { optionId: 'approve' });
@@ -271,7 +271,7 @@ describe('P3: approvals by voice', () => {
   }
 
   test.each(['yes', 'go ahead', 'no'])(
-    'ignores a reply that interrupts its question but accepts it when repeated: %s',
+    'ignores a reply that interrupts its question, but accepts the same reply later: %s',
     async (words) => {
       const { interrupt, stateOf, ran, pause, asked, speak, say: utter } = await voice('mail');
       await interrupt(words);
@@ -285,7 +285,7 @@ describe('P3: approvals by voice', () => {
     },
   );
 
-  test('asks the question again and says that the answer was not clear', async () => {
+  test('asks the question again and states that the answer was not clear', async () => {
     const { speak, say: utter, pause, model, stateOf } = await voice('mail');
     const told = () => JSON.stringify(model().commands);
     await speak('May I send it?');

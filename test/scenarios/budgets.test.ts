@@ -13,7 +13,7 @@ const searcher = {
   config: { maxSteps: 50, tools: { look: simpleTool(() => 'seen') } },
 };
 
-test('fails a subagent with its partial result when its budget is exhausted, and tells the user why', async () => {
+test('fails a subagent when its budget is exhausted, keeps its partial result and tells the user why', async () => {
   const { start, type, state, said } = textTalk({
     subagents: { search: searcher },
     budget: { steps: 5 },
@@ -28,7 +28,7 @@ test('fails a subagent with its partial result when its budget is exhausted, and
   expect(said().at(-1)).toContain('The budget is used up: no steps left');
 });
 
-test('reports that the agent budget is exhausted and starts no more agents', async () => {
+test('reports an exhausted agent budget and starts no more agents', async () => {
   const { start, type, state, said } = textTalk({
     subagents: { search: searcher },
     budget: { agents: 1 },
@@ -40,7 +40,7 @@ test('reports that the agent budget is exhausted and starts no more agents', asy
   expect(said().join('\n')).toContain('expected agents of at most 0');
 });
 
-test("shows each subagent's cost in its view and limits the session's cost", async () => {
+test("shows the cost of each subagent in its view and limits the session's cost", async () => {
   let calls_ = 0;
   const { start, type, state } = textTalk({
     subagents: { search: searcher },
@@ -63,7 +63,7 @@ test("shows each subagent's cost in its view and limits the session's cost", asy
   expect(calls_).toBe(9);
 });
 
-test('refuses a cost limit if no price is set', () => {
+test('refuses a limit on the cost if no price is set', () => {
   expect(() => textTalk({ budget: { cost: 1 } })).toThrow(/expected `price`/);
 });
 

@@ -62,7 +62,7 @@ async function asked(paid: Paying, of: World = world()) {
 const inputs = (ran: readonly unknown[]) => ran.map((one) => (one as { input: unknown }).input);
 
 describe('an approval with other arguments', () => {
-  it('P3: runs the tool once with the changed arguments and informs the model', async () => {
+  it('P3: runs the tool once with the changed arguments and informs the model of the change', async () => {
     const ran: unknown[] = [];
     const { of, life, requestId, answer, bank } = await asked({ ran });
     expect(await answer({ approved: true, input: { dollars: 20 } })).toEqual({ accepted: true });
@@ -180,7 +180,7 @@ describe('an approval with other arguments', () => {
     await life.close();
   });
 
-  it('refuses a changed call that the author does not permit', async () => {
+  it('refuses a changed call if the author does not permit it', async () => {
     const ran: unknown[] = [];
     const toolApproval = {
       pay: ({ dollars }: { dollars: number }) =>
@@ -212,7 +212,7 @@ describe('an approval with other arguments', () => {
     await life.close();
   });
 
-  it('counts once, so that the first answer wins', async () => {
+  it('counts only the first answer', async () => {
     const ran: unknown[] = [];
     const { life, requestId, of } = await asked({ ran });
     const answers = [20, 30].map((dollars) =>

@@ -65,7 +65,7 @@ async function text(
 }
 
 describe('a yes with a change, by text', () => {
-  it('P3: reads the changed call back and runs it after a plain yes', async () => {
+  it('P3: reads the changed call back and runs it after a simple yes', async () => {
     const { type, ran, put, question, state } = await text();
     expect(put()).toEqual([ASKED]);
     await type(WORDS);
@@ -185,7 +185,7 @@ describe('a yes with a change, by text', () => {
     expect(ran).toEqual([{ ...long, seats: 2 }]);
   });
 
-  it("reads the change back in the author's wording", async () => {
+  it('reads the change back in the words that the author provides', async () => {
     const approvalQuestion = ({ day }: { day: string }) => `May I book a table on ${day}?`;
     const { type, put } = await text(undefined, { approvalQuestion });
     await type(WORDS);
@@ -250,7 +250,7 @@ describe('a yes with a change in a language without tables', () => {
 
 describe('a button while a changed call is read back', () => {
   it.each([{ approved: true }, { optionId: 'approve' }])(
-    'counts only with the arguments: %j',
+    'counts only with these arguments: %j',
     async (given) => {
       const { type, ran, answer, question } = await text();
       await type(WORDS);

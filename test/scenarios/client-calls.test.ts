@@ -57,7 +57,7 @@ const leadTalk = async (more: Partial<ToolDefinition> = {}) => {
 };
 
 describe('a tool of the lead agent at a client', () => {
-  test('waits for a client and passes its result to the model', async () => {
+  test('waits for a client and returns its result to the model', async () => {
     const { open, claim, answer, said } = await leadTalk();
     expect(open()).toMatchObject([
       { name: 'locate', input: { precise: true }, state: 'waiting', subagentId: null },
@@ -68,7 +68,7 @@ describe('a tool of the lead agent at a client', () => {
     expect(open()).toEqual([]);
   });
 
-  test('runs at the first of two tabs that claims it', async () => {
+  test('runs in the first of two tabs to claim it', async () => {
     const { claim, answer, said } = await leadTalk();
     expect(await Promise.all([claim('tab 1'), claim('tab 2')])).toEqual([true, false]);
     expect(await answer('tab 2', { output: { lat: 0, lon: 0 } })).toBe(false);
@@ -76,13 +76,13 @@ describe('a tool of the lead agent at a client', () => {
     expect(said()[0]).toContain('52.5');
   });
 
-  test('accepts no result from a client that has not claimed it', async () => {
+  test('accepts no result from a client that has not claimed the call', async () => {
     const { answer, open } = await leadTalk();
     expect(await answer('tab 1', { output: POSITION })).toBe(false);
     expect(open()).toMatchObject([{ state: 'waiting' }]);
   });
 
-  test('counts a repeated result once and confirms it to the client again', async () => {
+  test('counts a result only once, and confirms it again if the client repeats it', async () => {
     const { claim, session, open, environment, said } = await leadTalk();
     await claim('tab 1');
     const id = open()[0]?.id ?? '';
@@ -95,7 +95,7 @@ describe('a tool of the lead agent at a client', () => {
     expect(said()).toHaveLength(1);
   });
 
-  test('CLIENT-CALLS-2: remains open if its result is too large, not valid JSON or against the schema', async () => {
+  test('CLIENT-CALLS-2: remains open if its result is too large, is not valid JSON or violates the schema', async () => {
     const { claim, answer, open, said } = await leadTalk();
     await claim('tab 1');
     const big = { output: { lat: 1, lon: 1, note: 'x'.repeat(1_000_000) } };
@@ -129,7 +129,7 @@ describe('a tool of the lead agent at a client', () => {
     expect(hurried.said()[0]).toContain('No page of the user is open that can do');
   });
 
-  test('P6: ends in doubt when its client leaves without a result', async () => {
+  test('P6: ends in doubt if its client leaves without returning a result', async () => {
     const { claim, left, wait, said, events } = await leadTalk();
     await claim('tab 1');
     await left('tab 1');
@@ -153,7 +153,7 @@ describe('a tool of the lead agent at a client', () => {
     expect(said()[0]).toContain('52.5');
   });
 
-  test('moves to another client at once if it may run twice', async () => {
+  test('moves to another client immediately if it may run twice', async () => {
     const { claim, left, answer, said } = await leadTalk({ idempotent: true });
     await claim('tab 1');
     await left('tab 1');
@@ -163,7 +163,7 @@ describe('a tool of the lead agent at a client', () => {
     expect(said()[0]).toContain('52.5');
   });
 
-  test('ends when it is cancelled, in doubt if a client has claimed it', async () => {
+  test('ends when it is cancelled, and is in doubt if a client has claimed it', async () => {
     const { session, environment, claim, events, open } = await leadTalk();
     await claim('tab 1');
     session.cancelToolCall(session.pendingToolCalls[0] ?? '');
@@ -254,7 +254,7 @@ const finder = (more: object = {}): NonNullable<TalkOptions['subagents']> => ({
 });
 
 describe('a tool of a subagent at a client', () => {
-  test('waits without a run slot and receives the result', async () => {
+  test('waits without a run slot until it receives the result', async () => {
     const made = await talk({
       subagents: { ...finder(), quick: { script: () => say('quick is done') } },
       limits: { maxConcurrentPerSession: 1 },
@@ -279,7 +279,7 @@ describe('a tool of a subagent at a client', () => {
     expect(made.open()).toEqual([]);
   });
 
-  test('P6: ends in doubt for the subagent too when its client leaves', async () => {
+  test('P6: ends in doubt for a subagent, too, when its client leaves', async () => {
     const made = await talk({ subagents: finder() });
     await made.type(FIND);
     await made.claim('tab 1');
@@ -292,7 +292,7 @@ describe('a tool of a subagent at a client', () => {
     ]);
   });
 
-  test('requires an approval first if it is configured to', async () => {
+  test('requires an approval first if so configured', async () => {
     const made = await talk({ subagents: finder({ needsApproval: true }) });
     await made.type(FIND);
     expect(made.open()).toEqual([]);

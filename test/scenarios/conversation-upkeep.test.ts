@@ -13,7 +13,7 @@ const summarise: Summarise = async ({ items, previous }) =>
   `${previous === null ? '' : 'More. '}They said ${items.length} things.`;
 
 describe('a long conversation', { tags: ['B66', 'BW10', 'BW31'] }, () => {
-  test('shrinks to a summary between turns, and the model reads the summary and the newer messages', async () => {
+  test('shrinks to a summary between turns; the model reads the summary and the newer messages', async () => {
     const prompts: string[] = [];
     const { start, type, events } = textTalk({
       conversation: { limits, summarise, summariseAbove: 0.5, keepItems: 2 },
@@ -29,7 +29,7 @@ describe('a long conversation', { tags: ['B66', 'BW10', 'BW31'] }, () => {
     expect(prompts[3]).toContain('You said: three');
   });
 
-  test("uses the session's model for summaries unless the app provides another or disables summaries", async () => {
+  test("uses the session's model for summaries unless the app provides another one or disables them", async () => {
     const model = scriptedModel({
       scripts: [{ when: 'You write the summary', script: () => say('In short.') }],
       otherwise: ({ user }) => say(`You said: ${user}`),
@@ -52,7 +52,7 @@ describe('a long conversation', { tags: ['B66', 'BW10', 'BW31'] }, () => {
   });
 
   test(
-    'gives a new connection the summary and then the newer messages',
+    'gives a new connection the summary, followed by the newer messages',
     { tags: ['B71', 'BW9'] },
     async () => {
       const talk = voiceTalk({
@@ -128,7 +128,7 @@ describe('memory', { tags: ['B7', 'B62', 'BW21'] }, () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('reports upkeep that fails, continues, and does not delay close()', async () => {
+  test('reports failing upkeep, continues, and does not delay close()', async () => {
     const { start, type, said, errors, session, environment } = textTalk({
       memory: memoryStore(),
       conversation: { distil: () => new Promise(() => {}), distilEveryTurns: 1 },

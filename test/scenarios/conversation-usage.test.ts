@@ -118,7 +118,7 @@ describe('a text session', () => {
     await close();
   });
 
-  test('counts no cost without a price', async () => {
+  test('counts no cost if no price is set', async () => {
     const { start, type, state, close } = textTalk();
     await start();
     await type('hello');
@@ -189,7 +189,7 @@ describe('LEAD-USAGE-1: the usage across a crash', async () => {
     const of = world({ price: priceOf });
     const { life } = await live(of);
     const { usage } = life.state();
-    test('includes each call if no process dies', () => {
+    test('includes each call if no process is killed', () => {
       expect(costsOf(usage)).toEqual({ lead: 90, subagents: 30, total: 120 });
     });
     const { written } = of;
@@ -218,7 +218,7 @@ describe('LEAD-USAGE-1: the usage across a crash', async () => {
     },
   );
 
-  test('includes each call after snapshots and a trimmed journal', async () => {
+  test('includes each call despite snapshots and a trimmed journal', async () => {
     const of = world({ price: priceOf, snapshots: { afterEntries: 3, trim: true } });
     const { life } = await live(of);
     const { usage } = life.state();
@@ -233,7 +233,7 @@ describe('LEAD-USAGE-1: the usage across a crash', async () => {
     await later.close();
   });
 
-  test('includes subagents that have already been deleted', async () => {
+  test('includes subagents that have been deleted', async () => {
     const of = world({ price: priceOf, snapshots: { afterEntries: 1, trim: true } });
     const forgetful: TalkOptions = {
       subagents: { ride: { script: () => say('Booked.') } },
@@ -262,7 +262,7 @@ describe('LEAD-USAGE-1: the usage across a crash', async () => {
   });
 });
 
-test("prices the usage that a voice session's transport reports, and counts it after a crash", async () => {
+test("prices the usage that a voice session's transport reports, and still counts it after a crash", async () => {
   const asked: PricedCall[] = [];
   const of = world({
     price: (call) => {

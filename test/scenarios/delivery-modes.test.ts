@@ -57,7 +57,7 @@ describe('a delivery by voice, while the lead agent speaks', () => {
     expect(asked()).toContain('Sales are up.');
   });
 
-  test('interrupt: speaks the delivery at once', async () => {
+  test('interrupt: speaks the delivery immediately', async () => {
     const { story, play, asked, result, model, environment } = await duringStory('interrupt');
     expect(model().of('response.cancel')).toHaveLength(1);
     expect(result()).toMatchObject({ priority: 'urgent' });
@@ -138,7 +138,7 @@ describe('a delivery by voice, in silence', () => {
 });
 
 describe('a delivery in text', () => {
-  test('silent: reaches readers as a card rather than a message', async () => {
+  test('silent: reaches readers as a card, not as a message', async () => {
     let finish: () => void = () => {};
     const working = new Promise<void>((resolve) => (finish = resolve));
     const { start, type, environment, parts, said, state } = textTalk({
@@ -181,7 +181,7 @@ describe('a delivery in text', () => {
 });
 
 describe('the delivery mode', () => {
-  test("prefers the tool's mode to the subagent's mode", async () => {
+  test("prefers the tool's delivery mode to the subagent's", async () => {
     const tool = defineTool({
       name: 'report',
       description: 'Reports',

@@ -168,7 +168,7 @@ describe('words of the user during a call', () => {
     expect(it.said()).toHaveLength(1);
   });
 
-  test('detach the call at once with `onWords: true`', async () => {
+  test('detach the call immediately with `onWords: true`', async () => {
     const it = await begun({ detach: { onWords: true }, pendingMessage: 'I go on with it.' });
     await during(it);
     await it.environment.advance(1);
@@ -201,7 +201,7 @@ describe('words of the user during a call', () => {
     expect(it.results()).toEqual([]);
   });
 
-  test('detach the call only once, even if they are repeated and very long', async () => {
+  test('detach the call only once, even if they are very long and repeated', async () => {
     const it = await begun();
     await during(it);
     await it.environment.advance(1000);
@@ -268,7 +268,7 @@ describe('a detached call', () => {
     expect(it.runs).toHaveLength(2);
   });
 
-  test('stops when the app cancels it or the session ends', async () => {
+  test('stops when the app cancels it or when the session ends', async () => {
     const it = await detached();
     const [callId = ''] = it.session.pendingToolCalls;
     expect(it.session.cancelToolCall(callId)).toBe(true);
@@ -298,7 +298,7 @@ describe('a detached call', () => {
     expect(await next).toMatchObject({ text: RESULT });
   });
 
-  test('delivers an error, or an object as JSON', async () => {
+  test('delivers an error as text and an object as JSON', async () => {
     const failing = await detached();
     failing.runs[0]?.returns(new Error('no such flat'));
     await failing.environment.advance(1000);
@@ -311,7 +311,7 @@ describe('a detached call', () => {
 });
 
 describe('a detached wait for subagents', () => {
-  test('ends at its time limit without delivering any result twice', async () => {
+  test('ends at its time limit and delivers no result twice', async () => {
     let ends: ((step: object) => void) | undefined;
     const it = textTalk({
       lead,
@@ -336,7 +336,7 @@ describe('a detached wait for subagents', () => {
   });
 });
 
-describe('a detached call that works by a subagent', () => {
+describe('a detached call that delegates to a subagent', () => {
   async function delegated() {
     let ends: ((step: object) => void) | undefined;
     const worker = defineSubagent({ name: 'worker', instructions: instructionsOf('worker') });
@@ -365,7 +365,7 @@ describe('a detached call that works by a subagent', () => {
     return { ...it, ends: (text: string) => ends?.({ text }) };
   }
 
-  test('delivers the result of the call once and none from the subagent', async () => {
+  test("delivers the result of the call once and does not deliver the subagent's result", async () => {
     const it = await delegated();
     it.ends(RESULT);
     await it.environment.advance(5000);
@@ -414,7 +414,7 @@ describe('the definition', () => {
     [{ pendingMessage: 'On it.' }, 'pendingMessage'],
   ])('refuses %j', (more, names) => expect(define(more)).toThrow(names));
 
-  test('names a tool that `leadTools` does not call inline', () => {
+  test('names a tool if `leadTools` does not run it inline', () => {
     const of = (tools: Record<string, object>, name: string) => () =>
       leadTools(tools, { detach: { [name]: { afterMs: 1000 } } });
     expect(of({}, 'look_up')).toThrow('"look_up"');
@@ -495,7 +495,7 @@ describe.each([
     expect(it.model().of('tool.answer')).toEqual([]);
   });
 
-  test('keeps a call that the model withdraws only with `onWords: true`', async () => {
+  test('continues a call after the model has withdrawn it, but only with `onWords: true`', async () => {
     for (const onWords of [true, false]) {
       const it = await spoken({ detach: { onWords } });
       it.model().events.next({ type: 'tool.cancelled', callId: 'call_1' });

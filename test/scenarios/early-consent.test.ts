@@ -66,7 +66,7 @@ async function asked(setup: ConformanceSetup) {
 }
 
 test.each(wires)(
-  'QUESTION-3: ignores a yes that starts during the question on %s, even if all playout was reported',
+  'QUESTION-3: ignores a yes that starts during the question on %s, even if all audio was reported',
   async (_, setup) => {
     const { talk, got } = await asked(setup());
     const ended = talk.beginsToSay('yes', { to: 'nobody', durationMs: 600 });
@@ -92,7 +92,7 @@ test.each(wires)('counts a yes given right after the question on %s', async (_, 
   await talk.end();
 });
 
-test('counts a yes after the question when a client reports its playout in a burst', async () => {
+test('counts a yes after the question when a client reports its playout in one burst', async () => {
   const ran: string[] = [];
   const tools = { pay: simpleTool(() => ran.push('paid'), { needsApproval: true }) };
   const pay = { script: steps(calls(['pay', {}]), say('Well.')), config: { tools } };

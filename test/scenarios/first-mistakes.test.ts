@@ -271,18 +271,18 @@ describe('an unknown option', () => {
     expect(act).toThrow(`unknown option \`${name}\`; did you mean \`${meant}\`?`);
   });
 
-  test('lists all options if none is similar', () => {
+  test('lists all options if no option is similar', () => {
     expect(() => createChildSubagentToolset({ colour: 'red' } as never)).toThrow(
       'unknown option `colour`; expected `structured`',
     );
   });
 
-  test('lists only a few if there are many options', () => {
+  test('lists only a few options if there are many', () => {
     const many = Object.fromEntries(Array.from({ length: 200_000 }, (_, n) => [`colour${n}`, n]));
     expect(() => createChildSubagentToolset(many as never)).toThrow(/colour4`.*; and 199995 more$/);
   });
 
-  test("throws a named error if a runtime's own option is set together with a runtime", () => {
+  test("throws a named error if a runtime is set together with one of the runtime's own options", () => {
     expect(text({ model, agents: [lead], runtime, journal: memoryJournal() })).toThrow(
       'expected `journal` to be given to createRuntime(…)',
     );

@@ -59,7 +59,7 @@ describe.each(hostileNames.filter((name) => !isPromise(name)))('%s', (name) => {
       });
     });
 
-    test('fails only the call when thrown in toModelOutput, needsApproval, preApproved.when or a schema', async () => {
+    test('fails only the call when thrown by toModelOutput, needsApproval, preApproved.when or a schema', async () => {
       for (const more of [
         { toModelOutput: act },
         {
@@ -84,7 +84,7 @@ describe.each(hostileNames.filter((name) => !isPromise(name)))('%s', (name) => {
       ).toMatchObject({ status: 'completed' });
     });
 
-    test('ends the run with an outcome when thrown in createInstance or dispose', async () => {
+    test('ends the run with an outcome when thrown by createInstance or dispose', async () => {
       const config = { tools: { work: simpleTool(() => 'ok') } };
       const created = await outcome({ ...config, createInstance: act as never });
       expect(['completed', 'failed', 'timed_out']).toContain(created.status);
@@ -93,7 +93,7 @@ describe.each(hostileNames.filter((name) => !isPromise(name)))('%s', (name) => {
       });
     });
 
-    test("does no harm when thrown in a program's handlers", async () => {
+    test("does no harm when thrown by a program's handlers", async () => {
       const { run, environment } = subagentRuns(
         steps(calls(['ask_user', { question: 'Which?' }]), say('done')),
       );
@@ -106,7 +106,7 @@ describe.each(hostileNames.filter((name) => !isPromise(name)))('%s', (name) => {
       expect(await result).toMatchObject({ status: 'completed' });
     });
 
-    test("does no harm when thrown in a session's tool, hook or memory", async () => {
+    test("does no harm when thrown by a session's tool, hook or memory", async () => {
       const hook = act as never;
       const memory = { facts: act, remember: act, forget: act } as unknown as MemoryStore;
       const talk = textTalk({
@@ -209,7 +209,7 @@ describe.each([201, 2_000, 20_000])('JSON nested %d deep', (levels) => {
     }
   });
 
-  test('causes another request when returned as the structured output', async () => {
+  test('causes another request to the model when returned as the structured output', async () => {
     const { outcome } = subagentRuns(steps(say(deep(levels)), say('{"more":1}')));
     expect(await outcome({ outputSchema: anything })).toMatchObject({
       status: 'completed',
@@ -227,7 +227,7 @@ describe.each([201, 2_000, 20_000])('JSON nested %d deep', (levels) => {
     expect(await outcome({ completion: 'tool' })).toMatchObject({ output: 'flat' });
   });
 
-  test("disappears from an answer's provider metadata", async () => {
+  test('disappears from the provider metadata of an answer', async () => {
     const runs = subagentRuns(steps(calls(['work']), say('done')));
     const { model } = runs;
     const doGenerate: typeof model.doGenerate = async (call) => {

@@ -44,7 +44,7 @@ async function text(lead: Script = offering('How is the weather?'), more: TalkOp
   return { ...talk, paid, put };
 }
 
-describe('a yes after other words of the lead agent, by text', () => {
+describe('a yes after the lead agent has said something else, by text', () => {
   it.each(['Yes.', 'yes please', 'Go ahead.', 'Approve'])(
     'does not approve the action without a read-back: %s',
     async (yes) => {
@@ -68,7 +68,7 @@ describe('a yes after other words of the lead agent, by text', () => {
     expect([paid, state().questions.at(-1)?.state]).toEqual([[], 'answered']);
   });
 
-  it('does not count if the lead agent says something else after the read-back', async () => {
+  it('does not count if the lead agent has said something else since the read-back', async () => {
     const { type, paid, put } = await text();
     await type('How is the weather?');
     await type('Yes.');
@@ -78,7 +78,7 @@ describe('a yes after other words of the lead agent, by text', () => {
     expect(put().filter((question) => question === READ_BACK)).toHaveLength(2);
   });
 
-  it('does not block a button press, which always counts', async () => {
+  it('does not affect a button press, which always counts', async () => {
     const { type, paid, session, state, environment } = await text();
     await type('How is the weather?');
     const { requestId = '' } = state().questions.at(-1) ?? {};
@@ -87,7 +87,7 @@ describe('a yes after other words of the lead agent, by text', () => {
     expect(paid).toHaveLength(1);
   });
 
-  it('causes a read-back if a result was delivered in between', async () => {
+  it('causes a read-back if a result has been delivered in between', async () => {
     const other: ScriptedSubagent = { script: () => say('The report is there. Shall I read it?') };
     const { type, paid, put } = await text(leadScript, { subagents: { other } });
     await type('use other');
@@ -96,7 +96,7 @@ describe('a yes after other words of the lead agent, by text', () => {
     expect(put().at(-1)).toBe(READ_BACK);
   });
 
-  it('counts at once if the question was the last thing said', async () => {
+  it('counts without a read-back if the question was the last thing said', async () => {
     const again = 'Say the question again.';
     const { type, paid } = await text(settling(again, settle('repeat', { quote: again })));
     await type('How is the weather?');
@@ -106,7 +106,7 @@ describe('a yes after other words of the lead agent, by text', () => {
   });
 });
 
-describe('an answer after something else was said, by text', () => {
+describe('an answer given after something else was said, by text', () => {
   const asking = (question: string, options: readonly object[] = []): ScriptedSubagent => ({
     script: steps(calls(['ask_user', { question, options }]), ({ results }) =>
       say(JSON.stringify(results[0])),
@@ -144,7 +144,7 @@ describe('an answer after something else was said, by text', () => {
   });
 });
 
-describe('a yes after other words of the lead agent, by voice', () => {
+describe('a yes after the lead agent has said something else, by voice', () => {
   async function voice() {
     const { paid, subagents } = payer();
     const talk = voiceTalk({ subagents });
@@ -169,7 +169,7 @@ describe('a yes after other words of the lead agent, by voice', () => {
     expect(paid).toHaveLength(1);
   });
 
-  it('counts at once if nothing else was said in between', async () => {
+  it('counts without a read-back if nothing else was said in between', async () => {
     const { say: utter, paid } = await voice();
     await utter('Yes.');
     expect(paid).toHaveLength(1);
@@ -181,7 +181,7 @@ describe('a decision followed by a request', () => {
     ['No, and book a table for two.', 0],
     ['Forget it, make me the report instead.', 0],
     ['Yes, and then book a table.', 1],
-  ])('decides the approval and passes the message to the lead agent: %s', async (words, times) => {
+  ])('settles the approval and passes the message to the lead agent: %s', async (words, times) => {
     const { type, paid, state, said } = await text();
     await type(words);
     expect(state().questions.at(-1)?.state).toBe('answered');

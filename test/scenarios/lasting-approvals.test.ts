@@ -85,7 +85,7 @@ async function text(
 }
 
 describe('an approval that lasts', () => {
-  it('APPROVAL-6: covers later identical calls, whose ledger entries name the approval', async () => {
+  it('APPROVAL-6: covers later identical calls, and their ledger entries name the approval', async () => {
     const { answer, sent, open, lasting, ledger } = await text([ANNA, ANNA, BEN]);
     const [asked] = open();
     expect(await answer({ approved: true, lasts: 'session' })).toEqual({ accepted: true });
@@ -107,7 +107,7 @@ describe('an approval that lasts', () => {
     expect([sent, open().length]).toEqual([[ANNA], 1]);
   });
 
-  it("ignores differences in the arguments that the tool's author has marked as free", async () => {
+  it("ignores differences in arguments that the tool's author has marked as free", async () => {
     const tool = { lasting: { free: ['text'] } };
     const { answer, sent, open } = await text([ANNA, ANNA_AGAIN, BEN], tool);
     expect(open()).toMatchObject([{ mayDiffer: ['text'] }]);
@@ -116,13 +116,13 @@ describe('an approval that lasts', () => {
     expect(open()).toMatchObject([{ action: { input: BEN } }]);
   });
 
-  it("covers no other text unless the tool's author has marked the text as free", async () => {
+  it("does not cover another text unless the tool's author has marked the text as free", async () => {
     const { answer, sent, open } = await text([ANNA, ANNA_AGAIN]);
     await answer({ approved: true, lasts: 'session' });
     expect([sent, open().length]).toEqual([[ANNA], 1]);
   });
 
-  it("grants nothing if the tool's author does not allow it", async () => {
+  it("has no effect if the tool's author does not allow it", async () => {
     const { answer, sent, open, type } = await text([ANNA, ANNA], { lasting: false });
     expect(await answer({ approved: true, lasts: 'task' })).toEqual({
       accepted: false,
@@ -133,7 +133,7 @@ describe('an approval that lasts', () => {
     expect([sent, open().length]).toEqual([[ANNA], 1]);
   });
 
-  it('covers the changed call', async () => {
+  it('covers the call as changed by the user', async () => {
     const { answer, sent, open } = await text([ANNA, BEN, ANNA]);
     await answer({ approved: true, input: BEN, lasts: 'session' });
     expect(sent).toEqual([BEN, BEN]);
@@ -177,7 +177,7 @@ describe('an approval that lasts', () => {
     },
   );
 
-  it('remains an answered question in a replay after it has ended', async () => {
+  it('replays as an answered question after it has ended', async () => {
     const of = world();
     const life = textLife(of, mailing([], [ANNA, ANNA, BEN]));
     await life.start();
@@ -270,7 +270,7 @@ describe('an approval that lasts', () => {
     expect([sent.length, open().length]).toEqual([2, 1]);
   });
 
-  it('covers the same permission for an agent behind a relay', async () => {
+  it('covers a repeated permission for an agent behind a relay', async () => {
     const edit = { permission: { title: 'Edit a.txt', kind: 'edit', input: { path: 'a.txt' } } };
     const other = { permission: { ...edit.permission, title: 'Edit b.txt' } };
     const relay = scriptedRelay({ script: () => [edit, edit, other] });
@@ -286,7 +286,7 @@ describe('an approval that lasts', () => {
     ]);
   });
 
-  it("requires a session, so a program's run cannot use it", async () => {
+  it("requires a session and is therefore unavailable to a program's run", async () => {
     const sent: unknown[] = [];
     const { environment, errors, outcome } = subagentRuns(
       turns(calls(['send_mail', ANNA]), say('Done.')),
@@ -348,7 +348,7 @@ describe('an approval that lasts', () => {
 describe('an approval that lasts, in words', () => {
   const again = "Yes, and don't ask me again.";
 
-  it('P3: counts after a plain yes to its read-back', async () => {
+  it('P3: counts after a simple yes to its read-back', async () => {
     const { type, sent, put, open } = await text();
     await type(again);
     expect(sent).toEqual([]);
@@ -378,7 +378,7 @@ describe('an approval that lasts, in words', () => {
   );
 
   it.each(['Yes.', 'Go ahead.', 'Yes, please do it.'])(
-    'P3: requires more than a yes to the call: "%s"',
+    'P3: needs more than a yes to the call itself: "%s"',
     async (words) => {
       const { type, sent, open, lasting } = await text();
       await type(words);
@@ -396,21 +396,21 @@ describe('an approval that lasts, in words', () => {
     expect([sent, open().length]).toEqual([[ANNA], 1]);
   });
 
-  it('counts the same phrase said again as a yes to the read-back', async () => {
+  it('accepts the same phrase again as a yes to the read-back', async () => {
     const { type, sent } = await text();
     await type(again);
     await type(again);
     expect(sent).toEqual([ANNA, ANNA]);
   });
 
-  it('covers only this call if a button approves the call in the meantime', async () => {
+  it('covers only one call if a button approves the call in the meantime', async () => {
     const { type, answer, sent, open, lasting } = await text();
     await type(again);
     expect(await answer({ approved: true })).toEqual({ accepted: true });
     expect([sent, open().length, lasting()]).toEqual([[ANNA], 1, []]);
   });
 
-  it('takes effect at once if a button grants it in the meantime', async () => {
+  it('takes effect immediately if a button grants it in the meantime', async () => {
     const { type, answer, sent } = await text();
     await type(again);
     expect(await answer({ approved: true, lasts: 'session' })).toEqual({ accepted: true });
@@ -457,7 +457,7 @@ describe('an approval that lasts, in words', () => {
     expect(sent).toHaveLength(4);
   });
 
-  it('SETTLE-1: requires a message in which the user asks for it', async () => {
+  it('SETTLE-1: requires a message that asks for it', async () => {
     const lead = settling(
       'How is the weather?',
       settle('always', { text: 'session', quote: wish }),
@@ -469,7 +469,7 @@ describe('an approval that lasts, in words', () => {
 
   const back = 'Ask me again before you send mails.';
 
-  it('ends at once when the lead model revokes it', async () => {
+  it('ends immediately when the lead model revokes it', async () => {
     const notes: string[] = [];
     const script = settling(back, settle('revoke', { quote: back }));
     const lead: Script = (prompt) => {
@@ -494,7 +494,7 @@ describe('an approval that lasts, in words', () => {
     expect(lasting()).toHaveLength(1);
   });
 
-  it('ends by id if there are several', async () => {
+  it('ends by its id if there are several', async () => {
     const requests: string[] = [];
     const lead: Script = (prompt) => {
       const id = requests[0];
@@ -513,7 +513,7 @@ describe('an approval that lasts, in words', () => {
     expect(lasting()).toMatchObject([{ action: { input: BEN } }]);
   });
 
-  it('remains in effect when a user who may not answer revokes it', async () => {
+  it('remains in effect if a user who may not answer tries to revoke it', async () => {
     const lead = settling(back, settle('revoke', { quote: back }));
     const tool = { answerableBy: ['boss'] };
     const { session, environment, answer, lasting } = await text([ANNA, ANNA], tool, { lead });
@@ -614,7 +614,7 @@ describe('an approval that lasts, and a kill at each entry', () => {
   };
 
   for (const snapshots of [false, true])
-    it(`P3: asks again after it was revoked but not before (snapshots: ${snapshots})`, async () => {
+    it(`P3: asks again after it has been revoked, but not before (snapshots: ${snapshots})`, async () => {
       const worldOf = () => world(snapshots ? { snapshots: { afterEntries: 1, trim: false } } : {});
       const { written, ...fate } = await play(worldOf());
       expect(fate).toEqual({ open: 1, lasting: 0, sent: [JSON.stringify(ANNA)] });

@@ -82,7 +82,7 @@ describe('subagents', () => {
   );
 
   test(
-    'abort at their timeout and let the lead agent inform the user',
+    'abort at their timeout, and the lead agent informs the user',
     { tags: ['B33'] },
     async () => {
       const aborted: boolean[] = [];
@@ -135,7 +135,7 @@ describe('notices', () => {
 
 describe('the session', () => {
   test(
-    'calls its start hook once across all reconnects and reports its duration',
+    'calls its start hook once for all reconnects and reports its duration',
     { tags: ['B67', 'B68'] },
     async () => {
       const told: unknown[] = [];
@@ -155,7 +155,7 @@ describe('the session', () => {
   );
 
   test(
-    'ignores and reports an event that its state does not expect',
+    'ignores an event that its state does not expect, and reports it',
     { tags: ['B67'] },
     async () => {
       const ignored: string[] = [];

@@ -154,7 +154,7 @@ const ways: readonly Way[] = [
 ];
 
 describe.each(ways)('a session followed by $way', ({ follow, state: expected, given, warns }) => {
-  test('delivers two results once each, without delay and with the same acknowledgement', async () => {
+  test('delivers two results once each without delay, with the same acknowledgement', async () => {
     const { session, type, state, events, environment } = textTalk(TWO);
     await session.start();
     const followers = follow(session);
@@ -176,7 +176,7 @@ describe.each(ways)('a session followed by $way', ({ follow, state: expected, gi
     expect(warnings).toHaveLength(Number(warns));
   });
 
-  test('turns an unacknowledged delivery into a card that the next client can acknowledge', async () => {
+  test('turns an unacknowledged delivery into a card, which the next client can acknowledge', async () => {
     const { session, type, state, environment } = textTalk(TWO);
     await session.start();
     follow(session);
@@ -221,7 +221,7 @@ describe('a reader', () => {
     expect(state().deliveries.map((one) => one.state)).toEqual(['delivered', 'delivered']);
   });
 
-  test('does not delay results while busy, and acknowledges a result by requesting the next part', async () => {
+  test('does not delay results for a busy reader and counts a result when the next part is requested', async () => {
     const { session, type, state, environment } = textTalk(TWO);
     await session.start();
     const parts = session.read();
@@ -286,7 +286,7 @@ describe('a question without a listener', () => {
 
 describe('a delivery across two processes', () => {
   test.each(['crash', 'hibernate'] as const)(
-    'a %s: shows a previously shown result once, as a card',
+    'a %s: shows a result once as a card if it was shown before',
     async (how) => {
       const of = world();
       const before = textLife(of, TWO);
@@ -368,7 +368,7 @@ test('OUTBOX-9: ends the oldest delivery that was shown when the outbox exceeds 
   ]);
 });
 
-test('lets a client acknowledge results delivered together, all at once or one by one', async () => {
+test('lets a client acknowledge results together or one by one if they were delivered together', async () => {
   const { session, type, state, environment } = textTalk({ ...TWO, consolidation: 'batch' });
   await session.start();
   const messages: ClientMessage[] = [];

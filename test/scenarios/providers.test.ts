@@ -72,7 +72,7 @@ describe.each(providers)('$name', (provider) => {
       ]);
     });
 
-    test('continues while a subagent calls a tool, delivers its result and counts its tokens', async () => {
+    test('continues while a subagent calls a tool, then delivers its result and counts its tokens', async () => {
       const seen: unknown[] = [];
       const { type, said, outcomeOf, exchangesOf, errors } = await over({
         subagents: {
@@ -117,7 +117,7 @@ describe.each(providers)('$name', (provider) => {
   });
 
   describe('calls', () => {
-    test('run concurrently within one step and return their results in order', async () => {
+    test('run concurrently within a step and return their results in order', async () => {
       const seen: unknown[] = [];
       const { type, outcomeOf } = await over({
         subagents: {
@@ -139,7 +139,7 @@ describe.each(providers)('$name', (provider) => {
       ]);
     });
 
-    test('get unique ids even if the provider counts from 0 in each answer', async () => {
+    test('get unique ids even if the provider restarts its count in each answer', async () => {
       const seen: unknown[] = [];
       const { type, outcomeOf } = await over({
         subagents: {
@@ -169,7 +169,7 @@ describe.each(providers)('$name', (provider) => {
       ['arguments that are no object', ['look', '[7]'], 'Invalid input for tool look'],
       ['a tool that is not there', ['peek', { at: 'sales' }], 'unavailable tool'],
     ] as const)(
-      'receive an error for %s, after which a corrected call succeeds',
+      'receive an error for %s and then accept a corrected call',
       async (_, call, message) => {
         const seen: unknown[] = [];
         const answers: unknown[] = [];
@@ -197,7 +197,7 @@ describe.each(providers)('$name', (provider) => {
     );
 
     test.each(['{"days":', '[7]', 'null'])(
-      'keep the conversation intact if the lead agent calls with the arguments %s',
+      'keep the conversation intact if the lead agent passes the arguments %s',
       async (json) => {
         const { type, parts, said } = await over({
           subagents: { report: { script: () => say('Sales are up.') } },
@@ -295,7 +295,7 @@ describe.each(providers)('$name', (provider) => {
   });
 
   describe('an answer', () => {
-    test('causes another request with the reason if it does not match the schema', async () => {
+    test('causes another request that contains the reason if it does not match the schema', async () => {
       const asked: string[] = [];
       const { type, outcomeOf } = await over({
         subagents: {
@@ -336,7 +336,7 @@ describe.each(providers)('$name', (provider) => {
       });
       const done = { status: 'completed', output: { sales: 7 }, steps: 2 };
 
-      test('requests the schema together with tools, or in the prompt if structured output is off', async () => {
+      test('requests the schema along with tools, or in the prompt if structured output is off', async () => {
         for (const structured of ['auto', 'off'] as const) {
           const { type, outcomeOf, exchangesOf } = await over({ subagents: report(structured) });
           await type('use report');
@@ -350,7 +350,7 @@ describe.each(providers)('$name', (provider) => {
         }
       });
 
-      test('requests the schema in the prompt after one refusal', async () => {
+      test('requests the schema in the prompt after a single refusal', async () => {
         const { type, outcomeOf, exchangesOf, server, errors } = await over({
           subagents: report('auto'),
         });
@@ -366,7 +366,7 @@ describe.each(providers)('$name', (provider) => {
         ]);
       });
 
-      test('does not move the schema to the prompt if another part of the request is invalid', async () => {
+      test('leaves the schema out of the prompt if another part of the request was invalid', async () => {
         const { type, outcomeOf, exchangesOf, server } = await over({ subagents: report('auto') });
         server.refuse((body) => body.includes('sales') || body.includes('look'));
         await type('use report');
@@ -458,7 +458,7 @@ describe.each(providers)('$name', (provider) => {
   });
 
   describe('a provider that refuses', () => {
-    test('receives the next request only at the time that it specified (429)', async () => {
+    test('receives the next request no earlier than it specified (429)', async () => {
       const { type, outcomeOf, exchangesOf, environment, errors } = await over({
         subagents: {
           report: {
@@ -477,7 +477,7 @@ describe.each(providers)('$name', (provider) => {
       expect(errors.map(({ where }) => where)).toEqual(['model call 1 of step 1 of report']);
     });
 
-    test("fails the task with the provider's message after repeated failures (500)", async () => {
+    test("fails the task after repeated failures, with the provider's message (500)", async () => {
       const { type, said, outcomeOf, exchangesOf, environment } = await over({
         subagents: {
           report: {
@@ -522,7 +522,7 @@ describe.each(providers)('$name', (provider) => {
       [500, 'PROVIDER_UNAVAILABLE', 3],
       [401, 'PROVIDER_UNAUTHORIZED', 1],
     ])(
-      'fails one reply of the lead agent (%d) and does not affect the next one',
+      'fails one reply of the lead agent (%d) without affecting the next one',
       async (status, code, attempts) => {
         const { type, parts, said, environment, errors } = await over({
           lead: (prompt) => {
@@ -543,7 +543,7 @@ describe.each(providers)('$name', (provider) => {
     );
 
     test.each([429, 500])(
-      "LEAD-STREAM-1: repeats the lead agent's call after one failure (%d)",
+      "LEAD-STREAM-1: repeats the lead agent's model call after one failure (%d)",
       async (status) => {
         let refusals = 0;
         const { type, parts, said, environment, session } = await over({
@@ -613,7 +613,7 @@ describe.each(providers)('$name', (provider) => {
     });
   });
 
-  test('does not count as complete if it ends without a finish event', async () => {
+  test('counts as incomplete if it ends without a finish event', async () => {
     const { type, parts, server, outcomeOf, environment } = await over({
       subagents: { report: { script: () => say(LONG), config: { stream: true } } },
       lead: (prompt) => (prompt.user === 'hello' ? say(LONG) : leadScript(prompt)),

@@ -44,7 +44,7 @@ test('exhausts its budget after a question if the budget was not increased', asy
   expect(await answer()).toMatchObject({ error: { code: 'BUDGET_EXHAUSTED' } });
 });
 
-test('BUDGETS-13: continues after an increase and records the user who made it', async () => {
+test('BUDGETS-13: continues after an increase and records which user made it', async () => {
   const { of, talk, id, answer } = await inQuestion();
   const receipt = talk.session.subagents.raiseBudget(id, { steps: 3 }, { by: 'ann' });
   expect(receipt).toMatchObject({
@@ -78,7 +78,7 @@ test.each([Infinity, 1])(
   },
 );
 
-test('BUDGETS-13: applies an increase that was written while no process held the session', async () => {
+test('BUDGETS-13: applies an increase that was written while no process was running the session', async () => {
   const { of, talk, id, answer } = await inQuestion();
   talk.kill();
   const { journal } = of.begin().runtime;
@@ -137,7 +137,7 @@ test("does not let a subagent increase its own budget or its parent's", async ()
   });
 });
 
-test('lets an operator increase a budget over the network, but not a user or an observer', async () => {
+test('lets an operator increase a budget over the network, but neither a user nor an observer', async () => {
   const journal = memoryJournal();
   const session = rideSession({
     ...asking,
@@ -209,7 +209,7 @@ describe("a session's own budget", () => {
     expect(await answer()).toMatchObject({ error: { code: 'BUDGET_EXHAUSTED' } });
   });
 
-  test('BUDGETS-13: lets the subagent continue after an increase and records the user who made it', async () => {
+  test('BUDGETS-13: lets the subagent continue after an increase and records which user made it', async () => {
     const { of, talk, answer } = await begun();
     const { subagents } = talk.session;
     expect(subagents.raiseBudget(null, { steps: 3 }, { by: 'ann' })).toMatchObject({
@@ -253,7 +253,7 @@ describe("a session's own budget", () => {
     expect(of.entries).toHaveLength(length);
   });
 
-  test('refuses a decrease, wrong limits, and any change before the start or after the end', async () => {
+  test('refuses a decrease, invalid limits, and any change before the start or after the end', async () => {
     const of = world();
     const early = textLife(of, own);
     expect(early.session.subagents.raiseBudget(null, { steps: 3 })).toMatchObject({
@@ -274,7 +274,7 @@ describe("a session's own budget", () => {
   });
 
   test.each([Infinity, 1])(
-    'keeps an increase across a crash, with a snapshot after %s entries, and applies it once',
+    'keeps an increase across a crash and applies it once (snapshot after %s entries)',
     async (afterEntries) => {
       const of = world({ snapshots: { afterEntries, trim: true } });
       const { talk, answer } = await begun(of);

@@ -60,7 +60,7 @@ async function left(
 }
 
 describe('a notice to an absent user', () => {
-  test('goes through one channel after another, once each, when each step is due', async () => {
+  test('goes through one channel after another, through each one once and when its step is due', async () => {
     const talk = await left();
     const id = talk.notify('Your parcel is here');
     await talk.environment.advance(5 * MINUTE - 1);
@@ -134,14 +134,17 @@ describe('a notice to an absent user', () => {
     expect(talk.sms.sent).toEqual([]);
   });
 
-  test.each(['delivered', 'read'] as const)('accepts the receipt %s at once', async (receipt) => {
-    const talk = await left({ mail: fakeChannel({ answers: [receipt] }) });
-    talk.notify('hello');
-    await talk.environment.advance(6 * MINUTE);
-    expect(talk.state().deliveries[0]).toMatchObject(
-      receipt === 'read' ? { state: 'delivered', grade: 'read' } : { state: 'pending' },
-    );
-  });
+  test.each(['delivered', 'read'] as const)(
+    'accepts the receipt %s immediately',
+    async (receipt) => {
+      const talk = await left({ mail: fakeChannel({ answers: [receipt] }) });
+      talk.notify('hello');
+      await talk.environment.advance(6 * MINUTE);
+      expect(talk.state().deliveries[0]).toMatchObject(
+        receipt === 'read' ? { state: 'delivered', grade: 'read' } : { state: 'pending' },
+      );
+    },
+  );
 
   test('accepts the receipt `read` before the channel answers', async () => {
     const talk = await left({ mail: fakeChannel({ answers: ['never'] }) });
@@ -152,7 +155,7 @@ describe('a notice to an absent user', () => {
     expect(talk.mail.aborted).toBe(1);
   });
 
-  test('goes through no channel after it was dismissed', async () => {
+  test('goes through no channel after it has been dismissed', async () => {
     const talk = await left();
     talk.session.dismiss(talk.notify('hello'));
     await talk.environment.advance(DAY);
@@ -190,7 +193,7 @@ describe('a channel that fails', () => {
     expect(talk.errors).toHaveLength(3);
   });
 
-  test('gets no further attempt after it has refused for good', async () => {
+  test('gets no further attempt after a permanent refusal', async () => {
     const no = new ProviderError('REFUSED', 'No such user');
     const talk = await left({ mail: fakeChannel({ answers: [no] }) });
     talk.notify('hello');
@@ -232,7 +235,7 @@ describe('a channel that fails', () => {
     ]);
   });
 
-  test('lets a user who returns during the attempt hear the delivery afterwards, once', async () => {
+  test('lets a user who returns during the attempt hear the delivery once, after the attempt', async () => {
     const talk = await left({ mail: fakeChannel({ answers: ['never'] }), steps: [BOTH[0]!] });
     talk.notify('hello');
     await talk.environment.advance(5 * MINUTE + 1000);
@@ -313,7 +316,7 @@ describe('results and questions', () => {
     expect(talk.sms.sent.filter(({ kind }) => kind === 'question')).toEqual([]);
   });
 
-  test('sends a question that the user has heard but does not answer', async () => {
+  test('sends a question that the user has heard but not answered', async () => {
     const talk = await left({}, { subagents: { shop } });
     await talk.comes();
     await talk.environment.advance(4 * MINUTE);
@@ -349,7 +352,7 @@ describe('a voice session', () => {
     await talk.close();
   });
 
-  test('sends a notice that it could not finish speaking', async () => {
+  test('sends a notice if it could not be spoken to the end', async () => {
     const mail = fakeChannel();
     const talk = voiceTalk({ reach: { channels: { mail }, steps } });
     await talk.start();
@@ -402,7 +405,7 @@ describe('quiet hours', () => {
     [{ from: '01:00', to: '02:30' }, '2026-10-24T23:10:00Z'],
     [{ from: '02:45', to: '02:15' }, '2026-10-25T00:50:00Z'],
     [{ from: '23:59', to: '23:58' }, '2026-10-25T00:50:00Z'],
-  ])('end on days with 23 and 25 hours: %o at %s', (hours, at) => {
+  ])('end even on days with 23 or 25 hours: %o at %s', (hours, at) => {
     const time = { ...hours, timeZone: 'Europe/Vienna' };
     const until = afterQuiet({ quiet: time }, Date.parse(at), 'UTC');
     expect(until).toBeGreaterThanOrEqual(Date.parse(at));
@@ -451,7 +454,7 @@ describe('a session with channels', () => {
     expect(make).toThrow(message);
   });
 
-  test("explains why a delivery is waiting, and continues with the next process's policy", async () => {
+  test('explains why a delivery is waiting, and follows the policy of the next process', async () => {
     const of = world();
     const mail = fakeChannel({ answers: ['never'] });
     const sms = fakeChannel();

@@ -66,17 +66,14 @@ describe('the tool', () => {
   test.each([
     ['with `reminders: true`', {}, true],
     ['not without the option', { reminders: false }, false],
-  ])(
-    'becomes available under the right conditions only: %s',
-    async (_, options: TalkOptions, offered) => {
-      const it = await talk(options);
-      await it.type('hello');
-      expect(it.prompts.map(isOffered)).toEqual([offered]);
-      await it.close();
-    },
-  );
+  ])('appears under the right conditions only: %s', async (_, options: TalkOptions, offered) => {
+    const it = await talk(options);
+    await it.type('hello');
+    expect(it.prompts.map(isOffered)).toEqual([offered]);
+    await it.close();
+  });
 
-  test("requires the user's time zone", () => {
+  test('requires a time zone for the user', () => {
     expect(() => textTalk({ reminders: true })).toThrow(/reminders: expected `timeZone`/);
   });
 
@@ -91,7 +88,7 @@ describe('the tool', () => {
     expect(() => textTalk({ tools: [own] })).not.toThrow();
   });
 
-  test('REMINDERS-1: costs at most 270 tokens of four characters each, including its schema', async () => {
+  test('REMINDERS-1: costs at most 270 tokens of four characters each, schema included', async () => {
     const it = voiceTalk(TIME);
     await it.start();
     const offered = it.model().configuration.tools.find(({ name }) => name === 'reminders');
@@ -200,7 +197,7 @@ describe('set', () => {
     await it.close();
   });
 
-  test('REMINDERS-4: sets only one reminder for the same text and time', async () => {
+  test('REMINDERS-4: sets only one reminder for repeated calls with the same text and time', async () => {
     const it = await talk();
     const one = set({ at: 'tomorrow 09:00' });
     await it.remind(one, one, { ...one, words: ' Take the pills ' });
@@ -241,7 +238,7 @@ describe('list and cancel', () => {
     return it;
   }
 
-  test('lists the reminders in the order of their times', async () => {
+  test('lists the reminders in chronological order', async () => {
     const it = await two();
     expect(await it.remind({ action: 'list' })).toEqual({
       reminders: [PILLS, DENTIST],
@@ -285,7 +282,7 @@ describe('list and cancel', () => {
     },
   );
 
-  test('cancels the only reminder without a description, and both of two identical reminders', async () => {
+  test('cancels the only reminder even without a description, and both of two identical reminders', async () => {
     const it = await talk();
     expect(await it.remind({ action: 'cancel' })).toMatchObject({ status: 'nothing_set' });
     await it.remind(set({ at: '21:10' }));
@@ -323,7 +320,7 @@ describe('list and cancel', () => {
   });
 });
 
-test('serves a voice model', async () => {
+test('works with a voice model', async () => {
   const it = voiceTalk({ environment: simulatedEnvironment({ startAt: MONDAY }), ...TIME });
   await it.start();
   await it.say('Remind me in twenty minutes to take the pizza out');

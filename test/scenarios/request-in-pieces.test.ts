@@ -130,7 +130,7 @@ async function say2(it: ReturnType<typeof written>, pauseMs: number, rest = REST
 
 describe('by text', () => {
   test.each(HABITS)(
-    'ONE-REQUEST-2: passes the rest once to the running task: %s',
+    'ONE-REQUEST-2: passes the rest of the request to the running task once: %s',
     async (habit) => {
       const it = written(60_000, habit);
       await say2(it, 1500);
@@ -142,7 +142,7 @@ describe('by text', () => {
     },
   );
 
-  test('ONE-REQUEST-1: starts one task with the whole request if the rest arrives before the call', async () => {
+  test('ONE-REQUEST-1: starts one task for the whole request if the rest arrives before the call', async () => {
     const it = written(60_000, 'again', 2000);
     await say2(it, 1500);
     expect(it.statuses().slice(0, 2)).toEqual(['not_started', 'still_in_progress']);
@@ -225,7 +225,7 @@ describe('by text', () => {
     await it.close();
   });
 
-  test('ONE-REQUEST-2: starts several tasks that are called for in one answer', async () => {
+  test('ONE-REQUEST-2: starts several tasks if the model calls for them in one answer', async () => {
     const it = written(60_000, 'again', 0, {
       lead: (prompt) =>
         lastOf(prompt)?.role === 'user' ? calls(write(FIRST), write(WHOLE)) : say('All right.'),
@@ -244,7 +244,7 @@ describe('by text', () => {
     await it.close();
   });
 
-  test('sends one mail and loses no message, however long the pause and whatever the task does', async () => {
+  test('sends one mail and loses no message, however long the pause and whatever the task is doing', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.constantFrom(0, 300, 1500, 2500, 6000),
@@ -294,7 +294,7 @@ describe('after a crash', () => {
   }
 
   const lengthOf = 37;
-  test('has as many entries as the test covers', async () => {
+  test('writes as many entries as the test covers', async () => {
     const of = world();
     await lived(of);
     expect(of.written).toBe(lengthOf);
@@ -389,7 +389,7 @@ describe('by voice', () => {
     return { ...it, ...mail, answered, told };
   }
 
-  test('sends one mail and loses no message on every wire, whatever the task does', async () => {
+  test('sends one mail and loses no message on every wire, whatever the task is doing', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.constantFrom(...(Object.keys(wires) as Wire[])),

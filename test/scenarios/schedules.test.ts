@@ -22,7 +22,7 @@ async function started(options: TalkOptions = {}, startAt = MONDAY_9) {
   return { ...talk, now, reminded };
 }
 
-describe('words at a time', () => {
+describe('words spoken at a set time', () => {
   test('delivers a reminder once when it is due', async () => {
     const talk = await started();
     const receipt = await talk.session.schedule({
@@ -68,7 +68,7 @@ describe('words at a time', () => {
     await talk.close();
   });
 
-  test('continues a series that is set again unchanged and ends it when cancelled', async () => {
+  test('continues a series that is set again unchanged, and ends a series that is cancelled', async () => {
     const talk = await started();
     const spec = { key: 'water', everyMs: HOUR, say: 'Drink' };
     await talk.session.schedule(spec);
@@ -98,7 +98,7 @@ describe('words at a time', () => {
     await talk.close();
   });
 
-  test('keeps only the latest reminder of a series until the user hears it', async () => {
+  test("keeps only a series' latest reminder until the user hears it", async () => {
     const talk = textTalk({ environment: simulatedEnvironment({ startAt: MONDAY_9 }) });
     await talk.session.start();
     await talk.session.schedule({ key: 'k', everyMs: HOUR, say: 'Drink' });
@@ -110,7 +110,7 @@ describe('words at a time', () => {
   });
 });
 
-describe('a task at a time', () => {
+describe('a task started at a set time', () => {
   const report = { script: turns(say('The report is ready')) };
 
   test('starts a subagent and delivers its result', async () => {
@@ -132,7 +132,7 @@ describe('a task at a time', () => {
     expect(talk.errors).toEqual([]);
   });
 
-  test('reports to the user that a task could not start', async () => {
+  test('informs the user that a task could not start', async () => {
     const talk = await started({ subagents: { report }, limits: { maxTotalPerSession: 1 } });
     const task = { subagent: 'report', task: 'Write' };
     await talk.session.schedule({ key: 'k', everyMs: HOUR, task });
@@ -143,7 +143,7 @@ describe('a task at a time', () => {
   });
 });
 
-describe('times that pass while no process has the session', () => {
+describe('times that pass while no process is running the session', () => {
   async function after(downMs: number, missed?: 'once' | 'all' | 'skip', everyMs = HOUR) {
     const of = world();
     const first = textLife(of);
@@ -161,7 +161,7 @@ describe('times that pass while no process has the session', () => {
     return { said, nextInMs: (schedule?.dueAt ?? 0) - now };
   }
 
-  test('makes up for missed times once and names the first one', async () => {
+  test('makes up for all missed times with one reminder, which names the first of them', async () => {
     const { said, nextInMs } = await after(3.5 * HOUR);
     expect(said).toHaveLength(1);
     expect(said[0]).toMatch(/wasDue.*\d\d:\d\d/);
@@ -184,7 +184,7 @@ describe('times that pass while no process has the session', () => {
   });
 });
 
-describe('a clock that is set while the session is in memory', () => {
+describe('a clock that is changed while the session is in memory', () => {
   /** A clock that can be set, on top of simulated timers. */
   function settable() {
     const environment = simulatedEnvironment({ startAt: MONDAY_9 });
@@ -218,7 +218,7 @@ describe('a clock that is set while the session is in memory', () => {
   });
 });
 
-describe('a schedule that cannot be kept', () => {
+describe('a schedule that is refused', () => {
   const refusals: readonly (readonly [string, object, string])[] = [
     ['no key', { at: MONDAY_9 + HOUR, say: 'x' }, 'INVALID_ARGUMENT'],
     ['no time', { key: 'k', say: 'x' }, 'INVALID_ARGUMENT'],
@@ -269,7 +269,7 @@ describe('a schedule that cannot be kept', () => {
     await talk.close();
   });
 
-  test('refuses schedules above the limit when ten thousand are set at once', async () => {
+  test('refuses schedules above the limit even if ten thousand are set in parallel', async () => {
     const talk = await started({ limits: { maxSchedules: 100 } });
     const set = await Promise.allSettled(
       Array.from({ length: 10_000 }, (_, n) =>

@@ -74,7 +74,7 @@ describe('a lead model', () => {
     },
   );
 
-  test('answers with an option that the user has described', async () => {
+  test('answers with an option that the user has only described', async () => {
     const words = 'the cheaper one';
     const { type, result, settled, said } = await begun(
       settling(words, settle('answer', { optionId: 'economy', quote: words })),
@@ -90,7 +90,7 @@ describe('a lead model', () => {
     expect(said()).toContainEqual(expect.stringContaining('Tools said'));
   });
 
-  test('answers with an option and handles the rest of the request', async () => {
+  test('answers with an option and then handles the rest of the request', async () => {
     const words = 'Premium, and book me a table.';
     const tables: string[] = [];
     const { type, result } = await begun(
@@ -125,7 +125,7 @@ describe('a lead model', () => {
     expect(question()?.state).toBe('withdrawn');
   });
 
-  test('postpones the question, which remains on its card and is asked again later', async () => {
+  test('postpones the question, which remains on its card until it is asked again', async () => {
     const words = 'Ask me about that some other time.';
     const { type, settled, question, put, environment, result } = await begun(
       settling(words, settle('later', { quote: words })),
@@ -144,7 +144,7 @@ describe('a lead model', () => {
     expect(result()?.text).toContain('economy');
   });
 
-  test("SETTLE-TOOL-2: reads the same context before the user's message in all calls of a turn", async () => {
+  test("SETTLE-TOOL-2: reads the same context before the user's message in every call of a turn", async () => {
     const words = 'the cheaper one';
     const { type, prompts } = await begun(
       settling(words, settle('answer', { optionId: 'economy', quote: words })),
@@ -158,7 +158,7 @@ describe('a lead model', () => {
     expect(at('Open questions of subagents')).toBe(at(words) - 1);
   });
 
-  test('repeats the question through the tool and adds nothing', async () => {
+  test('repeats the question through the tool without adding anything', async () => {
     const words = 'You lost me there.';
     const { type, settled, put, said } = await begun(
       settling(words, settle('repeat', { quote: words })),
@@ -187,7 +187,7 @@ describe('a lead model', () => {
     expect(question()?.state).toBe('open');
   });
 
-  test('SETTLE-1: answers with the earlier of two utterances that arrived before its reply', async () => {
+  test('SETTLE-1: answers with the earlier of two utterances that precede its reply', async () => {
     const first = 'the cheaper one';
     const second = 'and what is the weather like?';
     const { session, type, result, settled } = await begun(
@@ -207,7 +207,7 @@ describe('a lead model', () => {
     expect(result()?.text).toBe('Got {"userResponse":"Economy","optionId":"economy"}');
   });
 
-  test('SETTLE-1: cannot answer with an utterance to which it has already replied', async () => {
+  test('SETTLE-1: cannot answer with an utterance to which it has replied before', async () => {
     const { type, question, settled } = await begun(
       settling('so?', settle('answer', { optionId: 'economy', quote: 'the cheaper one' })),
     );
@@ -303,7 +303,7 @@ describe('the tool', () => {
   });
 });
 
-describe('a settlement that is refused', () => {
+describe('a refused settlement', () => {
   test.each([
     [
       'SETTLE-1: a quotation that was not said',
@@ -327,7 +327,7 @@ describe('a settlement that is refused', () => {
     expect(said().at(-1)).toContain('refused');
   });
 
-  test('SETTLE-3: refuses a second attempt with the same words', async () => {
+  test('SETTLE-3: refuses a second attempt based on the same utterance', async () => {
     const words = 'the cheaper one';
     const { type, settled, result } = await begun(
       settling(
@@ -404,7 +404,7 @@ describe('a settlement that is refused', () => {
     },
   );
 
-  test('fails in a response that started before the question was open', async () => {
+  test('fails in a response that started before the question was opened', async () => {
     const words = 'Premium, please.';
     const made = talk(
       settling(words, settle('answer', { optionId: 'premium', quote: words }), ['ride', {}]),
@@ -436,7 +436,7 @@ describe('a correction', () => {
     settle('correct', { optionId: 'premium', quote: 'I meant premium' }),
   );
 
-  test('reaches a subagent that has not continued yet', async () => {
+  test('reaches a subagent that has not yet continued', async () => {
     const environment = simulatedEnvironment();
     const { type, settled, result } = await begun(lead, { ...slow(), environment });
     await type('economy');
@@ -451,7 +451,7 @@ describe('a correction', () => {
     [true, 'running_task stops it'],
     [false, 'You cannot stop it, unless one of your tools does'],
   ])(
-    'arrives too late once a tool has been called, and the model reads the reason: steering %s',
+    'arrives too late once a tool has been called, and the model is informed: steering %s',
     async (steering, how) => {
       const { type, settled, said, environment } = await begun(lead, {
         ...slow(
@@ -584,7 +584,7 @@ describe('words that a subagent returns', () => {
   });
 });
 
-test('SETTLE-TOOL-1: always gives a voice model the tool if a subagent can ask', async () => {
+test('SETTLE-TOOL-1: always gives a voice model the tool if any subagent can ask questions', async () => {
   const asks = voiceTalk({ subagents: ride });
   await asks.start();
   const names = asks.model().configuration.tools.map(({ name }) => name);
@@ -670,7 +670,7 @@ test("delays a voice model's call until the user's utterance has been transcribe
   }
 });
 
-test('lists the running work for the lead model only when the model answers the user', async () => {
+test('lists the running work for the lead model only when it answers the user', async () => {
   const made = talk(leadScript, { subagents: { report: { script: never } } });
   const told = () => JSON.stringify(made.prompts.at(-1)?.prompt);
   await made.start();

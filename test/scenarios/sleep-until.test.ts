@@ -103,7 +103,7 @@ describe('sleep_until', () => {
     await it.close();
   });
 
-  test('sleeps once for several calls, after the questions and the other calls of the step', async () => {
+  test('sleeps once for several calls, after the questions and other calls of the same step', async () => {
     const it = await watching(
       [
         forAnHour,
@@ -123,7 +123,7 @@ describe('sleep_until', () => {
     await it.close();
   });
 
-  test('wakes at once if its time passes while a question of the step is open', async () => {
+  test('wakes immediately if its time passes while a question from the step is open', async () => {
     const it = await watching([forAnHour, ['ask_user', { question: 'Which?' }]], {
       interactive: true,
       inputTimeout: DAY,
@@ -152,7 +152,7 @@ describe('sleep_until', () => {
     await expect(watching([], { tools: { sleep_until: own } })).rejects.toThrow('sleep_until');
   });
 
-  test('makes `maxSleepMs` throw if it is used with a relay or exceeds a year', () => {
+  test('throws if `maxSleepMs` is set for a relay or exceeds a year', () => {
     const relay = scriptedRelay();
     expect(() => defineSubagent({ name: 'a', instructions: '', relay, maxSleepMs: 1 })).toThrow(
       'maxSleepMs: expected none beside relay',
@@ -164,7 +164,7 @@ describe('sleep_until', () => {
 });
 
 describe('a sleeping subagent', () => {
-  test('holds no run slot, uses none of its run time, and does not keep its session busy', async () => {
+  test('does not hold a run slot, use its run time or keep its session busy', async () => {
     const it = await watching(
       [['sleep_until', { minutes: 2 * 60 }]],
       { timeout: 10 * MINUTE },
@@ -187,7 +187,7 @@ describe('a sleeping subagent', () => {
     await it.close();
   });
 
-  test('shows why it is waiting, and until when', async () => {
+  test('shows why and for how long it is waiting', async () => {
     const journal = memoryJournal();
     const environment = simulatedEnvironment({ startAt: START });
     const runtime = createRuntime({ environment, journal });
@@ -204,7 +204,7 @@ describe('a sleeping subagent', () => {
     ['steer', true],
     ['interrupt', true],
     ['queue', false],
-  ] as const)('reads a message with the mode `%s` at once: %s', async (mode, wakes) => {
+  ] as const)('decides by the mode `%s` whether a message wakes it: %s', async (mode, wakes) => {
     const it = await watching([forAnHour]);
     it.session.subagents.send(it.watch()?.id ?? '', { content: 'Look now', mode });
     await it.environment.settle();
@@ -219,7 +219,7 @@ describe('a sleeping subagent', () => {
     await it.close();
   });
 
-  test('lets the lead agent see until when it sleeps', async () => {
+  test('lets the lead agent see how long it will sleep', async () => {
     const it = await watching([forAnHour]);
     await it.type('use running_task {"action":"status"}');
     const [answer] = it.events.flatMap((event) =>
@@ -244,7 +244,7 @@ describe('a sleeping subagent', () => {
     await it.close();
   });
 
-  test('does not hold back the results of other calls in the same request', async () => {
+  test('does not hold back the results of other calls from the same request', async () => {
     const it = await watching(
       [],
       {},
@@ -297,7 +297,7 @@ describe('a clock that is changed while the subagent sleeps', () => {
   });
 });
 
-test('unloads a session whose subagent sleeps, and wakes the session once, at the right time', async () => {
+test('unloads a session whose subagent is asleep, and wakes the session once at the right time', async () => {
   const environment = simulatedEnvironment({ startAt: START });
   const wakeTimes = memoryWakeTimes();
   const runtime = createRuntime({

@@ -90,7 +90,7 @@ function tellings({ parts }: { readonly parts: readonly TextPart[] }) {
 }
 
 describe.each(both)(
-  'results of subagents that the %s toolset spawns for one request',
+  'results of subagents spawned by the %s toolset for one request',
   { tags: ['R34'] },
   (toolset) => {
     test('arrive in one reply once the last subagent has finished', async () => {
@@ -152,7 +152,7 @@ describe.each(both)(
       expect(told()).toEqual([['flight', 'hotel']]);
     });
 
-    test('arrive at once if all other subagents have been cancelled', async () => {
+    test('arrive immediately if all other subagents have been cancelled', async () => {
       const talk = spawningTalk(toolset);
       const { start, spawn, finish, told, session, prompts, idOf } = talk;
       await start();
@@ -177,7 +177,7 @@ describe.each(both)(
       ]);
     });
 
-    test('arrive in one reply with background calls of the same request', async () => {
+    test('arrive in one reply with the background calls of the same request', async () => {
       const { start, type, finish, told } = spawningTalk(toolset, {
         subagents: { taxi: { script: () => say('museum is found') } },
       });
@@ -188,7 +188,7 @@ describe.each(both)(
       expect(told()).toEqual([['flight', 'museum']]);
     });
 
-    test("arrive separately with `consolidation: off` or a configuration's `consolidate: false`", async () => {
+    test('arrive separately with `consolidation: off` or with `consolidate: false` in a configuration', async () => {
       for (const more of [
         { consolidation: 'off' as const },
         { worker: { config: { consolidate: false } } },

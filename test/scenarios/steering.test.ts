@@ -135,7 +135,7 @@ describe('the tool', () => {
     expect(new Set(prompts.map(({ tools }) => JSON.stringify(tools))).size).toBe(1);
   });
 
-  test('works for the agent that leads after a transfer', async () => {
+  test('works for the agent that takes over after a transfer', async () => {
     const it = talk({ others: [{ name: 'other', script: lead }] });
     await it.start();
     await it.type('use research {"topic":"heat pump"}');
@@ -229,7 +229,7 @@ describe('status', () => {
     });
   });
 
-  test('returns a waiting result that the runtime then does not repeat', async () => {
+  test('returns a waiting result, which the runtime then does not repeat', async () => {
     const { steer, asked, said, environment, state } = await begun({ consolidation: 'batch' });
     asked[0]?.answer(say('Pumps cost 900.'));
     await environment.settle();
@@ -257,7 +257,7 @@ describe('status', () => {
     expect(said().some((text) => text.includes(long))).toBe(true);
   });
 
-  test('reports that nothing is running and what has ended', async () => {
+  test('reports that nothing is running and which tasks have ended', async () => {
     const { steer, asked, environment } = await begun();
     for (const { answer } of asked) answer(say('done'));
     await environment.advance(60_000);
@@ -292,7 +292,7 @@ describe('status', () => {
 });
 
 describe('stop', () => {
-  test("cancels the task that the description matches, in the user's name", async () => {
+  test('cancels the task that the description matches, on behalf of the user', async () => {
     const of = world();
     const it = talk({ ...textLifeOptions(of), user: 'ann' });
     await it.start();
@@ -352,7 +352,7 @@ describe('stop', () => {
     ['reject', 'at once'],
     ['join', 'slowly'],
   ] as const)(
-    'lets a call in the same response start the work again: %s, %s',
+    'lets a call in the same response restart the work: %s, %s',
     async (duplicates, how) => {
       const of = world({
         wraps: (journal) => ({
@@ -402,7 +402,7 @@ describe('stop', () => {
     expect(states()).toEqual(['running', 'running']);
   });
 
-  test('numbers tasks that have the same subject', async () => {
+  test('distinguishes tasks with the same subject by number', async () => {
     const it = talk({
       subagents: { research: { script: never, config: { duplicates: 'confirm' } } },
     });
@@ -417,7 +417,7 @@ describe('stop', () => {
     expect(it.states()).toEqual(['running', 'cancelled']);
   });
 
-  test('returns the result of a finished task but prefers a running one', async () => {
+  test('returns the result of a finished task, but prefers a running task', async () => {
     const { steer, asked, environment, states, type } = await begun();
     asked[0]?.answer(say('Pumps cost 900.'));
     await environment.advance(60_000);
@@ -490,7 +490,7 @@ function textLifeOptions(of: ReturnType<typeof world>) {
 describe('tell', () => {
   const words = 'Only from the third quarter.';
 
-  test('reaches the model at once and replaces a step that has not seen the message', async () => {
+  test('reaches the model immediately and replaces a step that began without the message', async () => {
     const { steer, asked, read, states } = await begun();
     expect(await steer({ action: 'tell', task: 'solar', words })).toMatchObject({
       status: 'read',
@@ -501,7 +501,7 @@ describe('tell', () => {
     expect(states()).toEqual(['running', 'running']);
   });
 
-  test('interrupts no tool and reports that the message has not been read yet', async () => {
+  test('does not interrupt a tool, and reports that the message has not been read yet', async () => {
     const ended = Promise.withResolvers<string>();
     let aborted = false;
     const script = turns(calls(['book']), ({ prompt }) => say(JSON.stringify(prompt)));
@@ -537,7 +537,7 @@ describe('tell', () => {
   test.each([
     ['reads nothing more in its last step', 1, 'reads nothing more'],
     ['reads it in its last step', 2, 'nothing but report'],
-  ])('promises nothing for a task that %s', async (_, maxSteps, next) => {
+  ])('reports that a message is too late for a task that %s', async (_, maxSteps, next) => {
     const { script } = worker();
     const { steer } = await begun({ subagents: { research: { script, config: { maxSteps } } } });
     expect(await steer({ action: 'tell', task: 'solar', words })).toMatchObject({
@@ -546,7 +546,7 @@ describe('tell', () => {
     });
   });
 
-  test('informs the lead model of a message that the task never read', async () => {
+  test('informs the lead model of a message that the task has never read', async () => {
     const script = turns(calls(['look']));
     const config = { tools: { look: simpleTool(never) } };
     const { steer, prompts, environment, type, session, state } = await begun({
@@ -656,7 +656,7 @@ describe('after a crash', () => {
 describe('by voice', () => {
   const subagents = { research: { script: never } };
 
-  test("stops a task in the speaker's name", async () => {
+  test('stops a task on behalf of the speaker', async () => {
     const of = world();
     const it = voiceLife(of, { subagents });
     await it.start();
@@ -693,7 +693,7 @@ describe('by voice', () => {
   });
 });
 
-describe('words of the user that a telling reads first', () => {
+describe('an utterance of the user that the model reads while it presents a delivery', () => {
   test.each([{ onWords: false }, undefined])('stop the task with detach %j', async (detach) => {
     const slow = defineTool({
       name: 'slow',

@@ -49,7 +49,7 @@ test("passes the caller's audio to the model at the model's rate", async () => {
 });
 
 describe('P4: a result', () => {
-  test('counts as heard once the telephone has played it, not once it has been sent', async () => {
+  test('counts as heard after the telephone has played it, not after it has been sent', async () => {
     const { use, model, result, environment, asked, twilio } = await onThePhone({
       subagents: report,
     });
@@ -63,7 +63,7 @@ describe('P4: a result', () => {
     expect(twilio.heardMs).toBeGreaterThan(2900);
   });
 
-  test('does not count as heard if the caller interrupts it, even though all marks return', async () => {
+  test('does not count as heard if the caller interrupts it, even if all marks return', async () => {
     const { use, model, result, environment, twilio, asked, events } = await onThePhone({
       subagents: report,
     });
@@ -205,7 +205,7 @@ describe('a question to a caller who speaks and presses keys', () => {
     expect(question()).toMatchObject({ state: 'answered', answer: 'Friday at 16:00' });
   });
 
-  test('P3, KEYPAD-1: accepts only a plain yes as consent, not a key or a qualified yes', async () => {
+  test('P3, KEYPAD-1: accepts only a simple yes as consent, not a key or a qualified yes', async () => {
     const { use, model, environment, twilio, question } = await onThePhone({
       subagents: { payer },
       agent: { language: 'de' },
@@ -268,7 +268,7 @@ describe('spoken consent from a caller', () => {
     expect(state().questions[0]).toMatchObject({ state: 'answered', answer: 'No.' });
   });
 
-  test('P3: runs all such calls only after the caller has heard the read-back and said yes', async () => {
+  test('P3: runs all such calls only after the caller has heard the read-back and said yes again', async () => {
     const { says, hears, paid, state, twilio, environment, ...talk } = await asked();
     await says("Yes, and don't ask me again.");
     expect(paid).toEqual([]);

@@ -71,7 +71,7 @@ describe('TEXT-LEAD-6: a delivery that may call tools', () => {
     ]);
   });
 
-  test('counts text before a call as delivered if no text follows the call', async () => {
+  test('counts text before a call as delivered if no text follows', async () => {
     const { delivery, parts, events, errors } = await told({
       tools: [look(() => 'seen')],
       lead: telling(([output]) =>
@@ -93,7 +93,7 @@ describe('TEXT-LEAD-6: a delivery that may call tools', () => {
     );
   });
 
-  test('starts again after calls without text, repeats no call and finally becomes a card', async () => {
+  test('starts again after calls without text, repeats no call and ends as a card', async () => {
     const keys: string[] = [];
     const { delivery, environment } = await told({
       tools: [look(({ key }) => (keys.push(key), 'seen'))],
@@ -107,7 +107,7 @@ describe('TEXT-LEAD-6: a delivery that may call tools', () => {
     expect(delivery()).toMatchObject({ attempts: 3, grade: 'shown' });
   });
 
-  test('limits the rounds of calls in each attempt, after which the model must speak', async () => {
+  test('limits the rounds of calls in each attempt and then makes the model speak', async () => {
     const keys: string[] = [];
     const { delivery, environment } = await told({
       tools: [look(({ key }) => (keys.push(key), 'seen'))],
@@ -141,7 +141,7 @@ describe('TEXT-LEAD-6: a delivery that may call tools', () => {
     expect(delivery()).toMatchObject({ state: 'delivered', attempts: 2 });
   });
 
-  test('limits how many results can start further work before the user speaks again', async () => {
+  test('limits how many results can start more work before the user speaks again', async () => {
     let count = 0;
     const { start, type, environment, session } = textTalk({
       subagents: { report: { script: () => say('Sales are up.') } },
@@ -270,7 +270,7 @@ describe('TEXT-LEAD-7: a lead model that waits', () => {
   test.each([
     ['one', { subagentId: 'sub_1' }],
     ['several', { subagentIds: ['sub_1'], mode: 'all' }],
-  ])('stops waiting for %s when the user speaks, and reads the reason', async (_, input) => {
+  ])('stops waiting for %s when the user speaks, and learns the reason', async (_, input) => {
     const prompts: ScriptedPrompt[] = [];
     const { start, type, said, environment, state } = textTalk({
       ...awaiting('await_subagent', input),
@@ -289,7 +289,7 @@ describe('TEXT-LEAD-7: a lead model that waits', () => {
     expect(state().deliveries.at(-1)).toMatchObject({ state: 'delivered' });
   });
 
-  test('stops waiting at once if a message arrived before the wait', async () => {
+  test('stops waiting immediately if a message arrived before the wait', async () => {
     const { start, type, session, said, environment } = textTalk(
       awaiting('await_subagent', { subagentId: 'sub_1' }),
     );
@@ -321,7 +321,7 @@ describe('TEXT-LEAD-7: a lead model that waits', () => {
     expect(said().join()).toMatch(/A call has its result now|It says .*Q3 it is/);
   });
 
-  test("delivers due results while a slow tool is running and then replies to the tool's result", async () => {
+  test("delivers results while a slow tool is running, and then replies to the tool's result", async () => {
     const { start, type, session, said, environment } = textTalk({
       tools: [
         look(

@@ -63,7 +63,7 @@ describe('maxConcurrentPerSession', () => {
   });
 
   test(
-    'runs subagents in order and frees the slot of each one that ends',
+    'runs subagents in order and frees a slot whenever one ends',
     { tags: ['R12'] },
     async () => {
       const { worker, begun, release } = gate();
@@ -95,7 +95,7 @@ describe('maxConcurrentPerSession', () => {
     expect(begun).toEqual(['work1', 'work3']);
   });
 
-  test('reject: refuses runs above the limit and gives the lead agent the reason', async () => {
+  test('reject: refuses runs above the limit and gives the reason to the lead agent', async () => {
     const { worker, release } = gate();
     const { start, type, session, codes, environment } = answersOf({
       limits: { maxConcurrentPerSession: 2, whenFull: 'reject' },
@@ -116,7 +116,7 @@ describe('maxConcurrentPerSession', () => {
   });
 
   test(
-    'holds no slot for a subagent that is waiting for the user (SLOTS-3)',
+    'does not hold a slot for a subagent that is waiting for the user (SLOTS-3)',
     { tags: ['BW34'] },
     async () => {
       const { worker, begun } = gate();
@@ -198,7 +198,7 @@ describe('maxLivePerSession and maxTotalPerSession', () => {
     ]);
   });
 
-  test('refuse at once, even if the call would remain open until its result', async () => {
+  test('refuse immediately, even if the call would remain open until its result', async () => {
     const { worker } = gate();
     const { start, type, said } = textTalk({
       limits: { maxLivePerSession: 1 },
@@ -237,7 +237,7 @@ describe('maxTotalActive: two sessions of one runtime', () => {
     expect(begun).toEqual(['a1', 'a2', 'a3', 'b1', 'b2', 'a4']);
   });
 
-  test('do not delay each other because of their own limits', async () => {
+  test('do not delay each other with their own limits', async () => {
     const { talks, begun } = two({ limits: { maxConcurrentPerSession: 1 } }, 3);
     const [a, b] = talks;
     for (const talk of talks) await talk.start();

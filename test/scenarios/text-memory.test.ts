@@ -41,7 +41,7 @@ const told = (said: readonly string[]): string =>
 
 describe('working memory in a session', () => {
   test(
-    "lets the lead agent and the subagent write their own namespaces and read each other's",
+    "lets the lead agent and the subagent write to their own namespaces and read each other's",
     { tags: ['R35', 'R37'] },
     async () => {
       let read: unknown;
@@ -128,7 +128,7 @@ describe('working memory in a session', () => {
   );
 
   test(
-    'marks an announcement as unfinished work but not a polite closing',
+    'marks an announcement, but not a polite closing, as unfinished work',
     { tags: ['R33', 'RW13'] },
     async () => {
       const { type, said } = await talkOf({
@@ -185,7 +185,7 @@ describe('working memory in a session', () => {
     },
   );
 
-  test('LIN-2: refuses a missing input during the call, so that the lead agent can correct it at once', async () => {
+  test('LIN-2: refuses a missing input during the call, so that the lead agent can correct it', async () => {
     let isMended = false;
     const { type, prompts, state } = await talkOf(
       {

@@ -42,7 +42,7 @@ async function read(session: TextSession, text: string): Promise<TextPart[]> {
 
 describe('pattern 1: a task', () => {
   test(
-    'acknowledges at once with a pending message and delivers its result in a pause',
+    'acknowledges immediately with a pending message and delivers its result in a pause',
     { tags: ['B1', 'B2', 'B14', 'B74', 'R13', 'R14', 'RW10'] },
     async () => {
       const { script, finish } = slowReport();
@@ -337,7 +337,7 @@ describe('pattern 2: a task that asks', () => {
     },
   );
 
-  test('opens a question and starts its timeout once a reader requests the part after it', async () => {
+  test('opens a question and starts its timeout when a reader requests the part after it', async () => {
     const { environment, session } = ride();
     await session.start();
     const reader = session.read();
@@ -388,7 +388,7 @@ describe('work without a result', () => {
   });
 
   test(
-    'does not interrupt the conversation when cancelled but informs the lead agent',
+    'informs the lead agent of a cancellation without interrupting the conversation',
     { tags: ['BW24'] },
     async () => {
       const histories: string[] = [];
@@ -416,7 +416,7 @@ describe('work without a result', () => {
     },
   );
 
-  it('reports an unknown outcome to the lead agent when cancelled during a call', async () => {
+  it('reports an unknown outcome to the lead agent if it is cancelled during a call', async () => {
     const histories: string[] = [];
     const { start, type, session, environment } = textTalk({
       subagents: {
@@ -509,7 +509,7 @@ describe('a lead model that fails', () => {
   });
 
   test(
-    'leaves an undelivered result in the history and does not deliver it again',
+    'leaves the result it failed to deliver in the history and does not deliver it again',
     { tags: ['RW12'] },
     async () => {
       const { script, finish } = slowReport();
@@ -628,7 +628,7 @@ describe('urgent deliveries', () => {
     ]);
   });
 
-  test('interrupt no reply if no client is attached', async () => {
+  test('interrupt no reply while no client is attached', async () => {
     let finish: () => void = () => {};
     const { start, session, environment, state } = textTalk({
       lead: () => new Promise((resolve) => (finish = () => resolve(say('The answer.')))),
@@ -645,7 +645,7 @@ describe('urgent deliveries', () => {
     expect(state().transcript.map(({ text }) => text)).toEqual(['What is it?', 'The answer.']);
   });
 
-  test('resume the answer that they interrupted', async () => {
+  test('resume the answer that they have interrupted', async () => {
     let turn = 0;
     const { start, type, session, environment, said } = textTalk({
       lead: (prompt) => {

@@ -110,7 +110,7 @@ describe('an answer', () => {
   );
 
   test(
-    'causes no second reply from the lead agent, which is informed of the answer',
+    'informs the lead agent without causing a second reply',
     { tags: ['B51', 'BW19'] },
     async () => {
       const prompts: string[] = [];
@@ -155,7 +155,7 @@ describe('words that are not an answer', () => {
     ['a choice', options],
     ['a free-text question', undefined],
   ])(
-    'QUESTION-7: postpone the question with "wait" over %s, after which it is asked again',
+    'QUESTION-7: postpone the question with "wait" (over %s), so that it is asked again later',
     async (_, choices) => {
       const { start, type, said, parts, environment, questionOf, resultOf } = talk({
         subagents: { ride: subagent(asking('Where to?', choices)) },
@@ -182,7 +182,7 @@ describe('words that are not an answer', () => {
     },
   );
 
-  test('QUESTION-7: leave a postponed question alone if they are meant for the lead agent', async () => {
+  test('QUESTION-7: leave a postponed question alone if they are addressed to the lead agent', async () => {
     const { start, type, said, parts, environment, questionOf } = talk({
       subagents: { ride: subagent(asking('Economy or Premium?', options)) },
     });
@@ -200,7 +200,7 @@ describe('words that are not an answer', () => {
     expect(put(parts)).toBe(2);
   });
 
-  test('QUESTION-7: postpone a question repeatedly until it expires', async () => {
+  test('QUESTION-7: postpone a question again and again until it expires', async () => {
     const { start, type, environment, resultOf, questionOf } = talk({
       subagents: { ride: subagent(asking('Economy or Premium?', options), { inputTimeout: 5000 }) },
     });
@@ -301,7 +301,7 @@ describe('words that are not an answer', () => {
     expect(entries[0]).not.toHaveProperty('reading');
   });
 
-  test('USER-WORDS-7: reach the lead agent if unclear and leave the question open', async () => {
+  test('USER-WORDS-7: reach the lead agent if they are unclear, and leave the question open', async () => {
     const { start, type, said, questionOf } = talk({
       subagents: { ride: subagent(asking('Economy or Premium?', options)) },
     });
@@ -315,7 +315,7 @@ describe('words that are not an answer', () => {
 
 describe('P2: several questions at a time', () => {
   test(
-    'appear one after the other if two subagents ask at the same instant',
+    'appear one after the other if two subagents ask in the same instant',
     { tags: ['B52'] },
     async () => {
       const { start, type, asked, answer, questionOf, parts, resultOf } = talk({
@@ -341,7 +341,7 @@ describe('P2: several questions at a time', () => {
   );
 
   test(
-    'appear in order if one step asks two, possibly with others in between',
+    'appear in order if one step asks two, possibly with other questions in between',
     { tags: ['B41'] },
     async () => {
       const { start, type, asked, state } = talk({
@@ -371,7 +371,7 @@ describe('P2: several questions at a time', () => {
     },
   );
 
-  test('P3: apply a spoken answer to the presented question and never to a waiting one', async () => {
+  test('P3: apply a spoken answer to the presented question, never to a waiting one', async () => {
     const slots = ['Monday at 9:30', 'Monday at 16:00'].map((label, n) => ({ id: `s${n}`, label }));
     const rooms = ['Small room', 'Large room'].map((label, n) => ({ id: `r${n}`, label }));
     const choosing = (question: string, options: typeof slots) =>
@@ -426,7 +426,7 @@ describe('questions without an answer', () => {
       : say('There you are.');
 
   test(
-    'fail their tool with a fixed message, and end the subagent if three in a row go unanswered',
+    'fail their tool with a fixed message, and end the subagent after three in a row',
     { tags: ['B26', 'B42', 'B45'] },
     async () => {
       const { start, type, environment, resultOf, questionOf } = talk({
@@ -505,7 +505,7 @@ describe('questions without an answer', () => {
     expect(asked()[1]).toBe('blue open');
   });
 
-  test('pass later messages to the lead agent again', async () => {
+  test('let later messages reach the lead agent again', async () => {
     const { start, type, environment, said } = talk({
       subagents: {
         red: subagent(steps(calls(['ask_user', { question: 'Red?' }]), say('Never mind.')), {
@@ -523,7 +523,7 @@ describe('questions without an answer', () => {
 
 describe('the floor of a question that ends early', () => {
   test(
-    'passes to the next question if its subagent or a queued one is cancelled',
+    'passes to the next question if its subagent or a queued subagent is cancelled',
     { tags: ['B54'] },
     async () => {
       const { start, type, asked, session, state, said, environment } = talk({
@@ -550,7 +550,7 @@ describe('the floor of a question that ends early', () => {
     },
   );
 
-  test('passes to no other question if the session closes', async () => {
+  test('does not pass to another question if the session closes', async () => {
     const { start, type, asked, close, environment } = talk({
       subagents: { red: subagent(asking('Red?')), blue: subagent(asking('Blue?')) },
       // The lead agent reported the first result after the second question was put.
@@ -566,7 +566,7 @@ describe('the floor of a question that ends early', () => {
 
 describe('questions without a listener', () => {
   test(
-    'wait first in the queue with a paused timeout until a client attaches',
+    'wait at the head of the queue with a paused timeout until a client attaches',
     { tags: ['B50'] },
     async () => {
       const { session, environment, type, asked, questionOf, resultOf, parts } = talk({

@@ -81,7 +81,7 @@ describe('a service in a text session', { tags: ['B74', 'B76', 'BW32'] }, () => 
     expect(said().at(-1)).toEqual(told('Order 4'));
   });
 
-  test('delivers no irrelevant event and makes no model call for a filtered one', async () => {
+  test('does not deliver an irrelevant event, and makes no model call for a filtered event', async () => {
     let calls = 0;
     const monitor = orderMonitor({ onModelCall: () => (calls += 1) });
     const { start, environment, said, session } = textTalk({ services: [monitor.service] });
@@ -135,7 +135,7 @@ describe('a service in a text session', { tags: ['B74', 'B76', 'BW32'] }, () => 
     expect(state().deliveries.map(({ state: now }) => now)).toEqual(['delivered', 'delivered']);
   });
 
-  test('delivers the failure of an urgent event but only reports that of a normal one', async () => {
+  test('delivers the failure of an urgent event, but only reports the failure of a normal one', async () => {
     const monitor = orderMonitor();
     const { start, environment, said, errors } = textTalk({ services: [monitor.service] });
     await start();
@@ -150,7 +150,7 @@ describe('a service in a text session', { tags: ['B74', 'B76', 'BW32'] }, () => 
 });
 
 describe('the limits shared with other subagents', { tags: ['B76'] }, () => {
-  test('delay a refused invocation, report it, and run it once a slot is free', async () => {
+  test('delay a refused invocation, report the refusal and run the invocation once a slot is free', async () => {
     const monitor = orderMonitor();
     let finish: () => void = () => {};
     const { start, type, environment, said, session, errors } = textTalk({
@@ -208,7 +208,7 @@ describe('the limits shared with other subagents', { tags: ['B76'] }, () => {
     };
   }
 
-  test('drop a permanently refused event and report the reason as an event and an error', async () => {
+  test('drop an event that is refused for good, and report the reason as an event and an error', async () => {
     const monitor = orderMonitor({ maxInvocations: 2 });
     const { start, environment, events, errors, session } = textTalk({
       services: [monitor.service],

@@ -72,7 +72,7 @@ describe.each(kinds)('%s that the lead agent waits for', (kind) => {
     ['one', { subagentId: 'sub_1' }],
     ['several', { subagentIds: ['sub_1'], mode: 'any' }],
   ])(
-    'reaches the user once, in the reply after a wait for %s, and not as a delivery',
+    'reaches the user once, in the reply after a wait for %s, and is not delivered again',
     async (_, input) => {
       const { environment, told, session, state, type, said, close } = await waiting(kind, {
         input,
@@ -103,7 +103,7 @@ describe.each(kinds)('%s that the lead agent waits for', (kind) => {
     await close();
   });
 
-  test('arrives as a separate delivery if the wait ends first', async () => {
+  test('arrives as a separate delivery if the wait has ended first', async () => {
     const { environment, told, close } = await waiting(kind, {
       input: { subagentId: 'sub_1', timeoutMs: 1000 },
     });
@@ -121,7 +121,7 @@ describe.each(kinds)('%s that the lead agent waits for', (kind) => {
   });
 });
 
-test('AWAITING-6: delivers finished results once if a new message ends a wait for several', async () => {
+test('AWAITING-6: delivers finished results once if a new message ends a wait for several subagents', async () => {
   const environment = simulatedEnvironment();
   const talk = textTalk({
     environment,

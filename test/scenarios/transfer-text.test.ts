@@ -68,7 +68,7 @@ describe('a transfer', { tags: ['B69'] }, () => {
     },
   );
 
-  test('offers a tool that names the other agents if there are any', async () => {
+  test('offers a tool that lists the other agents if there are any', async () => {
     const { start, type, prompts } = handover();
     await start();
     await type('hello');
@@ -188,7 +188,7 @@ describe('a transfer', { tags: ['B69'] }, () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('reports only hooks that hang, and leaves none running after the session', async () => {
+  test('reports only hooks that hang, and leaves none running after the session has ended', async () => {
     const { start, session, environment, errors } = handover({
       agent: { onEnter: () => {}, onExit: never },
     });
@@ -204,7 +204,7 @@ describe('a transfer', { tags: ['B69'] }, () => {
     expect(errors).toEqual([]);
   });
 
-  test('answers its call and leaves nothing behind if the session closes during the transfer', async () => {
+  test('answers its call and leaves nothing behind if the session closes in the meantime', async () => {
     const { start, session, environment, close } = handover({ agent: { onExit: never } });
     await start();
     await session.sendText(hand('billing'));
@@ -216,7 +216,7 @@ describe('a transfer', { tags: ['B69'] }, () => {
 
 describe('the agents', { tags: ['B7', 'B70'] }, () => {
   test(
-    'greet when they take over, in the same message as the answer to the call',
+    'greet when they take over, in the same message that answers the call',
     { tags: ['B70'] },
     async () => {
       const greet: Script = ({ prompt }) =>
@@ -233,7 +233,7 @@ describe('the agents', { tags: ['B7', 'B70'] }, () => {
   );
 
   test(
-    'transfer after the current transfer to the agent that a hook requested last',
+    'start another transfer after the current one, to the agent that a hook requested last',
     { tags: ['B7'] },
     async () => {
       const { start, type, told, state } = handover({
@@ -417,7 +417,7 @@ describe('the agents', { tags: ['B7', 'B70'] }, () => {
 });
 
 test(
-  'keeps subagents running and lets the new lead agent deliver their results',
+  'keeps subagents running, and the new lead agent delivers their results',
   { tags: ['B35', 'BW22'] },
   async () => {
     const { start, type, environment, speakers, said, state } = handover({

@@ -69,7 +69,7 @@ const failed = (code: string) => expect.stringContaining(code);
 
 describe('a transfer on a transport that can update its session', () => {
   test(
-    "installs the new agent's instructions, tools and greeting and then answers the call",
+    "installs the new agent's instructions, tools and greeting before it answers the call",
     { tags: ['B69', 'B70'] },
     async () => {
       const { start, hand, model, asked, told, transport } = handover({
@@ -112,7 +112,7 @@ describe('a transfer on a transport that can update its session', () => {
   );
 
   test(
-    "buffers a limited amount of the user's speech during the transfer and passes it on in order",
+    "buffers a limited amount of the user's speech, and passes it on in order after the transfer",
     { tags: ['B69'] },
     async () => {
       const { start, hand, hum, model, environment, connection } = handover({
@@ -132,7 +132,7 @@ describe('a transfer on a transport that can update its session', () => {
     },
   );
 
-  test('gives no reply during the transfer even if one is due', async () => {
+  test('does not reply during the transfer even if a reply is due', async () => {
     const { start, hand, model, session, environment, asked, speak } = handover();
     await start();
     model().autoConfigured = false;
@@ -149,7 +149,7 @@ describe('a transfer on a transport that can update its session', () => {
   });
 
   test(
-    'keeps the old agent in charge if the server refuses, and gives the reason',
+    'leaves the old agent in charge if the server refuses, and gives the reason',
     { tags: ['BW28'] },
     async () => {
       const { start, hand, hum, model, environment, state, connection, told } = handover();
@@ -257,7 +257,7 @@ describe('a transfer on a transport that can update its session', () => {
     },
   );
 
-  test('passes a directive to the model at once', { tags: ['B9'] }, async () => {
+  test('passes a directive to the model immediately', { tags: ['B9'] }, async () => {
     const { start, use, model } = handover({ tools: [order] });
     await start();
     await use('order');
@@ -271,7 +271,7 @@ describe('a transfer on a transport that needs a new connection', () => {
   const wire = () => new FakeTransport({ updatesSession: false });
 
   test(
-    'keeps the old connection until the new one is ready, then passes on everything, even open calls',
+    'keeps the old connection until the new one is ready, and then hands over even open calls',
     { tags: ['B69'] },
     async () => {
       const { start, hand, hum, transport, environment, connection } = handover({
@@ -355,7 +355,7 @@ describe('a transfer on a transport that needs a new connection', () => {
 });
 
 describe('a new connection', { tags: ['B72'] }, () => {
-  test('closes if it is not ready after 30 s, and the session retries', async () => {
+  test('closes if it is not ready after 30 s, and is retried', async () => {
     const { session, transport, environment } = handover();
     transport.autoReady = false;
     const started = session.start();

@@ -16,7 +16,7 @@ async function unattended(options: Parameters<typeof voiceTalk>[0] = {}) {
   return talk;
 }
 
-test('reports a greeting that has no client once, after 10 s', async () => {
+test('reports once, after 10 s, that a greeting has no client', async () => {
   const talk = await unattended({ greeting: 'Say hello.' });
   await talk.environment.advance(9_999);
   expect(reportsOf(talk)).toEqual([[], []]);
@@ -80,7 +80,7 @@ test.each([
   },
 );
 
-test('does not report a client that has reported playout once and then stopped', async () => {
+test('does not report a client that confirmed playout once and then stopped confirming', async () => {
   const talk = voiceTalk();
   await talk.start();
   await talk.say('Hello.');

@@ -104,7 +104,7 @@ describe('summaries and facts', () => {
     expect(open).toEqual([]);
   });
 
-  test('count once whenever the process dies', async () => {
+  test('count only once, whenever the process dies', async () => {
     const whole = world({ price });
     const first = textLife(whole, long());
     await first.start();
@@ -231,7 +231,7 @@ test("counts a claim judge towards the conversation's usage", async () => {
 });
 
 test.each(['close', 'suspend'] as const)(
-  'passes the usage of facts extracted after %s to the usage hook, with the cost and the total',
+  'passes the usage of facts extracted after %s to the usage hook, with their cost and the total',
   async (how) => {
     const environment = simulatedEnvironment();
     const told: { total: number; used: number | undefined }[] = [];
@@ -355,7 +355,7 @@ describe('the usage in the `chat` span of a lead agent', () => {
     expect(chats[0]?.attributes).toMatchObject({ 'gen_ai.agent.name': 'lead', ...TOKENS });
   });
 
-  test('appears in a voice session, even if it is reported after the response', async () => {
+  test('appears in a voice session, even if the usage is reported after the response', async () => {
     const { tracerProvider, spans } = sdk();
     const environment = simulatedEnvironment();
     const talk = voiceTalk({

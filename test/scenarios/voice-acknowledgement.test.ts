@@ -124,7 +124,7 @@ describe('an acknowledgement by a voice', () => {
     expect(said()).toEqual(['Take your time.', 'Premium. One moment.']);
   });
 
-  test('does not play if no phrase fits', async () => {
+  test('does not play if none of the phrases fits', async () => {
     const say = { en: { choice: 'Right.', other: 'Right.' } };
     const { say: utter, environment, said } = await asked({ acknowledgement: { say } });
     await utter('let me think');
@@ -132,7 +132,7 @@ describe('an acknowledgement by a voice', () => {
     expect(said()).toEqual([]);
   });
 
-  test('does not play if the next question is due', async () => {
+  test('does not play if another question is due', async () => {
     const talk = await asked({
       subagents: {
         ride: {
@@ -153,7 +153,7 @@ describe('an acknowledgement by a voice', () => {
     expect(said()).toEqual(['One moment.']);
   });
 
-  test('ACKNOWLEDGEMENT-1: asks for a moment after an approval and does not repeat the choice', async () => {
+  test('ACKNOWLEDGEMENT-1: asks for a moment after an approval without repeating the choice', async () => {
     const pay = tool({
       description: 'Pays',
       inputSchema: z.object({}),
@@ -228,7 +228,7 @@ describe('HELD-SPEECH-4: an acknowledgement by a model that answers by itself', 
     ['Okay, premium. Just a second.', true],
     ['Premium is booked!', false],
     ['Premium. Anything else?', false],
-  ])('plays unless it contains more than the acknowledgement: %s', async (words, isHeard) => {
+  ])('plays unless its text goes beyond an acknowledgement: %s', async (words, isHeard) => {
     const { say: utter, environment, model, state } = await byItself();
     await utter('premium');
     const own = model().beginByItself(words, 1000);
@@ -239,7 +239,7 @@ describe('HELD-SPEECH-4: an acknowledgement by a model that answers by itself', 
   });
 });
 
-describe('a model that answers by itself, after words that are not an answer', () => {
+describe('a model that answers by itself, after an utterance that is not an answer', () => {
   test.each([
     ['let me think', 'Take your time.', true],
     ['let me think', 'Premium, then. One moment.', false],

@@ -168,7 +168,7 @@ describe('requests to a model that answers by itself', () => {
     expect(events.filter(({ type }) => type === 'turn.ended')).toHaveLength(1);
   });
 
-  test('ask for a reply to typed text, which the model does not receive as audio', async () => {
+  test('ask for a reply to typed text, which the model does not hear', async () => {
     const { session, environment, model, asked } = await talkWith();
     await session.sendText('hello');
     await environment.settle();
@@ -195,7 +195,7 @@ describe('requests to a model that answers by itself', () => {
     response.end();
   };
 
-  test("wait for the model's own reply to a tool result before asking for one", async () => {
+  test("wait for the model's own reply to a tool result before they ask for one", async () => {
     const talk = await talkWith({ tools: [clock] });
     const { say: utter, model, environment, asked, floor } = talk;
     await utter('what time is it?');
@@ -219,7 +219,7 @@ describe('requests to a model that answers by itself', () => {
     expect(talk.asked()).toBe('reply');
   });
 
-  test('RESPONSES-1: repeat a delivery that overlapped with an unprompted response', async () => {
+  test("RESPONSES-1: repeat a delivery that overlapped with the model's own response", async () => {
     const { session, model, play, pause, asked, speak, state } = await talkWith();
     session.notifyBackground('News.');
     await pause();
@@ -237,7 +237,7 @@ describe('requests to a model that answers by itself', () => {
     expect(state().deliveries[0]).toMatchObject({ state: 'delivered', attempts: 2 });
   });
 
-  test('RESPONSES-1: end as withdrawn when an unprompted response starts first', async () => {
+  test('RESPONSES-1: end as withdrawn if the model starts a response of its own first', async () => {
     const { session, model, pause } = await talkWith();
     session.notifyBackground('News.');
     await pause();
@@ -294,7 +294,7 @@ describe('requests to a model that answers by itself', () => {
     expect(state().deliveries[0]).toMatchObject({ state: 'delivered' });
   });
 
-  test('RESPONSES-6: cancel an unprompted response that neither continues nor ends', async () => {
+  test("RESPONSES-6: cancel a response of the model's own that neither continues nor ends", async () => {
     const { model, environment, errors, floor } = await talkWith();
     model().beginByItself('Well', 0);
     await environment.advance(30_000);
@@ -304,7 +304,7 @@ describe('requests to a model that answers by itself', () => {
     expect(floor()).toBe('nobody');
   });
 
-  test('survive a lost connection and are sent to the next one', async () => {
+  test('survive a lost connection and are sent on the next one', async () => {
     const { say: utter, model, environment, asked } = await talkWith();
     await utter('hello');
     model().drop();
@@ -314,7 +314,7 @@ describe('requests to a model that answers by itself', () => {
 });
 
 describe('a model that works', () => {
-  test('MODEL-WORK-1: counts as busy and therefore receives no delivery and no request', async () => {
+  test('MODEL-WORK-1: counts as busy, so that it receives no delivery and no request', async () => {
     const { say: utter, session, model, environment, asked, floor } = await talkWith();
     await utter('plan my week');
     model().events.next({ type: 'model.changed', status: 'working' });
@@ -371,7 +371,7 @@ describe('TURNS-7: an open question', () => {
     expect(JSON.stringify(events)).not.toContain('Premium is booked!');
   });
 
-  test('HELD-SPEECH-2: suppresses late speech after a known answer and runs none of its calls', async () => {
+  test('HELD-SPEECH-2: suppresses late speech after an answer was recognised, and runs none of its calls', async () => {
     const talk = await talkWith({ subagents: { ride, report } });
     await askedForRide(talk);
     const { model, environment, heard, say: utter, question, state, speak, pause } = talk;
@@ -399,7 +399,7 @@ describe('TURNS-7: an open question', () => {
     expect(state().deliveries.find(({ kind }) => kind === 'result')?.state).toBe('delivered');
   });
 
-  test('HELD-SPEECH-1: releases held replies in order once the utterance goes to the lead agent', async () => {
+  test('HELD-SPEECH-1: releases held replies in order once the utterance is passed to the lead agent', async () => {
     const talk = await talkWith({ subagents: { ride } });
     await askedForRide(talk);
     const { model, environment, heard, asked, question, state, play } = talk;
@@ -444,7 +444,7 @@ describe('TURNS-7: an open question', () => {
     expect(heard).toEqual([own.itemId]);
   });
 
-  test("HELD-SPEECH-3: holds the model's reply even before inferred user speech is detected", async () => {
+  test("HELD-SPEECH-3: holds the model's reply even before the user's speech has been inferred", async () => {
     const talk = await talkWith({ subagents: { ride } }, { utterances: 'inferred' });
     await askedForRide(talk);
     const { model, environment, heard, question } = talk;
@@ -466,7 +466,7 @@ describe('TURNS-7: an open question', () => {
     expect(heard).toEqual([]);
   });
 
-  test('suppresses replies given in pauses while the user keeps talking', async () => {
+  test('suppresses replies in pauses while the user keeps talking', async () => {
     const talk = await talkWith({ subagents: { ride } });
     await askedForRide(talk);
     const { model, environment, heard, play } = talk;
@@ -509,7 +509,7 @@ describe('its memory', () => {
     ]);
   });
 
-  test('MODEL-MEMORY-2: receives a note only with the next request if it would reply to the note', async () => {
+  test('MODEL-MEMORY-2: receives a note only with the next request if the note alone would cause a reply', async () => {
     const {
       session,
       model,
@@ -532,7 +532,7 @@ describe('its memory', () => {
   });
 });
 
-test('answers a call that cannot remain open at once and delivers its result as a notice', async () => {
+test('answers a call immediately if it cannot remain open, and delivers its result as a notice', async () => {
   const transport = new FakeTransport({ defersToolResults: false });
   const {
     start,

@@ -99,7 +99,7 @@ describe('a connection that is about to end', () => {
     expect(connections()).toEqual(['connecting', 'active']);
   });
 
-  test('passes on an open call, whose result is delivered on the new connection', async () => {
+  test("passes on an open call, and the call's result is delivered on the new connection", async () => {
     const { environment, transport, use, model, expire, pause, asked, speak, result } =
       await talkOver({}, { subagents: { ride: { ...ride, pending: null } } });
     await use('ride');
@@ -137,7 +137,7 @@ describe('a connection that is about to end', () => {
     expect(result()).toMatchObject({ state: 'delivered', attempts: 2 });
   });
 
-  test('MODEL-MEMORY-1: passes a playing reply to the new connection as text and notes a later cut', async () => {
+  test('MODEL-MEMORY-1: passes a reply that is playing to the new connection as text, and notes a later cut', async () => {
     const { model, say: utter, expire, session, environment, events } = await talkOver();
     await utter('tell me a story');
     const itemId = model().speak('Once upon a time there was a king', 4000);
@@ -158,7 +158,7 @@ describe('a connection that is about to end', () => {
     ).toHaveLength(2);
   });
 
-  test('MODEL-MEMORY-1, CONTINUATION-1: passes a resuming model only the position of a truncation', async () => {
+  test('MODEL-MEMORY-1, CONTINUATION-1: sends only the position of a truncation to a model that resumes', async () => {
     const {
       transport,
       model,
@@ -214,7 +214,7 @@ describe('a connection that is about to end', () => {
     ]);
   });
 
-  test('CONTINUATION-1: passes later notes after the conversation', async () => {
+  test('CONTINUATION-1: passes on later notes after the conversation', async () => {
     const { transport, expire, session, say: utter, speak, environment } = await talkOver();
     await utter('tell me a story');
     await speak('Once upon a time');
@@ -267,7 +267,7 @@ describe('a connection that is about to end', () => {
 describe('a connection that is resumed', () => {
   const resumes = { resumes: true } as const;
 
-  test("SESSION-8: closes before the next one opens, which receives the user's speech from the gap", async () => {
+  test("SESSION-8: closes before the next one opens, which then receives the user's speech from the gap", async () => {
     const {
       transport,
       environment,
@@ -306,7 +306,7 @@ describe('a connection that is resumed', () => {
     expect(connections()).toEqual(['connecting', 'active', 'connecting', 'active']);
   });
 
-  test('CONTINUATION-2: sends the whole conversation on another connection if it cannot resume', async () => {
+  test('CONTINUATION-2: sends the whole conversation on another connection if it cannot be resumed', async () => {
     const { transport, environment, say: utter, speak, state } = await talkOver(resumes);
     await utter('hello');
     await speak('Hello!');
@@ -327,7 +327,7 @@ describe('a connection that is resumed', () => {
 });
 
 describe("the user's speech while there is no connection", () => {
-  test('CONNECTION-MANAGER-2: reaches the next connection only as the most recent audio', async () => {
+  test('CONNECTION-MANAGER-2: reaches the next connection, but only with its most recent audio', async () => {
     const { transport, environment, hum } = await talkOver({}, { voice: { keptAudioMs: 60 } });
     hum(1);
     transport.autoReady = false;
@@ -345,7 +345,7 @@ describe("the user's speech while there is no connection", () => {
     expect(marks(transport.inUse)).toEqual([3, 4, 5, 6]);
   });
 
-  test('CONNECTION-MANAGER-6: reaches the next connection from its start and gets one reply', async () => {
+  test('CONNECTION-MANAGER-6: reaches the next connection from its beginning and gets one reply', async () => {
     const { transport, environment, hum, model, asked } = await talkOver();
     hum(1, 2);
     await environment.advance(5000);
@@ -365,7 +365,7 @@ describe("the user's speech while there is no connection", () => {
     expect(model().openRequests).toHaveLength(1);
   });
 
-  test('CONNECTION-MANAGER-6: does not reach the next one again if the model has fully replied', async () => {
+  test('CONNECTION-MANAGER-6: does not reach the next connection again after a complete reply', async () => {
     const { transport, environment, hum, model, play, asked } = await talkOver(BY_ITSELF);
     hum(1, 2);
     model().speechStarted('u1');
@@ -445,7 +445,7 @@ describe('reports of the transport', () => {
   const used = (inputTokens: number | null, outputTokens: number | null) =>
     ({ type: 'usage.reported', inputTokens, outputTokens, raw: { secret: 'sk-1' } }) as const;
 
-  test('sum the usage of all connections and omit the raw report', async () => {
+  test('sum the usage of all connections without the raw report', async () => {
     const told: unknown[] = [];
     const { model, environment, state, events } = await talkOver(
       {},

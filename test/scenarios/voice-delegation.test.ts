@@ -61,7 +61,7 @@ async function talkWith(lead: Script, talkOptions: VoiceTalkOptions = {}) {
 const callsReport: Script = () => calls(['report', { days: 7 }]);
 
 describe('delegations', () => {
-  test('DELEGATIONS-4: become session calls, as if the voice model had named them', async () => {
+  test('DELEGATIONS-4: become session calls, as if the voice model had made them', async () => {
     const talk = await talkWith(callsReport, { subagents: { report } });
     const { say: utter, delegate, meant, model, prompts, pause, speak, play, state } = talk;
     await utter('how are sales this week?');
@@ -113,7 +113,7 @@ describe('delegations', () => {
     });
   });
 
-  test('return an answer as text if they need no tool', async () => {
+  test('return an answer as text if no tool is needed', async () => {
     const {
       say: utter,
       delegate,
@@ -150,7 +150,7 @@ describe('delegations', () => {
     expect(JSON.stringify(prompts[1]?.prompt)).toContain('the report of last week');
   });
 
-  test('DELEGATIONS-1: return one answer even if they are announced again', async () => {
+  test('DELEGATIONS-1: return a single answer even if they are announced again', async () => {
     const {
       say: utter,
       delegate,
@@ -166,7 +166,7 @@ describe('delegations', () => {
     expect(state().subagents).toHaveLength(1);
   });
 
-  test('DELEGATIONS-5: start one task for the same utterance', async () => {
+  test('DELEGATIONS-5: start a single task for the same utterance', async () => {
     const talk = await talkWith(callsReport, { subagents: { report } });
     const { say: utter, delegate, meant, model, prompts, state, environment } = talk;
     model().speechStarted('words');
@@ -186,7 +186,7 @@ describe('delegations', () => {
     expect(prompts).toHaveLength(2);
   });
 
-  test('DELEGATIONS-5: start no second task for the same utterance but another for a newer one', async () => {
+  test('DELEGATIONS-5: start no second task for the same utterance, but another one for a newer utterance', async () => {
     let finish = (): void => {};
     const held = new Promise<void>((resolve) => {
       finish = resolve;
@@ -231,7 +231,7 @@ describe('delegations', () => {
     expect(talk.state().subagents).toHaveLength(1);
   });
 
-  test('USER-WORDS-7: settle the open question that the utterance refers to', async () => {
+  test('USER-WORDS-7: settle the open question to which the utterance refers', async () => {
     const words = 'the cheaper one';
     const talk = await talkWith(
       ({ user, toolNames, prompt }) => {
@@ -254,7 +254,7 @@ describe('delegations', () => {
     expect(question()).toMatchObject({ state: 'answered', answer: 'Economy' });
   });
 
-  test('return an answer and report the error when they fail', async () => {
+  test('return an answer and report an error when they fail', async () => {
     const {
       say: utter,
       delegate,
@@ -267,7 +267,7 @@ describe('delegations', () => {
     expect(errors).toMatchObject([{ where: 'delegation' }]);
   });
 
-  test('DELEGATIONS-3: return an answer and report the error when they time out', async () => {
+  test('DELEGATIONS-3: return an answer and report an error when they time out', async () => {
     const {
       say: utter,
       delegate,
@@ -282,7 +282,7 @@ describe('delegations', () => {
     expect(errors).toMatchObject([{ error: { code: 'DELEGATION_TIMEOUT' } }]);
   });
 
-  test('DELEGATIONS-1: end with their connection, after which the next one is asked for a reply', async () => {
+  test('DELEGATIONS-1: end with their connection, and the next connection is asked for a reply', async () => {
     let answer: (words: ReturnType<typeof say>) => void = () => {};
     const talk = await talkWith(
       () => new Promise((resolve) => (answer = resolve as never)) as never,

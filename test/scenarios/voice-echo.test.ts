@@ -159,7 +159,7 @@ describe('P5: a lead agent that hears itself', () => {
     ['of late', true],
     ['never before', false],
   ])(
-    'recognizes an echo by its text only if an echo has been measured before (%s)',
+    'recognizes an echo by its text only if an echo has been measured (%s)',
     async (_, isKnown) => {
       const { pass, model, hears, events, delays } = await story(isKnown ? {} : { delayMs: 1500 });
       model().speechStarted('echo');
@@ -177,7 +177,7 @@ describe('P5: a lead agent that hears itself', () => {
     },
   );
 
-  test('recognizes an echo whose transcript arrives late and ends with an answer', async () => {
+  test("recognizes an echo whose late transcript ends with the user's answer", async () => {
     const { pass, model, hears, said, eventsOf } = await story();
     model().speechStarted('echo');
     await pass(1600);
@@ -223,7 +223,7 @@ describe('P5: a lead agent that hears itself', () => {
     expect(eventsOf('speech.interrupted')).toHaveLength(1);
   });
 
-  test('accepts a phrase from its own speech that the user repeats', async () => {
+  test('accepts a phrase of its own speech if the user repeats it', async () => {
     const { pass, model, hears, eventsOf, events } = await story({ echoDb: -90 });
     model().speechStarted('user');
     await pass(1000, speechLike(7, 1000, RATE_HZ));
@@ -252,7 +252,7 @@ describe('P5: a lead agent that hears itself', () => {
     ).toBe(true);
   });
 
-  test("ECHO-3: removes a known echo from the transport's audio but keeps a voice over it", async () => {
+  test("ECHO-3: removes a known echo from the transport's audio but preserves a voice over it", async () => {
     const { pass, model, hears, heard } = await story({ echoDb: -20 });
     const levelOf = (from: number): number => {
       const samples = model()

@@ -99,7 +99,7 @@ describe('a filler by a voice, while a tool works', () => {
     expect(JSON.stringify(model().commands)).not.toContain(WORD);
   });
 
-  test('FILLER-4: plays before the reply, which is requested at once', async () => {
+  test('FILLER-4: plays before the reply, which is requested without delay', async () => {
     const { environment, sounds, answer, asked, model, clears, state, play } = await waiting();
     await environment.advance(AFTER_MS + 100);
     await answer('found it');
@@ -112,7 +112,7 @@ describe('a filler by a voice, while a tool works', () => {
     expect(state().transcript.at(-1)).not.toHaveProperty('interrupted');
   });
 
-  test('FILLER-4: does not play if the answer is quick', async () => {
+  test('FILLER-4: does not play if the tool answers quickly', async () => {
     const { environment, answer, said } = await waiting();
     await environment.advance(AFTER_MS - 100);
     await answer('found it');
@@ -158,7 +158,7 @@ describe('a filler by a voice, while a tool works', () => {
     expect(clears()).toBe(0);
   });
 
-  test('FILLER-3: stops without a clear if the user speaks before it is audible', async () => {
+  test("FILLER-3: stops without clearing the client's audio if the user speaks before it is audible", async () => {
     const environment = simulatedEnvironment();
     const speaker = scriptedVoice({ environment, latencyMs: 500 });
     const { model, clears, sounds, fillers } = await waiting({ environment, speaker });
@@ -169,7 +169,7 @@ describe('a filler by a voice, while a tool works', () => {
     expect([clears(), sounds.length, fillers().length]).toEqual([0, 0, 0]);
   });
 
-  test('FILLER-3: stops at once when the user speaks and does not count as interrupted speech', async () => {
+  test('FILLER-3: stops immediately when the user speaks, and does not count as interrupted speech', async () => {
     const { environment, model, clears, fillers, events } = await waiting();
     await environment.advance(AFTER_MS + 100);
     model().speechStarted('u2');
@@ -179,7 +179,7 @@ describe('a filler by a voice, while a tool works', () => {
     expect(events.filter(({ type }) => type === 'speech.interrupted')).toEqual([]);
   });
 
-  test('FILLER-3: remains in the transcript if it was played to its end', async () => {
+  test('FILLER-3: remains in the transcript if it has been played to its end', async () => {
     const { environment, model, clears, fillers } = await waiting();
     await environment.advance(AFTER_MS + WORD_MS + 100);
     model().speechStarted('u2');
@@ -221,7 +221,7 @@ describe('a filler by a voice, while a tool works', () => {
     expect(said()).toEqual(['One.', 'Two.']);
   });
 
-  test('FILLER-1: does not play while a delivery is due or if there is no client', async () => {
+  test('FILLER-1: does not play while a delivery is due or no client is attached', async () => {
     const { environment, session, said, leave } = await waiting();
     session.notifyBackground('The mail has come');
     await environment.advance(10_000);
@@ -318,7 +318,7 @@ describe('a filler by a voice, while the model has not started to speak', () => 
 });
 
 describe('a filler by the model itself', () => {
-  test('FILLER-2, FILLER-5: plays out of band with audio that has no item id', async () => {
+  test('FILLER-2, FILLER-5: plays out of band, and its audio has no item id', async () => {
     const { environment, model, sounds, fillers, answer, asked, state } = await waiting({
       speaker: null,
     });
@@ -350,7 +350,7 @@ describe('a filler by the model itself', () => {
     expect(sounds).toEqual([]);
   });
 
-  test('FILLER-4: does not delay the reply if the model never speaks it', async () => {
+  test('FILLER-4: does not delay the reply if the model never speaks the filler', async () => {
     const { environment, model, answer, asked, sounds } = await waiting({ speaker: null });
     await environment.advance(AFTER_MS);
     await answer('found it');

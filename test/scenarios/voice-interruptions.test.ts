@@ -43,7 +43,7 @@ async function story(options: VoiceTalkOptions = {}, text = 'Once upon a time th
 }
 
 describe('P5: a backchannel', () => {
-  test('pauses speech at once and resumes it where it was heard', async () => {
+  test('pauses speech immediately and resumes it where it was last heard', async () => {
     const { begins, ends, sounds, itemId, eventsOf, model, end, play, asked, state } =
       await story();
     await begins();
@@ -69,7 +69,7 @@ describe('P5: a backchannel', () => {
     expect(state().transcript.at(-1)).not.toHaveProperty('interrupted');
   });
 
-  test('does not move the floor, so that no subagent is cancelled', async () => {
+  test('does not move the floor, and therefore cancels no subagent', async () => {
     const working = { script: steps(calls(['ask_user', { question: 'Which?' }])) };
     const { begins, ends, state } = await story({
       subagents: { work: { ...working, config: { interactive: true, onBargeIn: 'cancel' } } },
@@ -123,7 +123,7 @@ describe('a noise', () => {
     expect(model().of('response.cancel')).toEqual([]);
   });
 
-  test('disappears from the transcript even if parts of it were shown', async () => {
+  test('disappears from the transcript even if parts of it have been shown', async () => {
     const { begins, ends, model, environment, state } = await story();
     await begins();
     model().events.next({
@@ -153,7 +153,7 @@ describe('a noise', () => {
     expect(sounds).toHaveLength(1);
   });
 
-  test('lets speech resume if it could not be transcribed', async () => {
+  test('lets speech resume if it cannot be transcribed', async () => {
     const { begins, sounds, model, environment } = await story();
     await begins();
     model().events.next({ type: 'utterance.ended', utteranceId: 'u1' });
@@ -210,7 +210,7 @@ describe('P5: a session that hears the microphone', () => {
     expect(eventsOf('speech.interrupted')).toEqual([]);
   });
 
-  test('waits for a limited time for a client that reports no stop position', async () => {
+  test('waits for a limited time if the client does not report where playback stopped', async () => {
     const { model, environment, sounds, itemId } = await heardStory({
       voice: { clearReportMs: 200 },
     });
@@ -252,7 +252,7 @@ describe('P5: a session that hears the microphone', () => {
     ]);
   });
 
-  test('stops the speech at once for a voice that is too quiet to be measured', async () => {
+  test('stops the speech immediately for a voice that is too quiet to be measured', async () => {
     const talk = await story();
     const { begins, ends, sounds, eventsOf } = talk;
     await hears(talk, QUIET, 300);
@@ -363,7 +363,7 @@ describe('P5: a session that hears the microphone', () => {
 });
 
 describe('an interruption', () => {
-  test('stops the speech at once where the client stopped, and gets a reply', async () => {
+  test('stops the speech immediately where the client stopped, and gets a reply', async () => {
     const { begins, ends, itemId, end, eventsOf, model, sounds, asked, environment } =
       await story();
     await begins();
@@ -415,7 +415,7 @@ describe('an interruption', () => {
     expect(asked()).toBe('reply');
   });
 
-  test('P3: stops the speech with any word while a question is open', async () => {
+  test('P3: stops the speech with any utterance while a question is open', async () => {
     const options = [
       { id: 'yes', label: 'Okay' },
       { id: 'no', label: 'Not today' },
@@ -469,7 +469,7 @@ describe('an interruption', () => {
   });
 });
 
-describe('an utterance that is not yet transcribed', () => {
+describe('an utterance that has not been transcribed yet', () => {
   test('keeps the speech paused if the connection is lost in the meantime', async () => {
     const { begins, model, sounds, environment } = await story();
     await begins();
@@ -544,7 +544,7 @@ describe('P4: a result that was interrupted', () => {
     expect(asked()).not.toContain('As I was saying');
   });
 
-  test('says only once that it is continuing, and becomes a card after the third interruption', async () => {
+  test('announces that it continues only once, and becomes a card after the third interruption', async () => {
     const { asked, model, play, environment, speak, pause, result } = await interruptedAfter(1500);
     for (const id of ['u2', 'u3']) {
       const told = model().begin('That is more than last year. And so on.', 2000);
@@ -586,7 +586,7 @@ describe('P4: words that postpone a result while it is delivered', () => {
     return talk;
   }
 
-  test('turn it into a card if the user says "not now", and the lead agent answers', async () => {
+  test('turn the result into a card if the user says "not now", and the lead agent answers', async () => {
     const { result, asked, speak, pause, session, environment, model } =
       await over('Not now, thanks.');
     expect(result()).toMatchObject({ state: 'pending', card: true });
@@ -603,7 +603,7 @@ describe('P4: words that postpone a result while it is delivered', () => {
     expect(result()).toMatchObject({ state: 'delivered', grade: 'shown' });
   });
 
-  test('do not postpone it if they are about something else, so that it is delivered again', async () => {
+  test('do not postpone a result if they are about something else; the result is delivered again', async () => {
     const { result, asked, speak, pause } = await over('How late is it?');
     expect(result()).toMatchObject({ state: 'pending', card: false });
     await speak('It is nine.');

@@ -16,7 +16,7 @@ const asking = (question: string, config = {}) => ({
 
 describe('a task', () => {
   test(
-    'acknowledges at once and delivers its result once in a pause',
+    'acknowledges immediately and delivers its result once in a pause',
     { tags: ['B1', 'B2', 'B14'] },
     async () => {
       const { start, use, pause, speak, asked, model, state, result, environment, close } =
@@ -100,7 +100,7 @@ describe('a task', () => {
     },
   );
 
-  test('delivers nothing if cancelled but informs the lead agent', async () => {
+  test('delivers nothing if it is cancelled, but informs the lead agent', async () => {
     const { start, use, pause, asked, model, session } = voiceTalk({
       subagents: { work: working },
     });
@@ -119,7 +119,7 @@ describe('a task', () => {
     ]);
   });
 
-  test('delivers its error if it failed', { tags: ['B17'] }, async () => {
+  test('delivers its error if it fails', { tags: ['B17'] }, async () => {
     const { start, use, pause, asked } = voiceTalk({
       subagents: { report: { script: () => ({ error: new Error('no such quarter') }) } },
     });
@@ -131,7 +131,7 @@ describe('a task', () => {
 });
 
 describe('two subagents that both ask', () => {
-  test('ask in sequence and each get their own answer', async () => {
+  test('ask in sequence and each receive their own answer', async () => {
     const {
       start,
       use,
@@ -169,7 +169,7 @@ describe('two subagents that both ask', () => {
 const atOnce = { falseInterruptionMs: 0 };
 
 describe('P5: an interruption by the user', () => {
-  test("stops speech at once, keeps what was heard in the model's memory and cancels no work", async () => {
+  test("stops speech immediately, keeps what was heard in the model's memory and cancels no work", async () => {
     const { start, use, play, model, state, environment, events } = voiceTalk({
       subagents: { work: working },
       voice: atOnce,
@@ -211,7 +211,7 @@ describe('P5: an interruption by the user', () => {
     expect(said?.text.length).toBeLessThan(text.length);
   });
 
-  test('cancels a subagent with `onBargeIn: cancel` and no other', async () => {
+  test('cancels a subagent with `onBargeIn: cancel` but no other', async () => {
     const { start, use, play, model, state, environment } = voiceTalk({
       subagents: {
         brief: { ...working, config: { ...working.config, onBargeIn: 'cancel' } },
@@ -289,7 +289,7 @@ describe('P5: an interruption by the user', () => {
 });
 
 describe('P4: a delivery and its playout', () => {
-  test('SPEECH-3: repeats soon after the playout has stalled', async () => {
+  test('SPEECH-3: repeats soon after playout has stalled', async () => {
     const { start, session, pause, play, speak, model, asked, state, environment } = voiceTalk();
     await start();
     session.notifyBackground('The mail has come');
@@ -308,7 +308,7 @@ describe('P4: a delivery and its playout', () => {
     [900, 'delivered'],
     [1000, 'delivered'],
   ])(
-    'treats a 1000 ms result that is interrupted after %i ms as %s',
+    'counts a 1000 ms result that is interrupted after %i ms as %s',
     async (playedMs, expected) => {
       const { start, use, pause, play, model, result, environment } = voiceTalk({
         subagents: { report },
@@ -327,7 +327,7 @@ describe('P4: a delivery and its playout', () => {
     },
   );
 
-  test('does not count as heard after an abnormal end, however much has been played', async () => {
+  test('does not count as heard after an abnormal end, however much of it was played', async () => {
     const { start, use, pause, play, model, result, asked, environment } = voiceTalk({
       subagents: { report },
     });
@@ -344,7 +344,7 @@ describe('P4: a delivery and its playout', () => {
     expect(asked()).toContain('say it again');
   });
 
-  test('does not count an attempt during which the client left', async () => {
+  test('does not count an attempt during which the client has left', async () => {
     const talk = voiceTalk({ subagents: { report } });
     const { start, use, pause, play, model, result, environment } = talk;
     await start();
@@ -469,7 +469,7 @@ describe('urgent deliveries', () => {
   });
 
   test(
-    'wait for the end of the speech if the transport cannot stop it',
+    'wait for the end of the speech if the transport cannot stop speech',
     { tags: ['B59'] },
     async () => {
       const transport = new FakeTransport({ cancelsResponses: false });
@@ -523,7 +523,7 @@ describe('urgent deliveries', () => {
     expect(asked()).toContain('The order was sent');
   });
 
-  test('resume the answer that they interrupted', async () => {
+  test('resume the answer that they have interrupted', async () => {
     const { start, session, asked, model, environment, speak, say: utter } = voiceTalk();
     await start();
     await utter('what is my balance?');
@@ -555,7 +555,7 @@ describe('words in a voice session', () => {
     expect(state().transcript.at(-1)).toMatchObject({ role: 'user', text: 'stop, please' });
   });
 
-  test('stop no speech when typed while the user is speaking, and get a reply only afterwards', async () => {
+  test('stop no speech if typed while the user is speaking, and get a reply only afterwards', async () => {
     const { start, session, asked, model, environment, state } = voiceTalk();
     await start();
     model().speechStarted('u1');
@@ -570,7 +570,7 @@ describe('words in a voice session', () => {
     expect(state().deliveries[0]).toMatchObject({ attempts: 0 });
   });
 
-  test('stop no speech if they are transcribed after the next utterance has started', async () => {
+  test('stop no speech if transcribed after the next utterance has started', async () => {
     const { start, session, asked, model, environment, state } = voiceTalk();
     await start();
     model().speechStarted('u1');
@@ -594,7 +594,7 @@ describe('words in a voice session', () => {
   });
 
   test(
-    'answer an open question without the lead agent when typed',
+    'answer an open question without the lead agent if typed',
     { tags: ['B51', 'B55'] },
     async () => {
       const { start, use, pause, speak, session, model, question, environment } = voiceTalk({
@@ -690,7 +690,7 @@ describe('words in a voice session', () => {
   });
 
   test(
-    'TURNS-2: delay every request until it is known for whom they are meant',
+    'TURNS-2: delay every request until it is known to whom they are addressed',
     { tags: ['B65'] },
     async () => {
       let finish: () => void = () => {};
@@ -738,27 +738,31 @@ describe('words in a voice session', () => {
     },
   );
 
-  test('appear while partial and are replaced by the final text', { tags: ['B63'] }, async () => {
-    const { start, model, state, environment } = voiceTalk();
-    await start();
-    model().speechStarted('u1');
-    for (const text of ['book', 'book me a', 'book me a ride'])
-      model().events.next({
-        type: 'utterance.transcribed',
-        utteranceId: 'u1',
-        text,
-        final: false,
-      });
-    await environment.settle();
-    expect(state().transcript).toEqual([
-      expect.objectContaining({ id: 'u1', role: 'user', text: 'book me a ride', final: false }),
-    ]);
-    model().speechEnded('u1', 'Book me a ride.');
-    await environment.settle();
-    expect(state().transcript).toEqual([
-      expect.objectContaining({ id: 'u1', text: 'Book me a ride.', final: true }),
-    ]);
-  });
+  test(
+    'appear while still partial and are then replaced by the final text',
+    { tags: ['B63'] },
+    async () => {
+      const { start, model, state, environment } = voiceTalk();
+      await start();
+      model().speechStarted('u1');
+      for (const text of ['book', 'book me a', 'book me a ride'])
+        model().events.next({
+          type: 'utterance.transcribed',
+          utteranceId: 'u1',
+          text,
+          final: false,
+        });
+      await environment.settle();
+      expect(state().transcript).toEqual([
+        expect.objectContaining({ id: 'u1', role: 'user', text: 'book me a ride', final: false }),
+      ]);
+      model().speechEnded('u1', 'Book me a ride.');
+      await environment.settle();
+      expect(state().transcript).toEqual([
+        expect.objectContaining({ id: 'u1', text: 'Book me a ride.', final: true }),
+      ]);
+    },
+  );
 });
 
 test('leaves no timer running if it closes in mid-sentence', async () => {

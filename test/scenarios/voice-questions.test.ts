@@ -83,7 +83,7 @@ test('P5: ignores an echo of the question but accepts a time that the user says 
 });
 
 describe('speech over a question', () => {
-  test('counts only if it started after the question started to play', async () => {
+  test('counts only if it started after the question had begun to play', async () => {
     const { model, environment, play, question, asked } = await untilAsked();
     // This utterance started before any part of the question was heard.
     const putting = model().begin('Economy', 2000);
@@ -141,7 +141,7 @@ describe('speech over a question', () => {
       expect(talk.asked()).not.toContain('Ask the user');
     });
 
-    test('lets the lead agent settle it if the answer contains a further request', async () => {
+    test('lets the lead agent settle the question if the answer contains another request', async () => {
       const talk = await interrupted(`${words.slice(0, -1)}, and what is the weather like?`);
       expect(talk.asked()).toBe('reply');
       await talk.settles({ text: words, quote: words });
@@ -158,7 +158,7 @@ describe('speech over a question', () => {
     });
   });
 
-  test('accepts no spoken answer once a button has been pressed', async () => {
+  test('accepts no spoken answer after a button has been pressed', async () => {
     const { model, environment, speak, question, session, requestId, asked } = await untilAsked();
     await speak('Economy or Premium?');
     model().speechStarted('late');
@@ -186,7 +186,7 @@ describe('the delivery of a closed question', () => {
     expect(state().deliveries[0]).toMatchObject({ deliveryId: requestId, state: 'dismissed' });
   });
 
-  test('remains delivered if it has been heard', async () => {
+  test('remains delivered if it has already been heard', async () => {
     const { speak, say: utter, state } = await untilAsked();
     await speak('Economy or Premium?');
     await utter('Economy');
@@ -208,7 +208,7 @@ describe('the deadline of a question', () => {
     expect(question()).toMatchObject({ state: 'open', dueAt: environment.clock.now() + 120_000 });
   });
 
-  test('starts when its card is shown if the question could not be spoken', async () => {
+  test('starts when its card is shown if the question cannot be spoken', async () => {
     const { model, environment, question, session, requestId, pause } = await untilAsked({
       subagents: ride,
       voice: { maxAttempts: 1 },
@@ -293,7 +293,7 @@ describe('words that are not an answer', () => {
     },
   );
 
-  test('QUESTION-7: stop the question with "wait", after which it is asked again', async () => {
+  test('QUESTION-7: stop the question with "wait", so that it is asked again later', async () => {
     const { model, environment, play, pause, question, asked, speak } = await untilAsked();
     const putting = model().begin('Economy or Premium?', 2000);
     await play(putting.itemId, 700);
@@ -356,7 +356,7 @@ describe('words that are not an answer', () => {
     },
   );
 
-  test("USER-WORDS-7: reach the lead agent if unclear and do not change the question's deadline", async () => {
+  test("USER-WORDS-7: reach the lead agent if unclear, without changing the question's deadline", async () => {
     const { speak, say: utter, question, asked, environment } = await untilAsked();
     await speak('Economy or Premium?');
     const dueAt = question()?.dueAt;
@@ -425,7 +425,7 @@ describe('the floor of a question', () => {
     expect(asked()).toBe('reply');
   });
 
-  test('belongs to one of two subagents that ask at the same instant', async () => {
+  test('belongs to one of two subagents that ask in the same instant', async () => {
     const talk = voiceTalk({ subagents: { red: asking('Red?'), blue: asking('Blue?') } });
     const owners: string[][] = [];
     talk.session.questions.subscribe(() => {

@@ -95,7 +95,7 @@ describe('a ride by voice alone', () => {
     expect(model().openRequests).toEqual([]);
   });
 
-  test('P3: does not accept an utterance from before the question was played as an answer', async () => {
+  test('P3: does not count an utterance from before the question was played as an answer', async () => {
     const { environment, model, state, untilAsked } = await ride();
     await untilAsked();
     // The question is offered, but no word of it has been played.
@@ -108,7 +108,7 @@ describe('a ride by voice alone', () => {
     expect(model().openRequests).toHaveLength(1);
   });
 
-  test('accepts a button once the question is shown and refuses a second answer', async () => {
+  test('accepts a button press once the question is shown, and refuses a second answer', async () => {
     const { environment, session, untilAsked, state, model, play } = await ride();
     await untilAsked();
     const requestId = state().questions[0]?.requestId ?? '';
@@ -149,7 +149,7 @@ describe('a ride by voice alone', () => {
     expect(state().questions[0]).toMatchObject({ state: 'answered', answer: 'Economy' });
   });
 
-  test('asks again on a new connection that has the conversation if the old one is lost in mid-question', async () => {
+  test('asks again on a new connection with the conversation if the old one is lost in mid-question', async () => {
     const { environment, transport, untilAsked, state, model, play } = await ride();
     await untilAsked();
     const question = model().begin('Economy or Premium?', 1000);
@@ -193,7 +193,7 @@ describe('a ride by voice alone', () => {
 });
 
 describe('a model that falls silent', () => {
-  test('ends its response with a reported reason and does not end the session', async () => {
+  test('ends its response and reports the reason without ending the session', async () => {
     const { environment, model, play, state, untilAsked, errors } = await ride();
     await untilAsked();
     // The lead agent starts to ask and never finishes.

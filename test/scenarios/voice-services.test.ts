@@ -36,7 +36,7 @@ describe('a service in a voice session', { tags: ['B74', 'B76', 'BW32'] }, () =>
     ]);
   });
 
-  test('interrupts for an urgent notice, which is heard once', async () => {
+  test('interrupts for an urgent notice, which is played once', async () => {
     const { happens, story, asked, model, speak, pause, environment, state } = await talking();
     await happens({ say: 'Order 8 is lost!' }, 'urgent');
     expect(model().of('response.cancel')).toHaveLength(1);

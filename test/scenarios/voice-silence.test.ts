@@ -135,7 +135,7 @@ describe('an unanswered question', () => {
     expect(told()).toContain(short);
   });
 
-  test('never repeats, or repeats later, if configured to', async () => {
+  test('repeats later or not at all if so configured', async () => {
     const never = await asked({ voice: { nudgeAfterMs: null } });
     await never.environment.advance(60_000);
     expect(never.asked()).toBeNull();
@@ -148,7 +148,7 @@ describe('an unanswered question', () => {
 });
 
 describe('SILENCE-2, SILENCE-3: a silent user', () => {
-  test('counts as away once and as back at the first sound', async () => {
+  test('counts as away once, and as back again at the first sound', async () => {
     const { environment, events, away, model, speak } = await asked();
     await environment.advance(14_900);
     expect(away()).toEqual([]);
@@ -169,7 +169,7 @@ describe('SILENCE-2, SILENCE-3: a silent user', () => {
     expect(away()).toEqual(['user.away', 'user.back']);
   });
 
-  test('never counts as away if this is turned off', async () => {
+  test('never counts as away if this feature is off', async () => {
     const { environment, away } = await asked({ voice: { awayAfterMs: null } });
     await environment.advance(60_000);
     expect(away()).toEqual([]);

@@ -89,8 +89,8 @@ async function isAnswered(work: Work): Promise<void> {
   expect(model().openRequests).toEqual([]);
 }
 
-describe('TURNS-9: a lead agent whose tool works', () => {
-  test('delivers a notice during its turn and the answer later', async () => {
+describe('TURNS-9: a lead agent whose tool is running', () => {
+  test("delivers a notice during the lead agent's turn and the answer later", async () => {
     const work = await atWork();
     const { environment, news, asked, told, saysIt, finish, turns, model, state } = work;
     news();
@@ -142,7 +142,7 @@ describe('TURNS-9: a lead agent whose tool works', () => {
     expect(told()).toMatchObject({ state: 'delivered', attempts: 1 });
   });
 
-  test('TURNS-1: delays an answer that arrives during a delivery until the delivery ends', async () => {
+  test('TURNS-1: delays an answer that arrives during a delivery until the delivery has ended', async () => {
     const work = await atWork();
     const { environment, news, told, finish, model, play } = work;
     news();
@@ -170,7 +170,7 @@ describe('TURNS-9: a lead agent whose tool works', () => {
     await isAnswered(work);
   });
 
-  test('waits for the delivery before it requests the reply to a tool that timed out', async () => {
+  test('requests the reply to a tool that timed out only after the delivery', async () => {
     const work = await atWork();
     const { environment, news, told, model, play, asked } = work;
     await environment.advance(TOOL_TIMEOUT_MS - LONG_MS);
@@ -200,7 +200,7 @@ describe('TURNS-9: a lead agent whose tool works', () => {
     await isAnswered(work);
   });
 
-  test("repeats a delivery that the user interrupts and answers the user with the tool's result", async () => {
+  test("repeats a delivery that the user interrupted and then answers with the tool's result", async () => {
     const work = await atWork();
     const { environment, news, told, model, asked, saysIt, finish } = work;
     news();
@@ -221,7 +221,7 @@ describe('TURNS-9: a lead agent whose tool works', () => {
     await isAnswered(work);
   });
 
-  test('delivers nothing while the user is speaking or before the utterance is transcribed', async () => {
+  test('delivers nothing while the user is speaking or the utterance is being transcribed', async () => {
     const { environment, news, told, model, asked, saysIt } = await atWork();
     news();
     await environment.advance(1900);
@@ -236,7 +236,7 @@ describe('TURNS-9: a lead agent whose tool works', () => {
     expect(told()).toMatchObject({ state: 'delivered', attempts: 1 });
   });
 
-  test('repeats the delivery to the next client if the client leaves during it', async () => {
+  test('repeats the delivery for the next client if the client leaves during it', async () => {
     const work = await atWork();
     const { environment, news, told, model, leave, session, saysIt, finish } = work;
     news();
@@ -256,7 +256,7 @@ describe('TURNS-9: a lead agent whose tool works', () => {
     await isAnswered(work);
   });
 
-  test('repeats the delivery on the next connection after a lost one and then answers', async () => {
+  test('repeats the delivery on the next connection after a loss, and then answers', async () => {
     const work = await atWork();
     const { environment, news, told, model, finish, asked, speak } = work;
     news();
@@ -314,7 +314,7 @@ describe('TURNS-9: a lead agent whose tool works', () => {
     await isAnswered(work);
   });
 
-  test('delivers an urgent notice at once and continues the turn', async () => {
+  test('delivers an urgent notice immediately and continues the turn', async () => {
     const work = await atWork();
     const { environment, session, asked, saysIt, finish, turns } = work;
     await environment.advance(500);

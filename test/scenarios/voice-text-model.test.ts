@@ -86,7 +86,7 @@ describe('a model with text output', () => {
     expect(state().deliveries).toMatchObject([{ state: 'delivered', grade: 'played' }]);
   });
 
-  test('P5: stops at the part that was heard and remembers only that part', async () => {
+  test('P5: stops where the user interrupted, and remembers only the part that was heard', async () => {
     const { environment, says, writes, state, model, played } = await talking();
     await says('tell me something');
     const itemId = await writes('One two three four.', 0);

@@ -18,7 +18,7 @@ const asking = (question: string) => ({
 
 describe('a connection that is lost', () => {
   test(
-    'retries with an increasing delay and then rests with the reason',
+    'retries with an increasing delay, then rests and gives the reason',
     { tags: ['B88'] },
     async () => {
       const transport = new FakeTransport();
@@ -63,7 +63,7 @@ describe('a connection that is lost', () => {
     },
   );
 
-  test('keeps its work during an outage longer than its reconnects and delivers it afterwards', async () => {
+  test('keeps its work during an outage that outlasts its reconnects, and delivers it afterwards', async () => {
     const transport = new FakeTransport();
     let finishWork: () => void = () => {};
     const worked = new Promise<void>((resolve) => (finishWork = resolve));
@@ -226,7 +226,7 @@ describe('a connection that is lost', () => {
     ]);
   });
 
-  test('resets its failure count once it is established again', async () => {
+  test('resets its failure count when it is established again', async () => {
     const { start, model, environment, state, transport } = voiceTalk({
       voice: { maxReconnects: 1 },
     });
@@ -239,7 +239,7 @@ describe('a connection that is lost', () => {
     expect(transport.connections).toHaveLength(5);
   });
 
-  test('replies on the next connection to an utterance that has had no reply', async () => {
+  test('replies on the next connection to an utterance that has not had a reply', async () => {
     const { start, say: utter, model, environment, asked } = voiceTalk();
     await start();
     await utter('what is my balance?');
@@ -254,7 +254,7 @@ describe('a connection that is lost', () => {
   });
 
   test(
-    'passes tool answers from the outage to the next connection, including errors',
+    'passes tool answers given during the outage to the next connection, including errors',
     { tags: ['BW9', 'BW37'] },
     async () => {
       let finish: () => void = () => {};
@@ -416,7 +416,7 @@ test("RESPONSES-9: reports a failed response with the provider's message", async
 });
 
 describe('an error of the transport', () => {
-  test('reaches the app and does not end the session', async () => {
+  test('reaches the app without ending the session', async () => {
     const { start, say: utter, model, errors, events, environment, asked } = voiceTalk();
     await start();
     model().events.next({
@@ -449,7 +449,7 @@ describe('an error of the transport', () => {
     expect(asked()).toBe('reply');
   });
 
-  test('counts as a lost connection if the stream itself fails', async () => {
+  test('counts as a lost connection if the event stream itself fails', async () => {
     const { start, model, environment, state, transport } = voiceTalk();
     await start();
     model().events.error(new Error('the stream broke'));
@@ -495,7 +495,7 @@ describe('an error of the transport', () => {
   });
 });
 
-describe('TOOL-CALL-1: a result that is dismissed, or was seen on the screen', () => {
+describe('TOOL-CALL-1: a result that was dismissed or has been seen on the screen', () => {
   test.each(['dismiss', 'shown'] as const)(
     '%s: answers the call that was waiting for it, without speech',
     async (how) => {
@@ -553,7 +553,7 @@ describe('a client that leaves', () => {
     expect(asked()).toBeNull();
   });
 
-  test('ends its unfinished utterance at once', async () => {
+  test('ends its unfinished utterance immediately', async () => {
     const talk = voiceTalk();
     const { start, model, session, environment, asked, pause, speak, state } = talk;
     await start();

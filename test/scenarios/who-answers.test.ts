@@ -167,7 +167,7 @@ describe('WHO-1: a question that names who may answer it', () => {
     expect(ran).toEqual([{ requester: null, approver: 'manager' }]);
   });
 
-  test("ignores another user's report that it was shown", async () => {
+  test("ignores another user's report that it has been shown", async () => {
     const { type, session, idOf, entriesOf, environment } = await talk();
     await type('use pay');
     const before = entriesOf('question.shown').length;

@@ -40,7 +40,7 @@ function watched(options: Parameters<typeof rideSession>[0] = {}) {
 }
 
 describe.each(['websocket', 'stream'] as const)('over a %s', (transport) => {
-  test('runs the call in the page and passes the result to the model', async () => {
+  test('runs the call in the page and returns the result to the model', async () => {
     const { session } = watched();
     const { client } = await served({ session: () => session });
     const ann = client({ transport });
@@ -145,7 +145,7 @@ test('accepts a result after a server restart from a page that was running the c
   expect(runs).toBe(1);
 });
 
-test('CALL-HANDLERS-3: fails the call if a handler throws or returns an oversized or invalid result', async () => {
+test('CALL-HANDLERS-3: fails the call if a handler throws or its result is too large or invalid', async () => {
   const errors: unknown[] = [];
   const { session } = watched();
   const { client } = await served({ session: () => session });
@@ -210,7 +210,7 @@ test("aborts a handler's signal when the client is closed", async () => {
   expect(signal.aborted).toBe(true);
 });
 
-test('refuses a second handler for a tool and a value that is not a function', async () => {
+test('refuses a second handler for the same tool, and a handler that is not a function', async () => {
   const { session } = watched();
   const { client } = await served({ session: () => session });
   const { it } = client();

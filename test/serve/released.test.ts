@@ -59,7 +59,7 @@ function watchedPool() {
 
 describe('a pool behind `serve`', () => {
   it.each(['websocket', 'stream'] as const)(
-    'keeps no session or listener after its clients have left (%s)',
+    'keeps no session and no listener after its clients have left (%s)',
     async (transport) => {
       const watched = watchedPool();
       const { client, web } = await served({

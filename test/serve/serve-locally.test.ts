@@ -155,7 +155,7 @@ describe('the page', () => {
     ['<!-- <head> -->\n<html lang="en"><body>', '<!-- <head> -->\n<html lang="en">'],
     ['<header>A page</header>', ''],
     ['<!DOCTYPE html><HTML><HEAD class="a">', '<!DOCTYPE html><HTML><HEAD class="a">'],
-  ])('has its import map before any other content: %j', async (html, before) => {
+  ])('has its import map before all other content: %j', async (html, before) => {
     write({ 'page/index.html': html });
     const { body } = await ask(await start(), '/');
     expect(body.startsWith(`${before}<script type="importmap">`)).toBe(true);
@@ -310,7 +310,7 @@ describe('the link', () => {
     });
   });
 
-  test('refuses a pipe as its file and does not change its mode', async () => {
+  test("refuses a pipe as its file and leaves the pipe's mode unchanged", async () => {
     const tokenFile = join(folder, 'pipe');
     execFileSync('mkfifo', ['-m', '644', tokenFile]);
     await expect(start({ tokenFile })).rejects.toMatchObject({
@@ -322,7 +322,7 @@ describe('the link', () => {
 });
 
 describe('the routes', () => {
-  test('parse JSON and answer with JSON or with a response', async () => {
+  test('parse JSON and answer with JSON or a response', async () => {
     const told: unknown[] = [];
     const server = await start({
       routes: {
@@ -383,7 +383,7 @@ describe('the port', () => {
     await expect(start({ port: 65_535 })).rejects.toMatchObject({ code: 'NO_FREE_PORT' });
   });
 
-  test('closes every page and frees the port', async () => {
+  test('closes every page and releases the port', async () => {
     const server = await start();
     const client = visit(server);
     await status(client, ({ state }) => state === 'open');

@@ -41,7 +41,7 @@ function breakable({ http }: Served): () => void {
 }
 
 describe.each(['websocket', 'stream'] as const)('over a %s', (transport) => {
-  test("shows a subagent's question, accepts a button press and shows the result", async () => {
+  test("shows a subagent's question, accepts a button press and then shows the result", async () => {
     const session = rideSession();
     const { client } = await served({ session: () => session, share: ['subagent.ended'] });
     const ann = client({ transport });
@@ -103,7 +103,7 @@ describe.each(['websocket', 'stream'] as const)('over a %s', (transport) => {
     await session.close();
   });
 
-  test('shows a question again each time it is repeated', async () => {
+  test('shows a question again whenever it is repeated', async () => {
     const session = rideSession();
     const { client } = await served({ session: () => session });
     const ann = client({ transport });
@@ -139,7 +139,7 @@ describe.each(['websocket', 'stream'] as const)('over a %s', (transport) => {
     await session.close();
   });
 
-  test('restores a connection lost in mid-question and applies the answer once', async () => {
+  test('restores a connection that was lost in mid-question, and applies the answer once', async () => {
     const session = rideSession();
     const it = await served({ session: () => session });
     const cut = breakable(it);
@@ -183,7 +183,7 @@ describe.each(['websocket', 'stream'] as const)('over a %s', (transport) => {
     await session.close();
   });
 
-  test('shows an observer everything but accepts nothing from an observer', async () => {
+  test('shows everything to an observer but accepts nothing from an observer', async () => {
     const session = rideSession();
     const { client } = await served({ session: () => session });
     const [ann, eve] = [client({ transport }), client({ transport, token: 'eve' })];
@@ -266,7 +266,7 @@ describe.each(['websocket', 'stream'] as const)('over a %s', (transport) => {
   });
 });
 
-test('sends the whole state if a frame is missing', async () => {
+test('sends the whole state if a frame was missed', async () => {
   const session = rideSession();
   const node = nodeEnvironment();
   const aliveMs = 60_000;
@@ -354,7 +354,7 @@ test('does not resend a message that a restarted server has lost', async () => {
   await second.stop();
 });
 
-test('disconnects a client that never reads, gives the reason, and serves other clients', async () => {
+test('disconnects a client that never reads, gives the reason and still serves other clients', async () => {
   const session = rideSession();
   await session.start();
   const it = await served({
@@ -383,7 +383,7 @@ test('disconnects a client that never reads, gives the reason, and serves other 
   await session.close();
 });
 
-test('detaches a client that disconnects while it is receiving missed frames', async () => {
+test('detaches a client that disconnects while it is catching up on missed frames', async () => {
   const session = rideSession();
   await session.start();
   const it = await served({
@@ -476,7 +476,7 @@ test('ignores hostile frames and disconnects a client that sends too many of the
   await session.close();
 });
 
-test('refuses messages above the rate limit with a receipt', async () => {
+test('answers messages above the rate limit with a refusal', async () => {
   const session = rideSession();
   const { client } = await served({
     session: () => session,
@@ -495,7 +495,7 @@ test('refuses messages above the rate limit with a receipt', async () => {
   await session.close();
 });
 
-test('redirects a client to the node that holds its session', async () => {
+test('redirects a client to the node that is running its session', async () => {
   const session = rideSession();
   const there = await served({ session: () => session });
   const here = await served({ session: () => null, locate: () => there.url });
@@ -506,7 +506,7 @@ test('redirects a client to the node that holds its session', async () => {
   await session.close();
 });
 
-describe('a session that another process holds', () => {
+describe('a session that another process is running', () => {
   const holder = { name: 'node 2', address: 'http://10.0.0.2:3000' };
   const inUse = (): never => {
     throw scopeInUse('s_1', holder, 'its lease ends in 9 s');
@@ -643,7 +643,7 @@ test("hibernates a pool's sessions without connected clients", async () => {
   await pool.close();
 });
 
-test('releases clients of an idle session before a deployment without waiting for open tabs', async () => {
+test('releases the clients of an idle session before a deployment without waiting for open tabs', async () => {
   const runtime = createRuntime({ journal: memoryJournal() });
   const { promise: slow, resolve: finish } = Promise.withResolvers<void>();
   const config = {
@@ -845,7 +845,7 @@ function tokenOf(token: string): string {
   return `offstage.token.${Buffer.from(token).toString('base64url')}`;
 }
 
-test('connects a waiting client at once on request', async () => {
+test('connects a waiting client immediately on request', async () => {
   const session = rideSession();
   onTestFinished(() => session.close());
   const first = await served({ session: () => session });

@@ -42,7 +42,7 @@ async function socketOf(url: string, user: string, hello?: object) {
 const hello = (client: string) => ({ type: 'hello', v: 1, client });
 
 describe('connections of one user', () => {
-  test('count from the upgrade, before any `hello` and across all sessions', async () => {
+  test('count from the upgrade on, before any `hello` and across all sessions', async () => {
     const it = await served({
       session: sessions(),
       authorize: perSession,
@@ -62,7 +62,7 @@ describe('connections of one user', () => {
     await bob.status(({ state }) => state === 'open');
   });
 
-  test('end the oldest stream when another one opens, and let the ended one return', async () => {
+  test('end the oldest stream when another one opens, but let the ended stream return', async () => {
     const it = await served({
       session: sessions(),
       authorize: perSession,
@@ -82,7 +82,7 @@ describe('connections of one user', () => {
   });
 });
 
-test("give a hidden page's stream to others and reopen it when the page is shown", async () => {
+test('give the stream of a hidden page to other pages, and reopen it when the page is shown', async () => {
   const page = Object.assign(new EventTarget(), { visibilityState: 'hidden' });
   vi.stubGlobal('document', page);
   onTestFinished(() => void vi.unstubAllGlobals());
@@ -158,7 +158,7 @@ describe('a stream', () => {
     expect(it.web.size.clients).toBe(0);
   });
 
-  test('accepts only POSTs from its own user and session, even if a stream shares its client name', async () => {
+  test('accepts POSTs only from its own user and session, even if a stream shares its client name', async () => {
     const session = sessions();
     const it = await served({ session, authorize: perSession });
     const open = async (user: string, id: string) => {
@@ -195,7 +195,7 @@ describe('a stream', () => {
   });
 });
 
-test('makes a client wait, with a reason, until another client leaves the full pool', async () => {
+test('makes a client wait, with a reason, while the pool is full', async () => {
   const runtime = createRuntime({ journal: memoryJournal() });
   const pool = createSessionPool({
     runtime,

@@ -59,7 +59,7 @@ test('lets the client that owns the voice hear the model and report its playout'
   expect(played.every((report) => report.itemId === itemId)).toBe(true);
 });
 
-test("lets a client return after a suspend but not after the session's end", async () => {
+test('lets a client return after a suspend, but not after the session has ended', async () => {
   const suspended = await spoken();
   await suspended.talk.session.suspend();
   const ann = suspended.client();

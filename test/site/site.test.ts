@@ -82,7 +82,7 @@ test('links only to pages and anchors that exist on the site', () => {
   expect(broken).toEqual([]);
 });
 
-test('finds a guide and a public name by keyboard without requests to other servers', async () => {
+test('finds a guide and a public name by keyboard without a request to another server', async () => {
   const { page, outside } = await opened('/');
   const dialog = page.getByRole('dialog');
   const button = page.locator('button[data-open-modal]:enabled');

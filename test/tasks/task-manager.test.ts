@@ -125,7 +125,7 @@ function manual(options: Partial<TaskManagerOptions> = {}) {
 }
 
 describe('threads', { tags: ['B79', 'B80'] }, () => {
-  test("continues the conversation and the folder of a topic's last task", async () => {
+  test("continues the conversation and the folder of the topic's last task", async () => {
     const { done, agents, manager } = manual();
     await done({ topic: 'mail' });
     await done({ topic: 'mail' });
@@ -202,7 +202,7 @@ describe('threads', { tags: ['B79', 'B80'] }, () => {
     expect(agents[1]?.released).toBe('suspended');
   });
 
-  test('starts a new thread if the agent no longer knows it, unless the task is resumed', async () => {
+  test('starts a new thread if the agent no longer knows the old one, unless the task is resumed', async () => {
     const { done, start, agents, unknown } = manual();
     await done({ topic: 'mail' });
     unknown.add('session-1');
@@ -222,7 +222,7 @@ describe('threads', { tags: ['B79', 'B80'] }, () => {
     expect(after.agents).toMatchObject([{ as: 'task-1', resume: 'session-1' }]);
   });
 
-  test('drops an unused thread with its folder, and the oldest threads above the limit', async () => {
+  test('drops an unused thread with its folder, and the oldest threads beyond the limit', async () => {
     const { done, environment, manager, discarded } = manual({
       threadTtlMs: 60_000,
       maxThreads: 2,
@@ -237,7 +237,7 @@ describe('threads', { tags: ['B79', 'B80'] }, () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('reports that a folder cannot be removed and continues', async () => {
+  test('reports that it cannot remove a folder, and continues', async () => {
     const relay = scriptedRelay();
     const environment = simulatedEnvironment();
     const { relay: managed } = taskManager({
@@ -339,7 +339,7 @@ describe('answers', { tags: ['B80', 'B82'] }, () => {
 });
 
 describe('caps', { tags: ['B79', 'B82'] }, () => {
-  test('ends a turn once at a token or cost limit (MANAGED-1)', async () => {
+  test('ends a turn exactly once at a token or cost limit (MANAGED-1)', async () => {
     const { start, sent } = manual({
       caps: { cost: 2 },
       price: ({ inputTokens, outputTokens }) => inputTokens / 1_000 + outputTokens / 100,
@@ -372,7 +372,7 @@ describe('caps', { tags: ['B79', 'B82'] }, () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('continues counting for a task after its connection was lost', async () => {
+  test('continues to count for a task after its connection was lost', async () => {
     const { start } = manual({ caps: { tokens: 100 } });
     const { session, agent } = await start({}, { id: 'a' });
     session.prompt({ key: 'k', text: 'go' });

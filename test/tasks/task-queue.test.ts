@@ -60,7 +60,7 @@ describe('tasks', { tags: ['B80', 'B81'] }, () => {
     expect(order).toEqual(['first', 'reader', 'second']);
   });
 
-  test('lets no task that needs one lock overtake an earlier task that is waiting for two', async () => {
+  test('lets no task that needs one lock overtake an earlier task that needs two', async () => {
     const { begin, order, environment } = queueOf(10);
     const a = begin('a', { writes: ['calendar'] });
     void begin('both', { writes: ['calendar', 'email'] });

@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => vi.resetModules());
 
-test('BASE64-1, BASE64-3: restores any bytes and writes identical text on each host', () => {
+test('BASE64-1, BASE64-3: restores any bytes, and encodes them identically on every host', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
       const text = Buffer.from(bytes).toString('base64');
@@ -41,7 +41,7 @@ test('encodes a slice of a larger array rather than the whole array', () => {
   for (const host of [inNode, elsewhere]) expect(host.toBase64(bytes)).toBe('AQI=');
 });
 
-test('BASE64-3: accepts or refuses any text identically on each host', () => {
+test('BASE64-3: accepts or refuses any text identically on every host', () => {
   const characters = fc.constantFrom(...'AQz09+/-_==!\u0000 \né€'.split(''), '😀', '\uD83D');
   fc.assert(
     fc.property(fc.array(characters, { maxLength: 14 }), (list) => {

@@ -4,11 +4,11 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { clip, head, indented } from '../../src/values/clip.ts';
 
-test('leaves a text that fits unchanged', () => {
+test('leaves a text unchanged if it fits', () => {
   expect(clip('four', 4)).toBe('four');
 });
 
-test('states how many characters were cut off and never splits a character', () => {
+test('states how many characters it has cut off, and never splits a character', () => {
   expect(clip('1234567', 4)).toBe('1234 [… 3 more characters]');
   expect(clip('123😀567', 4)).toBe('123 [… 5 more characters]');
   expect(clip('123\u{10FFFF}567', 4)).toBe('123 [… 5 more characters]');

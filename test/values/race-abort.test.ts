@@ -20,7 +20,7 @@ test('RACE-ABORT-1: rejects if the signal is aborted, even if the work has finis
   await expect(raceAbort(1, AbortSignal.abort(reason))).rejects.toBe(reason);
 });
 
-test("settles like the work if there is no abort, with the work's own error", async () => {
+test('settles like the work, with the same result or error, if nothing is aborted', async () => {
   const { signal } = new AbortController();
   await expect(raceAbort(Promise.resolve('done'), signal)).resolves.toBe('done');
   await expect(raceAbort('plain', signal)).resolves.toBe('plain');

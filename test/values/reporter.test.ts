@@ -20,7 +20,7 @@ function heard() {
 }
 
 describe('the channel offstage:error', () => {
-  test('receives every error, even in an app with a listener', () => {
+  test('receives every error, even if the app has a listener', () => {
     const { messages, stop } = heard();
     const told: unknown[] = [];
     const error = lost('socket closed');
@@ -35,7 +35,7 @@ describe('the channel offstage:error', () => {
     expect(told).toEqual([[error, 'transport']]);
   });
 
-  test("receives a session's error once", async () => {
+  test("receives a session's error only once", async () => {
     const { messages, stop } = heard();
     const talk = textTalk({
       hooks: {
@@ -84,7 +84,7 @@ describe('the terminal', () => {
     ]);
   });
 
-  test('REPORT-2: shows errors of a stored run without a listener and publishes them once on the channel', async () => {
+  test("REPORT-2: shows a stored run's errors without a listener, and publishes them once on the channel", async () => {
     vi.stubEnv('NODE_ENV', 'development');
     const { messages, stop } = heard();
     const environment = simulatedEnvironment();

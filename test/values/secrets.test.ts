@@ -239,7 +239,7 @@ describe('SHAPES-3: a secret whose property name is known', () => {
     });
   });
 
-  test('disappears even if the text ends inside its value', () => {
+  test('disappears even if the text ends in the middle of its value', () => {
     expect(takeOut('{"password":"correct hor')).toBe('{"password":"[redacted]');
   });
 });

@@ -25,7 +25,7 @@ const some = (): string =>
   ).join('');
 const texts = Array.from({ length: 2000 }, some);
 
-test('STORE-1, STORE-2: makes strings well formed permanently and leaves storable ones unchanged', () => {
+test('STORE-1, STORE-2: makes strings well-formed for good, and leaves storable ones unchanged', () => {
   for (const text of texts) {
     const stored = storableText(text);
     expect(stored.isWellFormed() && !stored.includes('\0')).toBe(true);
@@ -38,7 +38,7 @@ test('STORE-1, STORE-2: makes strings well formed permanently and leaves storabl
   expect(storable(value)).toBe(value);
 });
 
-test('STORE-3: keeps different ids different, even if they are long', () => {
+test('STORE-3: keeps different ids distinct, even if they are long', () => {
   const ids = new Set([...texts, ...texts.map((text) => `${'x'.repeat(400)}${text}`)]);
   expect(new Set([...ids].map(storableId)).size).toBe(ids.size);
   for (const id of ids) expect(storableId(id).length).toBeLessThanOrEqual(256);
@@ -58,7 +58,7 @@ test('converts keys and texts at any depth and handles `__proto__`, cycles and b
   expect(storable({ n: 12n })).toEqual({ n: '12' });
 });
 
-describe('the same story on different journals', () => {
+describe('the same story in different journals', () => {
   test(
     'has the same state in memory and in SQLite, both live and after a reload',
     { timeout: 120_000 },

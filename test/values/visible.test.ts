@@ -34,7 +34,7 @@ describe('visible', () => {
     expect(visible(text)).toBe(text);
   });
 
-  it('keeps a word in two scripts and writes only its hidden characters as codes', () => {
+  it('preserves a word in two scripts and writes only its hidden characters as codes', () => {
     expect(withoutHidden('Δt\u202e')).toBe('Δt\\u202e');
   });
 });

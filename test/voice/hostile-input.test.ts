@@ -41,7 +41,7 @@ const frames: readonly [name: string, frame: () => unknown][] = [
 ];
 
 describe('audioIn', () => {
-  test.each(frames)('drops and reports %s and accepts the next frame', async (_, frame) => {
+  test.each(frames)('drops and reports %s and then accepts the next frame', async (_, frame) => {
     const talk = voiceTalk();
     await talk.start();
     const { audioIn } = talk.session;
@@ -86,7 +86,7 @@ describe('audioIn', () => {
     );
   });
 
-  test('survives a buffered frame whose memory is detached', async () => {
+  test('survives a buffered frame whose memory has been detached', async () => {
     const transport = new FakeTransport();
     const talk = voiceTalk({ transport });
     await talk.start();
@@ -189,7 +189,7 @@ describe('a transport', () => {
     expect(talk.state().transcript.at(-1)?.text).toBe('hello');
   });
 
-  test('RESPONSES-8: limits and reports responses that start and never end', async () => {
+  test('RESPONSES-8: limits and reports responses that start but never end', async () => {
     const talk = voiceTalk({ transport: new FakeTransport(BY_ITSELF) });
     await talk.start();
     for (let n = 0; n < 100; n += 1) talk.model().beginByItself('', 0);
@@ -203,7 +203,7 @@ describe('a transport', () => {
     expect(talk.asked()).toContain('News.');
   });
 
-  test('keeps the text of messages that start and never end', async () => {
+  test('keeps the text of messages that start but never end', async () => {
     const talk = voiceTalk();
     await talk.start();
     await talk.say('hello');
@@ -223,7 +223,7 @@ describe('a transport', () => {
   });
 });
 
-describe('LIVE-CONVERSATION-5: a response in many pieces', () => {
+describe('LIVE-CONVERSATION-5: a response that arrives in many pieces', () => {
   /** The number of new characters that each piece adds to the text that is read, summed over all pieces. */
   function charactersRead(pieces: number): number {
     const live = new LiveConversation({ maxItemChars: 1000 }, () => undefined);
@@ -242,7 +242,7 @@ describe('LIVE-CONVERSATION-5: a response in many pieces', () => {
     expect(charactersRead(10_000)).toBe(charactersRead(20));
   });
 
-  test('contains its whole text once it ends, and counts the omitted characters until then', () => {
+  test('contains its whole text once it has ended, and counts the omitted characters until then', () => {
     const live = new LiveConversation({ maxItemChars: 1000 }, () => undefined);
     for (let n = 0; n < 50; n += 1) live.saying('item', 'y'.repeat(100), 1);
     expect(live.item('item')).toMatchObject({ text: 'y'.repeat(1000), omittedChars: 4000 });

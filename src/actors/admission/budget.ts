@@ -3,12 +3,12 @@
 // time limit is a deadline.
 //
 // Owns:     the granted, held and spent amounts, each budget's parent, and the timers of time limits.
-// Does not: end subagents (the component that learns of the refusal or the timeout does).
+// Does not: end subagents (the component that receives the refusal or the timeout ends them).
 //
 // Invariants
 //   BUDGET-ACCOUNT-1. The sum of held and spent amounts never exceeds the grant, unless a call costs more than was held
-//       for it. In that case, nothing more can be taken. Every operation is atomic: the check and the deduction are one
-//       step. When a grant is raised, the difference is taken from the parent's account.
+//       for it. In that case, the account refuses every further request. Every operation is atomic: the check and the
+//       deduction are one step. When a grant is raised, the difference is taken from the parent's account.
 //   BUDGET-ACCOUNT-2. A held amount is settled once: the used part counts as spent and the rest is released.
 //   BUDGET-ACCOUNT-3. An account that was funded from another account returns its unused amount once, when it is
 //       closed. Amounts that are still held at that time are settled in the parent's account.
@@ -22,9 +22,9 @@
 //   BUDGET-7. A call is settled once, when it ends, and its unused amounts are returned.
 //   BUDGET-8. The final call, which submits partial work, is always allowed. It is counted and may exceed the grant.
 //   BUDGETS-9. A subagent whose subtree has no limits has no budget.
-//   BUDGETS-10. When a time limit expires, this is reported once, unless the subagent has already ended.
+//   BUDGETS-10. An expired time limit is reported once, unless the subagent has already ended.
 //   BUDGETS-11. The scope's time counts only while the scope is loaded in a process: a scope that is asleep, or whose
-//        process has died, uses no time. A subagent's time keeps running.
+//        process has died, uses no time. A subagent's time limit keeps running while the scope is asleep.
 //   BUDGETS-13. Raising limits sets new totals, but only for limits that the subagent or the scope already has. Either
 //       all of these limits are raised or none, and no limit is ever lowered. Repeating the same request changes
 //       nothing. Raising a shared limit applies to all subagents that share it.
@@ -89,7 +89,7 @@ export class BudgetAccount {
     return this.#hold(amount);
   }
 
-  /** Counts an amount that was used without a request, even if it exceeds what is left. */
+  /** Counts an amount that was used without being requested first, even if it exceeds what is left. */
   charge(used: number): void {
     if (this.#isClosed) this.#parent?.charge(used);
     else this.#spent += amountOf(used);
@@ -202,7 +202,7 @@ export class Budget {
   readonly #accounts: Accounts;
   readonly #parent: Budget | null;
   readonly #startedAt: number;
-  /** When the budget's own time is up; null if the budget shares its parent's time. */
+  /** When the budget's own time limit expires; null if the budget shares its parent's time limit. */
   #ownDueAt: number | null;
   readonly #now: () => number;
 
@@ -220,7 +220,7 @@ export class Budget {
     this.#startedAt = startedAt;
   }
 
-  /** When the time is up, in milliseconds since 1970; null for never. */
+  /** When the time limit expires, in milliseconds since 1970; null if there is none. */
   get dueAt(): number | null {
     return this.#ownDueAt ?? this.#parent?.dueAt ?? null;
   }
@@ -272,7 +272,7 @@ export class Budget {
     return new Budget(accounts, this, dueAt, this.#now, startedAt);
   }
 
-  /** Raises limits to new totals (BUDGETS-13). Returns the refusal; null if there is none. */
+  /** Raises limits to new totals (BUDGETS-13). Returns the refusal; null if the limits were raised. */
   raise(limits: BudgetLimits): Refusal | null {
     const { timeMs } = limits;
     const raises = this.#own.flatMap(([resource, account]) => {
@@ -292,8 +292,8 @@ export class Budget {
   }
 
   /**
-   * Returns why the limits cannot be raised to these totals, regardless of how much the parent has left; null if they
-   * can.
+   * Returns why the limits cannot be raised to these totals; null if they can. Does not check how much the parent has
+   * left.
    */
   #notRaised(limits: BudgetLimits): Refusal | null {
     const own = new Map<BudgetResource, { granted: number; spent: number }>(this.#own);
@@ -448,7 +448,7 @@ export function exhausted(resource: BudgetResource): Refusal {
   return { ok: false, error: { code: 'BUDGET_EXHAUSTED', message, retryable: false } };
 }
 
-/** The amounts used in earlier processes, and when the time started. */
+/** The amounts that earlier processes used, and the time at which the budget started. */
 interface BudgetUsed {
   readonly startedAt: number;
   readonly tokens: number;
@@ -491,8 +491,8 @@ export class Budgets {
   }
 
   /**
-   * Sets the time for which earlier processes had the scope loaded, in milliseconds, and the limits that were raised in
-   * them. Must be called before the first admission.
+   * Sets how long earlier processes had the scope loaded, in milliseconds, and the limits that they raised. Must be
+   * called before the first admission.
    */
   continue(awakeMs: number, raised?: BudgetLimits): void {
     const now = (): number => this.#environment.clock.now();
@@ -548,8 +548,8 @@ export class Budgets {
   }
 
   /**
-   * Charges the usage of subagents that are no longer stored to their parent, or to the scope if the parent is null or
-   * unknown.
+   * If subagents are no longer stored, charges their usage to their parent (to the scope if the parent is null or
+   * unknown).
    */
   charge(parentId: string | null, used: BudgetCharge): void {
     this.#above(parentId)?.charge(used);

@@ -28,7 +28,7 @@ export interface SessionLimits {
   /** The maximum duration of a wait for subagents, in milliseconds. @defaultValue 300000 */
   readonly defaultAwaitTimeoutMs: number;
   /**
-   * How long a result can be looked up after its delivery, in milliseconds; 0 to forget it at once. @defaultValue
+   * How long a result can be looked up after its delivery, in milliseconds; 0 to forget it immediately. @defaultValue
    * 1800000
    */
   readonly stateRetentionMs: number;
@@ -38,17 +38,17 @@ export interface SessionLimits {
    */
   readonly inactivityTimeoutMs: number;
   /**
-   * The interval at which the session looks for hung and expired subagents, in milliseconds; with 0, it looks only on
-   * `sweep()`.
+   * The interval at which the session looks for hung and expired subagents, in milliseconds; with 0, it looks only when
+   * `sweep()` is called.
    * @defaultValue 60000
    */
   readonly sweepIntervalMs: number;
   /**
-   * The names of the configurations that may be spawned, or of the adapters if the call names one; empty permits all.
+   * The names of the configurations (or adapters, if the call names one) that may be spawned; empty permits all.
    * @defaultValue []
    */
   readonly allowedAdapters: readonly string[];
-  /** The ids of the permitted models, with or without `provider/`; empty permits all. @defaultValue [] */
+  /** The ids of the permitted models, with or without `provider/`; an empty list permits all. @defaultValue [] */
   readonly allowedModels: readonly string[];
 }
 

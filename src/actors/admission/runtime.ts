@@ -33,11 +33,10 @@ export interface RuntimeOptions {
    */
   readonly jobs?: Jobs;
   /**
-   * Returns the cost of a model call: `Outcome.usage.cost` is the sum of the costs, and `budget.cost` limits it. An
-   * error, or a value that is not a number of at least 0, is reported, and the subagent's `budget.cost` is then treated
-   * as used up.
-   * @defaultValue none: only relays that report their cost have one, and `budget.cost` is refused for all other
-   * subagents
+   * Returns the cost of a model call: `Outcome.usage.cost` is the sum of the costs, and `budget.cost` limits it. If it
+   * throws, or returns a value that is not a number of at least 0, this is reported and the subagent's `budget.cost` is
+   * then treated as used up.
+   * @defaultValue none: only costs that relays report are known, and `budget.cost` is refused for all other subagents
    */
   readonly price?: Price;
   /**
@@ -48,7 +47,8 @@ export interface RuntimeOptions {
   /** Called with every inspection event of every session. */
   readonly inspect?: (event: InspectionEvent) => void;
   /**
-   * When sessions and programs' services write snapshots, so that a later process does not have to fold all entries.
+   * When sessions and programs' services write snapshots. With a snapshot, a later process does not have to fold all
+   * entries.
    */
   readonly snapshots?: Partial<SnapshotPolicy>;
   /**
@@ -106,8 +106,8 @@ const optionsSchema = z.strictObject({
 } satisfies ChecksOf<RuntimeOptions>);
 
 /**
- * Returns the journal for work without a name, which cannot be resumed. This is an in-memory journal if the given
- * journal stores entries until a caller claims or deletes their scope by name, because unnamed work has no such caller.
+ * Returns the journal for unnamed work, which cannot be resumed. If the given journal stores entries until a caller
+ * claims or deletes their scope by name, this is an in-memory journal: unnamed work has no such caller.
  */
 export function journalOfPassing({ journal }: Runtime): Journal {
   const stays = journal.claim !== undefined || journal.forget !== undefined;

@@ -130,7 +130,7 @@ export class Supervisor {
     this.#slots.request(session, id, resumed, grant);
   }
 
-  /** Gives up the slot reserved for a subagent that is waiting for something other than a slot. */
+  /** Releases the slot reserved for a subagent that is waiting for something other than a slot. */
   waitsElsewhere(session: string, id: string): void {
     this.#started(session, id);
   }

@@ -5,11 +5,11 @@
 //   SUBPROMPT-1. The system prompt contains only text from the app's author and from the runtime. The task, its
 //       arguments and the known parts of the conversation are quoted in notes.
 //   SUBPROMPT-2. The notes come in this order: first the conversation and the memory, then the task. The system prompt
-//       contains the tool's name, so that programs and scripts can recognise the task. The key of the notes is
-//       different in each run of a configuration. It therefore comes last, so that the provider can serve everything
-//       before it from its cache in all runs.
-//   SUBPROMPT-3. The journal of a run that an earlier version started contains its task as plain text, without notes:
-//       the run's system prompt quotes the known parts of the conversation, and its notes have no marks.
+//       contains the tool's name, so that programs and scripts can recognise the task. Each run of a configuration has
+//       a different key for its notes. The key therefore comes last, so that the provider can serve everything before
+//       it from its cache in all runs.
+//   SUBPROMPT-3. If an earlier version started a run, the run's journal contains the task as plain text, without notes.
+//       Its system prompt then quotes the known parts of the conversation, and its notes have no marks.
 
 import type { JSONValue, ModelMessage } from 'ai';
 import { z } from 'zod';
@@ -145,7 +145,7 @@ interface AuthorsWords extends Pick<SubagentContextSnapshot, 'agentInstructions'
   readonly task: Pick<SubagentContextSnapshot['task'], 'toolName'>;
 }
 
-/** The conditions of the work, which the subagent's system prompt states. */
+/** The conditions under which the subagent works; its system prompt states them. */
 export interface WorkTerms {
   /** Absent if the agent has its own stop condition. */
   readonly maxSteps?: number | undefined;

@@ -52,8 +52,8 @@ export interface ModelSummaryOptions {
   /** The model that writes the summary. */
   readonly model: LanguageModel;
   /**
-   * The instructions on which information the summary must preserve. @defaultValue the user, agreements, results, open
-   * points
+   * Instructions that say which information the summary must preserve. @defaultValue the user, agreements, results,
+   * open points
    */
   readonly instructions?: string;
   /** The maximum number of characters per item; a longer item is cut and marked. @defaultValue 2000 */

@@ -40,7 +40,7 @@ import type { Environment } from '../ports/environment.ts';
 
 export interface UpkeepOptions {
   readonly summarise: Summarise | null;
-  /** The fill level of the conversation, from 0 to 1, above which it is summarised. */
+  /** The conversation is summarised when it exceeds this fraction (from 0 to 1) of its limit. */
   readonly summariseAbove: number;
   /** The number of newest items that are never summarised. */
   readonly keepItems: number;
@@ -51,7 +51,7 @@ export interface UpkeepOptions {
   readonly timeoutMs: number;
 }
 
-/** The part of the session that upkeep uses. */
+/** The members of the session that upkeep uses. */
 export interface UpkeepSession {
   readonly id: string;
   readonly host: Host;

@@ -66,7 +66,7 @@ export interface AgentLoop {
   readonly toolNames: readonly string[];
   readonly activeTools: readonly string[] | undefined;
   readonly toolOrder: readonly string[] | undefined;
-  /** The stop conditions, which are called after each step that called tools. */
+  /** The stop conditions, which are checked after each step that called tools. */
   readonly stopWhen: readonly ((options: object) => unknown)[];
   readonly prepareStep: ((options: object) => unknown) | undefined;
 }

@@ -108,9 +108,9 @@ export interface SubagentConfig {
   /** The time limit of one tool call, in milliseconds; none by default (the run's `timeout` applies). */
   readonly toolTimeout?: number;
   /**
-   * Returns a run's configuration, or a promise of it, for state that runs must not share, such as a connection or an
-   * MCP client. A rejection fails the run (`PREPARATION_FAILED`). The runtime waits for the promise until the run ends
-   * or its `timeout` passes; an instance that arrives later is disposed of.
+   * Returns the configuration for one run, or a promise of it. Use it for state that runs must not share, such as a
+   * connection or an MCP client. A rejection fails the run (`PREPARATION_FAILED`). The runtime waits for the promise
+   * until the run ends or its `timeout` passes; an instance that arrives later is disposed of.
    */
   readonly createInstance?: () => SubagentConfig | Promise<SubagentConfig>;
   /**
@@ -120,14 +120,14 @@ export interface SubagentConfig {
    */
   readonly dispose?: () => void | Promise<void>;
   /**
-   * The names of the task's arguments: a zod schema or any Standard Schema that describes an object. A task with a
-   * missing or an additional argument is refused before it starts. The tool that starts the task validates the values.
+   * Defines the task's arguments: a zod schema or any Standard Schema that describes an object. A task with a missing
+   * or an additional argument is refused before it starts. The tool that starts the task validates the values.
    */
   readonly inputSchema?: unknown;
   /** The schema of the JSON result: a zod schema or any Standard Schema. @defaultValue none: the result is text */
   readonly outputSchema?: unknown;
   /**
-   * How the format of the result is requested. `auto`: with the provider's structured output, in addition to the
+   * How the model is asked for the result's format. `auto`: with the provider's structured output, in addition to the
    * instructions. If the provider refuses or ignores that setting, only the instructions are used, including in later
    * runs with that model. `off`: with the instructions alone. In both cases, a result that does not match is requested
    * again.
@@ -147,7 +147,7 @@ export interface SubagentConfig {
   /** How a failed model call is retried if the error is retryable. */
   readonly retry?: Partial<RetryOptions>;
   /**
-   * When the work is complete. `turn`: with the first answer without tool calls, or when the model calls
+   * When the work is complete. `turn`: after the first answer without tool calls, or when the model calls
    * `complete_task`. `tool`: only when the model calls `complete_task`, which the runtime adds if the tools lack it.
    * @defaultValue 'turn'
    */
@@ -194,10 +194,10 @@ export interface SubagentConfig {
   readonly consolidate?: boolean;
   /**
    * How the result of a background call from the lead agent reaches the user. `when_idle`: spoken in the next pause.
-   * `interrupt`: spoken at once, as urgent. `silent`: not spoken; the lead model knows the result, and a card on the
-   * screen shows it until it has been seen or dismissed. `skip_if_busy`: spoken if no one is speaking when the result
-   * arrives, otherwise handled like `silent`. In all modes except `when_idle`, the result is reported on its own (see
-   * `consolidate`).
+   * `interrupt`: spoken immediately, as urgent. `silent`: not spoken; the lead model knows the result, and a card on
+   * the screen shows it until it has been seen or dismissed. `skip_if_busy`: spoken if no one is speaking when the
+   * result arrives, otherwise handled like `silent`. In all modes except `when_idle`, the result is reported on its own
+   * (see `consolidate`).
    * @defaultValue 'when_idle'
    */
   readonly delivery?: DeliveryMode;
@@ -216,7 +216,7 @@ export type OutputOf<Config> = Config extends {
     : unknown
   : unknown;
 
-/** The report that `onHung` receives on a subagent that shows no activity. */
+/** The report that `onHung` receives when a subagent shows no activity. */
 export interface HungSubagent {
   readonly id: string;
   readonly name: string;
@@ -224,7 +224,7 @@ export interface HungSubagent {
   readonly lastActiveAt: number;
 }
 
-/** How often a failed model call is retried, and with what delay. */
+/** How often and with which delay a failed model call is retried. */
 export interface RetryOptions {
   /** The maximum number of calls, including the first. @defaultValue 3 */
   readonly maxAttempts: number;
@@ -254,7 +254,7 @@ export interface SubagentDefinition extends Omit<SubagentConfig, 'retry'> {
   readonly duplicates: NonNullable<SubagentConfig['duplicates']>;
   readonly inactivityTimeoutMs: number;
   readonly onHung: NonNullable<SubagentConfig['onHung']>;
-  /** The author's object; runs with the same object share one instance. */
+  /** The author's configuration object; runs with the same object share one instance. */
   readonly source: SubagentConfig;
 }
 

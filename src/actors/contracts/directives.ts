@@ -39,7 +39,7 @@ export class Directives {
     this.#all = all;
   }
 
-  /** Restores directives from a value of `all`. */
+  /** Restores directives from a value that `all` returned. */
   static of(all: readonly Directive[]): Directives {
     return new Directives(all);
   }

@@ -8,7 +8,7 @@ import { NO_USAGE, type Usage } from './usage.ts';
 export interface LedgerEntry {
   /** The model step that made the call, counted from 1. */
   readonly step: number;
-  /** The call's id, as the model or the relay named it. */
+  /** The call's id, which the model or the relay assigned. */
   readonly callId: string;
   /** The name of the tool. */
   readonly toolName: string;
@@ -47,7 +47,7 @@ export interface Artifact {
   readonly content: unknown;
 }
 
-/** Stands in for an output that is too large to read at once. */
+/** Stands in for an output that is too large to read in one piece. */
 export interface LargeOutput {
   /** Indicates that the value was shortened. */
   readonly truncated: true;
@@ -72,8 +72,8 @@ export interface CompletedOutcome<Output = unknown> extends OutcomeFacts {
   /** The subagent completed its task. */
   readonly status: 'completed';
   /**
-   * The result: text, or the value of the output schema; a `LargeOutput` if it was too large to pass on, so that it was
-   * stored in working memory or cut.
+   * The result: text, or the value of the output schema. If it was too large to pass on, a `LargeOutput`: the result
+   * was stored in working memory or cut.
    */
   readonly output: Output | LargeOutput;
   readonly error?: undefined;
@@ -207,7 +207,7 @@ export type FailureReason =
   | 'unanswered'
   | 'exception';
 
-/** A subagent's last tool call, as the report on its failure states it. */
+/** A subagent's last tool call, as stated in the report on its failure. */
 export interface LastTool {
   /** The name of the tool. */
   readonly name: string;

@@ -53,8 +53,8 @@ export type ApprovalScope = (typeof APPROVAL_SCOPES)[number];
 export const APPROVAL_SCOPES = ['task', 'session'] as const;
 
 /**
- * A call that the user changed in words before approving it, or an approval that the user wants to last. It is read
- * back to the user, and a yes counts only after the read-back.
+ * A call that the user asked to change before approving it, or an approval that the user wants to last. It is read back
+ * to the user, and a yes counts only after the read-back.
  */
 export interface ProposedCall {
   readonly changed: CallInput;
@@ -88,13 +88,13 @@ export interface AskedQuestion {
   /** Set if the approval is too long for speech, so that only its buttons can approve it. @defaultValue false */
   readonly byButton?: true;
   /**
-   * The arguments that may be different in later calls if the approval lasts; false if it cannot last. @defaultValue
+   * If the approval lasts: the arguments that may be different in later calls; false if it cannot last. @defaultValue
    * none: the approval covers only calls with exactly the same arguments
    */
   readonly mayDiffer?: false | readonly string[];
   /** The identities that may answer the question. @defaultValue any identity */
   readonly answerableBy?: readonly string[];
-  /** The user's words that the subagent received as an answer and gave back. @defaultValue none */
+  /** The user's words that the subagent received as an answer but returned. @defaultValue none */
   readonly returned?: ReturnedWords;
 }
 
@@ -102,20 +102,20 @@ export interface AskedQuestion {
 export interface ReturnedWords {
   /** The user's words. */
   readonly words: string;
-  /** Why the subagent gave them back. */
+  /** Why the subagent returned them. */
   readonly reason: string;
 }
 
-/** The reason of a question that was withdrawn because the asker no longer needs an answer. */
+/** The reason that is recorded when a question is withdrawn because the asker no longer needs an answer. */
 export const CANCELLED = 'cancelled';
 
 export interface QuestionRecord extends AskedQuestion {
   readonly askedAt: number;
   readonly answer: Answer | null;
-  /** The number of unclear spoken answers since the question was last repeated because of one. */
+  /** The number of unclear spoken answers since an unclear answer last caused the question to be repeated. */
   readonly timesUnclear: number;
   /**
-   * Whether the approval has been asked a second time in speech, which happens only once; after that, only its buttons
+   * Whether the approval has been asked a second time in speech. This happens only once; after that, only its buttons
    * approve.
    */
   readonly askedAgain: boolean;
@@ -123,7 +123,7 @@ export interface QuestionRecord extends AskedQuestion {
   readonly readBack: boolean;
   /** The changed call that is read back in place of the `action`. @defaultValue none */
   readonly proposed?: ProposedCall;
-  /** The number of times that the user has changed the call in words. @defaultValue 0 */
+  /** The number of times that the user has asked to change the call. @defaultValue 0 */
   readonly changes?: number;
   /**
    * The user's words that a model is still interpreting, oldest first; it is not yet decided who receives them.
@@ -132,9 +132,9 @@ export interface QuestionRecord extends AskedQuestion {
   readonly unread?: readonly Unread[];
   /** The number of times that a model took too long to interpret the user's words. @defaultValue 0 */
   readonly timesLate?: number;
-  /** The lead agent's last settlement. @defaultValue none */
+  /** The last call with which the lead agent settled the question. @defaultValue none */
   readonly settledBy?: SettledBy;
-  /** The language of the short form in which the unanswered question is repeated. */
+  /** The language in which the unanswered question was repeated in its short form. */
   readonly nudged?: string;
   /** Why the question was withdrawn. */
   readonly reason?: string;
@@ -172,9 +172,9 @@ export const SETTLE_ACTIONS = [
 ] as const;
 export type SettleAction = (typeof SETTLE_ACTIONS)[number];
 
-/** Why a settlement by the lead agent is refused. */
+/** Why the lead agent may not settle a question in this way. */
 export type SettleRefusal =
-  /** The user's words do not contain the quotation. */
+  /** The user's words do not contain the words that the call quotes. */
   | 'not_said'
   /** Only the user's own yes or no, or a button, decides an approval. */
   | 'needs_consent'
@@ -232,7 +232,7 @@ export interface ClientCallRecord {
   readonly id: string;
   readonly name: string;
   readonly input: unknown;
-  /** The user whose client may execute the call; null if the client of any user of the session may. */
+  /** The user whose client may execute the call; null if any session user's client may execute it. */
   readonly user: string | null;
   /** The result, or the client's error message; absent if the client has not answered. */
   readonly output?: unknown;
@@ -306,7 +306,7 @@ export type ConversationEvent =
       readonly responseId?: string;
       /** As in `assistant.said`. */
       readonly after?: string;
-      /** The provider's own data, to be sent back with the call and the parts before it. Absent if there is none. */
+      /** The provider's own data, which is sent back with the call and the parts before it. Absent if there is none. */
       readonly echo?: Echo;
       /** The time limit of an inline tool, in milliseconds. @defaultValue 30000 */
       readonly timeoutMs?: number;
@@ -418,7 +418,7 @@ export type SessionInputEvent =
       /** The language tag for interpreting an answer. @defaultValue 'en' */
       readonly language?: string;
       /**
-       * How the words are handled while a question has the floor; absent if no question has it, or if an earlier
+       * How the words are handled while a question has the floor; absent if no question has the floor, or if an earlier
        * version wrote the event.
        */
       readonly reading?: Reading;
@@ -520,7 +520,7 @@ export type SessionInputEvent =
       readonly scope: DirectiveScope;
     }
   | { readonly type: 'schedule.set'; readonly schedule: ScheduleRecord }
-  /** The first step through the channels of `reach` was planned for a delivery that is waiting for the user. */
+  /** The first step through the `reach` channels was planned, for a delivery that is waiting for the user. */
   | ({ readonly type: 'reach.planned' } & ReachInput)
   /** `covers`: the ids of the items that the summary replaces. */
   | {
@@ -529,7 +529,7 @@ export type SessionInputEvent =
       readonly covers: readonly string[];
     };
 
-/** A result that the lead agent's tools have returned to its model, and that the model's reply tells the user. */
+/** A result that the lead agent's tools have returned to its model and that the model's reply reports to the user. */
 export interface ReturnedResult {
   readonly deliveryId: string;
   /** The calls that were running when the model read the result. */
@@ -605,13 +605,13 @@ export type Reading =
   | { readonly to: 'repeat' }
   /** The words are a yes while several approvals are waiting, so the action that the yes would approve is read back. */
   | { readonly to: 'readBack' }
-  /** The words are a yes that is to cover later calls, so the lasting approval is read back first. */
+  /** The words are a yes that should also cover later calls, so the lasting approval is read back first. */
   | { readonly to: 'always' }
   /** The user only asked for time, so the question is presented again after `forMs`. */
   | { readonly to: 'hold'; readonly forMs: number }
   /**
    * The language has no word tables, so a model interprets the words. `otherwise`: how they are handled if the model
-   * gives no answer.
+   * returns no answer.
    */
   | { readonly to: 'model'; readonly otherwise: Reading }
   /**

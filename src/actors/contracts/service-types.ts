@@ -74,7 +74,7 @@ export interface Refused {
   readonly error: DelegationFailure;
 }
 
-/** The tools of the requester that a new subagent receives in addition. */
+/** The requester's tools that a new subagent receives in addition to its own. */
 export interface ToolGrant {
   /** The names of the tools, chosen from the requester's tools. If absent, all of them are granted. Empty for none. */
   readonly tools?: readonly string[];
@@ -109,8 +109,8 @@ export interface SpawnRequest {
   /** With `context: 'fork'`: the requester's conversation, which the subagent continues. */
   readonly messages?: readonly ModelMessage[];
   /**
-   * The data from which the tool that spawned the subagent restores its configuration after a crash; see
-   * `RECONFIGURES`. Not needed if the configuration can be found by name.
+   * After a crash, the tool that spawned the subagent restores its configuration from this data; see `RECONFIGURES`.
+   * Not needed if the configuration can be found by name.
    */
   readonly recipe?: JSONValue;
   /** The name to check against `allowedAdapters`. @defaultValue the name of the configuration */
@@ -149,7 +149,7 @@ export interface PendingInput {
   readonly context?: string;
   /** When the question was asked, in milliseconds since 1970. */
   readonly askedAt: number;
-  /** When the subagent stops waiting and continues without an answer, in milliseconds since 1970. */
+  /** When the subagent stops waiting for an answer and continues without one, in milliseconds since 1970. */
   readonly dueAt: number;
 }
 
@@ -181,7 +181,7 @@ export interface SubagentReport {
    * Whether the subagent has shown no activity for its `inactivityTimeoutMs`. Any new activity clears this flag.
    */
   readonly hung: boolean;
-  /** The open question to the parent. Null in `waiting_for_input`, where the subagent is waiting for the user. */
+  /** The open question to the parent. Null in `waiting_for_input`: the subagent is then waiting for the user. */
   readonly pendingRequest: PendingInput | null;
   /** The latest 50 progress notes, oldest first. */
   readonly progress: readonly ProgressNote[];
@@ -198,13 +198,13 @@ export interface SubagentReport {
   readonly lastActiveAt: number;
   /** When it ended, in milliseconds since 1970; null if it has not ended. */
   readonly endedAt: number | null;
-  /** The result: text, or the value of the output schema. Present once the subagent has completed. */
+  /** The result: text, or the value of the output schema. Present if the subagent has completed its task. */
   readonly result?: unknown;
   /** The result as text for speech. */
   readonly summary?: string;
-  /** The failure of a subagent that did not complete. @defaultValue none */
+  /** The failure of a subagent that did not complete its task. @defaultValue none */
   readonly error?: Failure;
-  /** The last text that the subagent wrote, if it did not complete. */
+  /** The last text that the subagent wrote, if it did not complete its task. */
   readonly partial?: string;
   /** How the subagent ended; null if it has not ended. */
   readonly outcome: Outcome | null;
@@ -245,14 +245,14 @@ export type SendResult =
       /** Whether the message answered the pending request. */
       readonly resolvedPending: boolean;
       /**
-       * Settles when a model call that reads the message starts, or when it is certain that no call will read it; never
-       * rejects. For a `queue` message, this may take as long as the subagent runs. If the session or the service is
-       * suspended first, the reason is `SUSPENDED`: if the message has been `written` by then, the subagent reads it
-       * after the restart, but this process is not notified. `step`: the step that reads the message; for an answer,
-       * the step that asked; for an answer that was already read, the current step.
+       * Settles when a model call that reads the message starts, or when it is certain that none will; never rejects.
+       * For a `queue` message, this may take as long as the subagent runs. If the session or the service is suspended
+       * first, the reason is `SUSPENDED`. A message that has been `written` by then is still read after the restart,
+       * but this process is not notified. `step`: the step that reads the message; for an answer, the step that asked;
+       * for an answer that was already read, the current step.
        */
       readonly receipt: Promise<MessageReceipt>;
-      /** Resolves when the message is in the journal, or when it is certain that it will never be; never rejects. */
+      /** Resolves when the message is in the journal, or when it is certain never to be written; never rejects. */
       readonly written: Promise<void>;
     }
   | Refused;
@@ -269,7 +269,7 @@ export interface AwaitOptions {
    * from an awaited subagent always ends the wait. @defaultValue 'all'
    */
   readonly mode?: 'any' | 'all';
-  /** Whether a question that another subagent asks the requester also ends the wait. @defaultValue true */
+  /** Whether a question to the requester from a subagent that is not awaited also ends the wait. @defaultValue true */
   readonly alsoAsking?: boolean;
   /**
    * For the lead agent of a text session: whether a new message from the user ends the wait, so that the agent can
@@ -279,7 +279,7 @@ export interface AwaitOptions {
   readonly heedsUser?: boolean;
   /** The maximum duration of the wait, in milliseconds. @defaultValue `defaultAwaitTimeoutMs` */
   readonly timeoutMs?: number;
-  /** When it aborts, the wait ends with `CANCELLED`; the subagents continue. */
+  /** Aborting it ends the wait with `CANCELLED`; the subagents continue. */
   readonly signal?: AbortSignal;
 }
 
@@ -293,7 +293,7 @@ export type AwaitResult =
        * of these happened in time.
        */
       readonly why: 'ended' | 'asked' | 'user' | 'timeout';
-      /** The reports on the awaited subagents, in the order of the ids. */
+      /** The reports on the awaited subagents, in the order of their ids in the request. */
       readonly reports: readonly SubagentReport[];
       /** The reports on other subagents that ask the requester a question. */
       readonly alsoAsking: readonly SubagentReport[];
@@ -375,8 +375,8 @@ export interface SubagentService {
    * Checks whether the requester may read the working memory entries that a task's arguments name under `inputs`.
    * Returns null if it may read all of them, or if the configuration has no `lineage`. Otherwise, returns a refusal
    * with `INPUT_NOT_FOUND` or a similar code, but never for an `idempotencyKey` that has already spawned a subagent.
-   * `spawn` does not wait for working memory: without this check, a subagent with unreadable inputs fails before its
-   * first step.
+   * `spawn` does not wait for working memory, so without this check, a subagent with unreadable inputs would fail
+   * before its first step.
    */
   checkInputs(
     request: Pick<SpawnRequest, 'config' | 'task' | 'caller' | 'idempotencyKey'>,
@@ -394,15 +394,15 @@ export interface SubagentService {
   list(requester: Requester, options?: ListOptions): readonly SubagentReport[];
 
   /**
-   * Sends a subagent a message, or an answer to its question. Only an ancestor may answer. Refused: Refused with
-   * NOT_FOUND, ALREADY_TERMINAL, or INVALID_STATE (no such request is open).
+   * Sends a subagent a message, or an answer to its question. Only an ancestor may answer. Refused with NOT_FOUND,
+   * ALREADY_TERMINAL, or INVALID_STATE (the named request is not open).
    */
   send(id: string, message: SendRequest, requester: Requester, options?: VouchedFor): SendResult;
 
   /**
-   * Waits for subagents, at most `timeoutMs`. Resolves immediately if the condition is already met. A subagent that is
-   * hung does not end the wait. Refused: Refused with NOT_FOUND (for any of them), INVALID_STATE (no subagent to wait
-   * for, or no time), WAIT_CYCLE, SESSION_LIMIT (too many waits), or CANCELLED.
+   * Waits for subagents, for at most `timeoutMs`. Resolves immediately if the condition is already met. A hung subagent
+   * does not end the wait. Refused with NOT_FOUND (for any of the subagents), INVALID_STATE (there is no subagent to
+   * wait for, or no time), WAIT_CYCLE, SESSION_LIMIT (too many waits), or CANCELLED.
    */
   await(ids: readonly string[], requester: Requester, options?: AwaitOptions): Promise<AwaitResult>;
 
@@ -415,7 +415,7 @@ export interface SubagentService {
 
   /**
    * Raises limits of a subagent's budget to new totals, all of them or none. The difference is taken from the budget of
-   * the parent. Only an ancestor may raise limits. A repeated call changes nothing. Refused: Refused with NOT_FOUND,
+   * the parent. Only an ancestor may raise limits. Repeating a call changes nothing. Refused with NOT_FOUND,
    * ALREADY_TERMINAL, BUDGET_EXCEEDED (the budget above has too little left), or INVALID_STATE (the subagent has no
    * such limit of its own; the total is below the limit or the usage; the budget is used up).
    * @throws {CapacityError} `MAILBOX_FULL` while 10,000 of its events are waiting for the journal.
@@ -433,7 +433,7 @@ export interface SubagentService {
     note: { readonly update: string; readonly percent: number | null },
   ): { readonly ok: true } | Refused;
 
-  /** Records that a subagent's result has reached its recipient by a way other than `check` or `await`. */
+  /** Records that a subagent's result has reached its recipient without `check` or `await`. */
   delivered(id: string): void;
 
   /**

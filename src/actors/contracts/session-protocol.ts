@@ -1,5 +1,5 @@
 // The protocol of a session's unit: the events that each address accepts, and the effects that are passed out of the
-// unit. A call of `receive('outbox', …)` with an event for another address does not compile.
+// unit. A call to `receive('outbox', …)` with an event for another address does not compile.
 //
 // Owns:     the names of the addresses, and the content of their events.
 // Does not: deliver events (session-unit.ts), or validate journal entries (unit/session-entries.ts).
@@ -31,8 +31,8 @@ import type { LeadUsage } from './usage.ts';
 /** Event fields that are stored in the session's state and that the machines ignore. */
 interface KeptFields {
   /**
-   * When the last entry before the recovery was written; clients that were connected then are considered gone since
-   * that time.
+   * When the last entry before the recovery was written. Clients that were connected then count as gone since that
+   * time.
    */
   readonly 'session.recovered': { readonly lastAt?: number };
   readonly 'transfer.started': { readonly enters?: true };
@@ -45,11 +45,11 @@ interface KeptFields {
    * necessary.
    */
   readonly 'reading.ended': { readonly read: ModelReading; readonly reading?: Reading };
-  /** The language of the short form. @defaultValue 'en' */
+  /** The language in which the question is repeated in its short form. @defaultValue 'en' */
   readonly 'question.nudge': { readonly language?: string };
   readonly 'call.validated': {
     readonly input: unknown;
-    /** The message that immediately tells the model that the work continues. */
+    /** The message with which the model is immediately informed that the work continues. */
     readonly message?: string | undefined;
     readonly delivery?: DeliveryMode;
   };
@@ -64,7 +64,7 @@ interface KeptFields {
     readonly error: Failure;
     /** The output for the model. @defaultValue the error's message */
     readonly output?: unknown;
-    /** Whether an outbox place was reserved for the result and is freed now. */
+    /** Whether an outbox place was reserved for the result and must now be freed. */
     readonly reserved?: true;
   };
   readonly 'subagent.ended': { readonly outcome: Outcome };
@@ -106,7 +106,7 @@ export interface SessionProtocol {
     MachineProtocol['outbox'],
     'delivery.shown' | 'delivery.dismissed' | 'delivery.read' | 'delivery.unread'
   >;
-  /** The outbox place reserved for the message about this service event. */
+  /** The outbox place that is reserved for the message about this service event. */
   readonly [place: `place:${string}`]: { readonly type: 'place.freed' };
   readonly conversation: Input<
     | 'conversation.noted'
@@ -225,8 +225,8 @@ const ADDRESSES: ReadonlyMap<string, Words> = new Map(
 
 /**
  * Parses an address: `question:abc:1` is the question with the id `abc:1`. Returns null if a session has no such
- * address, or if the address does not accept this event. Does not check the event's fields, because `receive` is typed
- * and the shapes are checked elsewhere.
+ * address, or if the address does not accept this event. Does not check the event's fields: `receive` is typed, and
+ * other components check the shapes.
  */
 export function received(
   actor: string,
@@ -245,13 +245,13 @@ export function received(
 
 /** The unit's effects, in addition to those of its machines. */
 export interface UnitEffects {
-  /** The view of the session, a question, a client's call or a schedule may have changed. */
+  /** The view of the session, a question, a client's call or a schedule may have to be updated. */
   readonly 'session.changed': undefined;
   readonly 'question.changed': undefined;
   readonly 'client.changed': undefined;
   readonly 'schedule.changed': undefined;
   readonly 'reach.changed': undefined;
-  /** The delivery is waiting for the user, and no step through the channels of `reach` has been planned yet. */
+  /** The delivery is waiting for the user, and no step through the `reach` channels has been planned yet. */
   readonly 'ways.wanted': { readonly deliveryId: string };
   /** Whether the outbox has a place for the message about a service event. */
   readonly 'services.placed': { readonly eventId: string; readonly granted: boolean };
@@ -260,7 +260,7 @@ export interface UnitEffects {
   readonly 'snapshots.written': { readonly seq: number };
   /** The usage of the lead agent's model. */
   readonly 'usage.reported': { readonly used: LeadUsage };
-  /** The lead agent must answer these words. `about`: the question that had the floor. */
+  /** The lead agent must answer these words from the user. `about`: the question that had the floor. */
   readonly 'user.heardUser': { readonly utterance: Utterance; readonly about?: string };
   /** The words were handled as an answer to a subagent's question. */
   readonly 'user.overheard': {
@@ -268,9 +268,9 @@ export interface UnitEffects {
     readonly subagentName: string;
     readonly were: WordsToQuestion;
   };
-  /** The subagent that asked gives the user's words back, and they are passed to the lead agent. */
+  /** The subagent that asked has returned the user's words, which are then passed to the lead agent. */
   readonly 'questions.returned': ReturnedWords & { readonly subagentName: string };
-  /** The lead agent's settlement of a question was accepted or refused. */
+  /** The lead agent's call that settles a question was accepted or refused. */
   readonly 'answers.settled': Omit<EventFor<'answers'> & { type: 'question.settled' }, 'type'>;
   readonly 'answers.receipt': { readonly ticket: string; readonly receipt: AnswerReceipt };
   readonly 'transfers.refused': { readonly transferId: string };

@@ -48,7 +48,7 @@ export interface TranscriptItem {
   readonly filler?: boolean;
   /** In a text session: the delivery whose full text this item contains. `session.shown` acknowledges it. */
   readonly deliveryId?: string;
-  /** The results that this item tells the user together. */
+  /** The deliveries whose results this item reports together. */
   readonly deliveryIds?: readonly string[];
 }
 
@@ -65,7 +65,7 @@ export type SubagentState =
   | 'cancelled';
 
 /**
- * Returns whether the subagent is waiting for the user or until a given time, so that nothing else should wait for it.
+ * Returns whether the subagent is waiting for the user or sleeping, so that nothing else should wait for it.
  */
 export const isPaused = (state: SubagentState | undefined): boolean =>
   state === 'waiting_for_input' || state === 'sleeping';
@@ -147,7 +147,7 @@ export interface QuestionView {
     | 'superseded';
   /** When it was asked, in milliseconds since 1970. */
   readonly askedAt: number;
-  /** When the time for an answer ends, in milliseconds since 1970; null while that time is not running. */
+  /** The deadline for the answer, in milliseconds since 1970; null while the time limit is paused. */
   readonly dueAt: number | null;
   /** After the user asked for time: when the question is presented again, in milliseconds since 1970. */
   readonly heldUntil?: number;
@@ -187,8 +187,8 @@ export interface QuestionView {
   /** The identity that answered, if the app vouched for one. */
   readonly answeredBy?: string;
   /**
-   * The latest presentation, if the question was presented more than once, so that a screen can show that it is being
-   * asked again.
+   * The latest presentation, if there was more than one: with it, a screen can show that the question is being asked
+   * again.
    */
   readonly putAgain?: QuestionPut;
 }
@@ -209,7 +209,7 @@ export function wholeWords({
   return byButton && action ? `${question}\n${argumentsText(action.input)}` : question;
 }
 
-/** Returns what a lasting approval permits, worded as the end of a sentence: "this again without asking, …". */
+/** Returns what a lasting approval permits, as the end of a sentence: "this again without asking, …". */
 export function lastingWords(
   { mayDiffer = [] }: Pick<QuestionView, 'mayDiffer'>,
   lasts: 'task' | 'session',
@@ -232,8 +232,8 @@ export function withoutArguments({
 }
 
 /**
- * Returns whether an approval, if it lasts, covers a call (APPROVAL-6). `free`: the arguments that the tool's author
- * currently leaves free.
+ * Returns whether an approval would cover a call if the approval lasted (APPROVAL-6). `free`: the arguments that the
+ * tool's author currently leaves free.
  */
 export function coversCall(
   { action, mayDiffer = [] }: Pick<QuestionView, 'action' | 'mayDiffer'>,
@@ -261,8 +261,7 @@ export function mayAnswer(
 }
 
 /**
- * Returns a question in the form in which one user may see it. It states whether this user may answer, but not who else
- * may.
+ * Returns a question as a given user may see it. It states whether this user may answer, but not who else may.
  */
 export function questionFor(question: QuestionView, by: string): QuestionView {
   if (!question.answerableBy) return question;
@@ -298,7 +297,7 @@ export interface DeliveryView {
   readonly card: boolean;
   /** When it was posted, in milliseconds since 1970. */
   readonly at: number;
-  /** The steps through which `reach` brings it to an absent user. Absent if there are none. */
+  /** The steps through which `reach` brings the delivery to an absent user. Absent if there are none. */
   readonly reach?: {
     /** `spent`: no step is left. `over`: the user heard, read or dismissed the delivery, or it is no longer needed. */
     readonly state: 'waiting' | 'sending' | 'spent' | 'over';
@@ -330,20 +329,20 @@ export interface ScheduleView {
   /** @defaultValue the session's `timeZone` */
   readonly timeZone: string;
   /**
-   * How the session handles due times that passed while no process had it loaded. `once`: the schedule fires once for
-   * all missed times; `all`: it fires for each missed time, unless there are more than 100; `skip`: it does not fire
-   * for a time that was missed by more than a minute. @defaultValue 'once'
+   * How the session handles due times that passed while it was not loaded in any process. `once`: the schedule fires
+   * once for all missed times; `all`: it fires for each missed time, unless there are more than 100; `skip`: it does
+   * not fire for a time that was missed by more than a minute. @defaultValue 'once'
    */
   readonly missed: 'once' | 'all' | 'skip';
   /** The message to the user; absent if a task is started. */
   readonly say?: string;
   /** The task that is started; `subagent` is a key of `subagentConfigs`. Its result is reported like any other. */
   readonly task?: { readonly subagent: string; readonly task: string };
-  /** `starting`: the task is being started. `done`: no further time follows. */
+  /** `starting`: the task is being started. `done`: the schedule has no further due times. */
   readonly state: 'waiting' | 'starting' | 'done' | 'cancelled';
 }
 
-/** A remaining rate limit of the voice model's provider, as last reported. */
+/** A rate limit of the voice model's provider, as last reported. */
 export interface LimitView {
   /** A name such as `requests` or `tokens`. */
   readonly name: string;
@@ -368,8 +367,8 @@ export type ConnectionState =
    */
   | 'resting'
   /**
-   * Like `resting`, but because the provider has refused the connection, for example because of a wrong key. The
-   * session does not retry on its own.
+   * Like `resting`, but the provider has refused the connection, for example because of a wrong key. The session does
+   * not retry on its own.
    */
   | 'refused'
   | 'transferring'
@@ -413,12 +412,12 @@ export type SessionEvent =
       /** How the call was answered; `pending` means that the work continues in the background. */
       readonly status: CallAnswer;
     }
-  /** After a crash: a call that was running is not run again, so the app must find out how it ended. */
+  /** After a crash: a call that was running is not repeated, so the app must find out how it ended. */
   | ({ readonly type: 'tool.in_doubt' } & DoubtfulCall)
   /**
    * The session no longer runs in this process; to resume it from its journal, start a session with the same id.
-   * `error`: set if the suspension was not requested: the journal refuses this process, because another process has the
-   * session.
+   * `error`: set if the suspension was not requested. The journal then refuses this process, because another process
+   * has the session.
    */
   | { readonly type: 'session.suspended'; readonly error: Failure | null }
   /** The session was resumed from its journal entries. */
@@ -428,7 +427,7 @@ export type SessionEvent =
   /** A call that one of the user's clients executes: a tool with `runsAt: 'client'`. */
   | { readonly type: 'client_call.changed'; readonly call: ClientCallView }
   | { readonly type: 'delivery.changed'; readonly delivery: DeliveryView }
-  /** A schedule was set, moved on to its next time, or ended. */
+  /** A schedule was set, advanced to its next time, or ended. */
   | { readonly type: 'schedule.changed'; readonly schedule: ScheduleView }
   | { readonly type: 'service.changed'; readonly service: ServiceView }
   /** A service event that no agent finished examining. */
@@ -483,7 +482,7 @@ export type SessionEvent =
       readonly outcome: Outcome;
       /** The batch whose results are reported together; null if this result is reported alone or not at all. */
       readonly batchId: string | null;
-      /** The user's words that led to the subagent; null if the user did not request the work. */
+      /** The user's words that caused the subagent to be started; null if the user did not request the work. */
       readonly request: string | null;
       /** Milliseconds since 1970. */
       readonly at: number;
@@ -494,7 +493,7 @@ export type SessionEvent =
   | { readonly type: 'memory.distilled'; readonly facts: readonly MemoryFact[] }
   /** An agent or a tool sent data to the clients. */
   | { readonly type: 'client.json'; readonly data: unknown }
-  /** The client must discard the audio that it has not played yet, and report how much it had played. */
+  /** The client must discard the audio that it has not played yet, and report how much it has played. */
   | { readonly type: 'playout.clear' }
   | { readonly type: 'speech.interrupted'; readonly itemId: string; readonly playedMs: number }
   /**
@@ -503,16 +502,16 @@ export type SessionEvent =
    */
   | { readonly type: 'speech.resumed'; readonly itemId: string; readonly playedMs: number }
   /**
-   * The user has been silent for `silentMs` since the last speech of any party; `user.back` follows when the user is
-   * heard again.
+   * The user has been silent for `silentMs` since any party last spoke; `user.back` follows when the user is heard
+   * again.
    */
   | { readonly type: 'user.away'; readonly silentMs: number }
   | { readonly type: 'user.back' }
   /** The user made a listening sound ("mm-hm"), which receives no answer. */
   | { readonly type: 'backchannel.heard'; readonly utteranceId: string; readonly text: string }
   /**
-   * Emitted once per utterance, when it is decided who receives it: the lead agent, the question that has the floor, or
-   * no one, with the reason.
+   * Emitted once per utterance, when its recipient is decided: the lead agent, the question that has the floor, or no
+   * one, with the reason.
    */
   | {
       readonly type: 'utterance.routed';
@@ -521,7 +520,7 @@ export type SessionEvent =
       readonly reason: UnaddressedReason | null;
     }
   /**
-   * The notice that the user receives in place of an answer: show it, so that every utterance gets a visible reaction.
+   * The notice that the user receives in place of an answer. Show it, so that every utterance gets a visible reaction.
    * `utteranceId` is the user's last utterance if the lead agent has no reply to it; null if the user has not spoken.
    */
   | {
@@ -575,7 +574,7 @@ export interface DoubtfulCall {
   readonly toolName: string;
   /** The arguments of the call. */
   readonly input: unknown;
-  /** The call's idempotency key, with which the app can ask the external system about the call. */
+  /** The call's idempotency key, with which the app can ask the external system whether the call took effect. */
   readonly idempotencyKey: string;
 }
 
@@ -601,11 +600,11 @@ export interface ClientCallView {
   readonly name: string;
   /** The arguments of the call. */
   readonly input: unknown;
-  /** The user whose clients may execute the call; null if the clients of any session user may. */
+  /** The user whose clients may execute the call; null if any session user's clients may execute it. */
   readonly user: string | null;
   /** The subagent that made the call; null if the lead agent made it. */
   readonly subagentId: string | null;
-  /** `left`: the client has lost its connection but may return. */
+  /** `left`: the client has lost its connection, but may return. */
   readonly state: ClientCallSnapshot['value'];
   /** The client that is executing the call, or executed it last; null if there is none. */
   readonly by: string | null;
@@ -679,7 +678,7 @@ export type AnswerReceipt =
         | 'unknown'
         | 'queued'
         | 'not_presented'
-        /** The user changed the call in words, so an approval must contain the changed arguments as `input`. */
+        /** The user asked to change the call, so an approval must contain the changed arguments as `input`. */
         | 'changed'
         | 'over'
         | 'invalid_option'
@@ -755,7 +754,7 @@ export interface DroppedEvent {
   readonly reason: EventDropReason | 'cancelled';
 }
 
-/** Returns the schedules with this one added or updated; schedules that have ended are left out. */
+/** Returns the schedules with this one added or updated; schedules that have ended are omitted. */
 export function withSchedule(
   schedules: SessionState['schedules'],
   changed: ScheduleView,

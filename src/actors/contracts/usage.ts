@@ -22,7 +22,7 @@ export interface Usage {
   readonly cost?: number;
 }
 
-/** Returns the sum of two usages; a count that is missing from both stays absent. */
+/** Returns the sum of two usages; a count that both lack stays absent. */
 export function addUsage(left: Usage, right: Usage): Usage {
   const sum: Record<string, number> = {};
   for (const part of USAGE_PARTS) {
@@ -103,7 +103,7 @@ export function leadUsageIn(
   return Object.keys(parts).length === 0 ? null : { ...NO_LEAD_USAGE, ...parts };
 }
 
-/** Returns the sum of two usages; a count that is missing from both stays null. */
+/** Returns the sum of two usages; a count that both lack stays null. */
 export function addLeadUsage(left: LeadUsage, right: LeadUsage): LeadUsage {
   const sum: Record<string, number> = {};
   for (const part of LEAD_PARTS) {
@@ -120,7 +120,7 @@ export function asUsage(usage: LeadUsage): Usage {
   return { ...parts, inputTokens, outputTokens, totalTokens: inputTokens + outputTokens };
 }
 
-/** Returns the usage of a conversation that has these parts. */
+/** Returns a conversation's total usage from its parts. */
 export function usageOfBoth(lead: LeadUsage, subagents: Usage): UsageView {
   return { lead, subagents, total: addUsage(asUsage(lead), subagents) };
 }
@@ -136,7 +136,7 @@ export interface UsageOf {
 }
 
 /**
- * Returns the usage of a subagent with its whole subtree, from a session's views; null as the id selects all subagents.
+ * Returns the usage of a subagent and its whole subtree, from a session's views; a null id selects all subagents.
  */
 export function usageBelow(subagents: readonly UsageOf[], id: string | null): Usage {
   const below = Map.groupBy(subagents, ({ parentId }) => parentId);
@@ -162,7 +162,7 @@ export function tokenCount(count: unknown): number | undefined {
 export interface ModelNames {
   /**
    * The model's provider, as the AI SDK names it. `gateway` for a model that is given as a string; `unknown` for a
-   * model that only a remote worker has. For a voice model, the name of its transport.
+   * model that is only configured on a remote worker. For a voice model, the name of its transport.
    */
   readonly provider: string;
   /** The id that the provider uses for the model; for `unknown`, the name of the configuration. */
@@ -187,7 +187,7 @@ export interface PricedCall extends ModelNames {
  */
 export type Price = (call: PricedCall) => number;
 
-/** A model call that is not part of an agent's work: a summary, facts, or a verdict on claims. */
+/** A model call that is made for the conversation and not by an agent: a summary, facts, or a verdict on claims. */
 export interface ModelUse extends ModelNames, Pick<PricedCall, 'name'> {
   /** The usage as the provider counted it; empty if it reported none. */
   readonly usage: Partial<Omit<Usage, 'totalTokens' | 'cost'>>;
@@ -205,6 +205,6 @@ export interface ModelCalls {
    * @throws {ConfigurationError} `INVALID_ARGUMENT`
    */
   used(use: ModelUse): void;
-  /** Returns whether the conversation's trace contains a span for each recorded call. */
+  /** Returns whether the conversation's trace contains a span for each of the recorded calls. */
   tracesModelCalls(): boolean;
 }

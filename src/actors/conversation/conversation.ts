@@ -12,8 +12,8 @@
 //       given by its `at`.
 //   CONVERSATION-2. An id names one item: starting or finishing the item again changes nothing.
 //   CONVERSATION-3. Partial text is appended unchanged, including white space and repetitions.
-//   CONVERSATION-4. A result follows its call, and a call has at most one result. There is no result without a call,
-//       and only a call that is still running has no result.
+//   CONVERSATION-4. A result follows its call, and a call has at most one result. Every result belongs to a call, and
+//       only a call that is still running has no result.
 //   CONVERSATION-5. The log stays within its limits. Open items (a running call, an unfinished utterance) are dropped
 //       last.
 //   CONVERSATION-6. The log drops items that a summary covers.
@@ -305,7 +305,7 @@ export class ConversationLog {
     });
   }
 
-  /** Marks the results of calls as needing no reply, because the user learns their content in another way. */
+  /** Marks the results of calls as needing no reply, because the user learns their content from a delivery. */
   withoutReplyTo(callIds: readonly string[]): ConversationLog {
     return this.#with(
       this.items.map((item) =>
@@ -326,7 +326,7 @@ export class ConversationLog {
     return this.items.some((item) => item.role === 'tool_result' && item.callId === callId);
   }
 
-  /** How full the log is; above 1, the oldest items are dropped, so the owner should have it summarised before then. */
+  /** How full the log is. Above 1, the oldest items are dropped, so the owner should request a summary before then. */
   get load(): number {
     const { maxItems, maxChars } = this.limits;
     return Math.max(this.items.length / maxItems, totalChars(this.items) / maxChars);
@@ -421,7 +421,7 @@ export class ConversationLog {
 
   #withText(item: MessageItem, text: string, alreadyOmitted = 0): MessageItem {
     const { omittedChars: _, ...rest } = item;
-    // Text that follows a cut is dropped, so that the remaining text has no gap.
+    // All text after a cut is dropped, so that the remaining text has no gap.
     const kept = alreadyOmitted > 0 ? item.text : head(text, this.limits.maxItemChars);
     const omittedChars = alreadyOmitted + text.length - kept.length;
     return omittedChars === 0 ? { ...rest, text: kept } : { ...rest, text: kept, omittedChars };

@@ -39,8 +39,8 @@ export interface MessageItem extends ItemBase {
   /** How much of the message's audio was heard, in milliseconds. */
   readonly audioHeardMs?: number;
   /**
-   * For a message from the lead agent: the provider's own data, to be sent back to it with the parts after the
-   * response's last call. If it is absent although the calls of the response have an `echo`, the response was cut off.
+   * For a message from the lead agent: the provider's own data, which is sent back with the parts after the response's
+   * last call. If it is absent although the calls of the response have an `echo`, the response was cut off.
    */
   readonly echo?: Echo;
   /** The number of characters dropped because of `maxItemChars`. */
@@ -70,7 +70,7 @@ export interface ToolCallItem extends ItemBase {
   readonly repliesTo?: string | null;
   /** The id of the response that made the call; also the id of the response's message, if it has text. */
   readonly responseId?: string;
-  /** The provider's own data, to be sent back with the call and the parts between the previous call and this one. */
+  /** The provider's own data, which is sent back with the call and the parts between the previous call and this one. */
   readonly echo?: Echo;
   /** The length of the arguments as JSON text. */
   readonly chars: number;
@@ -207,7 +207,7 @@ export function asJson(value: unknown): { readonly value: JSONValue; readonly te
   return { value: JSON.parse(text) as JSONValue, text };
 }
 
-/** Returns whether the output is an error instead of a result. */
+/** Returns whether the output is an error rather than a result. */
 export function isFailed(output: ToolOutput): boolean {
   return output.type === 'error' || output.failed === true;
 }
@@ -260,7 +260,7 @@ export function totalChars(items: readonly ConversationItem[]): number {
 /** Results by call id. */
 export type Results = ReadonlyMap<string, ToolResultItem>;
 
-/** Returns the results by call id, because searching for each call would take quadratic time. */
+/** Returns the results by call id: searching the items for each call would take quadratic time. */
 export function resultsIn(items: readonly ConversationItem[]): Results {
   return new Map(
     items.flatMap((item) => (item.role === 'tool_result' ? [[item.callId, item] as const] : [])),
@@ -279,8 +279,8 @@ export function isOpen(item: ConversationItem, results: Results): boolean {
 }
 
 /**
- * Groups the items that may only be kept or dropped together: the text, calls and results of one response. Providers
- * refuse an incomplete group.
+ * Groups the items that must be kept or dropped together: the text, calls and results of one response. Providers refuse
+ * an incomplete group.
  */
 export function stepsIn(
   items: readonly ConversationItem[],

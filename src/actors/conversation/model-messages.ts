@@ -3,15 +3,15 @@
 //
 // Invariants
 //   MODEL-MESSAGES-1. Every tool call is followed by its result before any other message: the SDK refuses a history
-//       with a missing result. A running call is answered by a placeholder that says so, or is omitted.
+//       with a missing result. A running call is answered by a placeholder, or is omitted.
 //   MODEL-MESSAGES-2. A failed call keeps its error.
 //   MODEL-MESSAGES-3. Unfinished speech is omitted.
 //   MODEL-MESSAGES-4. A call's arguments are always an object, even if the model wrote none.
 //   MODEL-MESSAGES-5. The user's words and all results appear unchanged, except that the session's secret note key is
 //       removed from them.
-//   MODEL-MESSAGES-6. The text and calls of one response are in one message. If the same provider reads it again, it
-//       receives its own reasoning, signatures and ids in the order of the response; another provider receives only the
-//       text and the calls.
+//   MODEL-MESSAGES-6. The text and calls of one response are in one message. If the response is sent to the provider
+//       that wrote it, the provider's reasoning, signatures and ids are included in their original order. Any other
+//       provider receives only the text and the calls.
 
 import type { AssistantContent, ModelMessage } from 'ai';
 import type { EchoPart } from '../../values/echo.ts';
@@ -41,7 +41,7 @@ export interface ModelMessageOptions {
    * @defaultValue 'pending': a placeholder answers them
    */
   readonly openCalls?: 'pending' | 'omit';
-  /** The provider that reads the messages and receives its own data again. @defaultValue none: only text and calls */
+  /** The provider that reads the messages. Its own data is sent back to it. @defaultValue none: only text and calls */
   readonly reader?: Reader | undefined;
 }
 
@@ -160,7 +160,7 @@ function responseOf(
     else if (call) parts.push({ ...callPart(call), ...ownOf(part) });
   };
   for (const item of items) {
-    // The text that precedes the provider's first text part.
+    // The text before the provider's first text part.
     if (isMessage(item)) say(0, spoken[0]?.from);
     else if (partsOf(item).length === 0) parts.push(callPart(item));
     else for (const part of partsOf(item)) echo(part, item);
@@ -183,9 +183,9 @@ function callPart({ callId: toolCallId, toolName, args }: ToolCallItem) {
 const REFERENCE_MS = 86_400_000;
 
 /**
- * Returns whether the provider receives its own data for this response again. If the provider stores the response (as
- * OpenAI does with `store`), its item ids are used for only a day, and only if the response was not cut off. Otherwise,
- * the response is sent without the provider's data.
+ * Returns whether the provider's own data for this response is sent back to it. If the provider stores the response (as
+ * OpenAI does with `store`), its item ids are used for only a day. They are not used if the response was cut off.
+ * Otherwise, the response is sent without the provider's data.
  */
 function isEchoed(
   items: readonly (MessageItem | ToolCallItem)[],
@@ -291,8 +291,8 @@ export type ReplayItem =
     };
 
 /**
- * Returns the conversation for a voice transport after a reconnect, so that the model can continue: messages, tool
- * calls and their outputs, including errors. A running call stays open: its output follows later under the same id.
+ * Returns the conversation for a voice transport after a reconnect: messages, tool calls and their outputs, including
+ * errors. A running call stays open: its output follows later under the same id.
  */
 export function toReplay(
   items: readonly ConversationItem[],

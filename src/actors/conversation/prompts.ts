@@ -93,7 +93,7 @@ export function cancelledNote(
     sentence`This background task of yours was cancelled. It has no result; nothing else was cancelled.`,
     {
       task,
-      // The arguments distinguish this task from others of the same tool that are cancelled at the same time.
+      // The arguments distinguish this task from other tasks of the same tool that are cancelled at the same time.
       ...(isJson(input) && { arguments: input }),
       reason,
       ...(names !== '' && {
@@ -134,8 +134,8 @@ const choiceOf = ({ label, description }: QuestionOption): string =>
   description ? `${label}: ${description}` : label;
 
 /**
- * Returns the prompt of an approval. The question is read out word for word, with nothing added, because the user
- * approves exactly the spoken words.
+ * Returns the prompt that asks for an approval. The question is read out word for word, with nothing added, because the
+ * user approves exactly the spoken words.
  */
 export function approvalPrompt(
   subagent: string,
@@ -169,8 +169,8 @@ export const duePrompt = (text: string, late?: string): Note =>
 const STILL_OPEN = sentence`The user sees it: do not ask it.`;
 
 /**
- * Returns the note about an open question for a lead agent that does not ask it: the user sees the question, and may
- * meanwhile talk about something else.
+ * Returns the note about an open question for a lead agent that does not ask it. The user sees the question, and may be
+ * talking about something else.
  */
 export const openQuestionNote = (prompt: Prompt): Prompt => promptWith(prompt, STILL_OPEN);
 
@@ -244,7 +244,7 @@ export function overheardNote(words: string, subagent: string, isAnswer = true):
   );
 }
 
-/** Returns the note about words that a subagent received as the user's answer and gave back. */
+/** Returns the note about words that a subagent received as the user's answer and returned. */
 export function returnedNote(words: string, reason: string, subagent: string): Note {
   return note(
     sentence`A subagent gives these words of the user back: they do not answer its question. They are for you: respond to them now. The runtime asks the question again; you do not.`,
@@ -258,8 +258,7 @@ export const OWED_REPLY_NOTE = note(
 );
 
 /**
- * Sent to a lead model that read the user's latest words while it was making a delivery, so that it may not have
- * answered them.
+ * Sent to a lead model that read the user's latest words during a delivery, so that it may not have answered them.
  */
 export const READ_WORDS_NOTE = note(
   sentence`You had read the user's last words when you wrote this. If it does not answer them, answer them now. Else say nothing.`,
@@ -285,7 +284,7 @@ export const LATE_ANSWER_NOTE = note(
 );
 
 /**
- * Sent to a lead model whose process ended between two calls of one response: the journal contains only the calls
+ * Sent to a lead model whose process ended between two calls of one response. The journal contains only the calls made
  * before that.
  */
 export const CUT_OFF_NOTE = note(

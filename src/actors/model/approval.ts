@@ -7,16 +7,16 @@
 // Invariants
 //   APPROVAL-1. Only the runtime creates an approval, either from the user's answer or from the author's configuration.
 //       A statement by a model or a tool never approves a call.
-//   APPROVAL-2. An approval permits one execution of one call: this tool with exactly these arguments. It remains in
-//       effect only if the user gave it as a lasting approval (APPROVAL-6).
-//   APPROVAL-3. If the user denied a call to a subagent, the call is denied without a question to all subagents below
-//       it. Neither a pre-approval nor a more permissive tool with the same name bypasses the denial.
+//   APPROVAL-2. An approval permits one execution of one call: this tool with exactly these arguments. Further calls
+//       are covered only if the user gave it as a lasting approval (APPROVAL-6).
+//   APPROVAL-3. If the user denied a call to a subagent, all subagents below it are denied the same call without a
+//       question to the user. Neither a pre-approval nor a more permissive tool with the same name bypasses the denial.
 //   APPROVAL-4. In case of doubt, the user is asked: a condition that throws, or that returns a value not documented by
-//       the AI SDK, approves nothing.
+//       the AI SDK, does not approve the call.
 //   APPROVAL-5. A call needs approval unless it is certain that its tool does not require it.
-//   APPROVAL-6. A lasting approval covers calls of the same tool with the same arguments. Only those arguments may be
-//       different that the tool's author left free when the user gave the approval and still leaves free. It does not
-//       cover a call that was denied, or a call that the user who gave the approval may not approve.
+//   APPROVAL-6. A lasting approval covers calls of the same tool with the same arguments. Arguments may differ only if
+//       the tool's author left them free when the user gave the approval and still leaves them free. The approval does
+//       not cover a call that was denied, or a call that the user who gave the approval may not approve.
 
 import type { ModelMessage, ToolSet } from 'ai';
 import { z } from 'zod';
@@ -28,7 +28,7 @@ import type { PreApproval, ToolApproval } from '../contracts/config.ts';
 import { raceAbort } from '../../values/race-abort.ts';
 import type { ApprovalOptions, ToolEntry } from './tools.ts';
 
-/** A call, in the form that the author's functions receive. */
+/** A call, as the author's functions receive it. */
 interface JudgedCall {
   readonly callId: string;
   readonly messages: readonly ModelMessage[];
@@ -40,8 +40,8 @@ interface JudgedCall {
 }
 
 /**
- * Calls a function of the author for a call. Returns `otherwise` if the signal aborts, or if the function throws (which
- * is reported).
+ * Calls one of the author's functions for a tool call. Returns `otherwise` if the signal aborts, or if the function
+ * throws (which is reported).
  */
 async function judgement<T>(
   tool: ToolEntry,
@@ -73,8 +73,8 @@ async function judgement<T>(
 }
 
 /**
- * Returns whether this call needs user approval. Always resolves; with true if the signal aborts or the predicate
- * throws.
+ * Returns whether this call needs user approval. Always resolves; the result is true if the signal aborts or the
+ * predicate throws.
  */
 export function approvalNeeded(
   tool: ToolEntry,
@@ -113,7 +113,7 @@ const NEEDED = {
   'user-approval': true,
 } as const satisfies Readonly<Record<(typeof STATUSES)[number], Needed>>;
 
-/** The additional contexts that a `toolApproval` function receives. */
+/** The additional contexts that are passed to a `toolApproval` function. */
 interface ApprovalContexts {
   readonly tools: Readonly<Record<string, unknown>>;
   readonly toolsContext: Readonly<Record<string, Record<string, unknown>>>;
@@ -121,8 +121,8 @@ interface ApprovalContexts {
 }
 
 /**
- * Returns the decision of `toolApproval` about a call; null if it leaves the decision to the tool. Always resolves,
- * like `approvalNeeded`.
+ * Returns what `toolApproval` decides about a call; null if it leaves the decision to the tool. Always resolves, like
+ * `approvalNeeded`.
  */
 export async function authorsDecision(
   toolApproval: ToolApproval | undefined,
@@ -164,8 +164,8 @@ function decisionOf(said: unknown = 'not-applicable'): Decision {
 const MAX_QUESTION_CHARS = 2_000;
 
 /**
- * Returns the author's question for this call; undefined to ask the runtime's question. Always resolves: if the
- * function throws or returns no text, the error is reported and the runtime's question is asked.
+ * Returns the author's question for this call; undefined if the runtime's question is to be asked. Always resolves: if
+ * the function throws or returns no text, the error is reported and the runtime's question is asked.
  */
 export function approvalWords(
   tool: ToolEntry,
@@ -208,7 +208,7 @@ interface Asked {
   report(error: unknown, where: string): void;
 }
 
-/** Determines which approval a call has or needs. */
+/** Determines which approval a call already has, or which one it needs. */
 export async function consentFor(asked: Asked): Promise<Consent> {
   if (asked.deniedAbove()) return 'inherited_denial';
   const needed = await asked.needed();

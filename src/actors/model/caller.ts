@@ -2,7 +2,7 @@
 
 import type { SubagentService } from '../contracts/service-types.ts';
 
-/** The agent that calls a tool, and the subagents that it may talk to. */
+/** The agent that calls a tool, and access to the subagents that it may start and talk to. */
 export interface Caller {
   /** The id of the session or run. */
   readonly sessionId: string;

@@ -1,5 +1,5 @@
 // Makes one model call with the internal functions of the AI SDK (`ai/internal`), which build the prompt and the tools,
-// and parse the calls and messages of the answer. `generateText` would add a loop of many steps around these functions,
+// and parse the calls and messages of the answer. `generateText` would wrap these functions in a loop of many steps,
 // which doubles the cost.
 //
 // Owns:     the order in which these functions are called, and the check that the installed SDK has them.

@@ -1,4 +1,4 @@
-// Counts model calls that are not part of a conversation; for a program's subagent, they are added to its outcome.
+// Counts model calls outside any conversation. For a program's subagent, they are added to its outcome.
 
 import { z } from 'zod';
 import { check, type ChecksOf } from '../../values/checks.ts';

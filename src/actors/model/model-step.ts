@@ -1,13 +1,13 @@
 // One step of a subagent's loop: one model call. The tools have no `execute`: the answer contains the calls, and the
 // runtime runs them.
 //
-// Owns:     the call to the AI SDK, the selection of the parts of its answer that are kept, and the classification of
+// Owns:     the call to the AI SDK, the selection of the parts of the answer to store, and the classification of
 //           errors: a stable code, and whether a retry may help.
 // Does not: run tools, ask for approvals, retry, or decide the next step.
 //
 // Invariants
 //   MODEL-STEP-1. The step settles as soon as the signal aborts, even if the model does not.
-//   MODEL-STEP-2. After an abort, the step never resolves: if an answer still arrives, it is discarded.
+//   MODEL-STEP-2. After an abort, the step never resolves, and an answer that still arrives is discarded.
 //   MODEL-STEP-3. The response is plain JSON and contains no wall clock time or random values.
 //   MODEL-STEP-4. An invalid call (unknown tool, arguments that do not match) is returned with a message for the model;
 //       it never fails the step.
@@ -100,7 +100,7 @@ export interface ModelCall extends CallInput {
   readonly consent?: Exclude<Consent, 'not_needed'>;
   /** The user pressed the button that permits the tool for this call and later ones. */
   readonly lasting?: true;
-  /** If the approval is `lasting`: the question that the user answered to give it. */
+  /** If the approval is `lasting`: the question whose answer was the approval. */
   readonly approvalId?: string;
   /** For an approval: the same as in `AskedQuestion`. */
   readonly mayDiffer?: false | readonly string[];
@@ -194,12 +194,12 @@ export async function runModelStep(options: ModelStepOptions): Promise<ModelResp
   const isDirect = telemetry === null && Object.keys(others).length === 0;
   const asked = { instructions, messages, tools, toolChoice, maxOutputTokens, signal };
   const step = await raceAbort(isDirect ? directStep(model, asked, bySdk) : bySdk(model), signal);
-  // The signal may have aborted after the race was won.
+  // The signal may have aborted after the model call won the race.
   signal.throwIfAborted();
   return { ...toResponse(step, written), model: namesOf(model) };
 }
 
-/** A question to a model that is not part of a conversation. */
+/** A question to a model, outside any conversation. */
 interface ModelQuestion {
   /** The name of the asking agent. */
   readonly caller: string;
@@ -286,7 +286,7 @@ function toCall(
   return { callId, toolName, ...callInput(toolName, writtenInput(callId, written), input) };
 }
 
-/** Returns a call's arguments from their form before and after the schema was applied. */
+/** Compares a call's arguments before and after the schema was applied, and returns both if they differ. */
 export function callInput(toolName: string, given: unknown, input: unknown): CallInput {
   if (!isJson(input)) return { input: given, raw: true };
   const isSame = callKey(toolName, given) === callKey(toolName, input);
@@ -305,7 +305,7 @@ function writtenInput(callId: string, written: Answered): unknown {
 }
 
 function assistantMessages(step: StepRead, calls: readonly ModelCall[]): ModelMessage[] {
-  // The call and the message that contains it share the same input object. An invalid call receives no input.
+  // The call and the message that contains it share one input object. An invalid call receives no input.
   const inputs = new Map(
     calls.flatMap((call) => (call.invalid ? [] : [[call.callId, call.input]])),
   );
@@ -390,7 +390,7 @@ const kinds: readonly Kind[] = [
     retryable: false,
     classes: [UnsupportedFunctionalityError],
   },
-  // The model may comply when it is asked again.
+  // If asked again, the model may comply.
   { code: 'TOOL_CHOICE_VIOLATION', retryable: true, classes: [ToolChoiceViolationError] },
   {
     code: 'MALFORMED_RESPONSE',
@@ -434,8 +434,8 @@ export function toStepError(thrown: unknown): StepError {
 }
 
 /**
- * Returns the error of a model call as an error with a code: an `OffstageError` unchanged, anything else as the `cause`
- * of a `ProviderError`.
+ * Returns the error of a model call as an error with a code: an `OffstageError` unchanged, any other error as the
+ * `cause` of a `ProviderError`.
  */
 export function modelError(thrown: unknown): OffstageError {
   if (isA(thrown, OffstageError)) return thrown;
@@ -506,7 +506,7 @@ function saidInStream(thrown: unknown): StepError | null {
 
 function fromCallError(error: CallError, message: string): StepError {
   const { cause } = error;
-  // The SDK's error states only that the answer could not be read, although the answer's HTTP status was known.
+  // The SDK's error states only that the answer could not be read, even though its HTTP status was known.
   if (error.statusCode !== undefined && isError(cause) && isConnectionError(cause)) {
     const why = messageOf(cause.cause ?? cause);
     return {
@@ -534,8 +534,8 @@ function codeOf(status: number | undefined, isRetryable: boolean): string {
 }
 
 /**
- * Returns the delay of the header `retry-after-ms`, or of `retry-after` if it is in seconds. A date is ignored, because
- * a clock would be needed to evaluate it.
+ * Returns the delay from the header `retry-after-ms`, or from `retry-after` if its value is in seconds. A date is
+ * ignored, because a clock would be needed to evaluate it.
  */
 function waitOf(error: CallError): number | undefined {
   const headers =

@@ -1,9 +1,9 @@
-// Prepares the model for one step. Converts any model that a user may pass to the current specification, checks
-// answers, gives tool calls usable ids, and requests structured output from the provider for a subagent with an
-// `outputSchema`. Also collects a stream into one answer, while it forwards the deltas. A streamed step therefore gets
-// the same checks and repairs as every other step, at a fraction of the cost of streaming through the whole SDK.
+// Prepares a model for one step. Converts any model that a user may pass to the current specification, checks answers,
+// gives tool calls usable ids, and requests structured output from the provider for a subagent with an `outputSchema`.
+// Also collects a stream into one answer, while it forwards the deltas. A streamed step therefore gets the same checks
+// and repairs as every other step, at a fraction of the cost of streaming through the whole SDK.
 //
-// Owns:     the record of models, and of schemas for each model, that are known to refuse the structured output format.
+// Owns:     the record of models, and of schemas for each model, for which the structured output format was refused.
 // Does not: retry after an error that does not concern the format, or check an answer against its schema (`output.ts`
 //           does).
 //
@@ -12,18 +12,18 @@
 //       treat two calls with the same id as one and lose the arguments of the second.
 //   MODEL-2. An invalid answer is a ProviderError that names the problem: the SDK does not check answers, and the
 //       journal refuses a call without a name.
-//   MODEL-3. A call whose arguments are nested too deeply fails, but not the step.
+//   MODEL-3. If a call's arguments are nested too deeply, the call fails, but the step does not.
 //   MODEL-4. Token counts are whole numbers of at least 0, or absent.
-//   STRUCT-1. A call that is refused because of its format (400, 422, or an SDK error about the format) is repeated at
-//       once without the format. If the repeated call succeeds, the format was the cause; if it fails too, its error is
-//       reported.
+//   STRUCT-1. A call that is refused because of its format (400, 422, or an SDK error about the format) is repeated
+//       immediately without the format. If the repeated call succeeds, the format was the cause; if it fails too, its
+//       error is reported.
 //   STRUCT-2. After an empty answer, the call is also repeated without the format, because some provider packages
 //       request JSON through an additional tool and ignore text. The tokens of both calls are counted.
-//   STRUCT-3. If a model has refused the format for a schema, it is not requested again for this schema and model.
-//       After a model has refused two schemas, or has warned that it ignores the format, the format is no longer
+//   STRUCT-3. If a model has refused the format for a schema, the format is not requested again for this schema and
+//       model. After a model has refused two schemas, or has warned that it ignores the format, the format is no longer
 //       requested from that model.
-//   STREAMED-ANSWER-1. A streamed answer is equal to the same answer without streaming: the parts are in the order in
-//       which they started, and empty parts are omitted.
+//   STREAMED-ANSWER-1. A streamed answer equals the same answer without streaming: its parts are in the order in which
+//       they started, and empty parts are omitted.
 //   STREAMED-ANSWER-2. The call fails if the stream contains an error or does not end properly.
 
 import {
@@ -126,7 +126,7 @@ interface CarefulOptions {
   readonly messages: readonly ModelMessage[];
   readonly ids: Ids;
   readonly clock: Clock | undefined;
-  /** Receives the answer's content in the form in which the SDK will read it. */
+  /** Receives the answer's content as the SDK will read it. */
   answered(content: readonly ContentPart[]): void;
   /** If set, the model streams, and `said` receives each delta as it arrives. */
   readonly said?: ((delta: Delta) => void) | undefined;
@@ -251,7 +251,7 @@ function isOurs(part: ContentPart): part is CallPart {
 function repairCalls(content: ContentPart[], { messages, ids }: CarefulOptions): ContentPart[] {
   if (!content.some(isOurs)) return content;
   const taken = new Set(callIdsOf(messages));
-  // A call that the provider executes keeps its id, since the provider's result refers to it.
+  // A call that the provider executes keeps its id, because the provider's result refers to that id.
   for (const part of content)
     if (part.type === 'tool-call' && part.providerExecuted === true) taken.add(part.toolCallId);
   return content.map((part) => {
@@ -328,7 +328,7 @@ interface Refused {
 const byModel = new WeakMap<object, Refused>();
 const byName = new Map<string, Refused>();
 
-/** The format for the answer to one call, and callbacks for how the provider handled it. */
+/** The format for one call's answer, and callbacks that report how the provider handled it. */
 export interface Structured {
   readonly format: ResponseFormat;
   /** Records that the provider refused the format and then answered without it. `error`: the refusal. */
@@ -487,7 +487,7 @@ export async function streamedAnswer(
   const metadata: NonNullable<Answer['response']> = { ...response };
   let finish: Finish | null = null;
   for await (const part of stream) {
-    // No one needs the answer any more; leaving the loop cancels the stream.
+    // The answer is no longer needed; leaving the loop cancels the stream.
     signal?.throwIfAborted();
     if (part === null || typeof part !== 'object') throw malformed('parts {type, …}', part);
     switch (part.type) {
@@ -598,7 +598,7 @@ function isWords(part: ContentPart): part is Words {
   return part.type === 'text' || part.type === 'reasoning';
 }
 
-/** Copies signatures and citations to the part to which they belong; those received last are complete. */
+/** Copies signatures and citations to the part to which they belong. The most recent ones are complete. */
 function note(words: Words | undefined, part: StreamPart): void {
   if (!words) return;
   if ('providerMetadata' in part && part.providerMetadata !== undefined)

@@ -1,5 +1,5 @@
 // Checks a subagent's output: its last answer must be JSON that matches the output schema. The instructions describe
-// the schema; an answer that does not match goes back to the model with the reason.
+// the schema. An answer that does not match is returned to the model with the reason.
 
 import type { JSONValue, LanguageModel, Schema } from 'ai';
 import { messageOf } from '../../values/errors.ts';

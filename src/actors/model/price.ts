@@ -1,5 +1,5 @@
-// Estimates the usage of a model call if the provider did not count its tokens, and computes the cost of any call. The
-// app's `price` is called in the same way for all models of the runtime.
+// Estimates a model call's usage if the provider did not count its tokens, and computes every call's cost. The app's
+// `price` is called in the same way for all models of the runtime.
 
 import type { LanguageModel, ModelMessage } from 'ai';
 import { ConfigurationError } from '../../values/errors.ts';
@@ -67,14 +67,14 @@ export function costOf(
   }
 }
 
-/** Returns the provider and the id of a model in the form that `price` receives. */
+/** Returns the provider and the id of a model, as `price` receives them. */
 export function namesOf(model: LanguageModel): ModelNames {
   if (typeof model === 'string') return { provider: 'gateway', modelId: model };
   const { provider, modelId } = model;
   return { provider, modelId };
 }
 
-/** Returns a call's usage in the form in which its conversation's account records it. */
+/** Returns a call's usage as its conversation's account records it. */
 export function useOf(
   model: LanguageModel,
   name: string,

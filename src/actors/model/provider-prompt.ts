@@ -24,7 +24,7 @@ export function suitedModel(model: Model): Model {
   };
 }
 
-/** Mistral's models are served by many providers, so the model's id decides. */
+/** Many providers serve Mistral's models, so the check uses the model's id. */
 const mistralIds = /mistral|mixtral|ministral|magistral|devstral|codestral|pixtral/i;
 
 /** Returns how prompts are converted for a model; null if its API has no special requirements. */

@@ -1,6 +1,6 @@
-// The note that tells a model why its answer was refused. The checks of answers write this note; when a run ends
-// without an accepted answer, the reason is read from the note. Does not import `ai` or `zod`, because a subagent's
-// log, which uses this file, must not load them.
+// The note that tells a model why its answer was refused. The checks of answers write this note. If a run ends without
+// an accepted answer, the reason is read from the note. Does not import `ai` or `zod`, because a subagent's log, which
+// uses this file, must not load them.
 
 import { note, readNotes, sentence, type Note } from '../notes/note.ts';
 

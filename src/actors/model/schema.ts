@@ -1,7 +1,7 @@
-// Wraps each schema once for the AI SDK, which would otherwise convert a raw zod schema to JSON Schema for every tool
-// in every step, at a higher cost than the step. Checks the names of a call's inputs against a schema. Without this
-// check, a misspelled input would be lost, because schemas drop unknown properties without an error; a subagent that
-// works without an input costs more than a second call.
+// Wraps each schema once for the AI SDK. Otherwise, the SDK would convert a raw zod schema to JSON Schema for every
+// tool in every step, which costs more than the step. Checks the names of a call's inputs against its schema. Without
+// this check, a misspelled input would be lost, because schemas silently drop unknown properties. A subagent that works
+// without an input costs more than a second call.
 
 import {
   asSchema,
@@ -27,7 +27,7 @@ const wrappedSchemas = new WeakMap<object, Schema>();
 
 /**
  * Wraps a zod 3 or 4 schema, a Standard Schema with a JSON Schema, or the SDK's own `zodSchema()`, `jsonSchema()` or
- * lazy schema, and computes its JSON Schema at once.
+ * lazy schema, and computes its JSON Schema immediately.
  * @throws {ConfigurationError} INVALID_SCHEMA for anything else, and for a schema without a JSON Schema.
  */
 export function wrapSchema(schema: unknown, where: string): Schema {
@@ -45,7 +45,7 @@ export function wrapSchema(schema: unknown, where: string): Schema {
       ? zodSchema(schema as Parameters<typeof zodSchema>[0])
       : asSchema(schema as Wrappable);
     if (isPromiseLike(wrapped)) {
-      // The function returned a promise in place of a schema; the promise's rejection must be handled.
+      // The function returned a promise in place of a schema, and a rejection of that promise must be handled.
       wrapped.then(undefined, () => undefined);
       return refuse('expected a function that returns a schema, got one that returns a promise');
     }
@@ -88,7 +88,7 @@ export function objectSchema(schema: unknown, where: string): Schema {
 type JsonSchema = Readonly<Record<string, unknown>>;
 type Told = Awaited<Schema['jsonSchema']>;
 
-/** Returns the schema in the form for a model; the same schema if it already has that form. */
+/** Returns the schema in the form that a model receives; the same schema if it already has that form. */
 function tellableArguments(given: Told, where: string): Told {
   const root = objectAt(given as JsonSchema, given as JsonSchema);
   if (root === null) {
@@ -328,8 +328,8 @@ function describe(value: unknown): string {
 const MAX_NAMES = 10;
 
 /**
- * Describes which input names are wrong; null if none are, or if the schema does not list its names (it does not
- * describe an object, is a union, or is a pending promise).
+ * Describes which input names are wrong. Returns null if none are, or if the schema does not list its names (it does
+ * not describe an object, is a union, or is a pending promise).
  */
 export function wrongInputNames(schema: Schema, input: unknown): string | null {
   const shape = knownJsonSchema(schema);

@@ -41,8 +41,8 @@ export interface Reconfigures {
 export const SUBAGENT: unique symbol = Symbol.for('offstage.subAgent');
 
 /**
- * On a tool that runs a subagent: an engine that stores runs executes this subagent as a separate run. The value says
- * what happens to that run if the calling run ends first. Absent if the subagent is part of the calling run.
+ * On a tool that runs a subagent: states that an engine that stores runs executes this subagent as a separate run. The
+ * value says how that run is handled if the calling run ends first. Absent if the subagent is part of the calling run.
  */
 export const RUN_OF_ITS_OWN: unique symbol = Symbol.for('offstage.runOfItsOwn');
 export type OnParentClose = 'cancel' | 'abandon';
@@ -82,7 +82,7 @@ export function subagentOf(tool: unknown): SubagentConfig | null {
 }
 
 /**
- * Returns what happens to the separate run of a tool's subagent when the calling run ends; null if there is no separate
+ * Returns how the separate run of a tool's subagent is handled when the calling run ends; null if there is no separate
  * run.
  */
 export function runOfItsOwn(tool: unknown): OnParentClose | null {
@@ -103,7 +103,7 @@ export function recipeOf(by: string, input: object): JSONValue {
 }
 
 /**
- * Returns the flag for a tool that spawns subagents: `make` receives the input of a recipe of the kind `by`, and may
+ * Returns the flag for a tool that spawns subagents: `make` receives the input from a recipe of the kind `by`, and may
  * throw the reason why it cannot restore the configuration.
  */
 export function reconfigures<Input>(

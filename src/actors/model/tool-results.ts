@@ -17,7 +17,7 @@ import { clip } from '../../values/clip.ts';
 export type ToolResultOutput = ToolResultPart['output'];
 
 /**
- * Returns the form for the model of an output whose tool has no `toModelOutput`: a string unchanged, anything else as
+ * Returns an output as the model reads it if the tool has no `toModelOutput`: a string unchanged, any other value as
  * JSON.
  */
 export function defaultModelOutput(output: JSONValue): ToolResultOutput {
@@ -51,8 +51,8 @@ export type ToolErrorCode =
   /** The call was not approved. */
   | 'DENIED'
   /**
-   * The call was not run, because the process that resumed the work has changed code, which requires approval or
-   * different arguments.
+   * The call was not run, because the code has changed since the call was made, and now requires approval or different
+   * arguments.
    */
   | 'OUTDATED'
   /** The process ended while the tool was running, so the outcome is unknown. */
@@ -145,7 +145,7 @@ export function toolMessage(
   };
 }
 
-/** Adds to a result the statement that the call ran with other arguments than the model's. */
+/** Adds a statement to the result: the call ran with arguments other than the model's. */
 function changed({ input }: Call, output: ToolResultOutput): ToolResultOutput {
   const told = `The user changed the arguments of this call. It was run with these instead: ${JSON.stringify(input)}`;
   switch (output.type) {
@@ -260,7 +260,7 @@ export function inDoubtMessage(
   return `${why}: whether it was done is not known, and it was not run again. Find out before you repeat it.`;
 }
 
-/** Returns how a call ended, in the form for readers of the stream. */
+/** Returns how a call ended, as it is reported to readers of the stream. */
 export function endOf(outcome: ToolOutcome): { readonly output: unknown; readonly error?: string } {
   return outcome.status === 'ok'
     ? { output: outcome.output }

@@ -7,7 +7,7 @@
 // Invariants
 //   TOOL-RUN-1. The call always resolves: if a tool throws, hangs or returns an invalid value, the result is an error.
 //   TOOL-RUN-2. The call settles as soon as the signal aborts or the time is up. At that moment, the tool's own signal
-//       aborts, and a generator is told to return. The tool's signal aborts with a `TimeoutError`, or with the reason
+//       aborts and a generator is asked to return. The tool's signal aborts with a `TimeoutError`, or with the reason
 //       of the caller's signal.
 //   TOOL-RUN-3. Output and errors that the tool produces later are ignored and do not cause an unhandled rejection.
 //   TOOL-OUTPUT-1. The output is plain JSON; if it is not, the outcome is an error that names the part that is not
@@ -32,7 +32,7 @@ import { asJson, byteLength, isLongerThan } from '../../values/json.ts';
 export interface ToolCallOptions {
   readonly tool: ToolEntry;
   readonly callId: string;
-  /** Valid arguments: the `input` of a call from `runModelStep`, or the output of `tool.validate`. */
+  /** Valid arguments: the `input` of a call from `runModelStep`, or the output from `tool.validate`. */
   readonly input: unknown;
   /** Whether `input` is the model's original input, which must be validated before the call. @defaultValue false */
   readonly raw?: boolean | undefined;
@@ -53,7 +53,7 @@ export interface ToolCallOptions {
   readonly keepLarge?: KeepLarge | undefined;
   /** Receives the values that an `async function*` yields before it ends, as JSON and in order; never after the result. */
   readonly onPreliminary?: (output: JSONValue) => void;
-  /** Receives errors of the tool that do not affect its result. */
+  /** Receives the tool's errors that do not affect its result. */
   readonly report?: Report;
 }
 
@@ -196,8 +196,8 @@ function beginSpan(options: ToolCallOptions): { readonly signal: AbortSignal; en
 }
 
 /**
- * Returns the message for a model, worded as in the SDK: an error's name and message, a string unchanged, anything else
- * as JSON.
+ * Returns the message for a model, worded as in the SDK: an error's name and message, a string unchanged, any other
+ * value as JSON.
  */
 function thrownMessage(thrown: unknown): string {
   if (thrown === undefined || thrown === null) return 'unknown error';
@@ -257,7 +257,7 @@ function stopQuietly(iterator: AsyncIterator<unknown>): void {
   try {
     void Promise.resolve(iterator.return?.()).catch(() => {});
   } catch {
-    // No caller is left to receive the error, because the call has already settled.
+    // The call has already settled, so no caller can receive the error.
   }
 }
 
@@ -361,7 +361,7 @@ function cutValue(value: JSONValue, maxBytes: number): JSONValue {
 function cut(text: string, maxBytes: number): JSONValue {
   const originalBytes = byteLength(text);
   let characters = maxBytes;
-  // How many characters the quoting adds depends on the text, so the length is reduced until the JSON fits.
+  // The number of characters that quoting adds depends on the text, so the length is reduced until the JSON fits.
   for (;;) {
     const truncated = { truncated: true, originalBytes, text: head(text, characters) } as const;
     if (characters === 0 || !isLongerThan(JSON.stringify(truncated), maxBytes))

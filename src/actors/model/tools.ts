@@ -1,9 +1,9 @@
-// Prepares the tools of a configuration once for all runs. The form for the model contains nothing executable; the form
+// Prepares a configuration's tools once for all its runs. The form for the model contains nothing executable; the form
 // for the runtime executes the calls.
 //
 // Invariants
-//   TOOLS-1. No tool without a schema reaches the model, because the SDK would send an empty schema and pass the
-//       arguments on unchecked.
+//   TOOLS-1. No tool without a schema reaches the model: the SDK would send an empty schema and would not check the
+//       arguments.
 //   TOOLS-2. A schema is converted to JSON Schema only once per tool object, for any number of runs.
 //   TOOLS-3. The SDK cannot execute the tools that it offers to the model, ask for their approval, or call their
 //       callbacks.
@@ -55,7 +55,7 @@ interface ModelOutputOptions {
   readonly output: unknown;
 }
 
-/** A tool in the form in which the runtime runs it. */
+/** A tool as the runtime runs it. */
 export interface ToolEntry {
   readonly name: string;
   /**
@@ -68,7 +68,7 @@ export interface ToolEntry {
     | { readonly ok: true; readonly value: unknown }
     | { readonly ok: false; readonly message: string }
   >;
-  /** The input schema for a model; null as long as it is not known. */
+  /** The input schema for a model; null until it is known. */
   jsonSchema(): Readonly<Record<string, unknown>> | null;
   /**
    * The author's function, which may throw or return anything. Null if the runtime handles the call itself
@@ -77,8 +77,8 @@ export interface ToolEntry {
   readonly execute: ((input: unknown, options: ToolExecuteOptions) => unknown) | null;
   readonly needsApproval: boolean | ((input: unknown, options: ApprovalOptions) => unknown);
   /**
-   * Returns the question that asks the user for approval; may throw or return anything. Null to use the runtime's
-   * question.
+   * Returns the question with which the user is asked for approval; may throw or return anything. Null to use the
+   * runtime's question.
    */
   readonly approvalQuestion: ((input: unknown, options: ApprovalOptions) => unknown) | null;
   /** A short description of the tool: its title, or the first sentence of its description; null if unknown or too long. */
@@ -91,7 +91,7 @@ export interface ToolEntry {
   /** The time limit of one call, in milliseconds; overrides the run's limit. */
   readonly timeoutMs: number | undefined;
   /**
-   * Which tool of the runtime this is, whose calls the runtime handles instead of calling `execute`; null for an
+   * Which of the runtime's own tools this is; the runtime handles its calls instead of calling `execute`. Null for an
    * ordinary tool.
    */
   readonly role: ToolRole | null;
@@ -291,7 +291,7 @@ export function mayNeedApproval({
 
 /**
  * Returns the text about approval that is added to a tool's description; the subagent's system prompt explains it.
- * Without this text, the model would ask the user itself, and the user would then be asked twice.
+ * Without this text, the model would ask the user on its own, so that the user would be asked twice.
  */
 function approvalMark(name: string, tool: unknown, toolApproval: ToolApproval | undefined): string {
   const { needsApproval } = propertiesOf(tool);

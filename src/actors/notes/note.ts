@@ -9,7 +9,7 @@
 //   NOTE-2. A quotation is written as one line of JSON. Its content cannot end this line, begin another, or contain
 //           invisible characters: line breaks, control and format characters and `<` are escaped.
 //   NOTE-3. A note that is too long is shortened inside its quoted strings, so that its format stays valid.
-//   NOTE-4. A conversation or a report that a model is to read (for a summary, for memory, to check claims) is also
+//   NOTE-4. A conversation or a report that a model should read (for a summary, for memory, to check claims) is also
 //       written as notes.
 
 import type { JSONValue } from 'ai';
@@ -30,7 +30,7 @@ export function sentence(
   return strings.reduce((text, part, at) => `${text}${values[at - 1]}${part}`) as Sentence;
 }
 
-/** Creates a sentence from a text that the app's author wrote; the author also writes the agent's instructions. */
+/** Creates a sentence from a text by the app's author, who also writes the agent's instructions. */
 export function wordsOfApp(text: string): Sentence {
   return text as Sentence;
 }
@@ -161,8 +161,8 @@ const LINE = /^\[(note|data)(?: ([^\]\s]+))?\] (.*)$/;
 const MARK_OF_TURN = /(?<=") \[data ([^\]\s]+)\]$/;
 
 /**
- * Returns the notes in a text: the sentences and quotations under each mark. For models and tests that are programs;
- * does not tell genuine notes from forged ones.
+ * Returns the notes in a text: the sentences and quotations under each mark. For models and tests that are programs:
+ * does not distinguish genuine notes from forged ones.
  */
 export function readNotes(text: string): readonly ReadNote[] {
   const notes = new Map<

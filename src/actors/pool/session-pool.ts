@@ -10,17 +10,17 @@
 //           sessions that must be awake (wake-scheduler.ts).
 //
 // Invariants
-//   SESSION-POOL-1. At most one session per id is awake: a request for a session that is being suspended waits until
+//   SESSION-POOL-1. At most one session per id is awake. A request for a session that is being suspended waits until
 //       the session has left the process.
 //   SESSION-POOL-2. A session that is in use or busy is not suspended.
 //   SESSION-POOL-3. A suspended session is woken at its next deadline, possibly by another process: its wake time is
 //       stored before the session is suspended. If it cannot be woken at that time, it is woken later.
-//   SESSION-POOL-4. Sessions that were awake when a process died are woken by the next `start`, and also by other
-//       processes that share the journal, once the claims of the dead process have expired.
+//   SESSION-POOL-4. Sessions that were awake when a process died are woken by the next `start`. Other processes that
+//       share the journal also wake them, after the dead process's claims have expired.
 //   SESSION-POOL-5. A search wakes only existing sessions: a session that has ended is not started again.
-//   SESSION-POOL-6. If several processes try to wake a session, only one succeeds: it must claim the session before it
-//       opens it or makes room for it. The others do not report an error.
-//   SESSION-POOL-7. If `maxBusy` sessions are in use or busy, a use that would wake another one is refused before
+//   SESSION-POOL-6. If several processes try to wake a session, only one succeeds: a process must claim the session
+//       before it opens the session or makes room for it. The others do not report an error.
+//   SESSION-POOL-7. If `maxBusy` sessions are in use or busy, a use that would wake another session is refused before
 //       anything is opened or read.
 
 import { z } from 'zod';
@@ -48,7 +48,7 @@ export interface SessionPoolOptions<S extends PooledSession> {
   /** How long a session stays awake while it is idle and unused, in milliseconds. @defaultValue 30_000 */
   readonly idleMs?: number;
   /**
-   * The maximum number of awake sessions; above it, the session that has been idle longest is suspended at once.
+   * The maximum number of awake sessions. Above it, the session that has been idle longest is suspended immediately.
    * @defaultValue 1000
    */
   readonly maxAwake?: number;
@@ -62,10 +62,10 @@ export interface SessionPoolOptions<S extends PooledSession> {
   /**
    * The approximate interval, in milliseconds, at which the pool searches for sessions that must be awake. The search
    * is necessary because the process that suspended them may have died, and because failed wakes are retried. With
-   * `Infinity`, only `start` searches; use this for a process that an external clock starts. @defaultValue 30_000
+   * `Infinity`, only `start` searches. Use this for a process that an external clock starts. @defaultValue 30_000
    */
   readonly lookMs?: number;
-  /** Called with the errors of a session that is not in use. */
+  /** Called with the errors of sessions that are not in use. */
   readonly onError?: (error: unknown, where: string) => void;
 }
 
@@ -171,7 +171,7 @@ export interface SessionPool<S extends PooledSession> {
 }
 
 export interface DrainOptions {
-  /** How long after the call even busy sessions are suspended, in milliseconds. @defaultValue 20_000 */
+  /** The time after the call, in milliseconds, at which even busy sessions are suspended. @defaultValue 20_000 */
   readonly withinMs?: number;
 }
 
@@ -181,7 +181,7 @@ const drainSchema = z.strictObject({
 
 /** The interval at which a draining pool checks for sessions that have become idle, and suspends them. */
 const DRAIN_STEP_MS = 50;
-/** The error codes of a failed start that mean that there is no session to continue. */
+/** The error codes of a failed start that mean that no session exists to be continued. */
 const NONE_THERE: ReadonlySet<unknown> = new Set(['UNKNOWN_SESSION', 'CLOSE_INTERRUPTED']);
 
 const sessionName = z.string().min(1).max(200);
@@ -205,7 +205,7 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
   readonly #times: WakeTimes;
   readonly #entries = new Map<string, PooledEntry<S>>();
   readonly #wakeScheduler: WakeScheduler;
-  /** The attempts to wake a session that are in progress; each may hold a claim. */
+  /** The current attempts to wake a session; each may hold a claim. */
   readonly #looks = new Set<Promise<boolean>>();
   #stopSweep: (() => void) | null = null;
   #closed: Promise<void> | null = null;
@@ -315,7 +315,7 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
   async #close(): Promise<void> {
     this.#stopSweep?.();
     const stopped = this.#wakeScheduler.stop();
-    // A session that is being suspended may turn out to stay, so the loop repeats.
+    // A session that is being suspended may stay after all, so the loop repeats.
     while (this.#entries.size > 0)
       await Promise.all(
         [...this.#entries.values()].map(async (entry) => {
@@ -324,12 +324,11 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
           if (this.#entries.get(entry.id) === entry) await this.#sendAway(entry);
         }),
       );
-    // Waits because claims belong to the process: if this pool released one late, it would end a claim of the next
-    // pool.
+    // Waits because claims belong to the process: releasing a claim late would end a claim of the next pool.
     await Promise.all([stopped, ...this.#looks]);
   }
 
-  /** Returns the session as soon as it is usable, and counts one more use of it. */
+  /** Returns the session when it is usable, and counts one more use of it. */
   async #startedEntry(sessionId: string): Promise<PooledEntry<S>> {
     for (;;) {
       const entry = await this.#entry(sessionId);
@@ -338,8 +337,8 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
         return entry;
       } catch (error) {
         this.#leave(entry);
-        // The failed start only looked for an existing session, or completed a close that an earlier process had begun;
-        // now a new session may start.
+        // The failed start only looked for an existing session, or completed a close that an earlier process had begun.
+        // Now a new session may be started.
         if (!NONE_THERE.has(codeOf(error))) throw error;
         await entry.left;
       }
@@ -514,9 +513,9 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
     this.#makeRoom();
   }
 
-  /** Wakes a session if it exists, which starts the work that is due. Returns whether any process has the session. */
+  /** Wakes a session if it exists, so that work that is due starts. Returns whether any process has the session. */
   #look(sessionId: string, isTaken = false): Promise<boolean> {
-    // A session that is already awake need not be woken, unless it is being suspended and has a new claim.
+    // A session that is already awake need not be woken, unless it is being suspended and was claimed again.
     if (!isTaken && (this.#isLeaving || this.#entries.has(sessionId))) return Promise.resolve(true);
     const look = this.#wakeIfFree(sessionId, isTaken).finally(() => this.#looks.delete(look));
     this.#looks.add(look);

@@ -9,7 +9,7 @@
 // Does not: wake sessions (session-pool.ts), or know which process has a session (the session's claim decides).
 //
 // Invariants
-//   WAKE-SCHEDULER-1. After the first search, there is a round at least every 1.25 × `lookMs`, even if a search failed.
+//   WAKE-SCHEDULER-1. After the first search, a round starts at least every 1.25 × `lookMs`, even if a search failed.
 //   WAKE-SCHEDULER-2. A session that could not be woken is retried in the next round, not earlier. Otherwise, a session
 //       that another process has, or that cannot start, would cause a busy loop.
 //   WAKE-SCHEDULER-3. Processes that share a journal do not search at the same moment. If the journal can give each
@@ -23,7 +23,7 @@ import type { WakeTime, WakeTimes } from '../ports/wake-times.ts';
 const ASLEEP: WakeTime = { at: Number.MIN_VALUE, scope: '' };
 /** The number of sessions that are woken at the same time. */
 const BATCH = 16;
-/** WAKE-SCHEDULER-3. The maximum random delay added to a known time if other processes may also know that time. */
+/** WAKE-SCHEDULER-3. The maximum random delay that is added to a wake time that other processes may also know. */
 const SPREAD_MS = 1000;
 
 export interface AlarmPorts {
@@ -49,7 +49,7 @@ export class WakeScheduler {
   #roundAt = -Infinity;
   #at = Infinity;
   #cancel: (() => void) | null = null;
-  /** The calls of `take` that are in progress; each ends when the sessions that it returned are awake. */
+  /** The current calls of `take`; each ends when the sessions that it returned are awake. */
   readonly #takes = new Set<Promise<void>>();
   #isStopped = false;
 

@@ -65,6 +65,6 @@ export interface Environment {
   readonly scheduler: Scheduler;
   /** New ids. */
   readonly ids: Ids;
-  /** Randomness, with which retries are spread out in time. */
+  /** Randomness that spreads retries out in time. */
   readonly random: Random;
 }

@@ -10,12 +10,13 @@
 //       has ended, and returns how it ended (with `keepsResults`, even after either end has crashed).
 //   JOBS-2. A job runs at least once. A job with `once` starts at most once: if it is unknown whether it has finished,
 //       it ends with `{ lost: true }` and does not start again.
-//   JOBS-3. When the signal aborts, `run` rejects at once, but the job continues; `cancel` asks the job to stop.
+//   JOBS-3. When the signal aborts, `run` rejects immediately, but the job continues; `cancel` asks the job to stop.
 //   JOBS-4. `run` rejects only with a `JobError` or the signal's reason.
 //   JOBS-5. A body of more than `maxBytes` is refused before the job starts (`JOB_TOO_LARGE`).
-//   JOBS-6. After `forget`, the engine returns no data about the jobs with these keys, and runs none of them.
-//   JOBS-7. A job that exceeds the engine's time limit is asked to stop, and `run` returns at once: with `JOB_TIMEOUT`,
-//       or with `lost` if the job has `once`. A result that arrives later is ignored, and the job does not start again.
+//   JOBS-6. After `forget`, the engine neither returns data about the jobs with these keys nor runs them.
+//   JOBS-7. A job that exceeds the engine's time limit is asked to stop, and `run` returns immediately: with
+//       `JOB_TIMEOUT`, or with `lost` if the job has `once`. A result that arrives later is ignored, and the job does
+//       not start again.
 //   JOBS-8. A job that a worker refuses has not started, even with `once`, and is offered to the workers again. If no
 //       worker accepts it in time, it fails with the last worker's refusal.
 
@@ -64,15 +65,15 @@ export type JobEnd =
   | { readonly lost: true };
 
 /**
- * The answer of a worker that lacks something that the job needs, although a worker of another version may have it. The
- * job has not started (JOBS-8).
+ * The answer of a worker that lacks something that the job needs. A worker of another version may have it. The job has
+ * not started (JOBS-8).
  */
 export interface JobRefusal {
   /** Why the worker refused. */
   readonly refused: Pick<JobFailure, 'code' | 'message'>;
 }
 
-/** Parses how a job ended, as received from an engine. Fields that a later version of the worker added are ignored. */
+/** Parses an engine's report on how a job ended. Fields that a later version of the worker added are ignored. */
 export const jobEndSchema: z.ZodType<JobEnd> = z.union([
   z.object({ done: z.string() }),
   z.object({
@@ -88,7 +89,7 @@ export const jobEndSchema: z.ZodType<JobEnd> = z.union([
 
 /** The options of `run`. */
 export interface JobRunOptions {
-  /** Ends the wait when it aborts, but not the job. */
+  /** Aborting it ends the wait, but not the job. */
   readonly signal: AbortSignal;
   /**
    * Receives texts that the job sends while it runs, if the engine transports them. Texts may get lost, and none
@@ -102,13 +103,13 @@ export interface JobsExecutor {
   readonly stepsBy: 'jobs';
 }
 
-/** An engine that runs jobs, in the form that a session uses. */
+/** An engine that runs jobs, as a session uses it. */
 export interface Jobs {
   /** The engine's name in journals and errors. */
   readonly name: string;
   /** `stepJobs` of `offstage/jobs`. */
   readonly steps: JobsExecutor;
-  /** Whether the engine stores how a job ended, for a process that asks again after a crash. */
+  /** Whether the engine stores how a job ended, so that a process can ask again after a crash. */
   readonly keepsResults: boolean;
   /** The maximum size of a body, and of the text with which a job ends, in UTF-8 bytes. */
   readonly maxBytes: number;
@@ -117,7 +118,7 @@ export interface Jobs {
   /** Asks a running job to stop. Never throws. */
   cancel(key: string): void;
   /**
-   * Called when the subagent has ended whose jobs' keys start with `prefix`. No process requests these jobs again, so
+   * Called when the subagent whose jobs' keys start with `prefix` has ended. No process requests these jobs again, so
    * data that is stored in addition to the engine's can be deleted. @defaultValue nothing is done
    */
   ended?(prefix: string): void | Promise<void>;
@@ -177,7 +178,7 @@ export async function digestOf(text: string): Promise<string> {
 }
 
 /**
- * Returns the beginning that all ids from `engineKeyOf` share if their keys start with this prefix.
+ * Returns the common beginning of all ids that `engineKeyOf` returns for keys with this prefix.
  * @throws {JobError} `FORGET_UNSURE`: the prefix is too long to tell its keys from others.
  */
 export function enginePrefixOf(prefix: string, maxChars: number): string {
@@ -263,7 +264,7 @@ export interface JobTimeLimit {
   readonly later: (task: () => void, delayMs: number) => () => void;
 }
 
-/** Runs a job with a signal that also aborts at the time limit; a job that exceeds the limit ends at once (JOBS-7). */
+/** Runs a job with a signal that also aborts at the time limit; a job that exceeds it ends immediately (JOBS-7). */
 export async function doInTime<End>(
   job: Job,
   work: (signal: AbortSignal) => Promise<End>,

@@ -1,8 +1,8 @@
 // Validates journals that an app passes, and entries that are read from outside; their format is defined only here.
 //
 //   JOURNAL-ENTRY-1. The error for an invalid entry names the entry's origin, and its scope, unit and seq if present. A
-//       valid entry is returned with its original event object, in which no key is dropped, renamed or merged, whatever
-//       its name.
+//       valid entry is returned with its original event object: no key, whatever its name, is dropped, renamed or
+//       merged.
 
 import { aFunction, check } from '../../values/checks.ts';
 import { z } from 'zod';

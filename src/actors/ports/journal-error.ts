@@ -1,4 +1,4 @@
-// The errors of a journal. A commit unit only evaluates whether a retry can help.
+// The errors of a journal. A commit unit only checks whether a retry can help.
 
 import { CapacityError, isError, RetryableError } from '../../values/errors.ts';
 import type { JournalEntry, JournalPosition } from './journal.ts';

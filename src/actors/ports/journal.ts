@@ -120,7 +120,7 @@ export interface Journal {
    * deleted ones. Absent if entries are never deleted. Deletes nothing if the position is unknown.
    */
   trim?(entry: JournalPosition): void | Promise<void>;
-  /** Ends this process's claim, so that another process can claim the scope at once. */
+  /** Ends this process's claim, so that another process can claim the scope immediately. */
   release?(scope: string): void | Promise<void>;
   /** Returns all scopes that have stored entries, in the order of their first write. */
   scopes?(): readonly ScopeSummary[] | Promise<readonly ScopeSummary[]>;
@@ -135,9 +135,9 @@ export interface Journal {
    */
   readonly wakeTimes?: WakeTimes;
   /**
-   * Returns by how many milliseconds the clock that this journal's processes share is ahead of this process's clock.
-   * The times of entries, deadlines and wakes are times of the shared clock, because one process sets them and another
-   * reads them. Absent if there is only one process, or if all processes have the same clock.
+   * Returns the number of milliseconds by which the clock that this journal's processes share is ahead of this
+   * process's clock. The times of entries, deadlines and wakes are times of the shared clock, because one process sets
+   * them and another reads them. Absent if there is only one process, or if all processes have the same clock.
    */
   clockOffsetMs?(): number;
   /**
@@ -152,8 +152,8 @@ export interface Journal {
   traceContextOf?(work: TracedWork): TraceContext | null;
   /**
    * Calls a function of the app, such as a tool's `execute`, while the work's span is active, so that spans that the
-   * function starts become its children. Returns or throws the function's result. If absent, the app's function is
-   * called directly.
+   * function starts become its children. Returns the function's result, or throws its error. If absent, the app's
+   * function is called directly.
    */
   inSpanOf?<T>(work: TracedWork, call: () => T): T;
 }

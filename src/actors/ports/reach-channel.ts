@@ -6,19 +6,19 @@ import type { DeliveryKind, DeliveryPriority } from '../../machines/index.ts';
 export interface ReachChannel {
   /**
    * Whether the user receives only one message if `send` is called twice with the same `key`. If so, the session calls
-   * `send` again when it does not know, after a timeout or a crash, whether the first call succeeded; otherwise, the
+   * `send` again when it does not know whether the first call succeeded, as after a timeout or a crash. Otherwise, the
    * next step of the policy follows.
    */
   readonly idempotent: boolean;
   /** The time limit of `send`, in milliseconds. @defaultValue 30000 */
   readonly timeoutMs?: number;
   /**
-   * Sends a delivery. Resolves with what is known at that time: `sent` (accepted for sending), `delivered` (it has
-   * arrived on the user's device) or `read` (the user has seen it, which counts as heard). Rejects if the delivery was
-   * not sent: the session then tries again after one minute and after five minutes, unless the error is a
+   * Sends a delivery. Resolves with the delivery's state at that time: `sent` (accepted for sending), `delivered` (it
+   * has arrived on the user's device) or `read` (the user has seen it, which counts as heard). Rejects if the delivery
+   * was not sent: the session then tries again after one minute and after five minutes, unless the error is a
    * `ProviderError` that is not `retryable`. Rejects with a `TimeoutError` if the delivery may have been sent.
    * @param links Addresses at which the user can answer. Always empty in this version.
-   * @param signal Aborts at the timeout, or if the user has heard the delivery in the meantime.
+   * @param signal Aborts when the timeout expires, or when the user has heard the delivery in the meantime.
    */
   send(
     item: {

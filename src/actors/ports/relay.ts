@@ -6,7 +6,7 @@
 // or withdrawn by the agent, with `withdrawn`. The relay reports all of this as events, in order.
 //
 // Invariants
-//   RELAY-PORT-1. The agent receives nothing before its cause is in the journal: its session id is written before the
+//   RELAY-PORT-1. Nothing is sent to the agent before its cause is in the journal: its session id is written before the
 //       first prompt, and an answer is written before `answer` is called.
 //   RELAY-PORT-2. After `closed`, and after the promise of `release` has settled, no event arrives.
 //   RELAY-PORT-3. A permission covers one request only. A relay never gives permission on its own, and it permits more
@@ -73,7 +73,7 @@ export interface RelayStart {
   readonly resume?: string;
   /** The subagent's task. Absent if unknown. */
   readonly task?: RelayTask;
-  /** Ends the agent's run when it aborts. */
+  /** Aborting it ends the agent's run. */
   readonly signal: AbortSignal;
   /**
    * Returns the W3C `traceparent` of the subagent's current work. The relay sends it with each request, in the form

@@ -6,7 +6,7 @@
 //       run has ended, its view contains the outcome until the engine deletes the run. Views contain the digest of the
 //       order that started the run.
 //   RUN-ENGINE-2. The first answer to a request counts, and later answers are refused.
-//   RUN-ENGINE-3. Views of one run have ascending turn numbers.
+//   RUN-ENGINE-3. The turn numbers of a run's views increase.
 //   RUN-ENGINE-4. Every method rejects only with a `JobError` or the signal's reason.
 //   RUN-ENGINE-5. A child run is an ordinary run with its own id. Programs can view, answer and cancel it directly,
 //       even after the parent run has ended.
@@ -106,7 +106,7 @@ export interface RunHandler {
   holds?(turn: RunTurn): boolean;
 }
 
-/** Returns the end of a turn, in which each step whose body exceeds the engine's limit is replaced by a refusal. */
+/** Returns the end of a turn, with a refusal in place of each step whose body exceeds the engine's limit. */
 export function stepsWithin(end: RunTurnEnd, maxBytes: number): RunTurnEnd {
   const isLarge = ({ body = '' }: RunStep): boolean => isLongerThan(body, maxBytes);
   if (!end.steps?.some(isLarge)) return end;

@@ -15,7 +15,7 @@
 //       the run once. A child that is no longer needed is cancelled, unless the run has ended and abandons its
 //       children.
 //   RUN-FLOW-5. A step that a turn leaves to the engine starts once for each request, after that turn has been
-//       recorded. Its end is reported to the run once. A step that is no longer needed receives a request to stop.
+//       recorded. Its end is reported to the run once. A step that is no longer needed is asked to stop.
 //   RUN-FLOW-6. A message is passed to every turn until a turn has read it. An `interrupt` breaks off the running turn.
 //       Unless it is cancelled, a run does not end while it has an unread message that arrived before its last turn was
 //       recorded. Instead, that turn, which makes one model call, runs again.
@@ -120,7 +120,7 @@ export interface RunStep extends Pick<Job, 'key' | 'name' | 'once' | 'trace'> {
    * runs it
    */
   readonly body?: string;
-  /** The end of a step that the engine must not start. @defaultValue none: the step starts */
+  /** The failure of a step that the engine must not start. @defaultValue none: the step starts */
   readonly refused?: JobFailure;
 }
 
@@ -246,7 +246,7 @@ export interface RunView {
 
 /** The functions of an engine that the flow uses. Every call is durable, so a replay receives the recorded result. */
 export interface RunDriver {
-  /** The steps that a turn runs itself. @defaultValue 'one' */
+  /** Which steps a turn runs itself. @defaultValue 'one' */
   readonly steps?: RunTurn['steps'];
   /**
    * Runs a turn. If the run is cancelled during the turn, the cancellation is passed on to the turn. Resolves with null
@@ -289,7 +289,7 @@ export interface RunStart {
 
 /**
  * The maximum number of ids of read messages in a view. A program that was interrupted while sending a message checks
- * them.
+ * whether its id is among them.
  */
 const MAX_READ = 25;
 const STOPPED = 'the run that it worked for no longer waits for it';

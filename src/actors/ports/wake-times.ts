@@ -1,6 +1,6 @@
 // The port for the times at which sessions that are not in memory must be loaded.
 
-/** The wake time of a session that is in memory: if its process dies, another process must load it at once. */
+/** The wake time of a session that is in memory: if its process dies, another process must load it immediately. */
 export const AT_ONCE = 0;
 
 /** The time at which a sleeping session must be loaded. */

@@ -9,7 +9,7 @@
 // Does not: read or write files, or remove secrets (`redactingJournal` does, before the entries are stored).
 //
 // Invariants
-//   RECORDING-1. An exported recording can be imported again, and a check by the same code finds no difference.
+//   RECORDING-1. An exported recording can be imported again. A check by the same code then finds no difference.
 //   RECORDING-2. If the text of a recording was cut or changed, or comes from a newer version, reading it fails with an
 //       error that names the line.
 

@@ -192,7 +192,7 @@ interface SessionCheckpoint {
 /** A replay that accepts entries one by one. */
 export class Replay {
   readonly #facts = new Facts();
-  /** The subagents. An ended one is stored only as a view. */
+  /** The subagents. An ended subagent is stored only as a view. */
   readonly #subagents = new Map<string, ReplayedSubagent | ReplaySubagent>();
   readonly #services = new Map<string, ReplayedService>();
   #session: ReplayedSession | null = null;

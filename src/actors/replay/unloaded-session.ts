@@ -7,8 +7,8 @@
 // Does not: execute the effects of the entries that it writes.
 //
 // Invariants
-//   UNLOADED-SESSION-1. It writes the entry that a process running the session would have written, for the same event
-//       and after a check by the same machines.
+//   UNLOADED-SESSION-1. For each event, it writes the entry that a process running the session would have written; the
+//       same machines check the event first.
 //   UNLOADED-SESSION-2. A session that another process has claimed is refused (`SCOPE_IN_USE`) before anything is
 //       written.
 //   UNLOADED-SESSION-3. An entry that the machines refuse, or that cannot be folded, is not written.
@@ -45,7 +45,7 @@ export type UnloadedCancellation =
   | { readonly accepted: true; readonly by?: string }
   | { readonly accepted: false; readonly reason: 'unknown' | 'over' };
 
-/** The result of raising limits, which contains their new totals. */
+/** The result of raising limits; it contains their new totals. */
 export type UnloadedRaise =
   | { readonly accepted: true; readonly limits: BudgetLimits; readonly by?: string }
   | { readonly accepted: false; readonly reason: 'unknown' | 'over' | 'no_such_limit' | 'lower' };
@@ -203,7 +203,7 @@ export class UnloadedSession {
   }
 
   /**
-   * Raises limits of a subagent's budget, or of the session's own for null, to new totals, like
+   * Raises limits of a subagent's budget (for null, of the session's own budget) to new totals, like
    * `session.subagents.raiseBudget`. The process that continues the session takes the difference from the budget above.
    * If too little is left there, the subagent shares the rest.
    * @throws {ConfigurationError} `INVALID_ARGUMENT` (rejects).

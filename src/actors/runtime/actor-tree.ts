@@ -5,11 +5,11 @@
 // Does not: hold a machine's state, or keep a machine alive (an unobserved unit has no actors).
 //
 // Invariants
-//   ACTORS-1. Observers follow the unit. While the unit reads its journal, they see no new state; afterwards, they see
-//       the current state.
+//   ACTORS-1. Observers see the unit's state. While the unit reads its journal, they see no new state; afterwards, they
+//       see the current state.
 //   ACTORS-2. An actor ends exactly once, when its machine or its unit ends.
 //   ACTORS-3. The actor of the path `a/b` is the child `b` of the actor `a`.
-//   ACTORS-4. An event from outside goes to the unit's door. The event alone does not change any snapshot.
+//   ACTORS-4. An event from outside is passed to the unit's door. The event alone does not change any snapshot.
 
 import {
   Actor,

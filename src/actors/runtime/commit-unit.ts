@@ -70,7 +70,7 @@ const LAST_RETRY_MS = 10_000;
 /** The interval at which a deadline that follows the clock checks the time, in milliseconds. */
 const CLOCK_LOOK_MS = 30_000;
 
-/** A unit with any protocol, for components that send it no events. */
+/** A unit with any protocol, for components that do not send events to it. */
 export type AnyUnit = Omit<CommitUnit, 'receive' | 'resume'>;
 
 /** `Protocol`: the unit's actors, and the events that each one accepts. */
@@ -192,7 +192,7 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
     this.#posted?.push(new Release(this, actor, effect));
   }
 
-  /** Runs `begin` as the unit's first transaction. It writes no entry, because its input is known without one. */
+  /** Runs `begin` as the unit's first transaction. It writes no entry, because its input is already known. */
   start(begin: () => void): void {
     const at = this.#host.environment.clock.now();
     try {
@@ -271,7 +271,7 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
     return found;
   }
 
-  /** Folds an entry. Returns the error if the entry cannot be folded; null if the entry has been folded. */
+  /** Folds an entry. Returns null if the entry has been folded; otherwise, returns the error. */
   #refolded(entry: JournalEntry): UnfoldableEntry | null {
     if (isQuarantine(entry.event)) {
       if (entry.event.ends) this.#body.endedBy?.(entry.event.reason);
@@ -401,8 +401,9 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
   }
 
   /**
-   * Returns the event's step, or a refusal. The refusal contains null if the event has no meaning in this state, or the
-   * error if the event cannot be checked or its step throws. Such an error is reported and does not block later events.
+   * Returns the event's step, or a refusal. The refusal contains the error if the event cannot be checked or its step
+   * throws. It contains null if the event has no meaning in this state. Such an error is reported and does not block
+   * later events.
    */
   #judged(actor: string, event: UnitEvent & Stamped): Step | Refused {
     // `resume` queued this event. No other component may send such an event (COMMIT-UNIT-4).
@@ -501,7 +502,7 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
     if (posted.length > 0) this.#host.router.enqueueAll(posted);
   }
 
-  /** Runs one transaction. Effects that are messages within the unit are handled until none are left. */
+  /** Runs one transaction. Messages within the unit are effects too, and are handled until none are left. */
   #gather(begin: () => void, at: number): readonly Release[] {
     const posted: Release[] = [];
     this.#posted = posted;
@@ -578,7 +579,7 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
-/** The step of an event, with its entry and the effects to release once the entry is written. */
+/** An event's step: the entry, and the effects to release after the entry is written. */
 interface Step {
   readonly entry: UnitEvent & Stamped;
   readonly posted: readonly Release[];
@@ -593,7 +594,7 @@ interface Deadline {
   readonly cancel: () => void;
 }
 
-/** The event of a due deadline. */
+/** The event that is sent when a deadline is due. */
 interface Due extends UnitEvent {
   readonly dueAt: number;
 }

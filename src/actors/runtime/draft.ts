@@ -6,7 +6,7 @@
 //
 // Invariants
 //   DRAFT-1. A step's cost depends on its changes, not on the size of the state.
-//   DRAFT-2. A change outside a step takes effect at once, even for a step that is waiting for its entry.
+//   DRAFT-2. A change outside a step takes effect immediately, even while a step is waiting for its entry.
 
 /** A part of the state that is changed in steps. */
 interface Part {
@@ -17,13 +17,13 @@ interface Part {
 export class Draft {
   /** True while a step is running. */
   isStepping = false;
-  /** The parts with changes; null if there are none, so that thousands of idle units need no array. */
+  /** The changed parts; null if there are none, so that thousands of idle units need no array. */
   #parts: Part[] | null = null;
   #later: (() => void)[] | null = null;
 
   /**
-   * Runs a step, whose changes take effect only with `install`. If the step throws, its changes are dropped and the
-   * error is rethrown.
+   * Runs a step. Its changes take effect only with `install`. If the step throws, its changes are dropped and the error
+   * is rethrown.
    */
   step<T>(run: () => T): T {
     this.isStepping = true;

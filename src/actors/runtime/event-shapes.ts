@@ -1,6 +1,5 @@
-// The shapes of a unit's events, which are the properties that folds and machines read, with their types. Each event
-// that enters a mailbox, and each entry read from a journal, is checked against its shape. Other properties are
-// ignored.
+// The shapes of a unit's events: the properties that folds and machines read, and their types. Each event that enters a
+// mailbox, and each entry read from a journal, is checked against its shape. Other properties are ignored.
 //
 //   SHAPE-1. The shapes must also match events from earlier versions, so a new property is optional and a type may only
 //       be widened.
@@ -14,7 +13,7 @@ export type EventShapes = Readonly<Record<string, z.ZodType>>;
 export const text = z.string();
 export const flag = z.boolean();
 
-/** A number. JSON writes `Infinity` (no limit) as `null`. */
+/** A number. JSON stores `Infinity` (no limit) as `null`. */
 export const amount = z.custom<number | null>(
   (value) => value === null || (typeof value === 'number' && !Number.isNaN(value)),
   'expected a number',
@@ -57,7 +56,7 @@ export const outcome = z.looseObject({
   notes: maybe(z.array(text)),
 });
 
-/** Returns why an event does not match its type's shape; null if it matches. */
+/** Returns the reason if an event does not match the shape for its type; otherwise, returns null. */
 export function misshapen(
   event: { readonly type: string },
   shapes: EventShapes | undefined,

@@ -1,4 +1,4 @@
-// Deletes all stored data of one session or run, or of every session that a retention policy does not keep.
+// Deletes all stored data for a session or run, or for every session that a retention policy does not keep.
 //
 // Owns:     the order of the deletions.
 // Does not: document what each store leaves behind (see docs/privacy.md).
@@ -22,7 +22,7 @@ export interface ForgetStores {
   /** A journal with `forget`, which all of Offstage's journals have. */
   readonly journal: Journal;
   readonly workingMemory?: WorkingMemory;
-  /** The memory, and the scope in it, from which the session's facts (`source`) are deleted. */
+  /** The memory and the scope that contain the facts to delete: those whose `source` is the session. */
   readonly memory?: { readonly store: MemoryStore; readonly scope: string };
   /** The engine that ran the session's steps; its `forget` also deletes their claims. @defaultValue none */
   readonly jobs?: Jobs;
@@ -32,7 +32,7 @@ export interface ForgetStores {
 
 /** A policy that determines, by age and number, which sessions `applyRetention` keeps. It forgets all others. */
 export interface RetentionPolicy {
-  /** A session is forgotten when its last entry reaches this age, in milliseconds. @defaultValue Infinity */
+  /** The age of a session's last entry, in milliseconds, at which the session is forgotten. @defaultValue Infinity */
   readonly maxAgeMs?: number;
   /** The maximum number of sessions to keep; those with the latest entries are kept. @defaultValue Infinity */
   readonly maxSessions?: number;
@@ -87,7 +87,7 @@ const sessionSchema = z.string().min(1);
  * process, suspend it first.
  * @throws {ConfigurationError} `INVALID_ARGUMENT`.
  * @throws {CapacityError} `SCOPE_IN_USE`: another process has the session.
- * @throws {JobError} if the engine is unreachable or refuses; neither `also` nor the journal is called then.
+ * @throws {JobError} if the engine is unreachable or refuses; then neither `also` nor the journal is called.
  */
 export async function forgetSession(sessionId: string, stores: ForgetStores): Promise<void> {
   check('forgetSession(sessionId, stores)', sessionSchema, sessionId, 'INVALID_ARGUMENT');
@@ -108,7 +108,7 @@ export async function forgetSession(sessionId: string, stores: ForgetStores): Pr
 
 /** The stores from which `forgetRun` deletes a run. */
 export interface ForgetRunStores {
-  /** The engine that keeps the run and has `forget`: `restateRuns({ admin, … })`, `temporalRuns(…)`. */
+  /** The engine that stores the run and implements `forget`: `restateRuns({ admin, … })`, `temporalRuns(…)`. */
   readonly engine: RunEngine;
   /** The engine that ran the steps of the run's turns and has `forget`. @defaultValue none: the steps are kept */
   readonly jobs?: Jobs;
@@ -140,8 +140,8 @@ export async function forgetRun(id: string, stores: ForgetRunStores): Promise<vo
 }
 
 /**
- * Forgets the sessions that the policy does not keep, and returns their ids. Call it periodically, from one process. A
- * session that another process has in memory is skipped until a later call.
+ * Forgets the sessions that the policy does not keep, and returns their ids. Call it periodically, from one process.
+ * Skips sessions that another process has in memory; a later call can delete them.
  * @throws {ConfigurationError} `INVALID_ARGUMENT`, including when the journal cannot list its scopes.
  */
 export async function applyRetention(
@@ -175,7 +175,7 @@ export async function applyRetention(
   return forgotten;
 }
 
-/** Returns the ids of runs that are neither this run nor below it. */
+/** Returns the ids other than this run's own id and those of the runs below it. */
 function beside(id: string, ids: readonly string[]): readonly string[] {
   return ids.filter((one) => one !== id && !one.startsWith(`${id}/`));
 }

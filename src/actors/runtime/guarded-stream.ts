@@ -5,7 +5,7 @@
 // Invariants
 //   GUARDED-STREAM-1. A subscriber that throws, or whose promise rejects, is reported, stays subscribed and does not
 //       affect the others, even behind operators (`pipe`).
-//   GUARDED-STREAM-2. An operator that throws ends the subscription behind it with the error, which is reported if the
+//   GUARDED-STREAM-2. If an operator throws, its subscription ends with the error. The error is reported if the
 //       subscriber has no `error` handler.
 
 import { Observable, Subscriber, type Observer, type Subscription } from 'rxjs';

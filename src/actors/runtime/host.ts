@@ -1,6 +1,6 @@
 // Shared by the units of one process: time and randomness, the journal, error hooks, and the run loop (`Router`). In
-// the run loop, one unit at a time handles one event. The loop then releases the consequences in order, never inside
-// another task.
+// the run loop, only one unit handles an event at a time. The loop then releases the consequences in order, never
+// inside another task.
 //
 // Owns:     the order of all queued tasks.
 // Does not: interpret events or effects.
@@ -44,7 +44,7 @@ export interface Host {
   readonly journal: Journal;
   /** Null if this process runs every step. */
   readonly jobs: Jobs | null;
-  /** Null if no price is configured, so that only relays report costs. */
+  /** Null if no price is configured; then only relays report costs. */
   readonly price: Price | null;
   readonly router: Router;
   /** The actors that apps and inspectors observe. */
@@ -98,7 +98,7 @@ function guarded(
   };
 }
 
-/** Calls the app's function, inside the span of its work if the journal writes spans. */
+/** Calls the app's function, in the span of the current work if the journal writes spans. */
 export function inSpanOf<T>(
   { journal }: { readonly journal: Pick<Journal, 'inSpanOf'> },
   work: TracedWork,

@@ -137,7 +137,7 @@ export class Population<M extends AnyStateMachine = AnyStateMachine> {
     return snapshot !== null && accepts(snapshot, event);
   }
 
-  /** Throws if the machine has no such event in any state. */
+  /** Throws if no state of the machine handles this event. */
   check({ type }: EventObject): void {
     if (!this.machine.events.includes(type))
       throw new OffstageError('INTERNAL', `${this.machine.id} has no event \`${type}\``);
@@ -274,7 +274,6 @@ interface Args {
   readonly event: unknown;
 }
 
-/** Returns the params of a `startActivity` action. */
 type Starts = (args: Args) => Activity;
 
 /** The machine's states that start an activity, directly or in a substate. */
@@ -311,7 +310,7 @@ function startsOf(params: unknown): Starts {
   return typeof params === 'function' ? (params as Starts) : () => params as Activity;
 }
 
-/** Collects the activities from the outer states inwards. */
+/** Collects activities, beginning with the outer states. */
 function collect(plan: Plan, value: Value | undefined, args: Args, found: Activity[]): void {
   for (const start of plan.starts) found.push(start(args));
   for (const [name, state] of plan.states) {

@@ -1,12 +1,12 @@
-// A journal that is lost when the process ends. It supports the order *accept, commit, release*, and keeps the latest
+// A journal that is lost when the process ends. It follows the order *accept, commit, release*. It keeps the latest
 // entries for inspection.
 //
 // Invariants
 //   MEMORY-JOURNAL-1. Memory use depends only on the kept entries, so a scope without kept entries uses none.
 //   MEMORY-JOURNAL-2. A scope is read completely or not at all: from its first entry, or from the entry to which it was
 //       trimmed.
-//   MEMORY-JOURNAL-3. A scope that loses its beginning is trimmed to its first kept snapshot, or to the reopening of a
-//       closed session, if either exists.
+//   MEMORY-JOURNAL-3. A scope that loses its beginning is trimmed to its first kept snapshot or, if a closed session
+//       was reopened, to the reopening.
 
 import { z } from 'zod';
 import { check, type ChecksOf } from '../../values/checks.ts';
@@ -54,8 +54,8 @@ export interface MemoryJournal extends Journal {
   read(query?: JournalQuery): readonly JournalEntry[];
   readAfter(entry: JournalPosition): readonly JournalEntry[] | null;
   /**
-   * Deletes the scope's entries before this one. If the journal no longer has the entry, it deletes nothing. Dropped
-   * entries before it no longer count as missing.
+   * Deletes the scope's entries before this one. If the journal no longer has the entry, it deletes nothing.
+   * Afterwards, entries that were dropped before this one do not count as missing.
    */
   trim(entry: JournalPosition): void;
   scopes(): readonly ScopeSummary[];
@@ -65,7 +65,7 @@ export interface MemoryJournal extends Journal {
 
 /** The state of a scope with kept entries. */
 interface Known {
-  /** `trimmed`: the first kept entry replaces the beginning, so a unit may continue without its earlier entries. */
+  /** `trimmed`: a unit may continue from the first kept entry, without its earlier entries. */
   beginning: 'there' | 'trimmed' | 'cut';
   /** The latest sequence number of each unit. */
   readonly units: Map<string, number>;
@@ -91,7 +91,7 @@ export function memoryJournal(options: MemoryJournalOptions = {}): MemoryJournal
     }
     const latest = of.units.get(unit) ?? 0;
     if (seq <= latest) return false;
-    // The unit continues after entries that this journal has never received.
+    // The unit's earlier entries were never written to this journal.
     if (latest === 0 && seq > 1 && of.beginning === 'there') of.beginning = 'cut';
     of.units.set(unit, seq);
     return true;

@@ -7,7 +7,7 @@
 // Invariants
 //   PACKING-1. With a codec, no packed text reaches the engine or the claims unsealed.
 //   PACKING-2. The claims store a text of more than `claimAboveBytes` before the engine receives its reference.
-//   PACKING-3. A text that cannot be unpacked results in a failure (`JOB_UNREADABLE`); it is never replaced by another
+//   PACKING-3. A text that cannot be unpacked causes a failure (`JOB_UNREADABLE`). It is never replaced by another
 //       text.
 //   PACKING-4. A reference always names the same text, because a later attempt does not replace a text that an engine
 //       has recorded.
@@ -37,8 +37,8 @@ export interface JobCodec {
 }
 
 /**
- * Stores large texts for both ends: a bucket, a table, a shared folder (`fileClaims` of `offstage/node`). References are never
- * reused.
+ * Stores large texts for both ends, for example in a bucket, a table or a shared folder (`fileClaims` of
+ * `offstage/node`). References are never reused.
  */
 export interface JobClaims {
   /** Stores a text. Calls with the same reference always pass the same text. */
@@ -59,7 +59,7 @@ export interface JobPacking {
   readonly redact?: RedactionOptions;
   /** @defaultValue none */
   readonly codec?: JobCodec;
-  /** @defaultValue none: a body above `maxBytes` of the engine is refused */
+  /** @defaultValue none: a body larger than the engine's `maxBytes` is refused */
   readonly claims?: JobClaims;
   /** The size, in bytes, above which a text is stored in the claims. @defaultValue 100000 */
   readonly claimAboveBytes?: number;
@@ -110,7 +110,7 @@ export class Packer {
     return this.#pack(place, JSON.stringify(this.#redact(parsedOrText(text))), place);
   }
 
-  /** Packs a JSON value. `reference`: the prefix of the text's reference in the claims. */
+  /** Packs a JSON value. `reference`: the prefix of the reference under which the claims store the text. */
   packJson(place: string, json: unknown, reference = place): Promise<string> {
     return this.#pack(place, JSON.stringify(this.#redact ? this.#redact(json) : json), reference);
   }

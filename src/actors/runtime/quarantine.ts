@@ -1,6 +1,6 @@
-// Entries that a unit cannot fold: the event does not match its type's shape, its address accepts no event of its type,
-// or its step throws. The unit continues without these entries and records that in another entry, so that every later
-// process and version skips the same entries.
+// Entries that a unit cannot fold: the event does not match the shape for its type, its address does not accept events
+// of that type, or its step throws. The unit continues without these entries and records that in another entry, so that
+// every later process and version skips the same entries.
 //
 //   … 17 answer.given {text: 42}   18 entry.set_aside {seq: 17, event: 'answer.given', reason: …} …
 //
@@ -10,7 +10,7 @@
 //   QUARANTINE-1. The state of a refolded unit is the same as if the quarantined entries had never been written, except
 //       that their numbers remain in use.
 //   QUARANTINE-2. An `entry.set_aside` applies even if this version could fold the entry that it names.
-//   QUARANTINE-3. Nothing else is quarantined. An entry of another version, a gap or a damaged journal is an error.
+//   QUARANTINE-3. Nothing else is quarantined. An entry of another version, a gap or a damaged journal causes an error.
 
 import { JournalError } from '../ports/journal-error.ts';
 import type { JournalEntry } from '../ports/journal.ts';
@@ -30,7 +30,7 @@ export interface Quarantine extends UnitEvent {
   /** The type of that entry's event. */
   readonly event: string;
   readonly reason: string;
-  /** True if the quarantine ended the unit, as it did in earlier versions. @defaultValue false */
+  /** True if the unit ended because of the quarantine, as in earlier versions. @defaultValue false */
   readonly ends?: true;
 }
 
@@ -62,7 +62,7 @@ export function quarantineErrorOf(
   return undefined;
 }
 
-/** Returns the numbers of the entries that these entries of a unit quarantine. */
+/** Returns the numbers of the entries that are quarantined by these entries of a unit. */
 export function quarantinedIn(entries: Iterable<JournalEntry>): Set<number> {
   const seqs = new Set<number>();
   for (const { event } of entries) if (isQuarantine(event)) seqs.add(event.seq);

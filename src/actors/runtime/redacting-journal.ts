@@ -60,8 +60,8 @@ const optionsSchema = z.strictObject({
 });
 
 /**
- * Wraps a journal and removes secrets from its entries. Removed secrets are missing after a crash: a repeated tool call
- * then receives `[redacted]` as its argument. Do not pass secrets to tools as a model's arguments.
+ * Wraps a journal and removes secrets from its entries. After a crash, removed secrets are missing: a repeated tool
+ * call receives `[redacted]` as its argument. Do not let a model pass secrets to tools as arguments.
  * @throws {ConfigurationError} if an option is invalid.
  */
 export function redactingJournal(journal: Journal, options: RedactionOptions = {}): Journal {
@@ -142,7 +142,7 @@ function cleanObject(object: object, redaction: Redaction, isSecret: boolean): o
   const cleaned = Object.entries(object).map(([name, value]) => {
     const isValue = name === 'value' && named !== null && redaction.isSecret(named);
     const to = clean(value, redaction, isSecret || isValue || redaction.isSecret(name));
-    // In a record, the property name itself may be the secret.
+    // In a record, the secret may be the property name itself.
     const as = redaction.takeOut(name);
     isChanged ||= as !== name || !Object.is(to, value);
     return [as, to] as const;
@@ -154,7 +154,7 @@ function cleanObject(object: object, redaction: Redaction, isSecret: boolean): o
   return Object.fromEntries(cleaned.map(([name, value]) => kept(name, value)));
 }
 
-/** Returns the name that an object gives its `value`, as form fields and header lists do. */
+/** Returns the name that stands beside `value` in an object, as in form fields and header lists. */
 function nameBeside(object: object): string | null {
   const { name, key, field, header } = propertiesOf(object);
   return [name, key, field, header].find((value) => typeof value === 'string') ?? null;

@@ -2,8 +2,8 @@
 // entry that replaces all earlier entries. A process that continues the scope folds only the snapshot and the later
 // entries.
 //
-// Owns:     the scope's claim, the number of entries since the last snapshot, when the next snapshot is written, the
-//           order of the entries around it, and the entries that it replaces.
+// Owns:     the scope's claim, the number of entries since the last snapshot, the time of the next snapshot, the order
+//           of the entries around a snapshot, and the deletion of the entries that it replaces.
 // Does not: interpret an entry or a snapshot (session/lifecycle/session-journal.ts, subagents/service-ledger.ts).
 //
 // Invariants
@@ -11,12 +11,13 @@
 //       wait, even if the snapshot entry has to be retried.
 //   SCOPE-JOURNAL-2. Entries stop waiting when the journal permanently refuses the snapshot entry.
 //   SCOPE-SNAPSHOTS-1. A snapshot is made only while no unit of the scope has an event in its mailbox or on its way to
-//       the journal, so that no message between two units is missing from it.
-//   SCOPE-SNAPSHOTS-2. No entry is written between the moment at which a snapshot is made and the snapshot's own entry.
+//       the journal. Otherwise, a message between two units could be missing from the snapshot.
+//   SCOPE-SNAPSHOTS-2. No entry is written between the making of a snapshot and the snapshot's own entry.
 //   SCOPE-SNAPSHOTS-3. A scope that continues from a snapshot has the same state as one that continues from all earlier
 //       entries. The snapshot contains nothing else.
-//   SCOPE-SNAPSHOTS-4. Entries before a snapshot are deleted only after the snapshot itself is stored, only if the policy
-//       requests it, and never if there is a snapshot that this version cannot read (upcasters.ts, SNAPSHOT-FORMS-2).
+//   SCOPE-SNAPSHOTS-4. Entries before a snapshot are deleted only after the snapshot has been stored, and only if the
+//       policy requests it. They are never deleted if there is a snapshot that this version cannot read (upcasters.ts,
+//       SNAPSHOT-FORMS-2).
 
 import { OffstageError } from '../../values/errors.ts';
 import type { TraceContext } from '../../values/traceparent.ts';
@@ -178,7 +179,7 @@ export class ScopeJournal implements Journal {
       this.#lift();
       if (this.isIdle) this.#options.rested();
     } catch (error) {
-      //   SCOPE-JOURNAL-2. The other entries still wait for a snapshot entry that is being retried.
+      //   SCOPE-JOURNAL-2. While a snapshot entry is being retried, the other entries still wait for it.
       if (isForGood(error)) this.#lift();
       throw error;
     }
@@ -195,7 +196,7 @@ export class ScopeJournal implements Journal {
   }
 }
 
-/** A scope, and the version of the unit with the same id. */
+/** A scope, and the version of the unit that has the same id. */
 interface ScopeIdentity {
   readonly id: string;
   readonly host: Host;
@@ -219,7 +220,7 @@ function barrier(): { readonly lifted: Promise<void>; readonly lift: () => void 
 }
 
 /**
- * The maximum number of event-loop turns for which a scope waits for its journal before the process leaves the scope.
+ * The maximum number of event-loop turns that a process waits for the journal before it leaves the scope.
  */
 const MAX_TURNS = 10_000;
 
@@ -269,8 +270,8 @@ export class ScopeSnapshots {
   }
 
   /**
-   * Writes a snapshot now. Returns false if an entry is being written (SCOPE-JOURNAL-1), or if nothing was stored since
-   * the last snapshot.
+   * Writes a snapshot now. Returns false if an entry is being written (SCOPE-JOURNAL-1), or if no entry has been stored
+   * since the last snapshot.
    */
   take(isAsleep = false): boolean {
     const { unit, actor } = this.#scope;
@@ -283,9 +284,9 @@ export class ScopeSnapshots {
   }
 
   /**
-   * Waits until the journal has written the received events, as far as it can. Then writes the final snapshot before
-   * the process leaves the scope, unless snapshots are disabled. Returns whether the scope was idle and the snapshot
-   * records that. `isIdle` is called after the wait, because an event may have arrived in the meantime.
+   * Waits for the journal to write the received events, as far as it can. Then, unless snapshots are disabled, writes
+   * the final snapshot before the process leaves the scope. Returns true if the scope was idle and the snapshot records
+   * that. `isIdle` is called after the wait, because an event may have arrived in the meantime.
    */
   async takeLast(isBusy: () => boolean, isIdle: () => boolean = () => false): Promise<boolean> {
     await this.#rested(isBusy);
@@ -302,7 +303,7 @@ export class ScopeSnapshots {
       await new Promise<void>((resolve) => scheduler.yieldThen(resolve));
   }
 
-  /** Stops deleting the entries before this process's snapshots. */
+  /** Stops deleting the entries that precede this process's snapshots. */
   keepAll(): void {
     this.#keepsAll = true;
   }
@@ -328,12 +329,13 @@ export class ScopeSnapshots {
   }
 }
 
-/** The settings for the snapshots that a session writes of itself to speed up its recovery. */
+/** The settings for the snapshots that a session writes to speed up its recovery. */
 export interface SnapshotPolicy {
   /**
    * The number of entries after which a session writes a snapshot, as soon as no entry is being written. If the session
-   * has more members (calls, questions, subagents) than that, the number of members is used instead. A session also
-   * writes a snapshot when it is suspended. `Infinity`: never. @defaultValue 1000; `Infinity` if no `journal` is given
+   * has more members (calls, questions, subagents) than this number, the number of members is used instead. A session
+   * also writes a snapshot when it is suspended. `Infinity`: never. @defaultValue 1000; `Infinity` if no `journal` is
+   * given
    */
   readonly afterEntries: number;
   /**
@@ -344,8 +346,9 @@ export interface SnapshotPolicy {
 }
 
 /**
- * Returns the milliseconds from the first of these entries to the last, excluding the gap before each entry with which
- * a process resumed (`goesOn`). The time after a process's last entry is unknown and is not counted.
+ * Returns the milliseconds between the first and the last of these entries. The gap before an entry with which a
+ * process resumed (`goesOn`) is not counted. The time after a process's last entry is unknown, so it is not counted
+ * either.
  */
 export function timeAwake(
   entries: readonly JournalEntry[],

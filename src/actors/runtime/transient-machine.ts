@@ -1,5 +1,5 @@
-// A machine that is not in a journal. Its effects are executed depth-first before `send` returns, and its deadlines are
-// timers of this process.
+// A machine that is not in a journal. Its effects are executed depth-first before `send` returns; its deadlines are
+// timers in this process.
 //
 // Owns:     the machine, and its timers.
 // Does not: interpret effects (its owner does).
@@ -16,9 +16,9 @@ export interface TransientOptions<M extends AnyStateMachine, Fact, Effects> {
   readonly isBackground: boolean;
   /** Returns the current facts that are added to each event. @defaultValue none */
   now?(): object;
-  /** Receives the event of a deadline that has passed. @defaultValue the machine receives it */
+  /** Called with the event of a deadline that has passed. @defaultValue the machine receives it */
   due?(fact: Fact): void;
-  /** The handlers of the effects. An owner may omit effects that do not concern it. */
+  /** The handlers of the effects. An owner may omit effects that it does not need. */
   readonly handlers: { readonly [Name in keyof Effects]?: (params: Effects[Name]) => void };
 }
 

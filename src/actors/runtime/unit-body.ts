@@ -33,8 +33,8 @@ export interface UnitBody {
    */
   take(actor: string, event: UnitEvent & Stamped): (UnitEvent & Stamped) | null;
   /**
-   * Called with an event that has no effect. `error`: why the unit could not check or store the event, or the error of
-   * its step; null if the event comes too late for the current state.
+   * Called with an event that has no effect. `error`: why the unit could not check or store the event, or why its step
+   * failed. Null if the event comes too late for the current state.
    */
   readonly ignored?: ((event: UnitEvent, error: OffstageError | null) => void) | undefined;
   /**
@@ -42,7 +42,7 @@ export interface UnitBody {
    * posts the effects. May throw.
    */
   apply(actor: string, event: UnitEvent & Stamped): void;
-  /** Returns the messages that an effect causes within the unit; they belong to the same step. */
+  /** Returns the messages within the unit that an effect causes; they belong to the same step. */
   route?(posted: Posted): readonly Message[];
   /**
    * Called when the step has no more messages. Returns further messages that depend on the state after all of the
@@ -62,10 +62,10 @@ export interface UnitBody {
   journalRefused(error: unknown): void;
 }
 
-/** A unit's identity in the journal. */
+/** Identifies a unit in the journal. */
 export interface UnitIdentity {
   readonly id: string;
-  /** The id of the scope as part of which the unit is recovered. */
+  /** The id of the scope with which the unit is recovered. */
   readonly scope: string;
   /** The kind of definition: `session`, `subagent`, `service`. */
   readonly kind: string;

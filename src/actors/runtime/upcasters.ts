@@ -12,8 +12,8 @@
 //   UPCASTERS-1. An entry is converted one version at a time. Only its `actor` and `event` change, not its unit, its
 //       time or its place in the journal.
 //   SNAPSHOT-FORMS-1. A snapshot is converted one form at a time. It is readable if all its versions are then current.
-//   SNAPSHOT-FORMS-2. An unreadable snapshot is not read in part, and no entry before it is deleted: a later version
-//       may be able to read it, and a trimmed journal may have nothing else.
+//   SNAPSHOT-FORMS-2. An unreadable snapshot is not read in part. No entry before it is deleted, because a later
+//       version may be able to read the snapshot, and a trimmed journal may have nothing else.
 
 import { JournalError } from '../ports/journal-error.ts';
 import type { JournalEntry } from '../ports/journal.ts';
@@ -25,7 +25,7 @@ type Upcaster = (entry: JournalEntry) => Pick<JournalEntry, 'actor' | 'event'>;
 /** Upcasters for each kind of unit (`session`, `subagent`, `service`), by the version that they convert. */
 export type Upcasters = Readonly<Record<string, Readonly<Record<number, Upcaster>>>>;
 
-/** Empty if no older version wrote journals that this version must recover. */
+/** Empty if this version does not have to recover journals from older versions. */
 export const upcasters: Upcasters = {};
 
 /** The definition that the entry is converted to. */
@@ -65,7 +65,7 @@ export interface WrittenSnapshot extends UnitEvent {
   readonly versions: SnapshotVersions;
 }
 
-/** Converts a snapshot to the next form, and sets the versions that its machines had in that form. */
+/** Converts a snapshot to the next form and sets the machines' versions to those of that form. */
 type SnapshotUpcaster = (snapshot: WrittenSnapshot) => WrittenSnapshot;
 
 export interface SnapshotForms {
@@ -93,7 +93,7 @@ export function isUnreadable(entry: JournalEntry, forms: SnapshotForms): boolean
   return entry.event.type === forms.type && readSnapshot(entry, forms) === null;
 }
 
-/** Returns the error for an unreadable snapshot whose earlier entries are gone. */
+/** Returns the error for an unreadable snapshot when the entries before it are gone. */
 export function unreadable(
   { scope, unit, seq, event }: JournalEntry,
   forms: SnapshotForms,

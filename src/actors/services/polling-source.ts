@@ -5,10 +5,10 @@
 // Does not: preserve state across restarts of the process (pass a stored value as `cursor`).
 //
 // Invariants
-//   POLLING-SOURCE-1. One poll runs at a time, even across attempts. If a poll ignores its signal, the next attempts
-//       fail until it ends.
-//   POLLING-SOURCE-2. Each event of a poll is emitted once, in order. An event for which the service has no room is
-//       offered again before the next poll, and an event whose key was already seen is omitted.
+//   POLLING-SOURCE-1. Only one poll runs at a time, even across attempts. If a poll ignores its signal, all attempts
+//       fail until the poll has ended.
+//   POLLING-SOURCE-2. Each event of a poll is emitted once, in order. If the service has no room for an event, the
+//       event is offered again before the next poll. An event whose key has already been seen is omitted.
 //   POLLING-SOURCE-3. The cursor advances only after a successful poll.
 
 import { z } from 'zod';
@@ -25,7 +25,7 @@ import { withoutUndefined } from '../../values/without-undefined.ts';
 export interface Polled<Cursor> {
   /** The events of the poll, oldest first. */
   readonly events: readonly ExternalEvent[];
-  /** The cursor of the next poll. @defaultValue the cursor of this poll */
+  /** The cursor for the next poll. @defaultValue the cursor of this poll */
   readonly cursor?: Cursor;
 }
 
@@ -37,7 +37,7 @@ export interface PollingSourceOptions<Cursor = unknown> {
   readonly intervalMs: number;
   /**
    * Polls once. The signal aborts after `timeoutMs`, or when the service stops. `cursor` is the cursor that the last
-   * poll returned or, initially, the option `cursor`.
+   * poll returned or, for the first poll, the option `cursor`.
    */
   readonly poll: (
     signal: AbortSignal,
@@ -155,7 +155,7 @@ class Polling<Cursor> {
         'INVALID_POLL',
         `${name}: expected poll() to resolve to events, or to { events, cursor }, got ${typeof events}`,
       );
-    // All keys are computed before any is recorded, so that an error in one does not lose the events before it.
+    // All keys are computed before any is recorded, so that an error in one key does not lose the earlier events.
     const keys = keyOf && events.map((event) => keyOf(event));
     this.#found = keys ? events.filter((_, n) => this.#isNew(keys[n] ?? '')) : events;
     for (const key of this.#keys) {
@@ -172,7 +172,8 @@ class Polling<Cursor> {
   }
 
   /**
-   * Emits events in order. An event for which there is no room, or that comes after the end, is emitted again later.
+   * Emits events in order. If there is no room for an event, or the attempt has ended, the event is emitted again
+   * later.
    */
   async #handOver(emit: EmitEvent, signal: AbortSignal): Promise<void> {
     for (let [event] = this.#found; event && !signal.aborted; [event] = this.#found) {

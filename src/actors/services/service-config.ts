@@ -33,7 +33,7 @@ export interface ServiceSubagentConfig {
   readonly invocationBackoff?: Partial<BackoffInput>;
   /** The delays between attempts of a failing source. @defaultValue 1 to 60 seconds */
   readonly sourceBackoff?: Partial<BackoffInput>;
-  /** A source's backoff is reset after it has run for this time, in milliseconds. @defaultValue 60000 */
+  /** The time, in milliseconds, that a source must run before its backoff is reset. @defaultValue 60000 */
   readonly stableMs?: number;
   /** The time limit for stopping a source, in milliseconds. @defaultValue 5000 */
   readonly stopTimeoutMs?: number;

@@ -1,5 +1,5 @@
-// Checks the events that a source emits, describes the agent's task for each event, and reads the message for the user
-// from the agent's answer.
+// Checks the events that a source emits, describes the agent's task for each event, and extracts the message for the
+// user from the agent's answer.
 
 import type { JSONValue } from 'ai';
 import { z } from 'zod';
@@ -25,7 +25,7 @@ type EventCheck =
       readonly message: string;
     };
 
-/** A name that models and people can be shown unchanged, because it has no spaces, quotes or brackets. */
+/** A name that can be shown to models and people unchanged, because it has no spaces, quotes or brackets. */
 const name = z
   .string()
   .min(1)

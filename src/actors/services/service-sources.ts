@@ -1,5 +1,5 @@
-// The event sources of one service: their machines, and each source's current attempt, from `start` until the source
-// has released everything.
+// The event sources of one service: their machines, and each source's current attempt. An attempt lasts from `start`
+// until the source has released everything.
 //
 // Owns:     the attempts with their signals, and each source's last error.
 // Does not: decide when to retry (event-source-machine), or check and handle events (service.ts).
@@ -53,7 +53,7 @@ export class ServiceSources {
     return { ...sourceBackoff, stableMs, stopTimeoutMs };
   }
 
-  /** Whether every source has been released or given up and will not restart. */
+  /** Whether every source has been released or given up, and none will restart. */
   get areStopped(): boolean {
     return this.lives.ids.every((name) => this.lives.stateOf(name)?.done);
   }

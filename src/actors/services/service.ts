@@ -8,10 +8,10 @@
 //
 // Invariants
 //   SERVICE-1. Every emission receives one receipt; an accepted event is in the journal before its receipt is sent.
-//   SERVICE-2. Every accepted event ends as told, silent, failed or dropped, and is counted accordingly.
+//   SERVICE-2. Every accepted event ends as told, silent, failed or dropped. The counts contain it under that outcome.
 //   SERVICE-3. An error from a source or from `shouldInvoke` is reported and has no other effect. An event whose filter
 //       failed is accepted, because a broken filter must not hide events.
-//   SERVICE-4. After `stop`, no event is emitted or examined; `whenStopped` calls back once every source has been
+//   SERVICE-4. After `stop`, no event is emitted or examined. `whenStopped` calls back once every source has been
 //       released or given up.
 
 import type { Shown } from '../runtime/hosting.ts';
@@ -70,7 +70,7 @@ export const SERVICE_SHAPES: EventShapes = {
 };
 
 /**
- * The limits of a service and its sources, recorded for readers of the journal. A running process takes the limits from
+ * The limits of a service and its sources, recorded for readers of the journal. A running process uses the limits in
  * its code.
  */
 export interface ServiceLimits {
@@ -108,15 +108,15 @@ const MAX_UNDECIDED = 1_000;
 
 /** The session functions that a service needs. They must not throw. */
 export interface ServicePorts {
-  /** Starts the agent's examination of the event. Later, `ended` or `refused` is called once. */
+  /** Starts the agent's examination of the event. Later, either `ended` or `refused` is called, exactly once. */
   invoke(service: Service, eventId: string, event: CheckedEvent): void;
   /** Cancels the invocation. Has no effect if the invocation has ended. */
   leave(eventId: string): void;
-  /** Forwards the message for the user, or null if there is none. Called once for each `ended`. */
+  /** Forwards the message for the user; null if there is none. Called once for each `ended`. */
   tell(service: Service, eventId: string, event: CheckedEvent, text: string | null): void;
   /**
-   * After a crash: returns whether the session still needs to receive the message about the event, or the information
-   * that there is none.
+   * After a crash: returns whether the session must still receive the event's message, or the information that there is
+   * none.
    */
   isOwed(eventId: string): boolean;
   dropped(dropped: DroppedEvent): void;
@@ -158,7 +158,7 @@ export class Service implements UnitBody {
   readonly #sources: ServiceSources;
   /** The events whose handling is not complete. */
   readonly #events: Table<EventRecord>;
-  /** The callers that are waiting for the receipts of their emissions. */
+  /** The callers that are waiting for the receipt of an event that they emitted. */
   readonly #receipts = new Map<string, (receipt: EventReceipt) => void>();
   readonly #counts = {
     accepted: 0,
@@ -251,7 +251,7 @@ export class Service implements UnitBody {
 
   /**
    * Folds the service's journal entries. Its sources start anew, because the earlier ones belonged to another process.
-   * Quarantined entries are recorded at once.
+   * Quarantined entries are recorded immediately.
    */
   refold(entries: readonly JournalEntry[]): void {
     if (entries.length === 0) return;
@@ -265,11 +265,11 @@ export class Service implements UnitBody {
     this.unit.resume();
   }
 
-  /** Resumes after a restart: reports examined events, has the other events examined, and starts the sources. */
+  /** Resumes after a restart: reports the examined events, has the others examined, and starts the sources. */
   #resume(): void {
     const isDue = new Set(this.owed);
     const examined = [...this.#events.keys()].filter((eventId) => !isDue.has(eventId));
-    // Most of them were reported before the restart, or had no message.
+    // Most of these events were reported before the restart, or had no message.
     for (const eventId of examined) if (!this.#ports.isOwed(eventId)) this.#events.delete(eventId);
     if (this.#isStopped) {
       this.#finish();
@@ -294,7 +294,7 @@ export class Service implements UnitBody {
     for (const eventId of this.owed) this.#dropped(eventId, 'stopped');
   }
 
-  /** Ends the service at once, without waiting for its sources. */
+  /** Ends the service immediately, without waiting for its sources. */
   kill(): void {
     this.#finish();
   }
@@ -350,12 +350,12 @@ export class Service implements UnitBody {
     if (effect.kind !== 'do' || effect.name !== 'changed') return;
     this.#ports.changed(this.view);
     if (!this.#isStopped) return;
-    // A source may wait for these receipts before it stops; no later event is accepted.
+    // A source may wait for these receipts before it stops. No event is accepted after this.
     this.#refuseAll();
     if (this.#sources.areStopped) this.#finish();
   }
 
-  /** Answers an emission that was not accepted. If any other event fails, the service ends. */
+  /** Answers an emission that was not accepted. If an event other than an emission fails, the service ends. */
   ignored({ type, ...event }: UnitEvent, error: OffstageError | null): void {
     if (!error) return;
     if (type !== 'event.arrived') this.crashed(error);
@@ -474,7 +474,7 @@ export class Service implements UnitBody {
     return { accepted: false, reason: 'stopped', message: `${this.name} is stopped` };
   }
 
-  /** Stores an event's content and outcome under its id. */
+  /** Records an event's content and outcome under its id. */
   #fold(event: ServiceEvent): void {
     if (event.type === 'event.arrived')
       this.#events.set(event.eventId, { event: event.event, outcome: null });
@@ -482,7 +482,7 @@ export class Service implements UnitBody {
       this.#events.change(event.eventId, { outcome: readOutcome(event.outcome) });
   }
 
-  /** Ends an event that the agent has examined. Ignores an event without an outcome, or an event that has ended. */
+  /** Ends an event that the agent has examined. Does nothing if the event has no outcome or has ended. */
   #settled(eventId: string): void {
     const record = this.#events.get(eventId);
     if (!record?.outcome) return;

@@ -5,7 +5,7 @@
 // Does not: order events, decide limits, or speak (the service, the supervisor and the outbox do).
 //
 // Invariants
-//   SESSION-SERVICES-1. Each granted place is filled by a notice or freed, exactly once.
+//   SESSION-SERVICES-1. Each granted place is used for a notice or freed, exactly once.
 //   SESSION-SERVICES-2. An abandoned invocation cancels its subagent; the subagent's later result is not reported.
 //   SESSION-SERVICES-3. `stop` stops every service, and `whenStopped` calls back when all have stopped
 //       completely.
@@ -37,13 +37,13 @@ interface ServiceNotice {
 
 /** The session functions that the services need. */
 interface SessionServicesPorts {
-  /** Requests a place in the outbox; `placed` is called once with the answer. */
+  /** Requests a place in the outbox; `placed` is called exactly once with the answer. */
   reserve(eventId: string): void;
   /** Frees the place granted for this event. */
   unreserve(eventId: string): void;
-  /** Returns whether a place was granted for this event and is neither filled nor freed yet. */
+  /** Returns whether a place was granted for this event and has been neither used nor freed yet. */
   hasPlace(eventId: string): boolean;
-  /** Delegates an event to the agent; the same event always has the same subagent. */
+  /** Delegates an event to the agent; the same event always gets the same subagent. */
   delegate(
     eventId: string,
     definition: SubagentDefinition,
@@ -73,7 +73,7 @@ interface Invocation {
   readonly event: CheckedEvent;
   /** The subagent that is examining the event; null until the place is granted. */
   subagentId: string | null;
-  /** Whether its service no longer needs the result. */
+  /** Whether the service no longer needs the result. */
   isLeft: boolean;
 }
 
@@ -155,7 +155,7 @@ export class SessionServices {
     for (const service of this.#absent) if (service.owed.length > 0) this.#missed(service);
   }
 
-  /** Reports a service that is not in the code, and whose events therefore wait until the code contains it. */
+  /** Reports a service that is not in the code. Its events wait until the code contains it again. */
   #missed({ name, owed }: Service): void {
     const names = this.#services.map((service) => `"${service.name}"`).join(', ');
     const message = `The journal has ${owed.length} event(s) that the service "${name}" has not looked at: expected it among the services, got ${names || 'none'}. They wait until it is there`;
@@ -207,7 +207,7 @@ export class SessionServices {
       });
   }
 
-  /** Handles the outbox's answer to `reserve`, which grants a place for the message or refuses it. */
+  /** Handles the outbox's answer to `reserve`: a place for the message, or a refusal. */
   placed(eventId: string, full: Failure | null): void {
     const invocation = this.#invocations.get(eventId);
     if (!invocation || invocation.isLeft) {

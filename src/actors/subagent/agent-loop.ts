@@ -1,19 +1,19 @@
 // Runs an AI SDK agent as a subagent: a `ToolLoopAgent`'s settings become a configuration, and its loop (`prepareStep`,
 // `stopWhen`) becomes the executor of the steps.
 //
-// Owns:     which settings are supported and what replaces the others; the arguments and results of the agent's
-//           functions; the changes that these functions make for later steps, in memory.
+// Owns:     the list of supported settings, and the replacements for the others; the arguments and results of the
+//           agent's functions; the changes that these functions make for later steps, in memory.
 // Does not: call a model or a tool, or ask the user (the subagent does).
 //
 // Invariants
 //   AGENT-SETTINGS-1. Every setting is either supported or refused with an error that contains its name.
 //   AGENT-LOOP-1. The agent's functions receive the steps of this run in the AI SDK's form, including steps from
-//       another process. The sum of their usage is exact, even after a restart: the first step then contains the usage
-//       of all earlier steps.
-//   AGENT-LOOP-2. Once a stop condition is met, a step offers only the tools that submit the result, so the model's
-//       next answer is the result. The SDK's own loop would stop without that answer and leave the user without a
+//       another process. The sum of the steps' usage is exact, even after a restart: the first step then contains the
+//       usage of all earlier steps.
+//   AGENT-LOOP-2. Once a stop condition is met, a step offers only the tools that submit the result. The model's next
+//       answer is therefore the result. The SDK's own loop would stop without that answer and leave the user without a
 //       result.
-//   AGENT-LOOP-3. If a function throws, or returns a value that the SDK does not document, the run fails.
+//   AGENT-LOOP-3. The run fails if a function throws, or returns a value that the SDK does not document.
 
 import {
   isStepCount,
@@ -151,7 +151,7 @@ const settingsSchema = z.strictObject({
   experimental_repairToolCall: repair.optional(),
 });
 
-/** The error for a model that calls tools when only a result is expected. */
+/** The error if a model calls tools when only a result is expected. */
 const NOT_STOPPED = {
   code: 'TOOL_CHOICE_VIOLATION',
   message:
@@ -186,8 +186,8 @@ const agentSteps: AgentLoop['steps'] & Maker<AgentLoop> = {
 
 /**
  * Returns the configuration of a subagent that works like `new ToolLoopAgent(settings)`: `{ agent: settings }`,
- * together with any subagent options. Its steps, tool calls and approvals are those of a subagent: they are recorded in
- * the journal, subject to limits, and continue after a crash. `maxSteps` is 1000, because the agent's `stopWhen` ends
+ * together with any subagent options. Its steps, tool calls and approvals are those of a subagent: the journal records
+ * them, limits apply to them, and they continue after a crash. `maxSteps` is 1000, because the agent's `stopWhen` ends
  * the loop (default: after 20 steps). The model is then called once more, without tools, for its result.
  * @throws {ConfigurationError} if a subagent refuses a setting; the message names the setting and its replacement.
  */
@@ -211,9 +211,9 @@ class AgentRun implements Executor, StepLoop {
   #instructions: string | undefined;
   #runtimeContext: Context;
   #toolsContext: Readonly<Record<string, Context>> | undefined;
-  /** The messages with which a step has replaced the first messages in the log. */
+  /** The messages that a step has put in place of the first messages in the log. */
   #instead: { readonly messages: readonly ModelMessage[]; readonly of: number } | null = null;
-  /** Data about the steps that only this process has, by step number. */
+  /** Data about the steps that exists only in this process, by step number. */
   readonly #known: Known[] = [];
   /** The number of steps that have been passed to the stop conditions. */
   #judged = 0;
@@ -249,7 +249,7 @@ class AgentRun implements Executor, StepLoop {
   }
 
   /**
-   * Returns the contexts of the agent's tools; those returned by `prepareStep` take precedence.
+   * Returns the contexts for the agent's tools. Those from `prepareStep` take precedence.
    */
   toolsContext(own: Instance['definition']['toolsContext']): typeof own {
     return this.#toolsContext ? { ...own, ...this.#toolsContext } : own;
@@ -518,7 +518,7 @@ function failed(name: string, why: string, cause: unknown): OffstageError {
 
 /**
  * Returns the configuration of a subagent that runs an agent's loop with these settings.
- * @throws {ConfigurationError} that contains the setting, its value and its replacement.
+ * @throws {ConfigurationError} with the setting, its value and its replacement.
  */
 function configOfAgent(
   { agent, ...config }: { readonly agent: object } & Readonly<Record<string, unknown>>,
@@ -583,8 +583,7 @@ function callOf(settings: z.output<typeof settingsSchema>): AgentLoop['call'] {
 }
 
 /**
- * Returns whether the runtime can run the tool: because it has an `execute` function, because of its role, or because
- * its provider runs it.
+ * Returns whether the runtime can run the tool: it has an `execute` function or a role, or its provider runs it.
  */
 function isRunnable(tool: unknown): boolean {
   if (typeof tool !== 'object' || tool === null) return true;

@@ -1,14 +1,14 @@
 // A relay to an AI SDK agent: any object with the `Agent` interface, such as a `ToolLoopAgent`. The agent runs its loop
 // in this process, with its own model, tools, instructions, stop conditions and approvals.
 //
-// Does not: store the conversation beyond the process, steer the agent within a turn, read its structured output, or
-//           pass call options to it.
+// Does not: store the conversation after the process ends, steer the agent within a turn, read its structured output,
+//           or pass call options to it.
 //
 // Invariants
-//   AGENT-RELAY-1. A tool is reported after the text that precedes it and before its `execute` is called. After a turn
+//   AGENT-RELAY-1. A tool is reported after the text that precedes it, but before its `execute` is called. After a turn
 //       has been cut short, none of its tools is called.
 //   AGENT-RELAY-2. Every call in the conversation has a result. If a call was open when its turn was cut short, its
-//       result says so, and the call does not run again.
+//       result says so and the call does not run again.
 
 import type { Agent, ModelMessage, ToolModelMessage, ToolSet } from 'ai';
 import { z } from 'zod';
@@ -36,7 +36,7 @@ export interface RelayedAgent {
   }>;
 }
 
-/** A question for the user that an AI SDK agent asks by calling a tool. */
+/** A question that an AI SDK agent asks the user by calling a tool. */
 export interface AgentQuestion {
   readonly text: string;
   readonly options?: readonly {
@@ -75,7 +75,7 @@ interface Turn {
   readonly started: Set<string>;
 }
 
-/** The calls that one run of the agent's stream has not answered. */
+/** The calls left unanswered by one run of the agent's stream. */
 interface Segment {
   readonly finishReason: string;
   readonly hasText: boolean;
@@ -204,7 +204,7 @@ class AgentSession implements RelaySession {
     if (this.#turn !== turn) return;
     this.#closeCalls();
     this.#turn = null;
-    // Output that the agent produces later belongs to no turn.
+    // Output that the agent produces later does not belong to any turn.
     const isCut = turn.stop.signal.aborted;
     turn.stop.abort();
     this.#start.receive(isCut ? { type: 'turn_ended', reason: 'cancelled' } : end);
@@ -334,7 +334,7 @@ class AgentSession implements RelaySession {
     return { finishReason, hasText, approvals, unanswered };
   }
 
-  /** Asks at once for all the answers that a segment of the agent's run needs. */
+  /** Concurrently asks for all the answers that a segment of the agent's run needs. */
   async #settle(
     turn: Turn,
     { approvals, unanswered }: Segment,

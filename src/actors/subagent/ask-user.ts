@@ -88,7 +88,7 @@ export const notForMeTool: Tool = tool({
   },
 });
 
-/** Returns the last question in the ledger and the utterance that answered it, or null if no utterance did. */
+/** Returns the last question in the ledger and the utterance that answered it. Null if no utterance answered it. */
 function lastAnswered(ledger: readonly LedgerEntry[]): { asked: unknown; words: string } | null {
   const answered = ledger.findLast(
     ({ toolName }) => toolName === ASK_USER || toolName === NOT_FOR_ME,
@@ -101,7 +101,7 @@ function lastAnswered(ledger: readonly LedgerEntry[]): { asked: unknown; words: 
     : { asked: asked.input, words: userResponse };
 }
 
-/** Returns whether the subagent's latest answer was an utterance, so that the subagent may return it. */
+/** Returns whether the latest answer to the subagent was an utterance, so that the subagent may return it. */
 export function mayGiveBack(ledger: readonly LedgerEntry[]): boolean {
   const last = ledger.at(-1)?.toolName;
   return (last === ASK_USER || last === NOT_FOR_ME) && lastAnswered(ledger) !== null;
@@ -162,7 +162,7 @@ export function approvalQuestion(call: ModelCall | undefined): ApprovalQuestion 
   };
 }
 
-/** Returns an approval of the call as one that also covers later calls, or null if the call does not permit this. */
+/** Returns an approval of the call that also covers later calls; null if the call does not permit this. */
 export function lastingCall(
   question: Pick<AskedQuestion, 'kind' | 'question' | 'action' | 'byButton' | 'mayDiffer'> & {
     readonly proposed?: ProposedCall;
@@ -184,7 +184,7 @@ export function lastingCall(
 /** The name that stands for all tools of a relayed agent. */
 export const AGENT_TOOL = 'agent_tool';
 
-/** Returns the button for a lasting permission, or none if there is no such offer; spoken words cannot choose it. */
+/** Returns the button for a lasting permission, if it was offered. Spoken words cannot choose this button. */
 function lastingOption(args: unknown): QuestionOption[] {
   const { lasting } = propertiesOf(args);
   // An offer that is too long to be shown in full is omitted.
@@ -221,13 +221,13 @@ export interface GivenAnswer {
   /** Whether the call is approved or denied. */
   readonly approved?: boolean;
   /**
-   * With `approved: true`: the arguments that the call runs with, instead of those in the question. They must match the
-   * tool's schema. @defaultValue those of the question
+   * With `approved: true`: the arguments with which the call runs, instead of those in the question. They must match
+   * the tool's schema. @defaultValue those of the question
    */
   readonly input?: unknown;
   /**
-   * With `approved: true`: the approval also covers later calls of the same kind, until the subagent that asks has
-   * ended (`task`) or until the session has ended. @defaultValue this call only
+   * With `approved: true`: the approval also covers later calls of the same kind, either until the subagent that asks
+   * has ended (`task`) or until the session has ended. @defaultValue this call only
    */
   readonly lasts?: 'task' | 'session';
 }
@@ -256,8 +256,8 @@ const answerSchema = z
 
 /**
  * Copies the properties that an answer may have, and drops all others.
- * @throws {ConfigurationError} `INVALID_ANSWER` for a value of the wrong type, an unknown property, or anything but
- *   exactly one of `optionId`, `text` and `approved`, or an `input` that is not JSON.
+ * @throws {ConfigurationError} `INVALID_ANSWER` for a value of the wrong type, an unknown property, an `input` that is
+ *   not JSON, or anything but exactly one of `optionId`, `text` and `approved`.
  * @throws {CapacityError} `TEXT_TOO_LONG`
  */
 export function checkedAnswer(where: string, answer: unknown): GivenAnswer {

@@ -5,10 +5,10 @@
 // Does not: run the call, ask the user, or decide the order of the calls (the machine does).
 //
 // Invariants
-//   CALL-JUDGEMENT-1. A call that another process judged runs only if this process judges it in the same way: its tool
-//       exists, the tool's schema produces the same input, the identity that approved it may still do so, and no
-//       approval is missing.
-//   CALL-JUDGEMENT-2. A question that waited across a restart is withdrawn with a reason if its call would not run
+//   CALL-JUDGEMENT-1. If another process judged a call, the call runs only if this process judges it in the same way:
+//       its tool exists, the tool's schema produces the same input, the identity that approved it may still do so, and
+//       no approval is missing.
+//   CALL-JUDGEMENT-2. A question that was waiting before a restart is withdrawn with a reason if its call would not run
 //       (CALL-JUDGEMENT-1) or if different identities may answer it now. The model may ask again.
 
 import type { ModelMessage } from 'ai';
@@ -144,8 +144,8 @@ export async function changedCall(
 }
 
 /**
- * Returns the approval that the call has or needs, the author's reason, and the question in which a lasting approval
- * was given.
+ * Returns the approval that the call has or needs, the author's reason, and the question to which the user gave a
+ * lasting approval.
  */
 async function consentOf(
   judging: Judging,
@@ -200,7 +200,8 @@ function circumstances(
 }
 
 /**
- * Returns the identities that may answer: those set by the tool, or else by the nearest configuration that sets any.
+ * Returns the identities that may answer, as set by the tool or, if it sets none, by the nearest configuration that
+ * does.
  */
 function answerersOf({ ports, worker }: Judging, entry: ToolEntry | null) {
   return entry?.answerableBy ?? ports.standingOf(worker).answerableBy;
@@ -211,14 +212,14 @@ function whoMay(judging: Judging, entry: ToolEntry | null) {
   return answerableBy ? { answerableBy } : {};
 }
 
-/** Returns a digest of the input schema as a model reads it, or null while the schema is unknown. */
+/** Returns a digest of the input schema that a model reads; null while the schema is unknown. */
 function formOf({ jsonSchema }: ToolEntry): string | null {
   const json = jsonSchema();
   return json && hashOf(JSON.stringify(json));
 }
 
 /**
- * Returns how the current code's judgement of a call differs from the earlier one, or null if it is the same
+ * Returns the difference between the current code's judgement of a call and the earlier one; null if they are the same
  * (CALL-JUDGEMENT-1).
  */
 export async function changeSince(judging: Judging, call: ModelCall): Promise<string | null> {
@@ -242,7 +243,7 @@ export async function changeSince(judging: Judging, call: ModelCall): Promise<st
   return now === 'ask' && consent !== 'ask' ? 'it needs the approval of the user now' : null;
 }
 
-/** Returns why a question that waited across a restart is withdrawn, or null if it stays open (CALL-JUDGEMENT-2). */
+/** Returns the reason why a question is withdrawn after a restart; null if it stays open (CALL-JUDGEMENT-2). */
 export async function questionChange(judging: Judging, call: ModelCall): Promise<string | null> {
   const { definition, tools } = judging;
   const isApproval = call.consent === 'ask';
@@ -277,7 +278,7 @@ export async function yieldsTheSame(
   return anew.ok && isSame(anew.value);
 }
 
-/** Returns the result of a call that is not run because of this difference (CALL-JUDGEMENT-1). */
+/** Returns the result of a call that does not run because of this difference (CALL-JUDGEMENT-1). */
 export function withdrawnCall({ consent, toolName }: ModelCall, change: string): ToolOutcome {
   const approval =
     consent === 'ask' || consent === 'lasting'
@@ -287,8 +288,7 @@ export function withdrawnCall({ consent, toolName }: ModelCall, change: string):
 }
 
 /**
- * Returns whether a call was running when its process ended and must not be repeated, because it may have had an
- * effect.
+ * Returns whether a call must not be repeated because it was running when its process ended and may have had an effect.
  */
 export function mayHaveBegun(call: ModelCall, tool?: { idempotent: boolean }): boolean {
   const isDenied = call.consent === 'inherited_denial' || call.consent === 'author_denied';

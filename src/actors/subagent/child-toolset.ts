@@ -1,9 +1,9 @@
 // The tools with which a subagent reports progress to its parent, asks it questions, and submits the result.
 //
 // Owns:     the schemas of these tools, their descriptions for the model, and the parsing of their arguments.
-//           `complete_task` is added if a result must be submitted and no tool has the role of submitting it.
-// Does not: handle `request_input` and `complete_task`. In a subagent, the runtime recognises these tools by their
-//           role, whatever their names are, and handles them. Their `execute` is only called outside a subagent, and
+//           `complete_task` is added if a result must be submitted and no tool has the role for submitting it.
+// Does not: handle `request_input` and `complete_task`. In a subagent, the runtime handles these tools. It recognises
+//           them by their role, whatever their names are. Their `execute` is called only outside a subagent, where it
 //           returns an error.
 
 import { propertiesOf } from '../../values/json.ts';
@@ -34,7 +34,8 @@ export type ChildTool = 'report_progress' | 'request_input' | 'complete_task';
 /** The options of `createChildSubagentToolset`. */
 export interface ChildToolsetOptions {
   /**
-   * Whether the result is JSON that matches the subagent's `outputSchema`, which the prompt describes, instead of text.
+   * Whether the result is JSON instead of text. The JSON matches the subagent's `outputSchema`, which the prompt
+   * describes.
    * @defaultValue false
    */
   readonly structured?: boolean;
@@ -154,7 +155,7 @@ export function completionToolOf(tools: Readonly<Record<string, unknown>>): stri
   return Object.keys(tools).find((name) => roleOf(tools[name]) === 'complete_task') ?? null;
 }
 
-/** Like `completionToolOf`, for prepared tools. */
+/** Does the same as `completionToolOf`, for prepared tools. */
 export function completionToolIn({ execution }: PreparedTools): string {
   for (const { name, role } of execution.values()) if (role === 'complete_task') return name;
   return 'complete_task';
@@ -172,8 +173,8 @@ export function completionTools({
 }
 
 /**
- * Returns the call with its result as converted by the output schema. A result that does not match the schema makes the
- * call invalid.
+ * Returns the call with its result, converted by the output schema. If the result does not match the schema, the call
+ * is invalid.
  */
 export async function checkHandIn(call: ModelCall, outputSchema: unknown): Promise<ModelCall> {
   if (outputSchema === undefined) return call;
@@ -187,8 +188,8 @@ export async function checkHandIn(call: ModelCall, outputSchema: unknown): Promi
 const LEFT_AT_WORK = sentence`Your answer would end your subagents that are still at work. Await their results or cancel them, then answer again. If you answer now, they are cancelled.`;
 
 /**
- * Returns the note for a model whose answer would end the run while its `children` are still running. Returns null if
- * there are none, or if the model has just read this note.
+ * Returns the note for a model that would end the run with its answer while its `children` are still running. Returns
+ * null if there are none, or if the model has just read this note.
  */
 export function leftAtWork(children: readonly string[] = [], last: unknown = null): Note | null {
   if (children.length === 0 || JSON.stringify(last).includes(LEFT_AT_WORK)) return null;

@@ -43,7 +43,7 @@ export const defaultSubagentOptions = {
 const defaultRetry: RetryOptions = { maxAttempts: 3, baseDelayMs: 1000 };
 /**
  * The defaults for a relayed agent. It works longer than a model, because each of its tools and questions is a step. It
- * is a third party, so by default it receives the task without the conversation, facts or sibling tasks.
+ * is a third party. By default, it therefore receives the task without the conversation, facts or sibling tasks.
  */
 const relayDefaults = { maxSteps: 1000, interactive: true, context: 'none' } as const;
 /** Options that apply only if a model does the work. */
@@ -137,7 +137,7 @@ const schema = z.strictObject(checks);
 const definitions = new WeakMap<SubagentConfig, SubagentDefinition>();
 
 /**
- * Checks that the costs for a cost limit can be determined: from a `price`, or from a relay, which reports its costs.
+ * Checks that a cost limit has a source of costs: a `price`, or a relay, which reports its costs.
  * @throws {ConfigurationError} `INVALID_OPTION`
  */
 export function checkPriced(
@@ -154,10 +154,10 @@ export function checkPriced(
 
 /**
  * Validates a configuration and fills in its defaults. The same configuration always produces the same definition.
- * @throws {ConfigurationError} that contains the option, its value and what was expected.
+ * @throws {ConfigurationError} with the option, its value and what was expected.
  */
 export function checkSubagentConfig(config: SubagentConfig, given?: unknown): SubagentDefinition {
-  // Most callers pass the path of a configuration, whose value has not been validated yet.
+  // Most callers pass a configuration's path, and its value has not been validated yet.
   const path = typeof given === 'string' ? given : 'subagent';
   checkIsObject(path, config, "{ name: 'reporter', instructions: 'You write reports.' }");
   const known = definitions.get(config);
@@ -188,8 +188,8 @@ function checkBesideRelay(path: string, config: SubagentConfig): void {
 }
 
 /**
- * Checks that a configuration for jobs has no options that apply to a single run, because a worker uses one instance of
- * the configuration for all runs.
+ * Checks that a configuration for jobs has no options that apply to a single run. A worker uses one instance of the
+ * configuration for all runs.
  */
 function checkBesideJobs(path: string, config: SubagentConfig): void {
   if (config.runs !== 'jobs') return;

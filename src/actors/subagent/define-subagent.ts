@@ -1,5 +1,5 @@
-// Validates a whole configuration, with the parts that `checkSubagentConfig` leaves to the first run and the resources
-// that it needs.
+// Validates a whole configuration, including the parts that `checkSubagentConfig` leaves to the first run, and the
+// resources that the configuration needs.
 
 import type { LanguageModel } from 'ai';
 import { ConfigurationError } from '../../values/errors.ts';
@@ -71,8 +71,8 @@ export function checkNeeds(
 }
 
 /**
- * Checks the tool names in a configuration to which no tools are granted.
- * @throws {ConfigurationError} `INVALID_OPTION` for the name of a tool that the configuration does not have.
+ * Checks the tool names in a configuration that is granted no tools.
+ * @throws {ConfigurationError} `INVALID_OPTION` if the configuration does not have a tool that it names.
  */
 export function checkToolNames(
   path: string,

@@ -1,6 +1,6 @@
 // Executes a subagent's steps: a model (here), an AI SDK agent (agent-loop.ts), a third-party agent (relay-loop.ts), or
-// an engine (step-jobs.ts). Each run has one executor. The definition or the engine supplies it, unless it is the
-// model's.
+// an engine (step-jobs.ts). Each run has one executor. The definition or the engine supplies it; otherwise, it is the
+// executor that calls the model.
 //
 // Owns:     the executor's interface, and the executor that calls a model and runs tools in this process.
 // Does not: retry, charge budgets, judge calls, or report a step's events (subagent-work.ts).
@@ -33,7 +33,7 @@ import type { SubagentHandle } from './subagent-ports.ts';
 /** The subagent that the executor works for. */
 export interface Worker extends SubagentHandle {
   readonly log: SubagentLog;
-  /** The open question and the call that asked it, or null if the subagent is not waiting for an answer. */
+  /** The open question and the call that asked it; null if the subagent is not waiting for an answer. */
   readonly openQuestion: { readonly requestId: string; readonly callId: string } | null;
   receive(event: SubagentUnitEvent): void;
 }
@@ -47,14 +47,14 @@ export interface ExecutorRun {
   /** The subagent's name, which is unique in the whole journal. */
   readonly path: string;
   readonly progressed: (text: string) => void;
-  /** Withdraws the question asked by this call, because its answer is no longer needed. */
+  /** Withdraws the question that this call asked, because its answer is no longer needed. */
   readonly withdrawn: (callId: string, reason: string) => void;
   /** Reports activity. */
   readonly alive: () => void;
   /** Whether running work continues after its signal aborts, for the process that resumes the session. */
   readonly isLeft: () => boolean;
   /**
-   * Returns the span of the current work, for another process that does part of it, or null if the work is not traced.
+   * Returns the span of the current work for another process that does part of it; null if the work is not traced.
    */
   readonly traceOf: (part?: TracedWork['part']) => TraceContext | null;
 }
@@ -66,7 +66,7 @@ export interface PreparedStep {
   /** The settings of this step's model call. @defaultValue none */
   readonly call?: CallSettings;
   /**
-   * The error for a model that calls tools in an answer that must be the result. @defaultValue none: calls are allowed
+   * The error if a model calls tools in an answer that must be the result. @defaultValue none: calls are allowed
    */
   readonly violation?: ReturnType<typeof failure> | null;
 }
@@ -77,10 +77,10 @@ export interface Thinking extends PreparedStep {
   /** The number of the attempt, starting at 1. */
   readonly attempt: number;
   readonly instructions: string;
-  /** Whether no tool may be called, so that the answer ends the run. */
+  /** Whether tool calls are forbidden, so that the answer ends the run. */
   readonly final: boolean;
   readonly maxOutputTokens: number | undefined;
-  /** Receives the text while it streams; absent if it is not streamed. */
+  /** Receives the text while it is streaming; absent if it is not streamed. */
   readonly said: ((delta: Delta) => void) | undefined;
 }
 
@@ -110,7 +110,7 @@ export interface StepLoop {
 /** Executes the steps of one run. */
 export interface Executor {
   /**
-   * Whether the executor's agent stores its own conversation and reports its costs. After an answer without a call, the
+   * Whether the executor's agent stores its own conversation and reports its costs. If an answer has no call, the
    * agent's turn may continue in the next step. @defaultValue false
    */
   readonly isRemote?: boolean;
@@ -126,7 +126,7 @@ export interface Executor {
   /** Runs a call. Never rejects, and settles soon after the signal aborts. */
   act(acting: Acting, signal: AbortSignal): ToolOutcome | Promise<ToolOutcome>;
   /**
-   * Ends the current step early, so that the model reads a message. @defaultValue the message is read by the next step
+   * Ends the current step early, to let the model read a message. @defaultValue the message is read by the next step
    */
   nudge?(): void;
   /**
@@ -215,7 +215,7 @@ function formatOf(host: Host, { definition, model, tools }: Instance): Structure
 }
 
 /**
- * Returns the settings for a call whose output is limited to the tokens left in the budget, or undefined if none are
+ * Returns the settings for a call, with the output limited to the tokens left in the budget; undefined if none are
  * left.
  */
 function settingsWithin(

@@ -26,7 +26,7 @@ import { completionToolOf, completionTools } from './child-toolset.ts';
 /** The prompts at the start of a run. */
 export interface Briefing {
   /**
-   * Builds each step's system prompt on demand, so that a waiting subagent does not have to store it. `words`:
+   * Builds the system prompt for each step on demand, so that a waiting subagent does not have to store it. `words`:
    * instructions that replace the author's.
    */
   readonly instructions: (words?: string) => string;
@@ -76,7 +76,7 @@ function isConfiguration(created: unknown): created is SubagentConfig {
 
 /**
  * Builds the prompts of a run: its task and the form of its result. `notes` is null if an earlier version started the
- * run; the messages are then in the journal.
+ * run. In that case, the messages are in the journal.
  */
 export function briefing(
   definition: SubagentDefinition,
@@ -142,7 +142,7 @@ export function noModel(path: string): ConfigurationError {
   );
 }
 
-/** Returns the instance. If the signal aborts first, rejects, and releases an instance that is created later. */
+/** Returns the instance. Rejects if the signal aborts first. An instance that is created later is then released. */
 async function unlessAborted(
   host: Host,
   taking: Promise<SubagentDefinition>,
@@ -164,7 +164,7 @@ const noTools: PreparedTools = { modelTools: undefined, execution: new Map() };
 
 const toolsets = new WeakMap<SubagentConfig, PreparedTools>();
 
-/** Returns a configuration's tools, which are prepared once for all its runs. */
+/** Returns a configuration's tools. They are prepared only once for all its runs. */
 export function toolsOf(definition: SubagentDefinition): PreparedTools {
   const known = toolsets.get(definition.source);
   if (known) return known;
@@ -185,8 +185,8 @@ export function toolsOf(definition: SubagentDefinition): PreparedTools {
 const RELEASE_TIMEOUT_MS = 30_000;
 
 /**
- * Releases the instance. Resolves when the instance is disposed: immediately if other runs still use it, and otherwise
- * after at most 30 seconds. Never rejects.
+ * Releases the instance. Resolves when the instance has been disposed of: immediately if other runs still use it, or
+ * otherwise after at most 30 seconds. Never rejects.
  */
 export async function releaseInstance(
   host: Host,

@@ -1,15 +1,15 @@
-// The worker's side of steps that are jobs: runs a model call or a tool call with the same functions as a session.
+// The worker's side of steps that are jobs. Runs a model call or a tool call with the same functions as a session.
 //
 // Owns:     the configurations by name, and the tools that a job may use.
 // Does not: decide anything. The session decides on approvals, budgets, retries, output checks and the next step.
 //
 // Invariants
 //   JOB-WORKER-1. A job uses only tools that the job names and the worker has.
-//   JOB-WORKER-2. The worker refuses a job with an unknown configuration, tool or format without making a call, because
-//       a worker with another version may be able to run the job (JOBS-8).
-//   JOB-WORKER-4. A tool receives an input only if its schema in this worker accepts the input and converts the model's
-//       arguments to the same values as the session did. A call with any other input is refused as in JOB-WORKER-2.
-//   JOB-WORKER-3. `do` resolves even if the model or the tool fails, unless its signal aborts.
+//   JOB-WORKER-2. The worker refuses a job with an unknown configuration, tool or format without making a call. A
+//       worker with another version may be able to run that job (JOBS-8).
+//   JOB-WORKER-4. A tool receives an input only if the tool's schema in this worker accepts the model's arguments and
+//       converts them to the same values as in the session. A call with any other input is refused as in JOB-WORKER-2.
+//   JOB-WORKER-3. Unless its signal aborts, `do` resolves even if the model or the tool fails.
 
 import type { LanguageModel, ToolSet } from 'ai';
 import { z } from 'zod';
@@ -276,7 +276,7 @@ function calledIn({ definition, tools }: Known, toolName: string): ToolEntry {
   );
 }
 
-/** Returns the subagent service for tools in a worker. A worker has no subagents, so every method throws. */
+/** Returns the subagent service that tools in a worker receive. A worker has no subagents, so every method throws. */
 function noService(toolName: string): SubagentService {
   const refuse = (): never => {
     throw new OffstageError(

@@ -2,7 +2,7 @@
 // for development: the same configuration then runs on an engine.
 //
 // Owns:     the running jobs, by key.
-// Does not: store how jobs end. After a process crash, the rules for calls in doubt apply.
+// Does not: store the results of jobs. After a process crash, the rules for calls in doubt apply.
 
 import { z } from 'zod';
 import { anObject, check, checkEnvironment, type ChecksOf } from '../../values/checks.ts';

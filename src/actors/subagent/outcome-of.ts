@@ -17,7 +17,7 @@ export function outcomeOf(ending: Ending, log: SubagentLog): Outcome {
   return { ...end, steps, usage: log.usage, toolLedger: log.ledger };
 }
 
-/** If the model used all its steps on answers that were refused, adds the last refusal to the error. */
+/** If the model ran out of steps because its answers were refused, adds the last refusal to the error. */
 function explained(error: Failure, log: SubagentLog): Failure {
   const refusal = error.code === 'STEP_LIMIT' ? log.refusal : null;
   if (refusal === null) return error;

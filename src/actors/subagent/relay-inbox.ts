@@ -1,11 +1,11 @@
-// The events that a relayed agent has sent and that no step has processed yet. Events from outside are validated here,
+// The events that a relayed agent has sent but that no step has processed yet. Events from outside are validated here,
 // and truncated before they are stored.
 //
 // Invariants
 //   RELAY-INBOX-1. The number of pending events and their total size, in characters, are limited. An agent that exceeds
 //   the limits is released.
-//   RELAY-INBOX-2. No event is larger than the journal's limit for one call. Text is truncated, as are a running tool's
-//       title, output and arguments. The content of a permission request is never truncated.
+//   RELAY-INBOX-2. No event is larger than the journal's limit for one call. Text is truncated, and so are a running
+//       tool's title, output and arguments. The content of a permission request is never truncated.
 
 import { z } from 'zod';
 import { clip } from '../../values/clip.ts';
@@ -51,7 +51,7 @@ const eventSchema = z.discriminatedUnion('type', [
     requestId: id,
     toolId: id.optional(),
     lasting: label.optional(),
-    // Not truncated, because the user's approval covers all of it.
+    // Not truncated, because the user's approval covers the whole content.
     title: z.string(),
     kind,
     input: anything,
@@ -87,7 +87,8 @@ const eventSchema = z.discriminatedUnion('type', [
 ]);
 
 /**
- * An unreadable event. `requestId`: the id, if the event is a request that waits for an answer, or null.
+ * An unreadable event. `requestId`: the request's id if the event is a request that waits for an answer; otherwise
+ * null.
  */
 export interface UnreadableEvent {
   readonly why: string;
@@ -121,7 +122,8 @@ export class RelayInbox {
   }
 
   /**
-   * Adds an event. Returns why the agent must be released, or null if the event is within the limits (RELAY-INBOX-1).
+   * Adds an event. Returns the reason why the agent must be released; null if the event is within the limits
+   * (RELAY-INBOX-1).
    */
   push(event: RelayEvent): string | null {
     const last = this.#events.at(-1);

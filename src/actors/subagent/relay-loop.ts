@@ -1,21 +1,21 @@
-// The loop of a subagent whose work is done by a third-party agent instead of a model. Each step waits for the next
-// fact that must be in the journal before the work continues: the agent's session, a tool that it runs, a permission or
-// a question, or the end of its turn. A permission becomes a call to the tool `agent_tool` that needs approval, and a
-// question becomes a call to `ask_user`. States, approvals, limits, ledger and recovery therefore work as for any
-// subagent.
+// The loop of a subagent when a third-party agent, and not a model, does the work. Each step waits for the next agent
+// event that must be written to the journal before the work continues: the agent's session, a tool that it runs, a
+// permission or a question, or the end of its turn. A permission request becomes a call to the tool `agent_tool` that
+// needs approval, and a question becomes a call to `ask_user`. States, approvals, limits, ledger and recovery therefore
+// work as for any subagent.
 //
 // Owns:     the session with the agent, and its open requests.
 // Does not: implement a protocol (the relay does), read and truncate incoming events (relay-inbox.ts), decide on
 //           permissions, or store answers (the log does).
 //
 // Invariants
-//   RELAY-LOOP-1. The agent receives answers only from the ledger, where each is stored under the call that represents
-//       the request.
-//   RELAY-LOOP-2. A tool that was running when the connection was lost or the process ended is settled with the error
-//       NEEDS_RECONCILE.
-//   RELAY-LOOP-3. A turn that may already have started is restarted only with a message that tells the agent so.
+//   RELAY-LOOP-1. The agent receives answers only from the ledger. Each answer is stored there under the call that
+//       represents the request.
+//   RELAY-LOOP-2. If a tool was running when the connection was lost or the process ended, its call is settled with the
+//       error NEEDS_RECONCILE.
+//   RELAY-LOOP-3. If a turn may already have started, it is restarted only with a message that says so to the agent.
 //   RELAY-LOOP-4. A permission request that is too long to be shown in full is denied without asking the user.
-//   RELAY-LOOP-5. Every request from the agent is answered, even an unreadable one, so that the agent never waits
+//   RELAY-LOOP-5. Every request from the agent is answered, even if it is unreadable, so that the agent never waits
 //       forever.
 
 import type { JSONValue, ModelMessage } from 'ai';
@@ -66,7 +66,7 @@ const MAX_ARGUMENTS = 1024 * 1024;
 const MAX_BUTTONS = 20;
 const CHARACTERS_PER_TOKEN = 4;
 
-/** The parts of a step that this loop reads, with the subagent's ledger. */
+/** The parts of a step that this loop reads, and the subagent's ledger. */
 interface RelayStep extends Pick<
   Thinking,
   'step' | 'instructions' | 'messages' | 'final' | 'said'
@@ -81,7 +81,7 @@ interface Work {
   /** The permission request that the call represents. */
   readonly requestId?: string;
   readonly toolId?: string;
-  /** The outcome of a tool that has already finished, which the call reports. */
+  /** The outcome that the call reports if the tool has already finished. */
   readonly outcome?: ToolOutcome;
 }
 
@@ -111,7 +111,7 @@ class RelayLoop implements Executor {
   #wake: (() => void) | null = null;
   #isNudged = false;
   #isInterrupted = false;
-  /** Whether a turn is running according to the events that have been processed. */
+  /** Whether a turn is running, according to the events that have been processed. */
   #isTurn = false;
   #isReleased = false;
   #calls = 0;
@@ -123,7 +123,7 @@ class RelayLoop implements Executor {
    */
   #read: number | null = 0;
   #prompts = 0;
-  /** Text for the agent, to be sent when its turn has ended. */
+  /** Text that is sent to the agent when its turn has ended. */
   #later: string[] = [];
   #denied: string | null = null;
   /** The usage since the last step; `cost` is absent if the agent has reported none. */
@@ -153,8 +153,8 @@ class RelayLoop implements Executor {
           ...entry,
           needsApproval: (_input: unknown, { toolCallId }: { toolCallId: string }) =>
             this.#works.get(toolCallId)?.requestId !== undefined,
-          // If the agent's questions survive a restart, the same question returns with the same id and is answered
-          // again.
+          // If the agent's questions survive a restart, the agent asks the same question again with the same id, and
+          // receives an answer again.
           idempotent: openQuestionSurvives,
         },
         [COMPLETE_TASK]: complete_task,
@@ -162,7 +162,7 @@ class RelayLoop implements Executor {
     });
   }
 
-  /** Waits for the next fact that must be in the journal. Settles as soon as the signal aborts. */
+  /** Waits for the next agent event that must be written to the journal. Settles as soon as the signal aborts. */
   async think(step: Thinking, signal: AbortSignal): Promise<ModelResponse> {
     signal.throwIfAborted();
     try {
@@ -190,7 +190,7 @@ class RelayLoop implements Executor {
     }
   }
 
-  /** Ends the current step early, so that the agent reads a message. */
+  /** Ends the current step early, to let the agent read a message. */
   nudge(): void {
     if (!this.#relay.capabilities.steers || !this.#isTurn) return;
     this.#isNudged = true;
@@ -306,7 +306,7 @@ class RelayLoop implements Executor {
       },
       report,
     });
-    // A session that arrives after an abort is released.
+    // If the session is opened only after an abort, it is released.
     const late = async (): Promise<void> => {
       const session = await starting;
       if (this.#session !== session) await session.release('suspended');
@@ -344,7 +344,7 @@ class RelayLoop implements Executor {
       const entry = ledger.findLast((one) => one.callId === callId);
       if (!entry) continue;
       this.#requests.delete(requestId);
-      // A message was sent instead of the answer and ended the turn.
+      // A message was sent instead of the answer, and it ended the turn.
       if (String(entry.output).startsWith(INTERRUPTED)) this.#isInterrupted = true;
       const answer = answerOf(entry);
       if (answer.type === 'denied') this.#denied = titleOf(entry.input);
@@ -372,7 +372,7 @@ class RelayLoop implements Executor {
     return this.#respond([], this.#lastWords);
   }
 
-  /** The text since the last step. If that is blank, the last text that was not. */
+  /** The text since the last step. If it is blank, the last text that was not blank. */
   get #lastWords(): string {
     return this.#words.trim() === '' ? this.#said : this.#words;
   }
@@ -383,7 +383,7 @@ class RelayLoop implements Executor {
       await this.#waiting(step.signal);
       if (this.#inbox.length === 0) {
         this.#isNudged = false;
-        // The turn continues. The step ends only to let the agent read a message.
+        // The turn continues. The step ends only so that the agent can read a message.
         return { ...this.#respond([]), finish: 'tool-calls' };
       }
       const event = await this.#next(step.signal);
@@ -459,8 +459,8 @@ class RelayLoop implements Executor {
   }
 
   /**
-   * Settles the call of a tool that was reported as running although it still needs permission. Codex reports tools in
-   * this way.
+   * Settles a tool's call when the tool was reported as running but still needs permission. Codex reports tools in this
+   * way.
    */
   #notYetRun(toolId: string | undefined): readonly ModelCall[] {
     const reported = toolId === undefined ? undefined : this.#running.get(toolId);
@@ -561,7 +561,7 @@ class RelayLoop implements Executor {
     const session = this.#session;
     this.#session = null;
     this.#isTurn = false;
-    // The session may still be resumed, so its local data is kept until the subagent ends.
+    // The session may be resumed later, so its local data is kept until the subagent ends.
     session?.release('suspended').catch((error: unknown) => this.#report(error));
     return new ProviderError('RELAY_CLOSED', `The connection to ${relay.name} ended: ${message}`, {
       retryable: relay.capabilities.resumes || relay.capabilities.openQuestionSurvives,
@@ -569,8 +569,8 @@ class RelayLoop implements Executor {
   }
 
   /**
-   * Permits the tool of a call, or waits until one of the agent's tools has finished. Returns null if the outcome of
-   * the tool is unknown.
+   * Permits the call's tool, or waits until one of the agent's tools has finished. Returns null if the outcome of the
+   * tool is unknown.
    */
   async #run(
     { callId, lasting }: Pick<ModelCall, 'callId' | 'lasting'>,
@@ -607,12 +607,12 @@ class RelayLoop implements Executor {
         this.#running.delete(toolId);
         return done({ status: 'ended', result: 'not reported' });
       }
-      // The next event needs a step of its own. This tool's result is reported when it arrives.
+      // The next event needs its own step. This tool's result is reported when it arrives.
       return done({ status: RUNNING });
     }
   }
 
-  /** Resumes a permission that an earlier process may not have passed to the agent. The agent asks for it again. */
+  /** Resumes a permission that an earlier process may not have passed to the agent. The agent requests it again. */
   async #workAgain(callId: string, signal: AbortSignal): Promise<Work | null> {
     const known = sessionIn(this.#ledger);
     if (this.#session || known === null || !callId.startsWith(SURVIVING)) return null;
@@ -798,7 +798,7 @@ function callOf(toolName: string, input: unknown, callId: string): ModelCall {
   return { callId, toolName, input };
 }
 
-/** Returns the id of the call that reports the end of a tool whose call was settled while the tool was running. */
+/** If a tool's call was settled while the tool was running, returns the id of the call that reports the tool's end. */
 function endOf(callId: string): string {
   return `${callId}.end`;
 }
@@ -809,7 +809,7 @@ function sessionIn(ledger: readonly LedgerEntry[]): string | null {
   return typeof session === 'string' ? session : null;
 }
 
-/** Returns the calls that were settled while their tools ran and whose tools have not been reported as finished. */
+/** Returns the calls that were settled while their tools were running and whose tools are not reported as finished. */
 function runningIn(ledger: readonly LedgerEntry[]): readonly LedgerEntry[] {
   const ids = new Set(ledger.map(({ callId }) => callId));
   return ledger.filter(

@@ -1,6 +1,6 @@
 // `sleep_until`, the tool with which a subagent pauses until a given time. The runtime adds the tool if `maxSleepMs` is
-// set and handles its calls itself, so the tool has no `execute`. The journal entry of the call contains the time, and
-// a deadline of the subagent's machine wakes the subagent.
+// set and handles its calls itself, so the tool has no `execute`. The call's journal entry contains the time. A
+// deadline of the subagent's machine wakes the subagent.
 
 import { jsonSchema, tool, type Tool } from 'ai';
 import { z } from 'zod';

@@ -1,12 +1,13 @@
-// Runs a subagent's steps as jobs: the format of a job's body and of its result, and the executor that requests jobs.
+// Runs a subagent's steps as jobs. Contains the format of a job's body and result, and the executor that requests jobs.
 //
-// Owns:     the format of bodies and results; repeated requests while the engine is unreachable.
+// Owns:     the format of bodies and results, and the repetition of requests while the engine is unreachable.
 // Does not: run a step (job-worker.ts, or the executor in this process), decide which calls are jobs (call-judgement.ts), or
 //           retry a model call.
 //
 // Invariants
 //   STEP-JOBS-1. A request to an unreachable engine is repeated with the same key until the signal aborts.
-//   STEP-JOBS-2. A worker's answer is validated like any external data. An answer with a different shape is a failure.
+//   STEP-JOBS-2. A worker's answer is validated like any external data. An answer with a different shape counts as a
+//       failure.
 //   STEP-JOBS-3. A body with an unknown field is refused, because ignoring the field could change the step. A worker
 //       with the version that wrote the body can run the job. New fields are optional and are written only if needed,
 //       so that bodies from earlier versions stay readable.
@@ -32,13 +33,13 @@ import {
   type Thinking,
 } from './executor.ts';
 
-/** The caller as it is written in a job, without its service, which stays in the session. */
+/** The caller as a job contains it, without its service, which stays in the session. */
 export type JobCaller = Omit<Caller, 'service'>;
 
 interface StepBase {
   /** The name of the configuration. */
   readonly config: string;
-  /** The names of the subagent's tools, after the session has applied grants and denials. */
+  /** The names of the tools that the subagent has after the session has applied grants and denials. */
   readonly tools: readonly string[];
 }
 
@@ -61,7 +62,7 @@ export interface ToolJob extends StepBase {
   readonly callId: string;
   readonly input: unknown;
   readonly raw: boolean;
-  /** The arguments as the model wrote them, if the session's schema changed them. */
+  /** The arguments as the model wrote them, if the session's schema has changed them. */
   readonly given?: unknown;
   readonly timeoutMs?: number | undefined;
   readonly caller: JobCaller;
@@ -262,7 +263,7 @@ class StepJobs implements Executor {
   async release(why: 'ended' | 'suspended'): Promise<void> {
     await this.#inner.release?.(why);
     if (why === 'suspended') return;
-    // The journal contains the end of the subagent, so no process will request its jobs again.
+    // The journal contains the subagent's end, so no process will request its jobs again.
     const { definition, host, path, worker } = this.#owner;
     const asks = definition.runs === 'jobs' || Object.values(definition.tools).some(runsAsJob);
     if (asks) callSafely(host, `jobs of ${worker.id}`, () => this.#jobs.ended?.(`${path}:`));
@@ -308,7 +309,7 @@ function heard(hear: (told: StepSaid) => void): (text: string) => void {
     try {
       hear(read(said, text, 'what a job said') as StepSaid);
     } catch {
-      // These texts are allowed to be lost.
+      // These texts may be lost.
     }
   };
 }

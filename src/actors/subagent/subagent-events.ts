@@ -1,9 +1,9 @@
-// The events of a subagent's unit: `subagent.spawned`, its machine's events with the fields that its log stores, and
-// the shapes of these events in the journal.
+// The events of a subagent's unit: `subagent.spawned`, the events of its machine (with the fields that its log stores),
+// and the shapes of these events in the journal.
 //
-// The first entry contains everything that is fixed when a subagent is admitted and cannot be derived later. The parts
-// that the author writes (tools, model, instructions) are code. The runtime finds them by the configuration's name, or
-// through the recipe of the tool that spawned the subagent.
+// The first entry contains everything that is determined when a subagent is admitted and cannot be derived later. The
+// parts that the author writes (tools, model, instructions) are code. The runtime finds them by the configuration's
+// name, or through the recipe from the tool that spawned the subagent.
 
 import { z } from 'zod';
 import type { JSONValue, ModelMessage } from 'ai';
@@ -46,7 +46,7 @@ export interface SpawnedEvent {
   readonly parentId: string | null;
   /** The name of the scope's ports that the subagent works for (`ScopePorts.name`). */
   readonly worksFor: string;
-  /** The agent that led at the time of the spawn and whose tools could be granted; null if there was none. */
+  /** The agent that led when the subagent was spawned. Its tools could be granted. Null if there was none. */
   readonly agentName: string | null;
   readonly callId: string | null;
   readonly workstreamId: string | null;
@@ -67,7 +67,7 @@ export interface SpawnedEvent {
   readonly recipe: JSONValue | null;
   /** The conversation that the subagent continues, or null if there is none. */
   readonly messages: readonly ModelMessage[] | null;
-  /** The limits with which the machine starts. Later changes to the configuration apply only to later runs. */
+  /** The machine's limits at its start. Later changes to the configuration apply only to later runs. */
   readonly limits: Pick<SubagentInput, 'maxSteps' | 'timeoutMs' | 'maxInputRetries'>;
   /** The limits of the subagent's budget, for readers of the journal. The runtime takes them from the configuration. */
   readonly budget?: BudgetLimits;
@@ -90,7 +90,7 @@ export interface FailedCall {
   readonly tookMs?: number;
 }
 
-/** Event fields that the subagent's log stores but the machine does not read. */
+/** Event fields that the subagent's log stores but that the machine does not read. */
 interface KeptFields {
   /** `marks`: the secret in the note markers; absent if an earlier version started the run. */
   readonly 'subagent.prepared': {
@@ -106,11 +106,12 @@ interface KeptFields {
     /** The result as converted by the output schema. */
     readonly result?: unknown;
   };
-  /** `response`: an answer that cannot be used but whose tokens are counted. */
+  /** `response`: an answer that cannot be used, but whose tokens are counted. */
   readonly 'model.failed': { readonly response?: ModelResponse } & FailedCall;
   readonly 'model.retried': FailedCall;
   /**
-   * How long the tool ran, in milliseconds. Absent if the tool did not run in this process or waited for a subagent.
+   * The time for which the tool ran, in milliseconds. Absent if the tool did not run in this process or waited for a
+   * subagent.
    */
   readonly 'tool.settled': { readonly outcome: ToolOutcome; readonly tookMs?: number | undefined };
   /** `messageId`: the message that contains the parent's answer. */
@@ -129,7 +130,7 @@ interface KeptFields {
 /** The events of a subagent's unit: `subagent.spawned`, and those of its machine. */
 export type SubagentUnitEvent = SpawnedEvent | Carrying<Unstamped<SubagentEvent>, KeptFields>;
 
-/** Events that no activity waits for. */
+/** Events for which no activity is waiting. */
 const UNAWAITED: ReadonlySet<string> = new Set<SubagentUnitEvent['type']>([
   'model.retried',
   'subagent.message',
@@ -138,8 +139,8 @@ const UNAWAITED: ReadonlySet<string> = new Set<SubagentUnitEvent['type']>([
 ]);
 
 /**
- * Returns a replacement for a refused event: without the faulty content, but settling the same call or activity.
- * `crash`: there is no replacement, and the subagent would wait forever. Null if no activity is waiting for the event.
+ * Returns a replacement for a refused event. It lacks the faulty content but settles the same call or activity.
+ * `crash`: there is no replacement, so the subagent would wait forever. Null if no activity is waiting for the event.
  */
 export function insteadOf(
   event: SubagentUnitEvent,

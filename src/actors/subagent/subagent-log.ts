@@ -6,9 +6,9 @@
 //
 // Invariants
 //   SUBAGENT-LOG-1. Before the next model call, every call of a step is answered exactly once, in call order.
-//   SUBAGENT-LOG-2. The ledger contains every call that was made, however the subagent ended, and marks calls that were
-//       never run.
-//   SUBAGENT-LOG-3. The text of a message joins the conversation at the model call that reads it.
+//   SUBAGENT-LOG-2. The ledger contains every call that was made, no matter how the subagent ended. It marks calls that
+//       were never run.
+//   SUBAGENT-LOG-3. The text of a message becomes part of the conversation with the model call that reads it.
 
 import type { ModelMessage } from 'ai';
 import { propertiesOf } from '../../values/json.ts';
@@ -105,7 +105,7 @@ type InputResult =
 /** A log as plain JSON. */
 export interface LogRecord {
   readonly messages: readonly ModelMessage[];
-  /** The open calls without their inputs, which are in the messages that contain the calls. */
+  /** The open calls without their inputs. The inputs are in the messages that contain the calls. */
   readonly calls: readonly (Omit<OpenCall, 'input'> & Partial<Pick<OpenCall, 'input'>>)[];
   readonly ledger: readonly LedgerEntry[];
   readonly text: string;
@@ -177,7 +177,7 @@ export class SubagentLog {
     };
   }
 
-  /** The secret in the note markers; undefined before the run is prepared, and for a run from an earlier version. */
+  /** The secret in the note markers; undefined before the run is prepared, or if an earlier version started the run. */
   get marks(): string | undefined {
     return this.#notes?.secret;
   }
@@ -211,7 +211,7 @@ export class SubagentLog {
     return this.#text;
   }
 
-  /** The reason why the last answer that did not match the output schema was refused, or null if there was none. */
+  /** The reason for the last refusal of an answer that did not match the output schema; null if there was none. */
   get refusal(): string | null {
     const told = this.#messages.findLast(
       ({ role, content }) => role === 'user' && refusalIn(content) !== null,
@@ -219,7 +219,7 @@ export class SubagentLog {
     return told ? refusalIn(told.content) : null;
   }
 
-  /** The result in the last answer, as converted by the output schema, if there was one. */
+  /** The result in the last answer, converted by the output schema; undefined if there was none. */
   get result(): unknown {
     return this.#result;
   }
@@ -228,7 +228,7 @@ export class SubagentLog {
     return this.#callOf(callId);
   }
 
-  /** Returns the names of the tools that were called at or after this time and may have started. */
+  /** Returns the names of the tools that may have started and were called at this time or later. */
   calledSince(at: number): readonly string[] {
     const settled = this.#ledger.filter(({ status }) => HAS_BEGUN.has(status));
     const open = this.#calls.filter(({ result }) => result === null);
@@ -259,8 +259,8 @@ export class SubagentLog {
   }
 
   /**
-   * Returns the prompt of a step. The prompt of the last step ends with a note that says so, which the log does not
-   * store.
+   * Returns the prompt of a step. For the last step, the prompt ends with a note saying that it is the last. The log
+   * does not store this note.
    */
   prompt(isLast: boolean): readonly ModelMessage[] {
     if (!isLast) return this.#messages;
@@ -308,7 +308,7 @@ export class SubagentLog {
         break;
       case 'budget.exhausted':
         if (event.graceful) this.#beginNothing(before);
-        // The budget has refused a model call by this subagent, so the current step is its last.
+        // The budget has refused one of this subagent's model calls, so the current step is its last.
         if (before.matches({ running: 'thinking' }) && event.step === before.context.step)
           this.#messages.push(this.handIn);
         break;
@@ -336,7 +336,7 @@ export class SubagentLog {
     else this.#unanswered(callId, `The question was ${event.reason ?? 'withdrawn'}`, 'withdrawn');
   }
 
-  /** Records the end of a sleep, together with the current time, which the model cannot know otherwise. */
+  /** Records the end of a sleep, and the current time, because the model has no other way to know it. */
   #woken(before: SubagentSnapshot, status: 'slept' | 'woken_by_a_message'): void {
     const output = { status, now: new Date(this.#at).toISOString() };
     if (before.matches('sleeping'))
@@ -387,7 +387,7 @@ export class SubagentLog {
     if (text !== '') this.#text = text;
     this.#usage = addUsage(this.#usage, {
       ...usage,
-      // Journals from earlier versions contain token counts that the provider reported and nothing validated.
+      // The token counts in journals from earlier versions were never validated.
       inputTokens: tokenCount(usage.inputTokens) ?? 0,
       outputTokens: tokenCount(usage.outputTokens) ?? 0,
       totalTokens: tokenCount(usage.totalTokens) ?? 0,
@@ -409,7 +409,7 @@ export class SubagentLog {
     }
     if (answer.approved === false) {
       const { userResponse } = answer;
-      // Models whose providers have no way to mark a denial read this text as the result.
+      // The result that a model reads if its provider has no way to mark a denial.
       const denied = `Not approved. The answer: ${quoted(userResponse)}. If it asks for something else, do that: a changed call asks for approval again. Otherwise go on without this call.`;
       this.#settle(callId, { callId, denied }, 'denied', userResponse);
       return;
@@ -429,7 +429,7 @@ export class SubagentLog {
   }
 
   /**
-   * Records that the question was not answered, with the reason. An approval without an answer is treated as denied.
+   * Records why the question was not answered. An approval without an answer is treated as denied.
    */
   #unanswered(callId: string, error: string, how: 'expired' | 'withdrawn'): void {
     if (this.call(callId)?.consent !== 'ask') {
@@ -441,7 +441,7 @@ export class SubagentLog {
     this.#settle(callId, { callId, denied }, 'denied', denied);
   }
 
-  /** Records the parent's answer, or that there is no answer. */
+  /** Records the parent's answer, or that the parent did not answer. */
   #inputAnswered(callId: string, event: Answered): void {
     if (event.type !== 'question.answered') {
       const output: InputResult = { responded: false, timedOut: event.type === 'question.expired' };
@@ -473,7 +473,7 @@ export class SubagentLog {
     this.#unread = this.#unread.filter((words) => !isRead(words));
   }
 
-  /** Returns the text for the model. A run that an earlier version started has notes without markers. */
+  /** Returns the text for the model. If an earlier version started the run, its notes have no markers. */
   #written({ messageId, text, note: told }: Words): string {
     if (!this.#notes) return told ? unmarked(told) : text;
     return this.#notes.text(told ?? note(FROM_ABOVE, { message: text }), messageId);
@@ -510,7 +510,7 @@ export class SubagentLog {
     this.#calls = [];
   }
 
-  /** Settles the call that submitted the result, and returns its arguments, or null if the result is a plain answer. */
+  /** Settles the call that submitted the result, and returns its arguments. Null if the result is a plain answer. */
   complete(): HandedIn | null {
     const call = this.#calls.find(({ callId }) => callId === this.#completion);
     if (!call) return null;
@@ -536,7 +536,7 @@ export class SubagentLog {
     this.#calls = [];
   }
 
-  /** Returns a call's input, from the message that contains the call. */
+  /** Returns a call's input, which it reads from the message that contains the call. */
   #inputOf(callId: string): unknown {
     const content = this.#messages.findLast(({ role }) => role === 'assistant')?.content;
     if (typeof content === 'string') return undefined;
@@ -606,7 +606,7 @@ function entry(call: OpenCall, status: LedgerEntry['status'], output: unknown): 
   };
 }
 
-/** Parses the result from arguments that match the tool's schema. The schema of an app's tool may be less strict. */
+/** Parses the result from arguments that match the tool's schema. An app's own tool may have a less strict schema. */
 function handedInBy({ input }: ModelCall): HandedIn {
   const { result = null, summary, artifacts } = propertiesOf(input);
   return {

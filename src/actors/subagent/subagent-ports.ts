@@ -31,7 +31,7 @@ export interface SubagentHandle {
   hasDenied(toolName: string, input: unknown): boolean;
 }
 
-/** The value that a tool returned, as JSON. */
+/** The JSON value that a tool returned. */
 export interface ReturnedValue {
   readonly callId: string;
   readonly toolName: string;
@@ -57,13 +57,14 @@ export type SubagentNews =
   | { readonly type: 'streamed'; readonly chunk: StreamedChunk }
   | { readonly type: 'stepped'; readonly report: StepReport }
   /**
-   * The subagent asks the user. The host sends `question.answered`, `.expired` or `.withdrawn`, with the `requestId`.
+   * The subagent asks the user. The host answers by sending `question.answered`, `.expired` or `.withdrawn` with the
+   * `requestId`.
    */
   | { readonly type: 'question.asked'; readonly question: AskedQuestion }
   /** `reason`: for the user; absent if the answer is no longer needed. */
   | { readonly type: 'question.withdrawn'; readonly requestId: string; readonly reason?: string }
   /**
-   * The subagent asks its parent. The host treats it like a question: it answers with `{ userResponse }`, and sends
+   * The subagent asks its parent. The host treats this like a question. It answers with `{ userResponse }`, and sends
    * `question.expired` after `timeoutMs`.
    */
   | { readonly type: 'input.requested'; readonly asked: AskedInput }
@@ -76,7 +77,7 @@ export type SubagentNews =
   | { readonly type: 'message.refused'; readonly ids: readonly string[]; readonly reason: string }
   /** A call that the app must reconcile. The model is told about it too. */
   | { readonly type: 'call.in_doubt'; readonly call: CallInDoubt }
-  /** This process does not have something that an earlier process had, such as `no tool "pay" for rides`. */
+  /** This process lacks something that an earlier process had: `no tool "pay" for rides`. */
   | { readonly type: 'lacks'; readonly what: string }
   /** The last news. `disposed` settles when the instance is disposed, and never rejects. */
   | { readonly type: 'ended'; readonly outcome: Outcome; readonly disposed: Promise<void> };
@@ -85,9 +86,9 @@ export type SubagentNews =
 export interface Standing {
   /** The budget that pays for the subagent's model calls, or null if there is no limit. */
   readonly budget: Budget | null;
-  /** The caller as the subagent's tools receive it. */
+  /** The caller that is passed to the subagent's tools. */
   readonly caller: Omit<Caller, 'subagentId' | 'idempotencyKey' | 'approver'>;
-  /** The identities that may answer according to the subagent's configuration, or undefined if any may. */
+  /** The identities that the subagent's configuration allows to answer, or undefined if anyone may answer. */
   readonly answerableBy: readonly string[] | undefined;
   /** Whether another process will continue the subagent if the journal refuses writes by this process. */
   readonly isRecoverable: boolean;
@@ -104,9 +105,9 @@ export interface SubagentPorts {
   /** The actor's name in the inspector: `<session>/<subagent>`. */
   readonly path: string;
   /**
-   * Creates the instance and its first messages. If it rejects, the run fails. Settles soon after the signal aborts,
-   * and disposes of an instance that is created after that. `again` is passed when the run resumes after a crash and
-   * the journal contains the first messages.
+   * Creates the instance and its first messages. If it rejects, the run fails. Settles soon after the signal aborts. An
+   * instance that is created later is disposed of. `again` is passed when the run resumes after a crash and the journal
+   * contains the first messages.
    */
   prepare(
     subagent: SubagentHandle,
@@ -123,8 +124,8 @@ export interface SubagentPorts {
   /** Returns the current properties of a subagent. */
   standingOf(subagent: SubagentHandle): Standing;
   /**
-   * Returns a replacement for a tool's value that is too large for a model to read. Never rejects. `tools`: the
-   * subagent's tools, as their author defined them. @defaultValue the value is truncated
+   * Returns a replacement for a tool's value if the value is too large for a model to read. Never rejects. `tools`: the
+   * subagent's tools in the form that their author defined. @defaultValue the value is truncated
    */
   keepLarge?(
     subagent: SubagentHandle,
@@ -132,7 +133,7 @@ export interface SubagentPorts {
     returned: ReturnedValue,
   ): JSONValue | Promise<JSONValue>;
   /**
-   * Prepares the outcome for those who read it. The `ended` notification contains the prepared outcome. If it returns a
+   * Prepares the outcome for its readers. The `ended` notification contains the prepared outcome. If it returns a
    * promise, that promise never rejects. Not called for a killed subagent.
    */
   settle?(

@@ -1,7 +1,7 @@
-// A subagent as a pure function of plain JSON. It computes the next state and the effects from the state and an event.
-// A running subagent, its recovery, replays and forks all use this function.
+// A subagent's behaviour as a pure function of plain JSON. It computes the next state and the effects from the state
+// and an event. A running subagent, its recovery, replays and forks all use this function.
 //
-// Owns:     the effect of an event on the machine and the log, and the facts that neither of them stores.
+// Owns:     how an event changes the machine and the log, and the facts that neither of them stores.
 // Does not: execute effects, read a clock, or hold the state (subagent.ts).
 //
 // Invariants
@@ -26,7 +26,7 @@ import { plain, type Plain } from '../runtime/hosting.ts';
 import type { SpawnedEvent, SubagentUnitEvent } from './subagent-events.ts';
 import { SubagentLog, type LogRecord } from './subagent-log.ts';
 
-/** A subagent as plain JSON. */
+/** A subagent's state as plain JSON. */
 export interface SubagentUnitState {
   readonly snapshot: Plain<SubagentSnapshot>;
   readonly log: LogRecord;
@@ -36,29 +36,29 @@ export interface SubagentUnitState {
   readonly taken?: readonly string[];
 }
 
-/** A subagent in its scope's snapshot, as plain JSON. */
+/** A subagent's part of its scope's snapshot, as plain JSON. */
 export interface SubagentUnitSnapshot extends Omit<SubagentUnitState, 'snapshot' | 'log'> {
   /** The number of its entries in the journal. */
   readonly seq: number;
   readonly life: Pick<SubagentUnitState, 'snapshot' | 'log'> & {
-    /** Whether the subagent was only waiting. @defaultValue false */
+    /** Whether the subagent had nothing to do but wait. @defaultValue false */
     readonly isParked?: true;
   };
 }
 
-/** Returns the state from which a subagent in a snapshot continues. */
+/** Returns the state of a subagent in a snapshot, from which the subagent continues. */
 export function stateIn({ life, denied, taken }: SubagentUnitSnapshot): SubagentUnitState {
   return withoutUndefined({ snapshot: life.snapshot, log: life.log, denied, taken });
 }
 
-/** The effects of a subagent: those of its machine and those of its unit. */
+/** The effects of a subagent's machine and of its unit. */
 export interface RunEffects extends SubagentEffects {
   /** The state has changed. */
   readonly changed: undefined;
   readonly ended: Ending;
   /** A message has been written to the journal. */
   readonly taken: string;
-  /** The model must read a message at once. */
+  /** The model must read a message immediately. */
   readonly steered: undefined;
   readonly stepped: StepReport;
 }
@@ -110,8 +110,7 @@ export function reduce(
   const [facts, reports] = factsOf(state, event, before, log);
   log.fold(event, before);
   const [after, done] = moved(subagentMachine, before, event);
-  // The entries do not contain the messages of a model call, because they can be derived from them, so they are added
-  // here.
+  // The messages for a model call are added here. The entries do not contain them, because they can be derived.
   for (const effect of done)
     if (effect.kind === 'start' && effect.name === 'modelStep')
       log.beginStep(effect.input as ModelStepInput);
@@ -129,7 +128,7 @@ export function reduce(
 }
 
 /**
- * Returns the facts that neither the machine nor the log stores after an event, and the effects that report the event.
+ * Returns the effects that report an event, and the facts about it that neither the machine nor the log stores.
  */
 function factsOf(
   { denied = [], taken = [] }: SubagentUnitState,
@@ -161,7 +160,7 @@ function factsOf(
   return [facts, effects];
 }
 
-/** Returns the report for hooks about the step that an event ends, or null if it ends none. */
+/** If the event ends a step, returns the report on that step for the hooks. Otherwise returns null. */
 function stepIn(event: SubagentUnitEvent): StepReport | null {
   if (event.type !== 'model.responded' && event.type !== 'model.failed') return null;
   if (event.response === undefined) return null;

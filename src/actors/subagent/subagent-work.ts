@@ -1,5 +1,5 @@
-// The activity of a subagent whose machine is in a state that takes time: it prepares, calls its model, or runs tools.
-// One activity runs at a time. It reports its events, unless it was stopped.
+// The current activity of a subagent: it prepares, calls its model, or runs tools. One activity runs at a time. It
+// reports its events, unless it was stopped.
 //
 // Owns:     the current activity, its AbortController, the configuration's instance and its executor; the retries of a
 //           model call, and its cost for the budget.
@@ -7,7 +7,7 @@
 //           executor does).
 //
 // Invariants
-//   SUBAGENT-WORK-1. A stopped activity reports nothing more.
+//   SUBAGENT-WORK-1. A stopped activity does not report anything more.
 //   SUBAGENT-WORK-2. The instance's `dispose` runs once, after the activity has stopped, even if the instance was still
 //       being created at that time.
 //   SUBAGENT-WORK-3. After a crash, a call whose outcome is unknown is repeated, with the same key, only if its tool
@@ -94,7 +94,8 @@ interface Activity {
   /** The number of events that the activity has not reported yet. */
   expected: number;
   /**
-   * Functions that report running calls as in doubt, by call id. A call that is aborted may already have had an effect.
+   * For each running call, by its id, a function that reports the call as in doubt. A call that is aborted may already
+   * have had an effect.
    */
   readonly underWay: Map<string, () => void>;
 }
@@ -125,8 +126,8 @@ export class SubagentWork {
   #executor: Executor | null = null;
   #preparing: Promise<void> | null = null;
   /**
-   * Aborts the check of a call that the user changed, which may have to create an instance; null if no check is
-   * running.
+   * Aborts the check of a call that the user changed; null if no check is running. The check may have to create an
+   * instance.
    */
   #checking: AbortController | null = null;
   #activity: Activity | null = null;
@@ -193,7 +194,7 @@ export class SubagentWork {
   }
 
   /**
-   * Returns the call of the open approval with different arguments.
+   * Returns the open approval's call, with the changed arguments.
    * @throws {ConfigurationError} `INVALID_INPUT`, {OffstageError} if the instance cannot be created (rejects).
    */
   async changedCall(call: ModelCall, given: unknown): Promise<ChangedCall> {
@@ -295,7 +296,7 @@ export class SubagentWork {
     return { scope: this.#ports.path, unit: this.#worker.id, ...(part && { part }) };
   }
 
-  /** Calls a function of the app inside the span of the work for which it is called. */
+  /** Calls one of the app's functions inside the span of the current work. */
   #inSpan<T>(call: () => T, part?: TracedWork['part']): T {
     return inSpanOf(this.#host, this.#traced(part), call);
   }
@@ -391,7 +392,7 @@ export class SubagentWork {
       : executor;
   }
 
-  /** Withdraws an open question. `reason` is what the model reads, and `told` what the user hears. */
+  /** Withdraws an open question. The model reads `reason`, and the user hears `told`. */
   #questionWithdrawn(callId: string, reason: string, told?: string): void {
     const open = this.#worker.openQuestion;
     if (open?.callId !== callId) return;
@@ -412,7 +413,7 @@ export class SubagentWork {
     );
   }
 
-  /** Prepares a step with the loop, and continues like `#attempt`. */
+  /** Lets the app's loop prepare the step, and then continues like `#attempt`. */
   async #attemptIn(loop: StepLoop, thinking: Attempted): Promise<void> {
     const { activity, instance } = thinking;
     const { signal, step } = activity;
@@ -444,7 +445,7 @@ export class SubagentWork {
     const read = isRemote ? { instructions: '', messages: [] } : { instructions, messages };
     const permit = permitFor({ budget, ...read, final });
     if (!permit.ok) {
-      // The log receives this note only when its event is committed, and this call cannot wait until then.
+      // The log contains this note only once its event is committed, and this call cannot wait until then.
       const told = [...messages, this.#worker.log.handIn];
       this.#exhausted(activity, permit.message);
       await this.#attempt({ ...thinking, messages: told, final: true }, 1);
@@ -511,7 +512,7 @@ export class SubagentWork {
     }
   }
 
-  /** Settles the usage of an answer, and returns the answer with its cost. */
+  /** Charges the usage of an answer, and returns the answer with its cost. */
   #paid(
     { activity, instance, budget, final }: Attempted,
     permit: Granted,
@@ -519,7 +520,7 @@ export class SubagentWork {
   ): ModelResponse {
     if (!budget && !this.#host.price) return response;
     const usage = permit.counted(response);
-    // A relayed agent may report no cost for a step.
+    // A relayed agent may not report the cost of a step.
     if (this.#does.isRemote === true) {
       permit.settle(usage.totalTokens, usage.cost ?? 0);
       return response;
@@ -527,7 +528,7 @@ export class SubagentWork {
     const cost = this.#priceOf(instance, usage);
     permit.settle(usage.totalTokens, cost ?? 0);
     if (cost !== null) return { ...response, usage: { ...response.usage, cost } };
-    // The answer is used, but no further call is started.
+    // The answer is used, but no other call is started.
     if (budget?.countsCost && !final && !activity.signal.aborted)
       this.#worker.receive({ type: 'budget.exhausted', graceful: true, message: COST_UNKNOWN });
     return response;
@@ -545,7 +546,7 @@ export class SubagentWork {
     this.#worker.receive({ type: 'budget.exhausted', graceful: true, message, step });
   }
 
-  /** Reports the answer as calls, as a result, or with a message after which the model answers again. */
+  /** Reports the answer as calls or as a result, or adds a message and lets the model answer again. */
   async #digest(thinking: Attempted, response: ModelResponse) {
     const { activity, instance, messages, final, violation } = thinking;
     const { signal, step } = activity;
@@ -636,7 +637,7 @@ export class SubagentWork {
     this.#ports.tell(this.#worker, news);
   }
 
-  /** Reports that this process does not have something that another process had. */
+  /** Reports that this process lacks something that another process had. */
   #lacks(what: string): void {
     this.#tell({ type: 'lacks', what });
   }
@@ -675,7 +676,7 @@ export class SubagentWork {
     const isLate = outcome.status === 'error' && outcome.error.code === 'TIMEOUT';
     const known = isLate && isOnce ? this.#doubtful(step, call, outcome.error.message) : outcome;
     stream?.({ type: 'tool_end', step, callId, toolName, ...endOf(known) });
-    // The duration of a delegating call excludes the time for which its child runs.
+    // The duration of a delegating call does not include the time during which its child runs.
     const delegates = instance.tools.execution.get(toolName)?.delegates;
     this.#settle(activity, callId, known, delegates ? undefined : clock.now() - beganAt);
   }
@@ -838,8 +839,8 @@ export class SubagentWork {
   }
 
   /**
-   * Reports progress once per turn of the event loop, because an agent may report progress and ask in the same turn,
-   * and the question ends the step.
+   * Reports progress once per turn of the event loop, because an agent may report progress and then ask a question in
+   * the same turn. The question ends the step.
    */
   #progressed(words: string): void {
     this.progress = clip(words, MAX_PROGRESS_CHARS);

@@ -1,20 +1,20 @@
-// One subagent: its state, which `reduce` changes in the subagent's own commit unit, and its effects.
+// One subagent: its state and its effects. `reduce` changes the state in the subagent's own commit unit.
 //
 // Owns:     the state while the subagent runs or waits, its work, the receipts for its messages, and how it ends.
 // Does not: decide what an event changes (subagent-unit.ts), grant slots (supervisor), or communicate with the user, a
 //           parent or children (the host does).
 //
 // Invariants
-//   SUBAGENT-1. The `ended` notification is sent exactly once, with all completed work.
+//   SUBAGENT-1. The `ended` notification is sent exactly once. It contains all completed work.
 //   SUBAGENT-2. The instance's `dispose` runs exactly once, after the last effect has been aborted.
 //   SUBAGENT-3. A subagent that waits for an answer is parked: it has no actor, controller, timer or promise, only one
 //       string. The next event, or a reader of its log, wakes it.
-//   SUBAGENT-4. An effect that has been stopped reports nothing more.
-//   SUBAGENT-5. Each message gets exactly one receipt, which says that a step applied it or that it was refused. If a
-//       message is repeated before its receipt was sent, it gets no second receipt.
-//   SUBAGENT-6. An event that the unit refuses is not recorded. The state depends only on the entries, the first of
-//       which is `subagent.spawned`.
-//   SUBAGENT-7. When the time in its budget has run out, a subagent that is waiting for a run slot ends at once,
+//   SUBAGENT-4. An effect that has been stopped does not report anything more.
+//   SUBAGENT-5. Each message gets exactly one receipt: either a step applied the message, or it was refused. A message
+//       that is repeated before its receipt was sent does not get a second receipt.
+//   SUBAGENT-6. An event that the unit refuses is not recorded. The state depends only on the entries. The first entry
+//       is `subagent.spawned`.
+//   SUBAGENT-7. When the time in its budget has run out, a subagent that is waiting for a run slot ends immediately,
 //       without a model call. Any other subagent has 30 seconds to finish its step and submit partial work.
 //   SUBAGENT-8. If the unit refuses a malformed event, a failure event is written instead, so that no caller is left
 //       waiting.
@@ -97,7 +97,7 @@ interface Ended {
 
 /** How long a subagent may take to submit partial work after its budget's time has run out. */
 const HAND_IN_MS = 30_000;
-/** The maximum number of unread messages. Further messages are refused. */
+/** The maximum number of unread messages. If there are more, new messages are refused. */
 export const MAX_UNREAD = 100;
 
 export class Subagent implements UnitBody, Worker {
@@ -117,8 +117,8 @@ export class Subagent implements UnitBody, Worker {
   #log: SubagentLog | null = null;
   #ended: Ended | null = null;
   /**
-   * The type of the last event that was applied and the ending that it caused, from which the reason for stopping the
-   * activity is derived.
+   * The type of the last applied event and the ending that it caused. They determine the reason for stopping the
+   * activity.
    */
   #stoppedBy = '';
   #ending: Ending | null = null;
@@ -178,7 +178,7 @@ export class Subagent implements UnitBody, Worker {
 
   /**
    * Resumes from the result of `toSnapshot`, and then folds the journal's later entries, like `refold`. `isAsked`: the
-   * host still has the question to the user.
+   * host still has the question for the user.
    */
   restore(
     rest: SubagentUnitSnapshot,
@@ -198,7 +198,7 @@ export class Subagent implements UnitBody, Worker {
     return null;
   }
 
-  /** Replaces the state with the next one, or with one to continue from. */
+  /** Replaces the state with the next state, or with a restored one. */
   #moveTo(state: SubagentUnitState | null): void {
     const isNew = this.#form === null;
     this.#form = state;
@@ -215,14 +215,14 @@ export class Subagent implements UnitBody, Worker {
     return typeof form === 'string' ? (JSON.parse(form) as SubagentUnitState) : form;
   }
 
-  /** The state, parsed, which then stays in memory until the subagent is parked again. */
+  /** The parsed state, which then stays in memory until the subagent is parked again. */
   get #awake(): SubagentUnitState {
     const known = this.#known;
     if (!known) throw new OffstageError('INTERNAL', `${this.id} has not begun`);
     return (this.#form = known);
   }
 
-  /** Reduces the state to one string, until an event or a reader of the log wakes it. */
+  /** Reduces the state to one string until an event or a reader of the log wakes the subagent. */
   #park(): void {
     if (typeof this.#form === 'object' && this.#form) this.#form = JSON.stringify(this.#form);
     this.#log = null;
@@ -275,8 +275,8 @@ export class Subagent implements UnitBody, Worker {
       if (snapshot.matches('sleeping')) this.#park();
       return;
     }
-    // The subagent had a slot in the earlier process. Its deadlines start at once, but its work starts only when this
-    // process grants it a slot.
+    // The subagent had a slot in the earlier process. Its deadlines start immediately, but its work starts only when
+    // this process grants it a slot.
     const isDeadline = ({ effect }: Posted): boolean => effect.name === 'deadline';
     this.#unit.releaseDue(due.filter(isDeadline));
     const work = due.filter((posted) => !isDeadline(posted));
@@ -307,7 +307,7 @@ export class Subagent implements UnitBody, Worker {
     return this.#work.progress;
   }
 
-  /** Returns the reason for which activities must stop at this moment. */
+  /** Returns the reason why activities must stop now. */
   #stopReason(): Error {
     const { status, error } = this.#ending ?? {};
     return status && error ? endReason(status, error) : interruption(this.#stoppedBy);
@@ -322,8 +322,7 @@ export class Subagent implements UnitBody, Worker {
   }
 
   /**
-   * Returns the call of an approval with changed arguments, and the approval's question, or null if the question is
-   * over.
+   * Returns an approval's question, and its call with the changed arguments, or null if the question is over.
    * @throws {ConfigurationError} `INVALID_INPUT` (rejects).
    */
   async changedCall(requestId: string, given: unknown): Promise<ProposedCall | null> {
@@ -385,7 +384,7 @@ export class Subagent implements UnitBody, Worker {
     this.#unit.checkRoom();
   }
 
-  /** The limits of the budget that have been raised, with their new totals. */
+  /** The budget limits that have been raised, with their new totals. */
   get raised(): BudgetLimits {
     return this.#known?.snapshot.context.raised ?? {};
   }
@@ -435,7 +434,7 @@ export class Subagent implements UnitBody, Worker {
   /**
    * Sends the subagent a message: text from an ancestor, or a note. Each message id gets one receipt, possibly before
    * this call returns: `message.applied` or `message.refused`.
-   * @throws {CapacityError} if the mailbox is full. The message then gets no receipt.
+   * @throws {CapacityError} if the mailbox is full. In that case, there is no receipt for the message.
    */
   message(messageId: string, words: string | Note, mode: MessageMode, by?: string): void {
     const isTaken = this.hasTaken(messageId);
@@ -492,7 +491,7 @@ export class Subagent implements UnitBody, Worker {
     return unread.some((one) => one.messageId === messageId);
   }
 
-  /** Ends the budget, with a last step that submits partial work, or without one (`graceful` false). */
+  /** Ends the budget. If `graceful`, the subagent then submits partial work in a last step. */
   exhaust(message: string, graceful = true): void {
     this.receive({ type: 'budget.exhausted', message, graceful });
   }
@@ -506,7 +505,7 @@ export class Subagent implements UnitBody, Worker {
     this.#handIn = scheduler.schedule(() => this.exhaust(message, false), HAND_IN_MS);
   }
 
-  /** Ends the subagent at once, without its machine, because the grace period of a closing session is over. */
+  /** Ends the subagent immediately, without its machine, because the grace period of a closing session is over. */
   kill(reason: string): void {
     // An outcome that is still being processed is reported as it is.
     this.#report();
@@ -517,7 +516,7 @@ export class Subagent implements UnitBody, Worker {
     });
   }
 
-  /** Suspends the subagent so that a process can continue it later. Aborts its activity and reports nothing. */
+  /** Suspends the subagent so that a process can continue it later. Aborts its activity without reporting anything. */
   suspend(): void {
     this.#handIn?.();
     this.#unit.dispose();
@@ -537,7 +536,7 @@ export class Subagent implements UnitBody, Worker {
     const state = this.#known;
     const isTaken = state ? event.type !== SPAWNED && takes(state, event) : event.type === SPAWNED;
     if (!isTaken) return null;
-    // The state is parsed once, for the step that follows.
+    // The state is parsed once, and the next step uses the parsed state.
     this.#form = state;
     return event;
   }

@@ -2,8 +2,8 @@
 // passes its questions to handlers, and obtains the outcome. If the program dies, the next program with the same id
 // receives the same questions.
 //
-// Owns:     the requests that this process's handlers are answering, including those of child runs, and repeated calls
-//           while the engine is unreachable.
+// Owns:     the requests that this process's handlers are answering, including those of child runs, and the repetition
+//           of calls while the engine is unreachable.
 // Does not: run a turn (run-worker.ts), or store anything.
 //
 // Invariants
@@ -11,11 +11,10 @@
 //   ENGINE-RUN-2. A request is passed to its handler once in each process. The signal that the handler receives aborts
 //       when the request is over.
 //   ENGINE-RUN-3. A call to an unreachable engine is repeated until the run ends.
-//   ENGINE-RUN-4. The engine's answers are validated like any external data. If an outcome or a question has a
-//       different shape, for example because it is packed, the run ends as lost (`JOB_UNREADABLE`).
-//   ENGINE-RUN-5. Messages are sent once the run has started, in the order in which they were passed, and are repeated
-//       until the engine has stored them. A message's receipt settles once: when a view shows that the message was
-//       read, or when the run ends.
+//   ENGINE-RUN-4. The engine's answers are validated like any external data. If an outcome or a question has an
+//       unexpected shape, for example because it is packed, the run ends as lost (`JOB_UNREADABLE`).
+//   ENGINE-RUN-5. Messages are sent in order once the run has started, and each is repeated until the engine has stored
+//       it. A message's receipt settles once: when a view shows that the message was read, or when the run ends.
 
 import { z } from 'zod';
 import { CancelledError, messageOf } from '../../values/errors.ts';

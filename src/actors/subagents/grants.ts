@@ -1,6 +1,6 @@
-// A subagent's authority. Checks a spawn request before it is counted (input names, depth, adapter, model), and
-// determines the subagent's tools: exactly those that its author configured and, if a model spawns it, some of its
-// spawner's tools. A subagent never has more authority than its spawner, and a denial applies to all descendants.
+// A subagent's authority. Checks a spawn request (input names, depth, adapter, model) before it is counted. Determines
+// the subagent's tools: exactly those that its author configured and, if a model spawns it, some of its spawner's
+// tools. A subagent never has more authority than its spawner. A denial applies to all descendants.
 //
 // Invariants P8. A grant is a subset of the requester's tools. An absent grant means all of them, and an empty grant
 //   means none. A denial applies to the whole subtree: to granted tools, to configured tools, and to those of an
@@ -110,7 +110,7 @@ export function constraintOn(wanted: Wanted, limits: SessionLimits): Refused | n
       'INVALID_INPUT',
       `The inputs of ${definition.name}: ${wrong}. No subagent was spawned.`,
     );
-  // The comparison is negated, so that NaN as a limit admits no subagent.
+  // The comparison is negated, so that a limit of NaN does not admit any subagent.
   if (!(depth <= maxDepth))
     return refusal(
       'DEPTH_EXCEEDED',
@@ -165,8 +165,8 @@ function withInherited(
 }
 
 /**
- * Removes denied tools. The runtime's own tools (`complete_task`, `request_input`) give no authority, so they are not
- * removed.
+ * Removes denied tools. The runtime's own tools (`complete_task`, `request_input`) do not give any authority, so they
+ * are not removed.
  */
 function withoutDenied(config: SubagentConfig, denied: ReadonlySet<string>): SubagentConfig {
   if (denied.size === 0) return config;

@@ -6,11 +6,12 @@
 // Does not: determine when a message is read (the subagent's machine does).
 //
 // Invariants
-//   MESSAGES-1. Every receipt settles once: either as applied, with the step that reads the message, or as refused. It
-//       settles no later than when the scope leaves this process.
+//   MESSAGES-1. Every receipt settles once: the message was applied (the receipt names the step that reads it) or
+//       refused. A receipt settles no later than when the scope leaves this process.
 //   MESSAGES-2. A message's id is derived from its key and addressee, so that a repeated message has the same id and is
 //       delivered once, even if several processes send it.
-//   MESSAGES-3. The promise that a message is written settles as soon as this process can no longer write the message.
+//   MESSAGES-3. The promise that resolves when a message is written also settles as soon as this process can no longer
+//       write the message.
 
 import type { MessageMode } from '../../machines/index.ts';
 import { messageOf } from '../../values/errors.ts';
@@ -40,7 +41,7 @@ export class Messages {
     return this.#isStopped;
   }
 
-  /** Returns the id of a message (MESSAGES-2). The same key gives a different id for a different addressee. */
+  /** Returns the id of a message (MESSAGES-2). The same key results in different ids for different addressees. */
   idOf({ id }: SubagentRecord, key: string | undefined): string {
     return key === undefined ? this.#ids.next('msg') : `msg_${id}_${key}`;
   }
@@ -120,7 +121,7 @@ interface Writing {
   readonly resolve: () => void;
 }
 
-/** Builds the message that notifies a parent of a request, for a parent that is not waiting for the asker. */
+/** Builds the message that notifies a parent of a request while the parent is not waiting for the asker. */
 export function requestMessage(
   { id, name }: { readonly id: string; readonly name: string },
   { requestId, question, context }: PendingInput,

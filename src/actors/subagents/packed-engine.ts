@@ -212,7 +212,7 @@ function packedRuns(engine: RunEngine, packer: Packer, claims: JobPacking['claim
     start: async (order) => engine.start(await texts.packOrder(order)),
     async view(id, after, signal) {
       const view = await engine.view(id, after, signal);
-      // The view contains nothing new, so nothing is unpacked.
+      // The view does not contain anything new, so nothing is unpacked.
       if (view.turn <= after && view.outcome === null)
         return { ...view, waiting: [], digest: undefined };
       return raceAbort(texts.unpackView(id, view), signal);
@@ -251,7 +251,7 @@ function packedRunHandler(handler: RunHandler, packer: Packer): RunHandler {
         end = await handler.turn(given, texts.readableReason(signal));
       } catch (error) {
         if (signal.aborted || !isA(error, JobError) || error.retryable) throw error;
-        //   PACKED-ENGINE-2. The time is irrelevant, because the run is waiting for nothing.
+        //   PACKED-ENGINE-2. The time is irrelevant, because the run is not waiting for anything.
         end = { at: 0, journal: [], waiting: [], wakeAt: null, outcome: lostBy(error) };
       }
       if (end.missing) return end;
@@ -357,7 +357,7 @@ class RunTexts {
     };
   }
 
-  /** Packs the body of a step like `packedJobs`, for `packedHandler`. */
+  /** Packs a step's body for `packedHandler`, like `packedJobs`. */
   async #packStep(step: RunStep): Promise<RunStep> {
     const { key, body } = step;
     return body === undefined

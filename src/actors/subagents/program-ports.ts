@@ -49,7 +49,7 @@ export type ProgramAnswer = GivenAnswer & VouchedFor;
 export interface ProgramHandlers {
   /**
    * Answers a question or an approval on behalf of the user. Return null to leave the question unanswered. `signal`
-   * aborts when the question is over. Without this handler, questions are withdrawn at once.
+   * aborts when the question is over. Without this handler, questions are withdrawn immediately.
    */
   readonly onQuestion?: (
     question: AskedQuestion,
@@ -68,8 +68,8 @@ export interface ProgramHandlers {
   /** Called after each model step of a subagent. @defaultValue nothing is reported */
   readonly onStep?: (report: StepReport, subagentId: string) => void;
   /**
-   * Called after a crash for a tool call that was running when the process ended and is not repeated because its tool
-   * is not `idempotent`. The model is also told about the call.
+   * Called after a crash for each tool call that was running when the process ended. Calls to `idempotent` tools are
+   * repeated instead. The model is also told about the call.
    */
   readonly onCallInDoubt?: (call: DoubtfulCall) => void;
 }
@@ -84,14 +84,14 @@ export const handlerChecks = {
   onCallInDoubt: handler,
 } satisfies ChecksOf<ProgramHandlers>;
 
-/** The program, as its subagents see it. */
+/** The program that the subagents work for. */
 export interface ProgramPortsOptions {
   readonly host: Host;
   readonly model: LanguageModel | undefined;
   readonly handlers: ProgramHandlers;
   readonly tools?: Readonly<Record<string, unknown>>;
   readonly outcomes?: OutcomeOptions;
-  /** Configurations by name, for subagents that are restored from the journal. */
+  /** Configurations by name. Subagents that are restored from the journal use them. */
   readonly configs?: Readonly<Record<string, SubagentConfig>>;
   /** The record of the results that the program has received, if a journal stores them. */
   readonly ledger?: { hasHad(id: string): boolean; had(id: string): void };
@@ -100,7 +100,8 @@ export interface ProgramPortsOptions {
   /** Whether requests may be answered with `send` if there is no `onInput`. */
   readonly answersBySend: boolean;
   /**
-   * Returns when an earlier process first asked a question, in milliseconds since 1970, if one did. @defaultValue now
+   * If an earlier process already asked a question, returns when it first did so, in milliseconds since 1970.
+   * @defaultValue now
    */
   askedAt?(requestId: string): number | undefined;
   readonly terms?: Pick<ScopeTerms, 'standIn' | 'stepsAreJobs' | 'denied'>;
@@ -133,7 +134,7 @@ export class ProgramPorts implements ScopePorts {
     this.terms = {
       ...terms,
       isRecoverable: ledger !== undefined,
-      // The handlers of the program have the questions, and they stop with the process.
+      // The program's handlers have the questions, and the handlers stop with the process.
       keepsQuestions: false,
       handlesInput: handlers.onInput !== undefined,
     };
@@ -232,8 +233,8 @@ export class ProgramPorts implements ScopePorts {
     this.#questions.set(requestId, { subagentId, controller, stopClock });
     const answering = async (): Promise<void> => {
       const given = await onQuestion(question, controller.signal);
-      // An answer without changed arguments must be passed on at once, because the question could be withdrawn in the
-      // meantime.
+      // An answer without changed arguments must be passed on immediately, because the question could be withdrawn in
+      // the meantime.
       const answer =
         given?.input === undefined
           ? given && answerOf(question, given)
@@ -250,7 +251,7 @@ export class ProgramPorts implements ScopePorts {
     });
   }
 
-  /** Returns an answer in which the tool's schema has converted the changed arguments. */
+  /** Converts the changed arguments in an answer with the tool's schema, and returns the new answer. */
   async #changed(question: AskedQuestion, given: ProgramAnswer): Promise<Answer> {
     const asker = this.#options.tree()?.get(question.subagentId);
     const call = await asker?.changedCall(question.requestId, given.input);
@@ -266,7 +267,7 @@ export class ProgramPorts implements ScopePorts {
     question.controller.abort(new CancelledError('the question is over'));
   }
 
-  /** Withdraws all questions. The process that resumes the subagents asks them again. */
+  /** Withdraws all questions. The process that resumes the subagents asks the questions again. */
   suspend(): void {
     for (const requestId of this.#questions.keys()) this.#withdraw(requestId);
   }
@@ -290,7 +291,7 @@ export class ProgramPorts implements ScopePorts {
     });
   }
 
-  /** Reports new progress from a tool or a relayed agent, which is contained only in the view. */
+  /** Reports new progress from a tool or a relayed agent. Only the view contains it. */
   #progressed(view: SubagentView): void {
     const { id, progress: update } = view;
     if (update === null || update === this.#progress.get(id)) return;

@@ -18,7 +18,7 @@ import type { Outcome } from '../contracts/outcome.ts';
 import { outcomeOf } from '../subagent/outcome-of.ts';
 import { SubagentLog } from '../subagent/subagent-log.ts';
 
-/** Codes of errors that may not recur in a later call. */
+/** Codes of temporary errors, after which a later call may succeed. */
 const passing: ReadonlySet<DelegationErrorCode> = new Set([
   'SESSION_LIMIT',
   'GLOBAL_LIMIT',
@@ -54,7 +54,7 @@ export function requestDigest(name: string, task: Parameters<typeof wholeTask>[1
   return shortHashOf(callKey(JSON.stringify([name, toolName, description]), args));
 }
 
-/** Returns whether the id, whose request has the digest `known`, belongs to another request (REFUSAL-1). */
+/** Returns whether the id belongs to another request (REFUSAL-1). `known`: the digest of the request with this id. */
 export function isOther(known: string | undefined, digest: string): boolean {
   return known !== digest && known?.length === digest.length;
 }

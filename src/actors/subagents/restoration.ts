@@ -1,12 +1,12 @@
-// Restores subagents from the journal. Puts each subagent back into the tree, with its configuration from the current
-// code.
+// Restores subagents from the journal. Each subagent returns to its place in the tree, with its configuration from the
+// current code.
 //
 // Does not: start anything. Live subagents resume when all have been restored.
 //
 // Invariants
-//   RESTORATION-1. Every subagent in the journal is in the registry again, as live, as ended, or as lost with a reason.
-//   RESTORATION-2. A restored subagent gets no more authority than the current code grants: its configuration is
-//       validated and its grant restricted, as at its admission.
+//   RESTORATION-1. Every subagent in the journal is in the registry again: live, ended, or lost with a reason.
+//   RESTORATION-2. A restored subagent never gets more authority than the current code grants. Its configuration is
+//       validated and its grant restricted, as when it was admitted.
 //   RESTORATION-3. If the end of a subagent has already been reported, it is not reported again.
 
 import type { Ending } from '../../machines/index.ts';
@@ -29,7 +29,7 @@ import { reconfigureOf, subagentOf } from '../model/tool-flags.ts';
 import type { ScopePorts } from './scope-ports.ts';
 import { checkSubagentConfig } from '../subagent/config.ts';
 
-/** The facts about one subagent that the journal contains. */
+/** The facts that the journal contains about one subagent. */
 export interface RestoredUnit {
   /** When the subagent was admitted, in milliseconds since 1970. */
   readonly bornAt: number;
@@ -221,8 +221,8 @@ function restoreEnded(
 }
 
 /**
- * Returns the definition in the current code (RESTORATION-2). `problem`: the reason why the current code has no
- * definition. The definition that is returned is then a placeholder that does nothing.
+ * Returns the subagent's definition from the current code (RESTORATION-2). `problem`: the reason why the current code
+ * has no definition. The definition that is returned is then a placeholder that does nothing.
  */
 function definitionOf(
   host: SubagentHost,
@@ -264,7 +264,7 @@ function endingOf({ status, steps, error }: Outcome): Ending {
 }
 
 /**
- * Finds the configuration with the recipe of the tool that spawned the subagent, through the tool that runs such
+ * Finds the configuration: through the recipe of the tool that spawned the subagent, through the tool that runs such
  * subagents, or by name.
  */
 function configOf(

@@ -1,10 +1,10 @@
-// A run that is stored by an engine, as executed by a worker. In each turn, the ordinary runtime executes the run from
-// the engine's journal, with the turn's news, until the run waits. If the engine records the run's steps, the next turn
-// may continue the run from memory.
+// How a worker executes a run that an engine stores. In each turn, the ordinary runtime executes the run from the
+// engine's journal, with the turn's news, until the run waits. If the engine records the run's steps, the next turn may
+// continue the run from memory.
 //
 // A subagent that a tool runs (`createSubAgentTool`) is a separate run, called a child run. In this run, a stand-in
-// takes the subagent's place. The stand-in has no limits, and its single step is the whole child run. This run
-// therefore waits, is cancelled and recovers as it would with any other subagent.
+// takes the subagent's place. The stand-in has no limits, and its single step is the whole child run. The run can
+// therefore wait, be cancelled and recover in the same way as with any other subagent.
 //
 // Owns:     the runtime of the run, the steps that the run waits for, and the step that it executes itself.
 // Does not: decide which process executes a turn (run-worker.ts, which defines the invariants), or store anything.
@@ -56,7 +56,7 @@ const MAX_BEGINNINGS = 20;
 /** The engine's name in the journals of runs whose steps the engine records. */
 const ENGINE_OF_STEPS = 'run';
 
-/** A subagent that is a child run, as its parent run sees it. */
+/** A subagent that is a child run, from the perspective of its parent run. */
 interface StandIn {
   readonly config: SubagentConfig;
   readonly onParentClose: OnParentClose;
@@ -180,7 +180,7 @@ export class RunPlay {
   #fail: ((error: unknown) => void) | null = null;
   /** Whether the turn must be attempted again. */
   #isFailed = false;
-  /** A resource that the run needs and this worker does not have (RUN-WORKER-6). */
+  /** A resource that the run needs but this worker lacks (RUN-WORKER-6). */
   #lacking: JobError | null = null;
   /** Whether the run continues without the resources that are missing. */
   #doesWithout = false;
@@ -250,7 +250,7 @@ export class RunPlay {
     return this.#journal;
   }
 
-  /** Whether the turn was not executed because the worker does not have a resource that the run needs. */
+  /** Whether the turn was skipped because the worker lacks a resource that the run needs. */
   get isLacking(): boolean {
     return this.#lacking !== null;
   }
@@ -465,7 +465,7 @@ export class RunPlay {
     );
   }
 
-  /** The only thing that the run waits for, if it is a single step and the engine runs no other step, or null. */
+  /** The step that the run waits for, or null if it waits for anything else or the engine runs another step. */
   get #lone(): Wanted | null {
     const { steps, underWay = [] } = this.#turn;
     const others = this.#asked.size + this.#children.size + underWay.length;
@@ -591,7 +591,7 @@ export class RunPlay {
     }));
   }
 
-  /** Adds something that the run waits for to `waiting`, until it settles or the signal aborts. */
+  /** Adds an item to `waiting` until the item settles or the signal aborts. */
   #endIn<Waiting>(
     waiting: Map<string, Waiting>,
     key: string,
@@ -706,7 +706,7 @@ class PlayJournal implements Journal {
     return [...this.#entries];
   }
 
-  /** Returns the program's span, which is the parent of the steps' spans because a turn has none of its own. */
+  /** Returns the program's span, which is the parent of the steps' spans because a turn has no span of its own. */
   traceContextOf(): TraceContext | null {
     return this.#trace;
   }
@@ -718,7 +718,7 @@ class PlayJournal implements Journal {
     this.#isTrimmed = true;
   }
 
-  /** Returns the entries that the engine does not have yet, or all entries if they replace those of the engine. */
+  /** Returns the entries that the engine does not have yet, or all entries if they replace the engine's entries. */
   taken(): Pick<RunTurnEnd, 'journal' | 'isMore'> {
     const isMore = !this.#isTrimmed && this.#known > 0;
     const journal = isMore ? this.#entries.slice(this.#known) : [...this.#entries];

@@ -13,7 +13,7 @@
 //   RUN-SUBAGENT-KR-1. An id identifies one run across all processes. The journal keeps its outcome until the run is
 //       deleted. If a different request has this id, the result is `lost` (`ID_REUSED`), and the existing run is not
 //       affected.
-//   RUN-SUBAGENT-2. If the journal is unreachable, a run with an id resolves as `lost`, and nothing is stored.
+//   RUN-SUBAGENT-2. If the journal is unreachable, a run with an id resolves as `lost` and does not store anything.
 
 import { withoutUndefined } from '../../values/without-undefined.ts';
 import type { LanguageModel } from 'ai';
@@ -101,8 +101,8 @@ export interface SubagentRun<Output = unknown> {
   /** The id that was passed or, without one, the id of the subagent. */
   readonly id: string;
   /**
-   * The outcome. Never rejects. With an `id`, the result is also `lost`, with the error's code, if the journal is
-   * unreachable (the run can then be repeated) or if another process has the run (`SCOPE_IN_USE`).
+   * The outcome. Never rejects. With an `id`, the outcome is also `lost`, with the error's code, in two cases: the
+   * journal is unreachable (the run can then be repeated), or another process has the run (`SCOPE_IN_USE`).
    */
   readonly result: Promise<Outcome<Output>>;
   /**
@@ -110,7 +110,7 @@ export interface SubagentRun<Output = unknown> {
    * because the run has ended or already has 100 unread messages (25 on an engine). A message repeated with the same
    * `idempotencyKey`, even by another process, is read only once.
    * @throws {ConfigurationError} if the message is not a string of 1 to 100,000 characters, or an option is unknown or
-   *   invalid (rejects, with no other error).
+   *   invalid. The promise does not reject for any other reason.
    */
   send(content: string, options?: RunMessageOptions): Promise<RunMessageReceipt>;
   /** Cancels the run, unless it has ended. */
@@ -119,16 +119,16 @@ export interface SubagentRun<Output = unknown> {
 
 export type { RunMessageReceipt } from './engine-run.ts';
 
-/** The options of a message to a run. */
+/** The options for sending a message to a run. */
 export interface RunMessageOptions extends Pick<SendRequest, 'mode' | 'idempotencyKey'> {
   /** The identity of the message's author. The program must have verified it. @defaultValue none */
   readonly by?: string;
 }
 
 /**
- * Starts a subagent that works for a program and not in a conversation. Its requests (`request_input`) go to `onInput`.
- * Without this handler, they are not answered. An instance with `lifetime: 'session'` exists as long as its run.
- * Without an `id`, the run is not stored in a durable journal.
+ * Starts a subagent for a program, outside any conversation. Its requests (`request_input`) go to `onInput`. Without
+ * this handler, they are not answered. An instance with `lifetime: 'session'` exists as long as its run. Without an
+ * `id`, the run is not stored in a durable journal.
  * @throws {ConfigurationError} if the configuration is unusable, or if the task does not have its declared inputs.
  * @throws {CapacityError} if the runtime has 100,000 runs that have not ended.
  */
@@ -185,7 +185,7 @@ export function startRun(
   checkNeeds(own.name, own, { model, jobs, price });
   checkToolNames(own.name, own);
   const [outcomes, handlers] = splitOutcomeOptions(rest);
-  // The run of an actor gets a scope of its own, so that it contains only the actor's subagents.
+  // An actor's run gets its own scope, so that the scope contains only the actor's subagents.
   const { tree, host } = changed ? openScope(runtime) : scopeOf(runtime);
   const { promise: result, resolve } = Promise.withResolvers<Outcome>();
   const ports = new ProgramPorts({
@@ -405,7 +405,7 @@ const UNBEGUN = { applied: false, reason: 'The run did not begin' } as const;
 
 const running = new WeakMap<Runtime, Map<string, StartedRun>>();
 
-/** Returns the run with this id in this process, or null if there is none or its request has a different digest. */
+/** Returns this process's run with this id. Null if there is none or its request has a different digest. */
 export function runUnder(runtime: Runtime, id: string, digest: string): SubagentRun | null {
   const known = running.get(runtime)?.get(id);
   return known?.digest === digest ? known.run : null;

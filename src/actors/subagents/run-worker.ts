@@ -2,7 +2,7 @@
 // run from the engine's journal (run-play.ts).
 //
 // A step is an entry in the engine's history of the run, so a turn ends before the next step that the engine must
-// record. With `jobs`, the step is requested from another engine, which stores its result, so the request may be
+// record. With `jobs`, the step is requested from another engine. That engine stores the result, so the request may be
 // repeated.
 //
 // Owns:     the configurations by name; the runs that this process keeps in memory for their next turn.
@@ -17,8 +17,8 @@
 //   RUN-WORKER-3. An answer reaches the run in the turn that contains it, unless its question is over.
 //   RUN-WORKER-4. A subagent that is a child run has the same outcome as the child run, even if that is a failure. The
 //       child run is requested with the same id in every turn until its call is over.
-//   RUN-WORKER-5. A child run has no more authority than the subagent would have had in this run: the same denied
-//       calls, the same identities that may answer, and the same depth. A subagent with a budget, or with granted or
+//   RUN-WORKER-5. A child run never has more authority than the subagent would have had in this run: the same calls are
+//       denied, the same identities may answer, and the depth is the same. A subagent with a budget, or with granted or
 //       denied tools, stays part of this run (P8).
 //   RUN-WORKER-6. A turn is left to other workers if this worker cannot execute it: another version wrote its journal
 //       or started it, or the worker does not have a configuration, tool or subagent that the run needs. A step is left
@@ -93,9 +93,9 @@ export interface RunWorkerOptions {
    */
   readonly jobs?: Jobs;
   /**
-   * How long a turn or step is left to other workers if this worker does not have something that it needs, in
-   * milliseconds. Choose a time that is longer than a deployment takes. After that, a run whose configuration is
-   * missing ends as lost (`NOT_RECOVERABLE`), and any other run continues without what is missing.
+   * How long a turn or step is left to other workers if this worker lacks something that it needs, in milliseconds.
+   * Choose a time that is longer than a deployment takes. After that, a run whose configuration is missing ends as lost
+   * (`NOT_RECOVERABLE`), and any other run continues without what is missing.
    * @defaultValue 600000, ten minutes
    */
   readonly offerMs?: number;
@@ -231,7 +231,7 @@ const MAX_REFUSED = 10_000;
 class Offers {
   readonly #environment: Environment;
   readonly #offerMs: number;
-  /** When this process refused each turn or step for the first time, by key. */
+  /** The time at which this process first refused each turn or step, by key. */
   readonly #since = new Map<string, number>();
 
   constructor(environment: Environment, offerMs: number) {
@@ -285,7 +285,7 @@ function runHandler(
     return { at, journal: [], waiting: [], wakeAt: null, outcome };
   }
 
-  /** Returns the run that this process has in memory, or a new one, or the error that prevents it. */
+  /** Returns the turn's run, from this process's memory or created now, or the error that prevents the turn. */
   function playOf(turn: RunTurn): RunPlay | OffstageError {
     const read = turnSchema.safeParse(turn);
     if (!read.success)
@@ -342,7 +342,7 @@ function runHandler(
         const { read } = play;
         const told = read.length > 0 ? { read } : {};
         if ('outcome' in rest) return { ...ended(rest.outcome), ...told };
-        // A snapshot may be shorter than the journal that has become too long.
+        // The journal has become too long, but a snapshot may be shorter.
         const isLong = play.journal.chars > maxChars;
         if (isLong) await play.leave(true);
         if (isLong && play.journal.chars > maxChars)

@@ -44,13 +44,13 @@ export type ScopeNews =
    */
   | { readonly type: 'delivered'; readonly id: string; readonly parentId: string | null };
 
-/** The rules of a scope that differ from those of a session. */
+/** The rules in which a scope may differ from a session. */
 export interface ScopeTerms {
   /** Whether another process can continue the subagents. @defaultValue true */
   readonly isRecoverable?: boolean;
   /** Whether the next process still has the open questions, so that it does not ask them again. @defaultValue true */
   readonly keepsQuestions?: boolean;
-  /** Whether a handler answers `input.requested`, in which case requests do not end a wait. @defaultValue false */
+  /** Whether a handler answers `input.requested`. If so, requests do not end a wait. @defaultValue false */
   readonly handlesInput?: boolean;
   /** Whether all steps run as jobs, even if their configurations do not say so. @defaultValue false */
   readonly stepsAreJobs?: boolean;
@@ -79,7 +79,7 @@ export interface Giver {
 }
 
 /**
- * The functions of a session or program that its subagents need. Only `brief` may throw, in which case the run fails.
+ * The functions of a session or program that its subagents need. Only `brief` may throw. The run then fails.
  */
 export interface ScopePorts {
   /** The name of these ports, unique in the scope and the same in every process. */

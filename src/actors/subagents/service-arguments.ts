@@ -22,12 +22,12 @@ import type {
 } from '../contracts/service-types.ts';
 
 /**
- * Any string is valid, because the service reports an id that belongs to no subagent, even an empty one, as unknown.
+ * Any string is valid, even an empty one, because the service reports an id that belongs to no subagent as unknown.
  */
 const id = z.string();
 const key = z.string().min(1);
 const names = z.array(z.string());
-/** Any number is valid, because the service itself refuses numbers that are out of range, with a reason. */
+/** Any number is valid, because the service itself refuses numbers that are out of range and gives the reason. */
 const anyNumber = z.custom<number>((value) => typeof value === 'number', {
   error: 'expected a number',
 });

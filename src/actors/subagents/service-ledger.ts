@@ -50,8 +50,8 @@ const SNAPSHOT_FORMS = {
 interface SnapshotEvent extends UnitEvent {
   readonly versions: typeof SNAPSHOT_FORMS.versions;
   /**
-   * Whether the entries before the snapshot may be deleted. This field is readable even for versions that cannot read
-   * the rest of the snapshot.
+   * Whether the entries before the snapshot may be deleted. Even versions that cannot read the rest of the snapshot can
+   * read this field.
    */
   readonly trims: boolean;
   readonly delegation: SubagentTreeSnapshot;
@@ -197,7 +197,7 @@ export interface ServiceHistory {
   readonly isNew: boolean;
   /** The state of the subagents before the folded entries, or null if the entries contain everything. */
   readonly known: SubagentTreeSnapshot | null;
-  /** Whether there is an unreadable snapshot, in which case the entries before it are folded instead. */
+  /** Whether there is an unreadable snapshot. If so, the entries before it are folded instead. */
   readonly hasUnreadable: boolean;
   /** Snapshots that cannot be applied and have not been quarantined yet. */
   readonly unfit: readonly UnfoldableEntry[];
@@ -207,14 +207,14 @@ export interface ServiceHistory {
   readonly units: ReadonlyMap<string, readonly JournalEntry[]>;
   /** The number of earlier entries in the service's own unit. */
   readonly before: number;
-  /** The total time for which processes have had the service in memory, in milliseconds. */
+  /** The total time that the service has been in memory, in all processes together, in milliseconds. */
   readonly awakeMs: number;
 }
 
 /**
  * Derives the history from all entries of the service `id`.
  * @throws {JournalError} `JOURNAL_CUT` if the first entries are missing; `JOURNAL_VERSION` if this version cannot read
- *   a snapshot and the earlier entries are, or may be, incomplete.
+ *   a snapshot and earlier entries are missing, or may be.
  */
 export function readServiceHistory(entries: readonly JournalEntry[], id: string): ServiceHistory {
   const isOwn = ({ unit }: JournalEntry): boolean => unit === id;

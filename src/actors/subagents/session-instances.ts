@@ -8,8 +8,8 @@
 //   SESSION-INSTANCES-1. At most one run of each name holds the lock. Runs acquire it in the order in which they were
 //       spawned.
 //   SESSION-INSTANCES-2. A lock is released however its holder ends, and a run that has ended no longer waits for it.
-//   SESSION-INSTANCES-3. An instance is disposed once: when its last run is over and either the session has closed or
-//       no further run of the instance can start.
+//   SESSION-INSTANCES-3. An instance is disposed once. Its last run must be over, and either the session has closed or
+//       no other run of the instance can start.
 
 import type { ModelMessage } from 'ai';
 import { closeDanglingCalls } from '../model/tool-results.ts';
@@ -20,9 +20,9 @@ import { releaseInstance, takeInstance } from '../subagent/instance.ts';
 import type { SubagentRecord } from './subagent-registry.ts';
 
 /**
- * A function on a configuration that returns whether another run of it can start. Without this function, the instance
- * is kept for as long as the session. An instance that is no longer needed is released when the next run of any
- * instance starts or ends.
+ * A function in a configuration. It returns whether another run of the configuration can start. Without this function,
+ * the instance is kept for as long as the session. An instance that is no longer needed is released when the next run
+ * of any instance starts or ends.
  */
 export const IS_WANTED: unique symbol = Symbol('offstage.isWanted');
 
@@ -38,8 +38,8 @@ interface Instance {
     readonly own: MaybePromise<SubagentDefinition>;
   } | null;
   /**
-   * The secret in the note markers of all runs, because the conversation contains the notes of earlier runs; null if no
-   * run has started.
+   * The secret in the note markers of all runs; null if no run has started. The runs share it, because the conversation
+   * contains the notes of earlier runs.
    */
   marks: string | null;
   /** The callbacks of runs that are waiting for the lock. */
@@ -63,7 +63,7 @@ export class SessionInstances {
     return Object.fromEntries([...this.#remembered, ...known]);
   }
 
-  /** Sets the conversations from an earlier process, which the first runs in this process continue. */
+  /** Sets the conversations that an earlier process stored. The first runs in this process continue them. */
   remember(histories: Readonly<Record<string, readonly ModelMessage[]>>): void {
     for (const [name, said] of Object.entries(histories)) this.#remembered.set(name, said);
   }
@@ -131,7 +131,7 @@ export class SessionInstances {
   }
 
   /**
-   * Calls back with the earlier conversation as soon as the run holds the lock, or at once if the run needs no lock.
+   * Calls back with the earlier conversation as soon as the run holds the lock, or immediately if it needs no lock.
    */
   lock(
     { id, admission }: SubagentRecord,

@@ -1,5 +1,6 @@
 // The host of a scope's subagents. It holds the scope's state, provides the services that the subagents call, and
-// handles their ends. One host serves all subagents, so that ten thousand of them do not need an object each.
+// handles the end of each subagent. One host serves all subagents, so that ten thousand of them do not need an object
+// each.
 //
 // Owns:     the subagents' open requests to their parents, the event stream, the cancellation of descendants, the sweep
 //           timer, and the callback after the last subagent has ended.
@@ -12,7 +13,8 @@
 //       has ended and every instance has been disposed.
 //   SUBAGENT-TREE-5. When a subagent ends, everything that waits for it (for its end, an answer or a receipt) is
 //       settled.
-//   SUBAGENTS-REQUESTS-1. A request is settled once, as answered, expired or withdrawn, and the asker is notified.
+//   SUBAGENTS-REQUESTS-1. A request is settled once: it is answered, expires or is withdrawn. The asker is then
+//       notified.
 //   SUBAGENTS-REQUESTS-2. A request that was open in an earlier process and is asked again keeps its deadline.
 
 import { callKey } from '../../values/json.ts';
@@ -55,7 +57,7 @@ import {
 import { Waits } from './waits.ts';
 
 export interface SubagentTreeOptions {
-  /** The id of the scope, which the supervisor has opened. */
+  /** The id of the scope. The supervisor has already opened the scope. */
   readonly id: string;
   readonly supervisor: Supervisor;
   readonly limits: SessionLimits;
@@ -273,7 +275,7 @@ export class SubagentHost implements SubagentPorts {
     const request = this.#openRequest(record, asked, isHandled);
     const pending = pendingOf(request);
     this.emit(record, { type: 'input.requested', request: pending });
-    // A reader of the stream may have answered the request, or ended the asker, in the meantime.
+    // In the meantime, a reader of the stream may have answered the request or ended the asker.
     if (record.request !== request || waits.asked(record)) return;
     // The program's handler died with its process, so the handler in this process receives the request.
     if (isKnown && !isHandled) return;
@@ -293,7 +295,7 @@ export class SubagentHost implements SubagentPorts {
       });
   }
 
-  /** Returns a subagent's configuration in this scope: its own, or that of its stand-in. */
+  /** Returns a subagent's configuration in this scope, which may be its stand-in's. */
   keptAs(
     granted: SubagentConfig,
     parent: SubagentRecord | null,
@@ -528,7 +530,7 @@ export class SubagentHost implements SubagentPorts {
     const marks = parent?.subagent?.marks;
     const ofParent = marks === undefined ? undefined : new NoteMarks(marks);
     const written = parentId === null ? ports.giver.notes : ofParent;
-    // The notes in a forked conversation have the same markers as those of the agent that spawned the subagent.
+    // The notes in a forked conversation keep the markers of the agent that spawned the subagent.
     const forked = messages && notes && written ? notes.rewritten(messages, written) : messages;
     const briefing = await ports.brief(own, task, forked, notes);
     // The journal already contains the first messages.
@@ -561,8 +563,8 @@ export class SubagentHost implements SubagentPorts {
   }
 
   /**
-   * Returns the identities that may answer. A configuration without `answerableBy` uses that of the nearest ancestor
-   * that has one.
+   * Returns the identities that may answer. A configuration without `answerableBy` uses the setting of the nearest
+   * ancestor that has one.
    */
   #answerableBy({ admission }: SubagentRecord): readonly string[] | undefined {
     const above = admission.lineage.toReversed().map((id) => this.registry.get(id)?.admission);
@@ -591,7 +593,7 @@ interface Grace {
 }
 
 /**
- * Ends the descendants of a subagent that has ended: cancels them at once, and kills those that remain after a grace
+ * Ends the descendants of a subagent that has ended: cancels them immediately, and kills any that remain after a grace
  * period. Tracks the grace periods: one for each ended subagent with live children.
  */
 export class Cascade {

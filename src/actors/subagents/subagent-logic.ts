@@ -7,7 +7,7 @@
 //
 // Invariants
 //   SUBAGENT-LOGIC-1. Code outside the actor can send it only an answer, a message or a cancellation. Any other event,
-//       or an event without an effect, is emitted as `refused` and changes nothing.
+//       or an event without an effect, is emitted as `refused` and does not change anything.
 //   SUBAGENT-LOGIC-2. The snapshot is plain JSON, apart from its methods. If the run has an `id`, an actor that another
 //       process restores from the snapshot resumes the same run from its journal, however old the snapshot is.
 //   SUBAGENT-LOGIC-3. Stopping an actor cancels its run, unless `leave` has aborted. In that case, the run is
@@ -43,7 +43,7 @@ import {
 
 /** The task of an actor's subagent. It is plain JSON because it is part of the snapshot. */
 export interface SubagentActorInput extends Pick<RunSubagentOptions, 'id' | 'by' | 'traceparent'> {
-  /** The task, as text or with the subagent's declared inputs. */
+  /** The task: a text, or the subagent's declared inputs. */
   readonly task: RunTask | string;
 }
 
@@ -75,8 +75,7 @@ export interface SubagentActorContext {
   /** The latest progress, or null if there is none. */
   readonly progress: string | null;
   /**
-   * The questions and approvals of the subagent and its descendants that are waiting for an answer, in the order in
-   * which they were asked.
+   * The open questions and approvals of the subagent and its descendants, oldest first.
    */
   readonly questions: readonly AskedQuestion[];
 }
@@ -99,8 +98,8 @@ const OF_RUNS = ['id', 'by', 'traceparent', 'engine', 'abortSignal', 'onQuestion
 export interface SubagentLogicOptions extends Omit<RunSubagentOptions, (typeof OF_RUNS)[number]> {
   /**
    * The signal that the process is about to exit. Once it aborts, runs with an `id` are suspended, so that an actor
-   * with the same `id` can resume them, and stopping their actors cancels nothing. @defaultValue none: stopping an
-   * actor cancels its run
+   * with the same `id` can resume them. Stopping their actors then does not cancel the runs. @defaultValue none:
+   * stopping an actor cancels its run
    */
   readonly leave?: AbortSignal;
 }
@@ -289,7 +288,7 @@ export function subagentLogic(
         const { requestId, answer, by } = event;
         asked.get(requestId)?.settle({ ...answer, ...(by !== undefined && { by }) });
         asked.delete(requestId);
-        // The snapshot changes at once, because a question accepts only one answer.
+        // The snapshot changes immediately, because a question accepts only one answer.
         return { context: { ...kept.context, questions: questionsOf(asked) } };
       }
       case 'message': {

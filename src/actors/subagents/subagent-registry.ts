@@ -9,7 +9,7 @@
 //       all subagents. A subagent that the requester cannot see is treated as nonexistent.
 //   SUBAGENT-REGISTRY-2. A record lists its ancestors, because their records may already have been removed.
 //   RETENTION-1. A result is kept until it is delivered, and for `stateRetentionMs` afterwards.
-//   RETENTION-2. At most the last `MAX_DELIVERED` delivered results with `MAX_DELIVERED_CHARS` are kept, and new
+//   RETENTION-2. At most the last `MAX_DELIVERED` delivered results, with at most `MAX_DELIVERED_CHARS`, are kept. New
 //       subagents are refused while `MAX_UNDELIVERED` results or `MAX_UNDELIVERED_CHARS` are undelivered. This limits
 //       memory without dropping an undelivered result.
 //   HEALTH-1. A subagent can be hung only while it is preparing or running, and not while it waits for a slot, an
@@ -41,7 +41,7 @@ import type { ScopePorts } from './scope-ports.ts';
 
 export const MAX_DELIVERED = 1000;
 export const MAX_UNDELIVERED = 1000;
-/** In UTF-16 code units of JSON. Both limits apply to each snapshot, which has at most 256 MB. */
+/** In UTF-16 code units of JSON. Both limits apply to each snapshot. A snapshot has at most 256 MB. */
 export const MAX_DELIVERED_CHARS = 8_000_000;
 export const MAX_UNDELIVERED_CHARS = 32_000_000;
 
@@ -50,7 +50,7 @@ export interface OpenRequest extends PendingInput {
   readonly stopClock: () => void;
   /** Whether the parent has read the request, in a report or as a message. */
   isTold: boolean;
-  /** Whether a handler in the program answers the request, in which case it does not end a wait. */
+  /** Whether a handler in the program answers the request. If so, the request does not end a wait. */
   readonly isHandled: boolean;
 }
 
@@ -66,7 +66,7 @@ interface ForgottenSubagents {
   readonly steps: number;
   /** Absent in snapshots from earlier versions. */
   readonly cost?: number;
-  /** The whole usage. Absent in snapshots from earlier versions, which have only its `tokens` and `cost`. */
+  /** The whole usage. Absent in snapshots from earlier versions, which contain only `tokens` and `cost`. */
   readonly usage?: Usage;
 }
 
@@ -104,7 +104,7 @@ export interface EndedSnapshot {
   readonly step: number;
 }
 
-/** A known subagent, which is live or has ended. */
+/** A known subagent, live or ended. */
 export interface RecordSnapshot {
   readonly id: string;
   /** When the subagent was admitted, in milliseconds since 1970. */
@@ -124,7 +124,7 @@ export interface SubagentTreeSnapshot {
   readonly gone: readonly ForgottenSubagents[];
   /** The conversations of the session's instances, by name. */
   readonly histories: Readonly<Record<string, readonly ModelMessage[]>>;
-  /** The total time for which processes have had the scope in memory, in milliseconds. @defaultValue 0 */
+  /** The total time that the scope has been in memory, in all processes together, in milliseconds. @defaultValue 0 */
   readonly awakeMs?: number;
 }
 
@@ -133,7 +133,7 @@ const nothingUsed = { agents: 0, tokens: 0, steps: 0, cost: 0, usage: NO_USAGE }
 
 export class SubagentRecord {
   readonly admission: Admission;
-  /** Null if the subagent has never had children. Most subagents have none, and a set would use memory. */
+  /** Null if the subagent has never had children. Most subagents never have any, and an empty set would use memory. */
   children: Set<string> | null = null;
   /** Null once the subagent has ended. */
   subagent: Subagent | null;
@@ -151,11 +151,11 @@ export class SubagentRecord {
   isHung = false;
   outcome: Outcome | null = null;
   endedAt: number | null = null;
-  /** The length of the record in a snapshot, once the subagent has ended. */
+  /** The length of the record in a snapshot; set when the subagent has ended. */
   keptChars: number | null = null;
   /** The model step during which the subagent ended. */
   lastStep = 0;
-  /** The part of the usage that the scope's total includes. */
+  /** The part of the usage that is already included in the scope's total. */
   counted = NO_USAGE;
   /** When the result reached its recipient, or when its recipient was found to have ended. */
   deliveredAt: number | null = null;
@@ -185,8 +185,8 @@ export class SubagentRecord {
   }
 
   /**
-   * Returns whether the subagent is a descendant of the requester. Every subagent is below null, which stands for the
-   * lead agent or a program.
+   * Returns whether the subagent is a descendant of the requester. Null stands for the lead agent or a program, so
+   * every subagent is below it.
    */
   isBelow(requesterId: string | null): boolean {
     return requesterId === null || this.admission.lineage.includes(requesterId);
@@ -207,7 +207,7 @@ export class SubagentRegistry {
   /** The live subagents that may become hung. */
   readonly #watched = new Set<SubagentRecord>();
   /**
-   * The subagents that have ended and whose result has been delivered, ordered by the time at which both became true.
+   * The ended subagents whose results have been delivered, ordered by the later of the two times.
    */
   readonly #delivered = new Map<SubagentRecord, number>();
   readonly #undelivered = new Set<SubagentRecord>();
@@ -225,13 +225,14 @@ export class SubagentRegistry {
     return this.#liveCount;
   }
 
-  /** Subagents with an open request, in the order of the requests. */
+  /** Subagents with an open request, in the order in which they asked. */
   get asking(): ReadonlySet<SubagentRecord> {
     return this.#asking;
   }
 
   /**
-   * The subagents that are asking this agent (null for the lead agent or the program), in the order of the requests.
+   * The subagents that are asking this agent (null for the lead agent or the program), in the order in which they
+   * asked.
    */
   askersOf(parentId: string | null): readonly SubagentRecord[] {
     return [...(this.#askersOf.get(parentId) ?? [])];
@@ -331,7 +332,7 @@ export class SubagentRegistry {
 
   /** Returns the record of the subagent that the lead agent's call started. */
   ofCall(callId: string): SubagentRecord | undefined {
-    // A search, because it is rarely needed (when a call is cancelled) and an index would use memory for each record.
+    // Not indexed: this is needed only when a call is cancelled, and an index would use memory for each record.
     for (const record of this.#records.values())
       if (record.admission.callId === callId && record.parentId === null) return record;
     return undefined;
@@ -372,7 +373,7 @@ export class SubagentRegistry {
   }
 
   /**
-   * Records that the result has reached its recipient, which may be before the subagent's end, and notifies the scope.
+   * Records that the result has reached its recipient, and notifies the scope. The subagent may still be live.
    */
   delivered(record: SubagentRecord): void {
     const isNew = record.deliveredAt === null;
@@ -382,7 +383,7 @@ export class SubagentRegistry {
   }
 
   /**
-   * Records that the result has reached its recipient, or that there is none, which may be before the subagent's end.
+   * Records that the result has reached its recipient, or that it has none. The subagent may still be live.
    */
   markDelivered(record: SubagentRecord, at: number): void {
     if (record.deliveredAt !== null) return;
@@ -605,11 +606,11 @@ function askedBy({ request }: SubagentRecord): RequestSnapshot | null {
 }
 
 /**
- * Returns the state: `ready` until the subagent starts to run. After the end, the state of the outcome, with `lost` and
- * `timed_out` shown as `failed`.
+ * Returns the state: `ready` until the subagent starts to run. After the subagent has ended, this is the state in the
+ * outcome, but `lost` and `timed_out` are shown as `failed`.
  */
 function stateOf({ subagent, outcome }: SubagentRecord): SubagentState {
-  // The end is shown together with the outcome, which may take a moment to process.
+  // The end is shown only together with the outcome, which may take a moment to process.
   if (subagent) return isOver(subagent.state) ? 'running' : subagent.state;
   const { status } = outcome ?? { status: 'failed' };
   return status === 'completed' || status === 'cancelled' ? status : 'failed';

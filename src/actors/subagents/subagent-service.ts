@@ -6,8 +6,9 @@
 // Does not: run anything (subagent-tree.ts), or restore subagents (restoration.ts).
 //
 // Invariants
-//   OWNED-SERVICE-1. A recovery that fails changes nothing and leaves no claim on the id, so it can be repeated.
-//   OWNED-SERVICE-2. A suspended service reports no subagent's end, and writes every event that it has accepted.
+//   OWNED-SERVICE-1. A recovery that fails does not change anything and does not claim the id, so it can be repeated.
+//   OWNED-SERVICE-2. A suspended service does not report the end of any subagent, but it writes every event that it has
+//       accepted.
 
 import type { LanguageModel } from 'ai';
 import { z } from 'zod';
@@ -67,7 +68,7 @@ export interface SubagentServiceOptions extends ProgramHandlers, OutcomeOptions 
    */
   readonly id?: string;
   /**
-   * Configurations by name, with which subagents continue after a crash. If a tool spawned the subagent, the tool
+   * Configurations by name, which subagents need to continue after a crash. If a tool spawned the subagent, the tool
    * restores the configuration.
    */
   readonly configs?: Readonly<Record<string, SubagentConfig>>;
@@ -99,9 +100,9 @@ export interface ServiceRecovery {
 export interface OwnedSubagentService extends SubagentService {
   /**
    * Restores the service with this `id` from the journal and resumes it. This must be the first call, even if the
-   * journal does not contain the service yet. Open questions are asked again with the same ids, and each has its full
-   * time again. A closed service is not restored. Without an `id`, there is nothing to restore. A recovery that fails
-   * changes nothing and can be repeated.
+   * journal does not contain the service yet. Open questions are asked again with the same ids and their full time
+   * limits. A closed service is not restored. Without an `id`, there is nothing to restore. A recovery that fails does
+   * not change anything and can be repeated.
    * @throws {OffstageError} if the journal cannot be folded; the errors of the journal.
    */
   recover(): Promise<ServiceRecovery>;
@@ -142,7 +143,7 @@ const schema = z.strictObject({
 } satisfies ChecksOf<SubagentServiceOptions>);
 
 /**
- * Creates a service. The subagents of the service are a separate scope of the runtime, like those of a session.
+ * Creates a service. The service's subagents form a separate scope of the runtime, as a session's subagents do.
  * @throws {ConfigurationError} if a constraint, a budget, a grace period or an id is unknown or out of range.
  */
 export function createSubagentService(options: SubagentServiceOptions): OwnedSubagentService {
@@ -158,8 +159,8 @@ export function createSubagentService(options: SubagentServiceOptions): OwnedSub
 }
 
 /**
- * Creates the service, with the methods that only the runtime needs. `own`: see `ProgramPortsOptions`. `digest`: the
- * digest of the service's only request, if the service's id identifies a request.
+ * Creates the service, including the methods that only the runtime needs. `own`: see `ProgramPortsOptions`. `digest`:
+ * the digest of the service's only request, if the service's id identifies a request.
  */
 export function ownedService(
   options: SubagentServiceOptions,
@@ -291,7 +292,7 @@ export class OwnedSubagentTree extends SubagentTree implements OwnedSubagentServ
     }
   }
 
-  /** Synchronous, so that no `close` or `suspend` can come in between. */
+  /** Synchronous, so that `close` or `suspend` cannot be called in between. */
   #continue(history: ServiceHistory, ledger: ServiceLedger): ServiceRecovery {
     const { isNew, folded, awakeMs, units, hasUnreadable } = history;
     const { digest = '' } = this.#options;
@@ -414,7 +415,7 @@ export const programChecks = {
 
 const shared = new WeakMap<Runtime, SubagentService>();
 
-/** Returns the service, or undefined if the program has passed none, in which case the tool works only in a session. */
+/** Returns the service. If the program has not passed one, returns undefined, and the tool works only in a session. */
 export function programService({ service, runtime }: ProgramOptions): SubagentService | undefined {
   if (service || !runtime) return service;
   const known = shared.get(runtime);

@@ -1,14 +1,14 @@
 // The tree of a scope's subagents. It admits subagents and implements the service that a session, a program and the
 // subagents' tools call.
 //
-// Owns:     admission, and the permissions that the scope's subagents have on each other.
+// Owns:     admission, and the rules for what the scope's subagents may do to each other.
 // Does not: decide how many subagents may run (supervisor), serve running subagents or handle what happens when they
 //           end (subagent-host.ts), or decide when a wait ends (waits.ts).
 //
 // Invariants
 //   DELEGATION-6. A requester may read every subagent that it can see. Only an ancestor of a subagent may end it or
 //       answer its requests. A subagent that the requester cannot see is treated as nonexistent.
-//   SUBAGENT-TREE-3. Every request is accepted or rejected once, and the end of every accepted request is reported
+//   SUBAGENT-TREE-3. Every spawn request is accepted or rejected once. The end of each accepted subagent is reported
 //       once.
 
 import type { Shown } from '../runtime/hosting.ts';
@@ -124,7 +124,7 @@ export class SubagentTree implements SubagentService {
     return this.#host.registry.usage;
   }
 
-  /** Whether some subagent has an event that is not in the journal yet. */
+  /** Whether any subagent has an event that is not in the journal yet. */
   get isBusy(): boolean {
     return this.live.some(({ isBusy }) => isBusy);
   }
@@ -175,7 +175,7 @@ export class SubagentTree implements SubagentService {
     }
   }
 
-  /** The live subagents, by the lead agent's call that each of them works on. */
+  /** The live subagents, by the call of the lead agent that each works on. */
   get liveCalls(): ReadonlyMap<string, Subagent> {
     const calls = new Map<string, Subagent>();
     for (const { parentId, admission, subagent } of this.#host.registry.live)
@@ -406,7 +406,7 @@ export class SubagentTree implements SubagentService {
     return { ok: true, budget: budgets.of(id)?.report ?? {} };
   }
 
-  /** Raises limits in the scope's budget. The scope's owner records the new limits, for `restore`. */
+  /** Raises limits in the scope's budget. The scope's owner records the new limits, which `restore` needs. */
   raiseOwnBudget(given: BudgetLimits): RaiseResult {
     const limits = argument('limits', 'raiseBudget(null, limits)', given);
     const { budgets } = this.#host;
@@ -527,13 +527,13 @@ export class SubagentTree implements SubagentService {
     this.#host.dispose();
   }
 
-  /** Admits no more subagents, and cancels all live ones. */
+  /** Stops admitting subagents, and cancels all live ones. */
   stop(reason: string): void {
     this.#isStopping = true;
     for (const { subagent } of this.#host.registry.live) subagent?.cancel(reason);
   }
 
-  /** Admits no more subagents, and ends all live ones at once. */
+  /** Stops admitting subagents, and ends all live ones immediately. */
   kill(reason: string): void {
     this.#isStopping = true;
     for (const { subagent } of this.#host.registry.live) subagent?.kill(reason);

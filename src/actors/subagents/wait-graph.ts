@@ -5,12 +5,12 @@
 //           ever end.
 // Does not: know why a wait starts or ends, or store the dependencies that are not waits (`NeedsBeside` provides them).
 //
-// A wait is checked by searching its dependents and not its dependencies, because a parent of ten thousand children
-// depends on all of them, but few subagents depend on the parent.
+// To check a wait, its dependents are searched and not its dependencies. A parent of ten thousand children depends on
+// all of them, but few subagents depend on the parent.
 //
 // Invariants
 //   WAIT-GRAPH-1. A wait is refused exactly if it could never end without external action. A wait for all of several
-//       subagents is refused if one of them can never end, and a wait for any of them is refused if none of them can.
+//       subagents is refused if one of them can never end. A wait for any of them is refused if none of them can.
 //   WAIT-GRAPH-2. If no subagent has a request to another, every subagent can end, because a wait is added only if it
 //       can end, and an instance's run depends only on earlier runs. The full search is therefore needed only for a
 //       wait that depends on a request or, indirectly, on the waiting agent.
@@ -26,7 +26,7 @@ type NeedsOf = (id: string) => readonly Need[];
 
 /** A wait, which is a temporary dependency. */
 export interface Waiting extends Need {
-  /** The waiting subagent, or null for the lead agent or a program, on which no subagent's wait depends. */
+  /** The waiting subagent; null for the lead agent or a program, because no subagent's wait depends on them. */
   readonly by: string | null;
 }
 
@@ -61,7 +61,7 @@ export class WaitGraph<Wait extends Waiting> {
     for (const id of wait.of) take(this.#byAwaited, id, wait);
   }
 
-  /** Returns a copy of an agent's waits, oldest first, because the caller may end waits while it reads them. */
+  /** Returns an agent's waits, oldest first, as a copy, because the caller may end waits while it reads them. */
   by(waiter: string | null): readonly Wait[] {
     return [...(this.#byWaiter.get(waiter) ?? [])];
   }
@@ -71,7 +71,7 @@ export class WaitGraph<Wait extends Waiting> {
     return [...(this.#byAwaited.get(id) ?? [])];
   }
 
-  /** Returns the path that shows why a wait could never end, like `waitCycle`, or null if the wait could end. */
+  /** Like `waitCycle`, returns the path that shows why a wait could never end. Null if the wait could end. */
   wayOf(wait: Wait): readonly string[] | null {
     const { by } = wait;
     return by === null || this.#surelyEnds(by, wait) ? null : waitCycle(by, wait, this.#needsOf);
@@ -155,7 +155,7 @@ function reachable(
   return found;
 }
 
-/** Returns the subagents that can end, starting from those without dependencies. */
+/** Returns the subagents that can end, starting from the subagents without dependencies. */
 function thoseThatEnd(needs: ReadonlyMap<string, readonly Need[]>): ReadonlySet<string> {
   const free = new Set<string>();
   for (let before = -1; before < free.size;) {

@@ -7,15 +7,15 @@
 //   WAITS-1. A wait is settled exactly once. After that, its timer and listener are removed.
 //   AWAITING-2. When a subagent asks a question, the waits of the addressee for that subagent end. If the addressee is
 //       itself a subagent, all its waits end, because only the addressee can answer. A question that the addressee has
-//       already read ends only the waits for the asker. A question that is answered by a handler in the program ends no
-//       wait.
+//       already read ends only the waits for the asker. A question that a handler in the program answers does not end
+//       any wait.
 //   AWAITING-3. A wait that could end only by its timeout is refused (WAIT_CYCLE), and the refusal names both
 //       subagents.
 //   AWAITING-4. A wait continues if the awaited subagent is hung.
-//   AWAITING-5. While the user is waiting for the lead agent's reply, no wait with `heedsUser` by that agent's tools
-//       can start, and open ones end. The awaited subagents continue to work.
-//   AWAITING-6. A wait that ends because of user input delivers no result, because the lead agent answers the user
-//       first.
+//   AWAITING-5. While the user is waiting for the lead agent's reply, that agent's tools cannot start a wait with
+//       `heedsUser`, and their open waits of this kind end. The awaited subagents continue to work.
+//   AWAITING-6. A wait that ends because of user input does not deliver a result, because the lead agent answers the
+//       user first.
 
 import type {
   AwaitOptions,
@@ -38,7 +38,7 @@ const MAX_WAITS = 1000;
 type WaitEnd = 'ended' | 'asked' | 'user' | 'timeout' | 'cancelled';
 
 interface Wait extends Waiting {
-  /** The wait's number. Waits are ordered by the time at which they started. */
+  /** The wait's number. Waits are ordered by their start times. */
   readonly number: number;
   readonly records: readonly SubagentRecord[];
   /** Whether a question from another subagent also ends the wait. */
@@ -162,8 +162,8 @@ export class Waits {
   }
 
   /**
-   * Ends the waits that a subagent's question to its parent must end. Returns whether this ended a wait of the parent,
-   * which then reports the question.
+   * Ends the waits that a subagent's question to its parent must end. Returns whether this ended a wait of the parent.
+   * If so, the parent's wait reports the question.
    */
   asked({ id, parentId }: SubagentRecord): boolean {
     const graph = this.#graph;

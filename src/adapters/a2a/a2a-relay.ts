@@ -38,7 +38,7 @@ export interface A2aRelayOptions {
   readonly startTimeoutMs?: number;
   /** The maximum time that the agent may take to cancel a task, in milliseconds. @defaultValue 5000 */
   readonly graceMs?: number;
-  /** The polling interval for a task that sends no events, in milliseconds. @defaultValue 2000 */
+  /** The polling interval for a task that does not send events, in milliseconds. @defaultValue 2000 */
   readonly pollMs?: number;
 }
 
@@ -67,7 +67,7 @@ export function a2aRelay(options: A2aRelayOptions): Relay {
     name,
     loop: relayLoop,
     // The agent stores the task, so an open question is not lost. The agent does not report its tools, and some agents
-    // accept no messages during a task.
+    // do not accept messages during a task.
     capabilities: {
       openQuestionSurvives: true,
       resumes: true,

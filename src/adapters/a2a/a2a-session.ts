@@ -77,7 +77,7 @@ interface Turn {
 
 type Events = (signal: AbortSignal) => AsyncIterable<StreamResponse>;
 
-/** The maximum number of a task's messages that are searched for an answer. */
+/** How many of a task's messages are searched for an answer. */
 const HISTORY = 50;
 const MAX_TASKS = 20;
 const MAX_KEPT = 4 * 1024 * 1024;
@@ -245,7 +245,7 @@ export class A2aSession implements RelaySession {
         acceptedOutputModes: [],
         taskPushNotificationConfig: undefined,
         historyLength: HISTORY,
-        // With this setting, an agent that does not stream returns the task at once.
+        // With this setting, an agent that does not stream returns the task immediately.
         returnImmediately: true,
       };
       return client.sendMessageStream(

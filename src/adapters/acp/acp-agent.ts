@@ -35,14 +35,14 @@ export interface AcpSessionRequest {
 export interface AcpAgentOptions {
   /**
    * Creates a session without starting it. The session must have the id `sessionId` if one is given. It needs a journal
-   * if it should be resumable.
+   * to be resumable.
    */
   readonly open: (request: AcpSessionRequest) => SessionForEditor | Promise<SessionForEditor>;
   /** @defaultValue 'offstage' */
   readonly name?: string;
   /** @defaultValue standard input, which only this agent may read */
   readonly input?: Readable;
-  /** @defaultValue standard output, to which only this agent may write: log to standard error */
+  /** @defaultValue standard output; only this agent may write to it, so log to standard error */
   readonly output?: Writable;
   /** Called with non-fatal errors. @defaultValue such errors are ignored */
   readonly onError?: (error: unknown, where: string) => void;

@@ -3,7 +3,7 @@
 // Invariants
 //   ACP-SESSION-1. Each request from the agent is answered exactly once. It is answered as cancelled if the turn is
 //       cancelled, the agent withdraws the request, or the session is released.
-//   ACP-SESSION-2. Updates that arrive between turns or during a replay cause no events.
+//   ACP-SESSION-2. Updates that arrive between turns or during a replay do not cause events.
 //   ACP-SESSION-3. If an agent's output cannot be read, the agent is stopped, and its remaining output is still
 //       consumed.
 //   ACP-SESSION-4. An invalid response from the agent ends the turn or the start with an error that names the response.
@@ -313,7 +313,7 @@ export class AcpSession implements RelaySession {
     for (const requestId of this.#open.keys()) this.answer(requestId, { type: 'cancelled' });
     this.#connection.agent
       .notify(methods.agent.session.cancel, { sessionId: this.id })
-      // Calls over a connection to an agent that has ended reject.
+      // If the agent has ended, calls over its connection reject.
       .catch(() => {});
   }
 

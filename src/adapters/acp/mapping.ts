@@ -1,4 +1,4 @@
-// The mapping between ACP v1 and the relay port. It uses no process and no connection.
+// The mapping between ACP v1 and the relay port. It does not use a process or a connection.
 
 import type {
   CreateElicitationResponse,

@@ -1,12 +1,13 @@
 // One Offstage session in an editor: its turns, and the content and questions that the editor receives during them.
 //
-// A turn lasts until the session is idle, or until the only open question is one asked in text, which the next prompt
-// answers. A prompt during a turn ends that turn, because the user has changed the subject.
+// A turn lasts until the session is idle, or until the only open question is one that was asked as text. The next
+// prompt answers that question. A prompt during a turn ends that turn, because the user has changed the subject.
 //
 // Invariants
 //   ACP-SERVED-1. Only an explicit choice by the user counts as an answer. If a request is cancelled or left
 //       unanswered, the question remains open. A permission applies to one call only.
-//   ACP-SERVED-2. The session sends nothing between turns. A result counts as heard once it has been sent to the editor.
+//   ACP-SERVED-2. The session does not send anything between turns. A result counts as heard once it has been sent to
+//       the editor.
 
 import type {
   CreateElicitationResponse,

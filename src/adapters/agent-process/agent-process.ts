@@ -4,8 +4,8 @@
 // Invariants
 //   ACP-PROCESS-1. An agent process ends soon after this process. When this process exits, it kills the agent's group.
 //       If this process itself is killed, the next program finds the group by its marker file at startup and kills it.
-//   ACP-PROCESS-2. A process is killed because of its marker only if its id and start time match the marker and the
-//       owner of the marker has ended.
+//   ACP-PROCESS-2. A process whose marker is found is killed only if its id and start time match the marker and the
+//       marker's owner has ended.
 
 import { execFileSync, spawn, type ChildProcessByStdio } from 'node:child_process';
 import {

@@ -31,7 +31,7 @@ export interface AiSdkTranscriberOptions {
   readonly headers?: Readonly<Record<string, string>>;
   /** The sample rate of the WAV file to send. @defaultValue 16000 */
   readonly sampleRateHz?: number;
-  /** The maximum number of retries, the first of which follows after two seconds. @defaultValue 1 */
+  /** The maximum number of retries. The first retry follows after two seconds. @defaultValue 1 */
   readonly maxRetries?: number;
 }
 

@@ -1,5 +1,5 @@
 // A relay to Claude Code through the Claude Agent SDK. A process runs only while Claude is working. When a question or
-// permission is open, the call is deferred (`defer`), and another process continues with the call, even after a crash.
+// permission is open, the call is deferred (`defer`). Another process continues with the call, even after a crash.
 //
 // The app passes in the SDK; this file does not import it.
 //

@@ -4,8 +4,8 @@
 // Does not: store the conversation (Claude's files do).
 //
 // Invariants
-//   CLAUDE-SESSION-1. A call that needs permission is deferred before it runs, and the process ends. The call runs only
-//       after an answer to it, and only once.
+//   CLAUDE-SESSION-1. A call that needs permission is deferred before it runs. The process then ends. The call runs
+//       only after an answer to it, and only once.
 //   CLAUDE-SESSION-2. If a turn ends with a deferred call, the call is denied before the next prompt is processed.
 //   CLAUDE-SESSION-3. A permission does not change Claude's settings. A permission is lasting only if the answer says
 //       so. A lasting permission is stored in the session's file until the session ends, and applies to calls with the

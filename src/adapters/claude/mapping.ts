@@ -5,7 +5,7 @@ import { propertiesOf } from '../../values/json.ts';
 import type { RelayAnswer, RelayEvent, RelayTool } from '../../actors/ports/relay.ts';
 import { clip } from '../../values/clip.ts';
 
-/** The part of `query` of `@anthropic-ai/claude-agent-sdk` that the relay uses. */
+/** The part of `query` from `@anthropic-ai/claude-agent-sdk` that the relay uses. */
 export type ClaudeQuery = (given: never) => AsyncIterable<unknown> & {
   interrupt(): Promise<unknown>;
 };
@@ -64,7 +64,7 @@ export type Said =
     }
   | { readonly type: 'result'; readonly result: Result };
 
-/** Parses a Claude message. Other kinds of messages contain no relevant parts. */
+/** Parses a Claude message. Other kinds of messages do not contain any relevant parts. */
 export function read(message: unknown): readonly Said[] {
   const result = resultSchema.safeParse(message);
   if (result.success) return [{ type: 'result', result: result.data }];

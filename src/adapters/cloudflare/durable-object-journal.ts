@@ -9,7 +9,7 @@
 //   DURABLE-JOURNAL-3. The alarm is set to the earliest wake time. While a session is in memory, the alarm is set to
 //       `WATCHDOG_MS` from now. If the object dies, the alarm restarts it.
 //
-// The journal needs no claims, because the platform runs an object in only one place.
+// The journal does not need claims, because the platform runs an object in only one place.
 
 import { z } from 'zod';
 import type { Environment } from '../../actors/ports/environment.ts';

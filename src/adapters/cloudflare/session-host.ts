@@ -81,7 +81,8 @@ export interface SessionHost<S extends HostedSession> {
   /** Whether the session is in memory. */
   readonly isAwake: boolean;
   /**
-   * Calls `use` with the session, which is woken or started first if necessary. For use in the object's own methods.
+   * Calls `use` with the session. If necessary, the session is woken or started first. For use in the object's own
+   * methods.
    */
   use<T>(use: (session: S) => T | Promise<T>): Promise<T>;
   /**
@@ -141,8 +142,8 @@ export function hostSession<S extends HostedSession>(
   check('hostSession(ctx, options)', optionsSchema, options);
   let pool: SessionPool<S>;
   /**
-   * The clients, by the ids in the attachments of their sockets, because the platform may later pass a different object
-   * for the same socket.
+   * The clients by the ids in their sockets' attachments, because the platform may later pass a different object for
+   * the same socket.
    */
   const clients = new Map<string, ServedClient>();
   /** The first frames of clients that are waiting for the session. */
@@ -251,8 +252,8 @@ export function hostSession<S extends HostedSession>(
   }
 
   function opened(session: S): S {
-    // Voice adapters open sockets with `ws`, which workerd does not have, and an open connection would keep the object
-    // in memory.
+    // Voice adapters open sockets with `ws`, which workerd lacks. An open connection would also keep the object in
+    // memory.
     if (session.audioOut)
       throw new ConfigurationError(
         'VOICE_NOT_HOSTED',

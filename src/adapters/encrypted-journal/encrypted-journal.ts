@@ -13,9 +13,9 @@
 //   ENCRYPTED-JOURNAL-3. An unencrypted entry is rejected (`JOURNAL_CORRUPT`), because a writer without the key could
 //       otherwise forge the user's messages. With `readsPlain`, a scope may start with unencrypted entries, but none
 //       may follow its first encrypted entry.
-//   ENCRYPTED-JOURNAL-4. Separate keys are derived for job texts, and each text is bound to its place, so a text cannot
-//       be mistaken for an entry or another text. A text from an earlier version is not bound to a place and can still
-//       be decrypted.
+//   ENCRYPTED-JOURNAL-4. Job texts are encrypted with separate keys, and each text is bound to its place. A text
+//       therefore cannot be mistaken for an entry or another text. A text from an earlier version is not bound to a
+//       place and can still be decrypted.
 
 import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto';
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
@@ -129,9 +129,9 @@ export function encryptedJournal(journal: Journal, options: JournalEncryptionOpt
 
 /**
  * Encrypts the texts in an engine with AES-256-GCM. Use it as the `codec` of `packedEngine` and `packedHandler`. The
- * codec may share the journal's key. The same text at the same place always has the same encrypted form, as a repeated
- * job requires. `open` throws if a text was changed, was encrypted for another place, or has no matching key. It
- * accepts texts from earlier versions at any place.
+ * codec may share the journal's key. The same text at the same place always has the same encrypted form, which makes it
+ * possible to repeat a job. `open` throws if a text was changed, was encrypted for another place, or has no matching
+ * key. It accepts texts from earlier versions at any place.
  * @throws {ConfigurationError} `INVALID_OPTION`; the message does not reveal a key.
  */
 export function encryptionCodec(options: EncryptionOptions): {

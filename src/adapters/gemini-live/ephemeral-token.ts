@@ -23,8 +23,7 @@ export interface EphemeralTokenOptions {
    */
   readonly uses?: number;
   /**
-   * The time at which sessions that use the token end, less than 20 hours from now. @defaultValue in 30 minutes, set by
-   * the server
+   * When sessions that use the token end; less than 20 hours from now. @defaultValue in 30 minutes, set by the server
    */
   readonly expiresAt?: Date;
   /** The time until which the token can start sessions. @defaultValue in a minute, set by the server */
@@ -45,7 +44,7 @@ export interface EphemeralTokenOptions {
 export interface EphemeralToken {
   /** The value for `geminiLive({ ephemeralToken })`: `auth_tokens/…`. */
   readonly token: string;
-  /** The time at which sessions that use the token end; null if the server does not report it. */
+  /** When sessions that use the token end; null if the server does not report it. */
   readonly expiresAt: Date | null;
 }
 

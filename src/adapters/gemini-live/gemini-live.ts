@@ -30,7 +30,7 @@ export type GeminiLiveTransport = SocketTransport;
  * Creates a transport to the Gemini Live API. Uses the `ws` package, an optional peer dependency. The model responds to
  * speech on its own. Other abilities depend on the model family and are listed in `capabilities`.
  *
- * A connection ends with `transport.closed`, which states whether a retry makes sense. The next connection resumes the
+ * When a connection ends, `transport.closed` states whether a retry makes sense. The next connection resumes the
  * previous session if the server issued a resumption handle; otherwise it receives the conversation.
  *
  * @throws {ConfigurationError} `MISSING_API_KEY` if there is no key, `INVALID_OPTION` (including a thinking setting that
@@ -51,9 +51,9 @@ export function geminiLive(options: GeminiLiveOptions = {}): GeminiLiveTransport
   };
 }
 
-/** The time without audio after which the microphone counts as off. */
+/** After this time without audio, the microphone counts as off. */
 const STREAM_END_MS = 1_000;
-/** The close codes with which the server may also reject a resumption handle. */
+/** The close codes that may also mean that the server rejects a resumption handle. */
 const REFUSED_HANDLE_CODES: ReadonlySet<number | null> = new Set([1007, 1008, 1011]);
 
 /** One connection to the Gemini Live API. */
@@ -73,7 +73,7 @@ function geminiWire(
   let isExpiring = false;
   let soundAt = 0;
   let cancelStreamEnd: (() => void) | null = null;
-  /** Whether the server is waiting for a history, which it expects first. */
+  /** Whether the server is waiting for a history, which must come first. */
   const isSeeded = (): boolean => settings.traits.seedsHistory && (seed?.length ?? 0) > 0;
   const token = usableToken(resume);
   const calls = token?.calls ?? new ToolCalls();

@@ -17,8 +17,8 @@ export interface ModelTraits {
   /** Whether the values `SILENT`, `WHEN_IDLE` and `INTERRUPT` of a function response have an effect. */
   readonly honoursScheduling: boolean;
   /**
-   * The times at which messages can be added to the conversation. `initially`: only before the first audio. The model
-   * responds to any later text.
+   * When messages can be added to the conversation. `initially`: only before the first audio. The model responds to any
+   * later text.
    */
   readonly clientContent: 'anytime' | 'initially';
   /** `historyConfig.initialHistoryInClientContent`: whether the model accepts a history without responding to it. */

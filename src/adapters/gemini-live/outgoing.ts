@@ -7,10 +7,10 @@
 //           (`responses.ts`).
 //
 // OUTGOING-1. Messages are sent in the order of their commands, and before the response request that follows them.
-// OUTGOING-2. A message that would interrupt the model waits while the model is busy, but for at most HOLD_LIMIT_MS, so
-//     that a turn whose end is never reported cannot block the queue.
-// OUTGOING-3. The response to a call is sent at once, because the model may be waiting for it. The response waits only
-//     if it belongs to a request, and is then sent together with that request.
+// OUTGOING-2. A message that would interrupt the model waits while the model is busy, but at most for HOLD_LIMIT_MS. A
+//     turn whose end is never reported therefore cannot block the queue.
+// OUTGOING-3. The response to a call is sent immediately, because the model may be waiting for it. The response waits
+//     only if it belongs to a request, and is then sent together with that request.
 // OUTGOING-4. If the model accepts added content only at the start, messages wait for the next response request.
 
 import type { NoteWriter } from '../../actors/notes/note-marks.ts';
@@ -30,7 +30,7 @@ const HOLD_LIMIT_MS = 15_000;
 interface ModelActivity {
   /** Whether the model is speaking, working or possibly about to respond. */
   isBusy(): boolean;
-  /** Returns the minimum time for which the model will stay busy, in milliseconds; null if this is unknown. */
+  /** Returns how long the model will stay busy at least, in milliseconds; null if this is unknown. */
   busyForMs(): number | null;
   /** Treats the model as idle after too long without any activity. */
   giveUp(): void;

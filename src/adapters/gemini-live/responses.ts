@@ -1,20 +1,20 @@
-// Represents the model's output as responses and items. The protocol has neither. It has unnamed turns, whose
-// transcripts may arrive late and have no end marker.
+// Represents the model's output as responses and items. The protocol has neither responses nor items. It has unnamed
+// turns, whose transcripts may arrive late and have no end marker.
 //
 //   (none) ──content──▶ making ──generationComplete──▶ made ──turnComplete──▶ over
 //                         │  └────turnComplete, interrupted, silent too long───▲
 //                         └──cancelled──▶ unwanted ──its end is reported──────────┘
 //
 // Owns:     the ids and ends of responses, their audio and transcripts, the dropped parts, and the request that belongs
-//           to each response. This module knows neither tool calls nor the outgoing queue (`outgoing.ts`).
+//           to each response. This module does not handle tool calls or the outgoing queue (`outgoing.ts`).
 //
 // GEMINI-LIVE-MODEL-TURNS-1. A response has one start, one end and one item. Content that arrives after the end starts
 //     the next response. A transcript that arrives shortly after the end still belongs to the response that has ended.
 // GEMINI-LIVE-MODEL-TURNS-2. Audio that arrives between an interruption or cancellation and the reported end of the
 //     turn is dropped. If the user has interrupted, audio that arrives shortly after that end is dropped as well.
 // GEMINI-LIVE-MODEL-TURNS-3. `response.ended` lists the audio that was forwarded.
-// GEMINI-LIVE-MODEL-TURNS-4. If it becomes uncertain during generation which request a response answers, the request
-//     ends as cancelled, and the response continues without a request key.
+// GEMINI-LIVE-MODEL-TURNS-4. If it becomes unclear during generation which request a response answers, the request ends
+//     as cancelled. The response continues without a request key.
 //
 // GEMINI-LIVE-REQUESTS-1. A response gets a request's key only if the request was the only message that the model had
 //                         to answer.
@@ -35,8 +35,7 @@ const TRAILING_MS = 1_000;
 /** The maximum time that `turnComplete` takes to end an interrupted turn. */
 const STRAY_MS = 1_000;
 /**
- * The time after the end of an interrupted turn in which content still belongs to that turn, because no model responds
- * so fast.
+ * How long content still belongs to an interrupted turn after that turn's end, because no model responds so fast.
  */
 const LATE_MS = 200;
 
@@ -67,8 +66,8 @@ export class ModelTurns {
   /** The time until which new content belongs to an interrupted turn. */
   #strayUntil = Number.NEGATIVE_INFINITY;
   /**
-   * Whether the user interrupted that turn. While the user is speaking, content of the turn may arrive even after its
-   * end.
+   * Whether the user interrupted that turn. While the user is speaking, content of the turn may arrive even after the
+   * turn's end.
    */
   #isByUser = false;
   #lateUntil = Number.NEGATIVE_INFINITY;
@@ -329,7 +328,7 @@ export class Requests {
     return { key, isUnwanted };
   }
 
-  /** Records the end of the turn, after which a second response follows at once or not at all. */
+  /** Records the end of the turn, after which a second response follows immediately or not at all. */
   turnEnded(): void {
     if (this.#second === 'none') return;
     this.owes();

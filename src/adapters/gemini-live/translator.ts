@@ -1,5 +1,5 @@
 // Translates in both directions: commands become client messages, and server messages become transport events and audio
-// frames. It performs no network I/O.
+// frames. It does not perform network I/O.
 //
 // Owns:     what each field of a message means, and whether the model is busy.
 // Does not: keep a connection alive (`gemini-live.ts`), or manage responses and their requests (`responses.ts`),
@@ -171,7 +171,7 @@ export class Translator {
     return this.#busyForMs !== 0;
   }
 
-  /** The time for which the model will stay busy, in milliseconds; null if this is unknown. */
+  /** How long the model will stay busy, in milliseconds; null if this is unknown. */
   get #busyForMs(): number | null {
     const isTalked = this.#turns.isOpen || this.#speech.isOpen || this.#isWorking;
     return isTalked || this.#requests.isPending ? null : this.#requests.owedMs;
@@ -217,8 +217,7 @@ export class Translator {
     const behavior = this.#traits.duringCall === 'goes_on' ? 'NON_BLOCKING' : null;
     const message = wire.contextUpdate(configuration, behavior);
     this.#resumption.send(message, message);
-    // The server sends no confirmation for updates. It processes updates in order with all other messages, or ends the
-    // session.
+    // The server does not confirm updates. It processes updates in order with all other messages, or ends the session.
     this.#connection.emit({ type: 'session.configured' });
   }
 

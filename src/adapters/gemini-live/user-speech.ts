@@ -8,10 +8,10 @@
 // Owns:     the ids, starts, ends and words of utterances. This module does not depend on how the model reacts to
 //           utterances.
 //
-// USER-SPEECH-1. For each utterance, the start, the end and the words (or the fact that there are none) are reported
-//                once, in this order.
-// USER-SPEECH-2. Words that arrive after the end belong to the utterance that has ended. Words that arrive after the
-//     words of the utterance were reported are reported as late, because a new utterance would cut off the model's
+// USER-SPEECH-1. For each utterance, the start, the end and the words (or that there are none) are reported once, in
+//                this order.
+// USER-SPEECH-2. Words that arrive after the end belong to the utterance that has ended. If further words arrive after
+//     an utterance's words were reported, they are reported as late, because a new utterance would cut off the model's
 //     response. If the model responds before the user's words have arrived and is not interrupted, the first words that
 //     arrive are the words that it responded to. Their utterance started before the response.
 // USER-SPEECH-3. The reported start is never too early, because the user spoke the words before they arrived.
@@ -19,26 +19,26 @@
 import type { WireConnection } from '../socket/wire.ts';
 
 /**
- * The pause after a speaking user's last words that ends the utterance. The words of one sentence arrive together.
+ * The pause after the user's last words that ends the utterance. The words of one sentence arrive together.
  */
 const PAUSE_MS = 1_500;
-/** The pause that ends an utterance for which no words have arrived. */
+/** The pause that ends an utterance without words. */
 const WORDLESS_PAUSE_MS = 3_000;
 /** The maximum wait for the detector to report the end, both after the last words and without any words. */
 const SIGNALLED_PAUSE_MS = 15_000;
 const WORDLESS_SIGNALLED_PAUSE_MS = 60_000;
-/** The time after the end of an utterance during which further words may arrive. */
+/** How long after the end of an utterance further words may arrive. */
 const TRAILING_MS = 600;
 /** The same time for an utterance without words. */
 const WORDLESS_TRAILING_MS = 2_000;
-/** The time after the last reported words in which further words count as late if the model is responding. */
+/** How long after the last reported words further words count as late, if the model is responding. */
 const LATE_MS = 3_000;
-/** The minimum age of words when they arrive. */
+/** Words are at least this old when they arrive. */
 const WORDS_LAG_MS = 800;
 
 /** Callbacks for an utterance, and the state of the model that the utterance depends on. */
 interface UserSpeechListener {
-  /** Returns whether the model is responding without interruption, or its response counts as still playing. */
+  /** Returns whether the model is responding without interruption, or whether its response counts as still playing. */
   isAnswered(): boolean;
   /** Reports the start of speech. */
   began(): void;
@@ -66,10 +66,11 @@ export class UserSpeech {
   readonly #listener: UserSpeechListener;
   #utterance: Utterance | null = null;
   #settledAt = Number.NEGATIVE_INFINITY;
-  /** Whether the model has not responded yet to words that were reported. */
+  /** Whether the model has yet to respond to words that were reported. */
   #isUnanswered = false;
   /**
-   * The audio position at which the model started to respond to words that had not arrived; null if it has not done so.
+   * The audio position at which the model started to respond before the user's words had arrived; null if it has not
+   * done so.
    */
   #answersUnknownSinceMs: number | null = null;
   #cancelPause: () => void = () => {};

@@ -27,13 +27,13 @@ export interface SessionSettings {
     readonly budget?: number;
   };
   readonly voiceActivity?: {
-    /** The sensitivity with which audio is treated as the start of speech. */
+    /** How sensitively the start of speech is detected. */
     readonly startSensitivity?: 'high' | 'low';
-    /** The sensitivity with which a pause is treated as the end of speech. */
+    /** How sensitively the end of speech is detected. */
     readonly endSensitivity?: 'high' | 'low';
-    /** The duration of speech before it counts as started, in milliseconds. */
+    /** How long speech must last before it counts as started, in milliseconds. */
     readonly prefixPaddingMs?: number;
-    /** The duration of silence before speech counts as ended, in milliseconds. */
+    /** How long silence must last before speech counts as ended, in milliseconds. */
     readonly silenceDurationMs?: number;
     /** Whether the user's voice interrupts the model. */
     readonly interrupts?: boolean;

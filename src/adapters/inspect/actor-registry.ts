@@ -5,7 +5,7 @@
 //
 // Invariants
 //   ACTOR-REGISTRY-1. An actor's name is its path. The path of a root is its id. The path of any other actor consists
-//       of its parent's name and its own id. The parent of a root `a/b` is the actor `a`.
+//       of its parent's name and its own id. The actor `a` is the parent of a root `a/b`.
 //   ACTOR-REGISTRY-2. A new actor replaces the previous actor with the same name. Two live roots with the same id get
 //                     different names.
 //   ACTOR-REGISTRY-3. The latest `maxEnded` actors that have ended remain in the registry.
@@ -27,7 +27,7 @@ export interface SeenSnapshot {
   readonly [part: string]: unknown;
 }
 
-/** An actor as messages identify it. */
+/** The data that identifies an actor in messages. */
 export interface Identity {
   readonly wireId: string;
   readonly name: string;
@@ -109,7 +109,7 @@ export class ActorRegistry {
     return this.#end(entry, snapshot);
   }
 
-  /** Checks whether a machine has thrown an error, because XState then reports no snapshot. */
+  /** Checks whether a machine has thrown an error, because XState then does not report a snapshot. */
   inspectCrash(actor: SeenActor): readonly Change[] {
     const entry = this.#known.get(actor);
     if (!entry || entry.sessionId !== actor.sessionId || entry.phase !== 'live') return [];

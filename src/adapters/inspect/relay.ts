@@ -8,8 +8,8 @@
 //   RELAY-1. The relay listens only on 127.0.0.1 and responds only to its own host names, because any other name
 //       indicates DNS rebinding.
 //   RELAY-2. The stream requires the token. A browser must also come from an allowed origin: the origin of the relay's
-//       page or one of `allowedOrigins`. Programs send no origin.
-//   RELAY-3. Viewers only receive. Messages from receivers are ignored, and their size is limited.
+//       page or one of `allowedOrigins`. Programs do not send an origin.
+//   RELAY-3. Viewers only receive. Messages from receivers are ignored. Their size is limited.
 //   RELAY-PAGE-1. Only the frame that contains the inspector may request and receive the stream. The page checks the
 //       origin in both directions.
 //   RELAY-PAGE-2. Whenever the inspector connects or reconnects, it receives all actors again.

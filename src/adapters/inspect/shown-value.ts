@@ -19,7 +19,7 @@
 
 import { secretRemover } from '../../values/secrets.ts';
 
-/** The remaining size of a message in bytes, which the message's values share. */
+/** The number of bytes that are left in a message for all its values. */
 export interface Budget {
   bytesLeft: number;
 }
@@ -202,8 +202,8 @@ export type Leaf = string | number | bigint | boolean;
 
 /**
  * Decides how a leaf value is shown. `path`: the location of the value. It consists of the message part (`context`,
- * `event`, `input`, `output`, `error`, `meta` or `params`) and then the value's keys; list items have the path of their
- * list.
+ * `event`, `input`, `output`, `error`, `meta` or `params`), followed by the value's keys. List items have the path of
+ * their list.
  */
 export type Redact = (leaf: Leaf, path: readonly string[]) => Leaf;
 

@@ -11,7 +11,7 @@
 //   STREAM-3. An actor whose machine has thrown is shown as failed, even though XState does not report the failure.
 //   STREAM-4. A failing viewer is removed without affecting the other viewers or the actors.
 //   VIEWER-QUEUE-1. The start and the latest snapshot of an actor are dropped only if a later actor has the same name.
-//   VIEWER-QUEUE-2. Dropped lines are counted, and the number is shown at the gap.
+//   VIEWER-QUEUE-2. Dropped lines are counted, and the inspector shows their number at the gap.
 
 import type { InspectionEvent } from 'xstate';
 import type { Environment } from '../../actors/ports/environment.ts';

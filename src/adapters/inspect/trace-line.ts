@@ -282,8 +282,8 @@ const stateParts: Parts = {
 const DEFINITION_ENVELOPE_BYTES = 200;
 
 /**
- * Returns the definition of an actor's logic for an inspector, which is a machine's configuration as JSON text, built
- * part by part. States, events, targets and the names of actions, guards and actors are included. Data in the
+ * Returns the definition of an actor's logic for an inspector. For a machine, this is its configuration as JSON text,
+ * built part by part. States, events, targets and the names of actions, guards and actors are included. Data in the
  * configuration (initial context, params, meta, descriptions) is redacted like other data.
  *
  * For logic that is not a machine, only the name is included. If a definition is longer than `maxBytes`, a note
@@ -311,7 +311,7 @@ function definitionOf(
 const WIRE_VERSION = '0.7.2';
 
 interface BaseMessage {
-  /** The actor's permanent name in the inspector, which is its path, such as `ses_1/outbox`. */
+  /** The actor's permanent name in the inspector: its path, such as `ses_1/outbox`. */
   readonly sessionId: string;
   /** The root actor of the tree. */
   readonly rootId: string;

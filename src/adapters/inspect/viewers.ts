@@ -116,8 +116,8 @@ const CONNECTED = '@statelyai.connected';
 
 /**
  * Opens the Stately Inspector in a window or frame of the page. The package `@statelyai/inspect` opens the window and
- * sends the messages. This module keeps the stream complete: whenever the inspector connects or reconnects, it receives
- * all current actors, like any late viewer.
+ * sends the messages. Whenever the inspector connects or reconnects, this module sends it all current actors, as it
+ * does for any late viewer. The stream is therefore complete.
  *
  * @returns a function that disconnects the inspector
  * @throws {ConfigurationError} `MISSING_DEPENDENCY` without `@statelyai/inspect`.

@@ -52,7 +52,7 @@ export function textOfEntry(entry: JournalEntry): string {
       { retryable: false, cause: error },
     );
   }
-  // A character takes at most three bytes, so most texts need no exact count.
+  // A character takes at most three bytes, so most texts do not need an exact count.
   if (text.length * 3 > MAX_EVENT_BYTES && Buffer.byteLength(text) > MAX_EVENT_BYTES)
     throw new JournalError(
       'INVALID_ENTRY',

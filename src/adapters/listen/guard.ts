@@ -24,7 +24,7 @@
 //            the most sockets is closed.
 //   GUARD-4. `maxClients` counts only authenticated connections.
 //   GUARD-5. A request is refused if its `Host` is untrusted in any form (DNS rebinding), or if it comes from a web
-//       page that `isOrigin` rejects. Programs send no `Origin`.
+//       page that `isOrigin` rejects. Programs do not send `Origin`.
 //   GUARD-6. After `close`, no socket is open, not even half-open.
 
 import {
@@ -75,8 +75,8 @@ export type Verdict =
   | { readonly type: 'open'; readonly open: (client: WebSocket) => void }
   | { readonly type: 'refuse'; readonly refusal: Refusal }
   /**
-   * Not authenticated. The WebSocket is opened only to report this reason, as some protocols require, and is then
-   * closed.
+   * Not authenticated. The WebSocket is opened only to report this reason, because some protocols require this, and is
+   * then closed.
    */
   | { readonly type: 'expel'; readonly tell: (client: WebSocket) => void }
   /** The upgrade remains unanswered, and the connection is closed at the deadline. */
@@ -251,7 +251,7 @@ export class Guard {
   }
 
   /**
-   * Handles an upgrade, which may come from another server. Never rejects, for any request.
+   * Handles an upgrade, which may come from another server. Never rejects, whatever the request contains.
    * @throws {ConfigurationError} `INVALID_ARGUMENT` if the request is not an upgrade
    */
   readonly upgrade = async (
@@ -351,7 +351,7 @@ export class Guard {
     return connection;
   }
 
-  /** Links the two objects of a TLS connection, which are the TLS socket and its raw socket. */
+  /** Links the TLS socket and the raw socket of a TLS connection. */
   #secured(socket: Socket): void {
     const { remotePort, remoteAddress } = socket;
     for (const [raw, connection] of this.#connections) {
@@ -396,7 +396,7 @@ export class Guard {
     };
   }
 
-  /** Returns the visit that is described by the request line, Host and Origin. */
+  /** Returns the visit that the request line, Host and Origin describe. */
   #visitOf(request: IncomingMessage): Visit | Refusal {
     const target = targetOf(request.url);
     if (!target) return { status: 400, message: 'Expected a path' };
@@ -434,7 +434,7 @@ export class Guard {
     const { socket } = connection;
     if (connection.isClient) this.#awaitAuthentication(connection);
     this.#stay(connection, LINGER_MS);
-    // The socket is still read, so that a reset does not discard the response and the end from the client is detected.
+    // Still reads the socket, so that a reset cannot discard the response and the client's end is detected.
     socket.once('end', () => socket.destroy());
     if (socket.writable) socket.end();
     socket.resume();
@@ -462,7 +462,7 @@ export class Guard {
         onSilence: () => client.terminate(),
       });
       client.on('pong', () => keepAlive.heard());
-      // If a frame is too long or malformed, `ws` closes the WebSocket, and the client has this long to respond.
+      // If a frame is too long or malformed, `ws` closes the WebSocket. The client then has this long to respond.
       client.on('error', () => this.#stay(connection, LINGER_MS));
       client.once('close', () => {
         this.#sockets.delete(client);

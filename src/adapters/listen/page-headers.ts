@@ -1,6 +1,6 @@
 // The headers that every server in this package sends with a page and its files.
 
-/** Browsers do not store the page, send a referrer, guess types, or let another origin embed the page. */
+/** Browsers do not store the page, send a referrer or guess types, and other origins cannot embed the page. */
 export const pageHeaders = {
   'cache-control': 'no-store',
   'cross-origin-resource-policy': 'same-origin',

@@ -1,6 +1,6 @@
 // Places for unauthenticated peers: connections without a verified key, and bodies without a verified signature. A new
 // peer always gets a place. If none is free, it displaces a peer of the IP address that holds the most places. Slow
-// peers therefore cannot lock out a legitimate client, which proves its identity at once.
+// peers therefore cannot lock out a legitimate client, which proves its identity immediately.
 //
 // Invariants
 //   PLACE-1. At most `max` places are occupied.

@@ -41,7 +41,7 @@ export function isServedOrigin(
   return isLoopbackName(from) || (host !== null && from === host);
 }
 
-/** The reasons for which a request with an untrusted Host or Origin is refused. */
+/** The reasons for refusing a request with an untrusted Host or Origin. */
 export interface Unserved {
   readonly code: 'HOST_REFUSED' | 'ORIGIN_REFUSED';
   readonly message: string;

@@ -5,7 +5,7 @@ import { bearerToken, protocolToken } from '../listen/access.ts';
 
 const KEY_PROTOCOL = 'openai-insecure-api-key.';
 
-/** The subprotocol with which the server responds. It never contains the key. */
+/** The subprotocol in the server's response. It never contains the key. */
 export const REALTIME_PROTOCOL = 'realtime';
 
 /** Returns the key that a client presents as a bearer token or in a subprotocol; `null` if there is none. */

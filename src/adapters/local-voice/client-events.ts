@@ -143,9 +143,9 @@ const eventFields = { event_id: z.string().max(512).nullish() };
 const itemId = z.string();
 
 /**
- * The extension event that names the question that the user may be answering, so that an answer ends the user's turn at
- * once: `{"type": "session.open_question", "question": {"kind": "choice", "options": […]}}`; `null` for none. The
- * server responds only if it rejects the event.
+ * The extension event that names the question that the user may be answering, so that an answer ends the user's turn
+ * immediately: `{"type": "session.open_question", "question": {"kind": "choice", "options": […]}}`; `null` for none.
+ * The server responds only if it rejects the event.
  */
 export const OPEN_QUESTION = 'session.open_question';
 

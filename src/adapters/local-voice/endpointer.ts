@@ -1,5 +1,5 @@
-// Detects the start and end of utterances in a stream of speech probabilities. It uses no clock, because it derives
-// time from the length of the audio.
+// Detects the start and end of utterances in a stream of speech probabilities. It does not use a clock, because it
+// derives time from the length of the audio.
 //
 // ENDPOINTING-1. `started` and `stopped` alternate, starting with `started`.
 // ENDPOINTING-2. Speech shorter than two windows (64 ms, such as a click or a breath) does not start an utterance.

@@ -1,5 +1,5 @@
-// Transcribes audio. It transcribes the spans of speech, each with only a little silence around it, because long
-// silence makes the model transcribe nothing.
+// Transcribes audio. It transcribes the spans of speech with only a little silence around each, because the model does
+// not transcribe anything if the silence is long.
 //
 // HEARING-1. If a short utterance matches no option while a choice is open, it is transcribed again with a different
 //     amount of silence around it. The second result replaces the first only if it exactly matches an option or a
@@ -28,7 +28,7 @@ interface Span {
 }
 
 const DEFAULT_THRESHOLD = 0.5;
-/** The longest span that the model can transcribe at once. */
+/** The longest span that the model can transcribe in one call. */
 const LONGEST_SPAN_MS = 24_000;
 /** The final part of a long span. The span is cut at the quietest window in this part. */
 const CUT_WITHIN_MS = 6_000;

@@ -4,10 +4,10 @@
 // INPUT-AUDIO-2. Audio that was committed or cleared never starts or ends another utterance.
 // INPUT-AUDIO-3. The buffer holds at most ten minutes. During silence, it stores only audio that may belong to the
 //     start of an utterance.
-// INPUT-AUDIO-4. An utterance is transcribed during its pauses. Its text is the text that was transcribed in its last
-//     pause, unless this text is empty.
-// INPUT-AUDIO-5. Audio is judged in order. While a pause waits for its transcription, later audio waits as well, for at
-//     most `WORDS_TIMEOUT_MS`.
+// INPUT-AUDIO-4. An utterance is transcribed during its pauses. An utterance's text is the transcription from its last
+//     pause, unless this transcription is empty.
+// INPUT-AUDIO-5. Audio is judged in order. While a pause waits for its transcription, later audio waits too, but at
+//     most for `WORDS_TIMEOUT_MS`.
 // INPUT-AUDIO-6. Words that stop the current speech ("stop", "not now") are reported as soon as they have been
 //     transcribed. Because so little speech precedes them, the first pause after them only has to last a third of
 //     `transcribeAfterMs`.
@@ -32,7 +32,7 @@ import { Refusal } from './wire-events.ts';
 export const INPUT_SAMPLE_RATE_HZ = 24_000;
 const MAX_BUFFERED_MS = 10 * 60_000;
 const MIN_COMMITTED_MS = 100;
-/** The maximum duration of speech that may consist of words that stop the current speech (INPUT-AUDIO-6). */
+/** The maximum duration of speech that is checked for words that stop the current speech (INPUT-AUDIO-6). */
 const SHORT_MS = 1_000;
 /** The maximum time that a decision waits for words. Words that arrive later do not change the decision. */
 const WORDS_TIMEOUT_MS = 1_000;
@@ -87,10 +87,10 @@ export interface InputAudioOptions {
   readonly engine: SpeechEngine;
   /** The maximum length of an utterance, in milliseconds. */
   readonly longestUtteranceMs: number;
-  /** The silence after which words are transcribed, in milliseconds; null to wait for the end of the utterance. */
+  /** Words are transcribed after this much silence, in milliseconds; null to wait for the end of the utterance. */
   readonly transcribeAfterMs: number | null;
   readonly endOfTurn?: EndOfTurn | undefined;
-  /** The maximum amount by which the user may be quieter than in recent utterances, in dB; null for no limit. */
+  /** How much quieter the user may be than in recent utterances, in dB; null for no limit. */
   readonly levelMarginDb: number | null;
 }
 
@@ -133,7 +133,7 @@ export class InputAudio implements InputBuffer {
   #pause: SpeechPause | null = null;
   /** The pause whose words the buffer is waiting for (INPUT-AUDIO-5). */
   #judged: SpeechPause | null = null;
-  /** Settles together with the transcription of the last pause, because transcriptions must not overlap. */
+  /** Settles when the last pause has been transcribed, because transcriptions must not overlap. */
   #lastText: Promise<unknown> = Promise.resolve();
 
   constructor(options: InputAudioOptions, events: InputAudioEvents) {

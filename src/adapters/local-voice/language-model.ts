@@ -3,8 +3,8 @@
 //
 // Invariants
 //   LOCAL-PROMPT-1. The prompt suits any model. Notes have the user role, unless the app states that its model accepts
-//       system messages within the conversation. The assistant's words and calls form one message. The assistant sends
-//       neither the first nor the last message.
+//       system messages within the conversation. The assistant's words and calls form one message. Neither the first
+//       nor the last message is the assistant's.
 //   LOCAL-PROMPT-2. A call is stored together with the model's reasoning and signatures for it.
 
 import {
@@ -208,7 +208,7 @@ export function toUsage(usage: {
 /** Replaces unintelligible speech. */
 export const INAUDIBLE = '[inaudible]';
 const PENDING = 'Accepted. The result is not known yet; it will follow.';
-/** The message for a conversation without any words from the user, because a language model needs one. */
+/** The user's message in a conversation without any words from the user. A language model needs one. */
 const NOTHING_SAID = '[The user has not said anything yet.]';
 
 const NOTHING_SINCE = '[The user has said nothing since.]';
@@ -222,7 +222,7 @@ type AssistantPart = Exclude<AssistantContent, string>[number];
  *
  * A tool call may remain without a result while the conversation continues, but a language model must see a result
  * immediately after each call. A call whose result is missing or comes later is therefore first answered with PENDING.
- * The actual result appears at the point where it arrived, as the result of the same call, which is repeated there.
+ * The actual result appears at the point where it arrived, together with a copy of its call.
  *
  * Resolves with the messages once all of their words have been recognised.
  */

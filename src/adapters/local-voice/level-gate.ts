@@ -1,9 +1,9 @@
 // Distinguishes the user from more distant voices (a television, the next table) by their loudness, because a speech
-// detector reports all voices. It uses no clock, because it derives time from the length of the audio.
+// detector reports all voices. It does not use a clock, because it derives time from the length of the audio.
 //
 // LEVEL-GATE-1. A window counts as speech only if it, or one of the two windows before it, is within `marginDb` of the
-//     user's usual level, which is the median of the last utterances with words. Before the first such utterance, a
-//     window only has to be louder than the noise. The level of an utterance is the level of its nearest voice, so a
+//     user's usual level. That level is the median of the last utterances with words. Before the first such utterance,
+//     a window only has to be louder than the noise. The level of an utterance is the level of its nearest voice, so a
 //     television during the utterance does not lower it.
 // LEVEL-GATE-2. A much louder voice counts as the user's, and earlier levels are discarded.
 // LEVEL-GATE-3. A user who has moved away can be recognised again. If a voice that is too quiet speaks for 2 s and then
@@ -13,7 +13,7 @@
 
 const REMEMBERED_UTTERANCES = 5;
 const WINDOWS_IN_VIEW = 3;
-/** The noise level, which the quietest tenth of the last ten seconds stayed below. */
+/** The noise level. The quietest tenth of the last ten seconds was below it. */
 const NOISE_FRACTION = 0.1;
 const NOISE_MS = 10_000;
 const ABOVE_NOISE_DB = 15;

@@ -1,5 +1,5 @@
 // `localVoice`: a local voice server. It speaks the OpenAI Realtime protocol and combines speech detection, speech to
-// text, any AI SDK language model and text to speech. It needs no API key and no network.
+// text, any AI SDK language model and text to speech. It does not need an API key or a network.
 
 import type { IncomingHttpHeaders } from 'node:http';
 import type { LanguageModel } from 'ai';
@@ -31,7 +31,7 @@ export interface LocalVoiceOptions {
   /** The model that answers the user. The connected session provides the model's tools. */
   readonly model: LanguageModel;
   /**
-   * The role in which the model receives system messages within the conversation, such as a session's notes. The
+   * The role of system messages within the conversation, such as a session's notes, when the model receives them. The
    * protocol has such messages, but only some models accept them. `system` is for OpenAI models. Claude, Gemini,
    * Mistral, Qwen and Bedrock reject it with an error. @defaultValue 'user', which every model accepts
    */
@@ -53,9 +53,9 @@ export interface LocalVoiceOptions {
    */
   readonly transcriber?: Transcriber;
   /**
-   * The name of a voice of the engine, which is also used when a client requests a voice that the engine lacks, such as
-   * `marin`; or a voice that replaces the engine's voices: `aiSdkVoice(…)`, or your implementation. @defaultValue the
-   * engine's first voice, 'slt'
+   * The name of one of the engine's voices, which also replaces a requested voice that the engine lacks, such as
+   * `marin`. Alternatively, a voice that replaces the engine's voices: `aiSdkVoice(…)`, or your implementation.
+   * @defaultValue the engine's first voice, 'slt'
    */
   readonly voice?: string | Voice;
   /** How the user's speech is detected and transcribed. */
@@ -78,10 +78,10 @@ export interface HearingOptions {
    */
   readonly longestUtteranceMs?: number;
   /**
-   * The silence after which the words so far are transcribed, in milliseconds, so that they are available when the
+   * The words so far are transcribed after this much silence, in milliseconds, so that they are available when the
    * utterance ends. Within the first second of speech, a third of this silence is enough. Each longer pause within an
-   * utterance costs one transcription. `null`: only the whole utterance is transcribed, and its end does not depend on
-   * its words.
+   * utterance costs one transcription. `null`: only the whole utterance is transcribed, so its words do not affect when
+   * it ends.
    * @defaultValue 200
    */
   readonly transcribeAfterMs?: number | null;
@@ -93,10 +93,10 @@ export interface HearingOptions {
    */
   readonly endOfTurn?: EndOfTurn;
   /**
-   * The maximum amount by which a voice may be quieter than the user's recent utterances, in decibels. A quieter voice,
-   * such as a television, is not treated as the user's voice. It neither starts an utterance nor prolongs one. A user
-   * who moves away is recognised again after one sentence. Before the first utterance, a voice only has to be louder
-   * than the noise. `null`: every voice is treated as the user's voice. @defaultValue 15
+   * How much quieter a voice may be than the user's recent utterances, in decibels. A quieter voice, such as a
+   * television, is not treated as the user's voice. It neither starts an utterance nor prolongs one. A user who moves
+   * away is recognised again after one sentence. Before the first utterance, a voice only has to be louder than the
+   * noise. `null`: every voice is treated as the user's voice. @defaultValue 15
    */
   readonly levelMarginDb?: number | null;
 }
@@ -126,7 +126,7 @@ export interface LocalVoiceAddress {
   readonly apiKey: string;
 }
 
-/** The local voice server, as `localVoice` returns it. */
+/** The local voice server that `localVoice` returns. */
 export interface LocalVoice {
   /**
    * Loads the models and starts listening. It can be called only once.
@@ -252,9 +252,9 @@ function chosenVoice(engine: SpeechEngine, voice: string | undefined): string {
 /** The only network interface that the server listens on. */
 const LOOPBACK = '127.0.0.1';
 const PATH = '/v1/realtime';
-/** The maximum size of a frame, which is the real server's limit for one append. */
+/** The maximum size of a frame: the real server's limit for one append. */
 const MAX_FRAME_BYTES = 15 * 1024 * 1024;
-/** The number of unread bytes at a client above which the server holds back audio for that client. */
+/** If a client has more unread bytes than this, the server holds back audio for it. */
 const MAX_UNREAD_BYTES = 1024 * 1024;
 const UNREAD_POLL_MS = 20;
 const KEEP_ALIVE_MS = 20_000;
@@ -329,8 +329,8 @@ async function startServer(options: ServerOptions): Promise<RunningServer> {
 }
 
 /**
- * Returns the way in which a client without a valid key is rejected. Like the real server, this server sends an error
- * on the open socket and then closes the socket. Returns null if the key is valid.
+ * Returns how to reject a client without a valid key. Like the real server, this server sends an error on the open
+ * socket and then closes the socket. Returns null if the key is valid.
  */
 function unauthorized(
   headers: IncomingHttpHeaders,

@@ -51,7 +51,7 @@ export interface RealtimeSessionOptions {
   readonly environment: Environment;
   readonly engine: SpeechEngine;
   readonly textModel: TextModel;
-  /** The voice for clients that request a voice that the engine lacks. */
+  /** The voice for clients whose requested voice the engine lacks. */
   readonly defaultVoice: string;
   /** The model that the client requested. The session only repeats it in its responses. */
   readonly model: string;
@@ -353,7 +353,7 @@ export class RealtimeSession {
     this.#responses.create(responseRequest(this.#config, items, parameters));
   }
 
-  /** Returns the items for the model, which are the conversation or the items that the client sent instead. */
+  /** Returns the items for the model: the conversation, or the items that the client sent instead. */
   #itemsOf({ input }: ResponseParameters): Remembered[] {
     const items =
       input?.map((given) => {

@@ -1,4 +1,4 @@
-// One response. It generates, writes or speaks messages, calls functions, and ends exactly once.
+// One response. It generates messages as text or speech, calls functions, and ends exactly once.
 //
 // Owns:     the output items, and aborting the model. It does not decide which response may run (`realtime-session.ts`).
 //
@@ -10,7 +10,7 @@
 // RESPONSE-MESSAGE-1. The events of a message: output_item.added, conversation.item.added (unless out of band),
 //     content_part.added, deltas, the content's `done` events, content_part.done, conversation.item.done, output_item.done.
 // RESPONSE-MESSAGE-2. After `close`, no event of the message is sent.
-// RESPONSE-MESSAGE-3. Words whose audio was not sent are contained neither in the item nor in the model's memory.
+// RESPONSE-MESSAGE-3. Neither the item nor the model's memory contains words whose audio was not sent.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 import { codeOf, messageOf } from '../../values/errors.ts';
@@ -40,7 +40,7 @@ export interface ResponseContext {
   ) => ReturnType<Speaking['synthesize']>;
 }
 
-/** A requested response, with the settings from the session and the request. */
+/** A requested response, with its settings from the session and the request. */
 export interface ResponseRequest {
   readonly outOfBand: boolean;
   /** The items that the model receives. */
@@ -284,7 +284,7 @@ interface ResponseMessage {
   write(text: string, isWhole?: boolean): void;
   /** Resolves when all added text has been sent. @throws the error of `synthesize` */
   drain(): Promise<void>;
-  /** Ends the message at once. @returns the final item */
+  /** Ends the message immediately. @returns the final item */
   close(status: 'completed' | 'incomplete'): WireItem;
 }
 

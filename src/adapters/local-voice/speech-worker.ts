@@ -48,7 +48,7 @@ const roles: Readonly<Record<ThreadRole, () => Promise<Handlers>>> = {
     const flite = await Flite.load();
     await flite.speak({ text: 'ready', voice: 'slt', speed: 1 });
     return {
-      // The audio has the protocol's sample rate, so that the thread of the sockets does not have to resample it.
+      // The audio has the protocol's sample rate, so that the thread that handles sockets need not resample it.
       synthesize: async (request) => ({
         samples: resampleSound(await flite.speak(request), OUTPUT_SAMPLE_RATE_HZ),
         sampleRateHz: OUTPUT_SAMPLE_RATE_HZ,

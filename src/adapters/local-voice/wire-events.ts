@@ -1,5 +1,5 @@
-// The server events and the rejection of client events. Server events are typed against the official package, so that
-// an event with an invalid form does not compile.
+// The types of the server events, and the error that rejects a client event. Server events are typed against the
+// official package, so that an event with an invalid form does not compile.
 
 import { ProtocolError } from '../../values/errors.ts';
 import type { RealtimeServerEvent } from '../openai-realtime/official.ts';
@@ -28,7 +28,7 @@ export type WireUsage = NonNullable<WireResponse['usage']>;
 /** Sends an event to the client. Never throws, and does nothing after the connection has been closed. */
 export type Emit = (event: ServerEventBody) => void;
 
-/** The rejection of a client event, which an `error` event reports. */
+/** Rejects a client event. The client receives an `error` event. */
 export class Refusal extends ProtocolError {
   /** The invalid field of the client event, such as `item.content[0].type`. */
   readonly param: string | null;

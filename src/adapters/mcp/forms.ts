@@ -10,7 +10,7 @@ import type { GivenAnswer } from '../../actors/subagent/ask-user.ts';
 
 const ANSWER = 'answer';
 
-/** The `_meta` keys of an approval form: the tool, and the input of the call to approve. */
+/** The `_meta` keys of an approval form: the tool's name, and the input of the tool call. */
 const TOOL = 'offstage/tool';
 export const INPUT = 'offstage/input';
 
@@ -64,8 +64,8 @@ const resultSchema = z.looseObject({
 });
 
 /**
- * `declined`: the user chose not to answer. `left`: the question remains open. `invalid`: the result is invalid, with
- * the reason for the client.
+ * `declined`: the user chose not to answer. `left`: the question remains open. `invalid`: the result is invalid, for a
+ * reason that the client receives.
  */
 export type FormAnswer =
   | { readonly type: 'given'; readonly answer: GivenAnswer }

@@ -35,7 +35,7 @@ export interface ConnectedUser {
   readonly wait: <Result>(work: (tasks: UserTasks) => Promise<Result>) => Promise<Result>;
 }
 
-/** The maximum timer value. A question ends only when the task no longer needs an answer. */
+/** The maximum timer value. A question has no time limit. It ends only when the task no longer needs an answer. */
 const ASK_TIMEOUT_MS = 2_147_483_647;
 const PAGE = 100;
 
@@ -108,7 +108,7 @@ export function server2025(sdk: ServerSdk, options: CheckedMcp, user: ConnectedU
           const ended = await follow(tasks, id, caller(id, extra, false), extra.signal);
           return resultOf(ended);
         } catch (error) {
-          // The client does not have the task id.
+          // The client never received the task's id, so it cannot use the task.
           tasks.cancel(id);
           throw error;
         }

@@ -1,5 +1,5 @@
-// Protocol version 2026-07-28 over HTTP, with its tasks extension. Requests are independent, and the server sends only
-// responses. No SDK implements the server side of these tasks.
+// Protocol version 2026-07-28 over HTTP, with its tasks extension. Each request is independent. The server only
+// responds and sends no requests. No SDK implements the server side of these tasks.
 //
 //   tools/call, tasks declared → the task; `tasks/get` returns its questions, `tasks/update` answers, `tasks/cancel`
 //   tools/call                 → waits; a question is returned as a result (`input_required`), and answered in a second call
@@ -221,7 +221,7 @@ function parsed<Schema extends z.ZodType>(schema: Schema, params: unknown): z.ou
   throw new Refused(200, INVALID_PARAMS, z.prettifyError(error));
 }
 
-/** Runs one round of a call without a task, which ends when the call ends or asks its next questions. */
+/** Runs one round of a call without a task. The round ends when the call ends or asks its next questions. */
 async function called(
   call: z.infer<typeof callSchema>,
   tasks: UserTasks,
@@ -261,7 +261,7 @@ async function called(
       if (questions.length === 0) await raceAbort(changed, signal);
     }
   } catch (error) {
-    // The client does not have the task id yet.
+    // The client has not received the task's id yet, so it cannot use the task.
     if (requestState === undefined) tasks.cancel(id);
     throw error;
   }

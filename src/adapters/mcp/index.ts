@@ -1,5 +1,5 @@
-// The entry `offstage/mcp`: subagents as tools and tasks of the Model Context Protocol, and the tools of other servers
-// as subagents.
+// The entry `offstage/mcp`: offers subagents as tools and tasks of the Model Context Protocol, and uses the tools of
+// other servers as subagents.
 
 export { mcpRelay, type McpRelayOptions } from './mcp-relay.ts';
 export type { McpPrompt } from './mcp-relay-session.ts';

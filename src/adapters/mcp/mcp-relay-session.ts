@@ -1,12 +1,12 @@
-// One session with a tool of an MCP server: the current call or task, and its input requests.
+// One session with an MCP server's tool: the current call or task, and its input requests.
 //
 // Owns:     polling the task until it ends, and asking for a form's fields one by one.
-// Does not: execute the task, which continues on the server even if no one reads its state.
+// Does not: execute the task (the server does, even if no one reads the task's state).
 //
 // Invariants
-//   MCP-RELAY-1. A form is answered once, and it is accepted only if the user's words say so. A yes accepts exactly the
-//       form that the user saw.
-//   MCP-RELAY-2. Only the task's state ends the task. A lost connection does not end the task.
+//   MCP-RELAY-1. A form is answered only once. It is accepted only if the user's words say so. A yes accepts exactly
+//       the form that the user saw.
+//   MCP-RELAY-2. Only the task's state decides whether the task has ended. A lost connection does not end the task.
 //   MCP-RELAY-3. A request does not reach the user if it arrives after the turn was cancelled or comes from another
 //       task.
 //   MCP-RELAY-4. A task may be waiting for an answer although its question never arrived. A broken connection may have
@@ -69,7 +69,7 @@ interface McpRelaySessionOptions {
 type EndReason = Extract<RelayEvent, { readonly type: 'turn_ended' }>['reason'];
 type Request = Extract<RelayEvent, { readonly type: 'permission' | 'question' }>;
 
-/** A turn: a call to the tool, from its arguments to its result. */
+/** One turn, which is one call to the tool. */
 interface Turn {
   readonly number: number;
   taskId: string | null;
@@ -97,7 +97,7 @@ interface Wait {
 /** The limits of the polling interval, regardless of the interval that the server requests. */
 const MIN_POLL_MS = 20;
 const MAX_POLL_MS = 60_000;
-/** The maximum number of requests that wait for their task id. */
+/** The maximum number of requests that are held until the task's id is known. */
 const MAX_EARLY = 100;
 
 const argumentsSchema = z.record(z.string(), z.unknown());
@@ -242,7 +242,7 @@ export class McpRelaySession implements RelaySession {
     };
     let task = await look();
     if (task.status === 'input_required' && turn.asked.size === 0) {
-      // A server repeats the question either unprompted or not at all.
+      // If a server repeats the question, it does so unprompted.
       await this.#pause(graceMs);
       task = await look();
     }
@@ -510,7 +510,7 @@ export class McpRelaySession implements RelaySession {
     turn.ended.resolve('cancelled');
   }
 
-  /** Drops the connection to the server, which is unreachable or does not stop. */
+  /** Drops the connection to a server that is unreachable or does not stop. */
   #close(message: string): void {
     const turn = this.#turn;
     if (this.#isOver && !turn) return;
@@ -559,7 +559,7 @@ export class McpRelaySession implements RelaySession {
     this.#wake?.();
   }
 
-  /** Waits for a change, but at most for this time. */
+  /** Waits for a change, but not longer than `ms` milliseconds. */
   async #pause(ms: number): Promise<void> {
     if (!this.#isChanged) {
       const { promise, resolve } = Promise.withResolvers<void>();

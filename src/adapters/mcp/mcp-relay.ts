@@ -44,7 +44,7 @@ export interface McpRelayOptions {
   readonly graceMs?: number;
   /** The polling interval for a task unless the server specifies one, in milliseconds. @defaultValue 2000 */
   readonly pollMs?: number;
-  /** The time that the server should store a task, in milliseconds (2025-11-25). @defaultValue 86400000 */
+  /** The time for which the server should store a task, in milliseconds (2025-11-25). @defaultValue 86400000 */
   readonly ttlMs?: number;
 }
 

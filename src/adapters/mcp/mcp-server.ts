@@ -65,7 +65,7 @@ export interface McpServer {
 
 /**
  * Serves subagents to MCP clients with protocol 2025-11-25, and over HTTP also with 2026-07-28. Needs the package
- * `@modelcontextprotocol/sdk`. The server continues the tasks of an earlier process at once.
+ * `@modelcontextprotocol/sdk`. The server immediately continues the tasks of an earlier process.
  * @throws {ConfigurationError} `INVALID_OPTION`, `INVALID_SCHEMA`, `MISSING_DEPENDENCY` (rejects)
  */
 export async function mcpServer(options: McpServerOptions): Promise<McpServer> {
@@ -214,7 +214,7 @@ class Server implements McpServer {
       const answer = await connection.transport.handleRequest(
         method === 'POST' ? copyOf(request, text) : request,
       );
-      // If the first request is not `initialize`, no connection remains.
+      // If the first request is not `initialize`, the connection is dropped.
       if (known === null && connection.transport.sessionId === undefined) await connection.close();
       return answer;
     } catch (error) {
@@ -391,7 +391,7 @@ class Server implements McpServer {
   }
 }
 
-/** Parses a text as JSON; undefined if it is not JSON. */
+/** Parses JSON text. Returns undefined if the text is not JSON. */
 function valueOf(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -13,7 +13,7 @@ import { aFunction, anObject, check, type ChecksOf } from '../../values/checks.t
 import { ConfigurationError } from '../../values/errors.ts';
 import { reporter } from '../../values/reporter.ts';
 
-/** A subagent that clients may call. Its configuration names the tool. */
+/** A subagent that clients may call. Its configuration contains the tool's name. */
 export interface McpSubagent {
   /** The subagent's configuration. */
   readonly config: SubagentConfig;
@@ -44,7 +44,7 @@ export interface McpLimits {
   /** The maximum number of requests that wait for a result, per user. @defaultValue 100 */
   readonly waitsPerUser: number;
   /**
-   * The time that an unused connection, or a user without a running task, remains in memory, in milliseconds.
+   * The time for which an unused connection, or a user without a running task, remains in memory, in milliseconds.
    * @defaultValue 1_800_000
    */
   readonly idleMs: number;
@@ -69,13 +69,13 @@ export interface McpServerOptions {
   /** The model for subagents whose configuration has no model. */
   readonly model?: LanguageModel;
   /**
-   * Returns the user whose tasks an HTTP request may see. If it returns null, the request is refused.
+   * Returns the user whose tasks an HTTP request may access. If it returns null, the request is refused.
    * @defaultValue every HTTP request is refused
    */
   readonly authorize?: (request: McpAuthorizeRequest) => string | null | Promise<string | null>;
-  /** The server's name for clients. The journal stores the tasks under this name. @defaultValue 'offstage' */
+  /** The server name that clients see. The journal stores the tasks under this name. @defaultValue 'offstage' */
   readonly name?: string;
-  /** The server's description for clients. */
+  /** The server description that clients see. */
   readonly instructions?: string;
   /** The path of the handler. @defaultValue '/mcp' */
   readonly path?: string;
@@ -86,7 +86,7 @@ export interface McpServerOptions {
   readonly origins?: readonly string[];
   /** The accepted host names in `Host`; `*` allows any. @defaultValue localhost, and the hosts in `origins` */
   readonly hosts?: readonly string[];
-  /** The time that a task's result is stored after the task has ended, in milliseconds. @defaultValue 86_400_000 */
+  /** The time for which a task's result is stored after the task ends, in milliseconds. @defaultValue 86_400_000 */
   readonly ttlMs?: number;
   /** The interval at which clients should poll a task, in milliseconds. @defaultValue 1000 */
   readonly pollMs?: number;

@@ -26,7 +26,7 @@ import { OFFSTAGE_VERSION } from '../../values/version.ts';
 
 const RELATED = 'io.modelcontextprotocol/related-task';
 const VERSION = '2025-11-25';
-/** The maximum value of a timer, because this module sets no deadline for a task. */
+/** The maximum timer value. This module sets no deadline for tasks. */
 const NEVER = 2_147_483_647;
 
 const anything = z.looseObject({});
@@ -137,7 +137,7 @@ export class Remote2025 implements RemoteServer {
 
   async close(why: 'ended' | 'suspended'): Promise<void> {
     this.#over.abort(new Error('released'));
-    // Ends the session with an HTTP server that has sessions. Other servers refuse this request.
+    // Ends the session on an HTTP server that has sessions. Other servers refuse this request.
     const { transport } = this.#client;
     if (why === 'ended' && transport instanceof this.#sdk.StreamableHTTPClientTransport)
       await transport.terminateSession().catch(() => {});

@@ -1,5 +1,5 @@
-// An external server with protocol 2026-07-28 and its tasks extension. Each request is an independent POST, and the
-// task contains its questions.
+// An external server with protocol 2026-07-28 and its tasks extension. Each request is an independent POST. A task's
+// open questions are part of the task's state.
 
 import { z } from 'zod';
 import { raceAbort } from '../../values/race-abort.ts';
@@ -106,7 +106,7 @@ export function remote2026(options: Remote2026Options): RemoteServer {
   }
 
   function update(taskId: string, key: string, result: FormResult): void {
-    // A cancelled task needs no answer, and a late answer would make the task continue.
+    // A cancelled task needs no answer. A late answer would even make the task continue.
     if (result.action === 'cancel') return;
     const { heard } = options;
     ask('tasks/update', { taskId, inputResponses: { [key]: result } }).then(

@@ -63,7 +63,7 @@ export interface RemoteServer {
 /** Callbacks for unsolicited messages from the server. */
 export interface Heard {
   asked(taskId: string | null, asking: Asking): void;
-  /** Called when the task has changed and should be read. */
+  /** Called when the task has changed, so that it is read again. */
   changed(): void;
   progress(text: string): void;
   closed(message: string): void;
@@ -144,7 +144,7 @@ export async function allTools(
   return all;
 }
 
-/** Returns the result of a task that ended with only a message. */
+/** Returns the result of a failed task, which consists of only the error message. */
 export function failure(error: unknown): CallResult {
   const text = typeof error === 'string' ? error : messageOf(error);
   return { content: [{ type: 'text', text }], structuredContent: undefined, isError: true };

@@ -1,5 +1,5 @@
-// One user's tasks. The tasks are subagents of a separate service and are stored in the user's scope of the journal. A
-// task is a subagent and has its id. This file does not depend on a protocol version.
+// One user's tasks. The tasks are subagents of a separate service and are stored in the user's scope of the journal.
+// Each task is a subagent and has the subagent's id. This file does not depend on a protocol version.
 //
 // Owns:     the user's service and its open questions.
 // Does not: handle clients or messages.
@@ -73,8 +73,8 @@ const KEPT_TIMEOUT_MS = 30_000;
 
 export class UserTasks {
   /**
-   * The identity for starts and answers; null if the scope was restored from the journal and its user has not connected
-   * yet.
+   * The identity that starts tasks and answers questions; null if the scope was restored from the journal and its user
+   * has not connected yet.
    */
   user: string | null = null;
   readonly #options: CheckedMcp;
@@ -114,7 +114,7 @@ export class UserTasks {
     this.#notify();
   }
 
-  /** Whether a task is running. */
+  /** Whether any task is running. */
   get isBusy(): boolean {
     return this.#service.list(THE_LEAD).length > 0;
   }
@@ -148,7 +148,7 @@ export class UserTasks {
     }
   }
 
-  /** Returns a task; null if the task does not exist, belongs to another user, or ended more than `ttlMs` ago. */
+  /** Returns a task, or null if the task does not exist, belongs to another user, or ended more than `ttlMs` ago. */
   view(id: string): TaskView | null {
     return this.list().find((task) => task.id === id) ?? null;
   }
@@ -205,7 +205,7 @@ export class UserTasks {
     }
   }
 
-  /** Records that a client has received the result, which is stored for `ttlMs` from then on. */
+  /** Records that a client has received the result. From then on, the result is stored for `ttlMs`. */
   returned(id: string): void {
     this.#service.delivered(id);
   }
@@ -215,7 +215,7 @@ export class UserTasks {
     return this.#service.cancel(id, THE_LEAD, 'cancelled by the client', this.#by);
   }
 
-  /** Resolves when the task has ended, or at once if it is unknown. */
+  /** Resolves when the task has ended, or immediately if the task is unknown. */
   async whenEnded(id: string, signal: AbortSignal): Promise<void> {
     for (;;) {
       const changed = this.changed();

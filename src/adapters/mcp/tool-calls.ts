@@ -1,5 +1,5 @@
-// A tool call and its task, in the parts that both protocol versions share: the arguments, waiting for the end, the
-// result, and errors.
+// The handling of tool calls and their tasks that both protocol versions share: arguments, results, errors, and waiting
+// for the end.
 
 import { validateWith } from '../../actors/model/schema.ts';
 import type { Scheduler } from '../../actors/ports/environment.ts';
@@ -15,7 +15,7 @@ import type { TaskQuestion, TaskView, UserTasks } from './served-tasks.ts';
 export const RELATED_TASK = 'io.modelcontextprotocol/related-task';
 
 /**
- * Returns a call's task.
+ * Returns the subagent task for a tool call.
  * @throws {ProtocolError} `NOT_FOUND`, `INVALID_INPUT`
  */
 export async function taskOf(
@@ -95,8 +95,8 @@ const PROGRESS_MS = 15_000;
 const MAX_ATTEMPTS = 3;
 
 /**
- * Follows a task until it ends, and asks the client the task's questions. If two calls follow the same task, both ask
- * the question, and the first answer is used.
+ * Follows a task until it ends, and asks the client the questions that the task asks. If two calls follow the same
+ * task, both ask the question, and the first answer is used.
  */
 export async function follow(
   tasks: UserTasks,

@@ -6,12 +6,11 @@
 //
 // Invariants
 //   FILE-MEMORY-1. A change becomes visible, and `remember` resolves, only once the change is on disk.
-//   FILE-MEMORY-2. Changes are applied in the order of the calls, and pending changes are written together.
+//   FILE-MEMORY-2. Changes are applied in the order of the calls. Pending changes are written together.
 //   FILE-MEMORY-3. If a change cannot be written, it is undone and its call rejects. Later changes continue.
-//   FACT-FILE-1. To write a change, the file is replaced by renaming a complete new file that is already on disk. After
-//       a crash, the file has either the old or the new content.
-//   FACT-FILE-2. A malformed file is rejected with an error that names the file and line, and the file is never
-//       changed.
+//   FACT-FILE-1. To write a change, a complete new file is synced to disk and then renamed over the old file. After a
+//       crash, the file has either the old or the new content.
+//   FACT-FILE-2. A malformed file is never changed. It is rejected with an error that names the file and the line.
 
 import { mkdir, open, readFile, rename, stat } from 'node:fs/promises';
 import { resolve, dirname } from 'node:path';
@@ -67,7 +66,7 @@ export function fileMemory(options: FileMemoryOptions): MemoryStore {
   let waiting: Change[] = [];
   let isWriting = false;
 
-  /** Reads the file once, and again only if this fails. */
+  /** Reads the file on the first call, and again only if that fails. */
   const load = async (): Promise<void> => {
     loading ??= (async () => {
       table = await readFacts(path);

@@ -17,8 +17,7 @@ const ID_CHARACTERS = 12;
 /** The maximum number of finished tasks that remain in the lane. */
 const LONGEST_TAIL = 256;
 /**
- * The number of ids for which random bytes are generated at once, because a call for each id would account for most of
- * its cost.
+ * The number of ids whose random bytes are generated in one call, because a call for each id would be most of its cost.
  */
 const IDS_IN_POOL = 256;
 

@@ -1,4 +1,4 @@
-// Stores large job texts in a folder that both ends can access. These are the claims of `packedEngine` on one machine
+// Stores large job texts in a folder that both ends can access. Implements the claims of `packedEngine` on one machine
 // or a shared disk.
 //
 // Invariants

@@ -216,7 +216,7 @@ export function splitText(text: string, maxTokens = MAX_APPEND_TOKENS): readonly
   return pieces;
 }
 
-/** Returns the start of a text, up to `maxTokens` long. */
+/** Returns the longest start of a text that has at most `maxTokens` tokens. */
 export function headOf(text: string, maxTokens: number): string {
   let tokens = 0;
   let head = '';

@@ -6,8 +6,8 @@
 // Owns:     an utterance's start, end and id. It does not process audio.
 //
 // HEARD-UTTERANCES-1. An utterance starts with its first words and ends after `pauseMs` without words. It ends sooner
-//     if the model starts to speak, because the model then considers the user finished. It ends at once if the model
-//     delegates. Its words are final from then on.
+//     if the model starts to speak, because the model then considers the user finished. It ends immediately if the
+//     model delegates. Its words are final from then on.
 // HEARD-UTTERANCES-2. A fragment that follows a pause in the audio starts another utterance, even if the fragment
 //     arrives early.
 // HEARD-UTTERANCES-3. A repeated fragment counts once. A late fragment starts another utterance, so that no words are

@@ -15,7 +15,7 @@ const GAP_MS = 300;
 export const SILENCE_FRAME_MS = 100;
 const MAX_STRETCHES = 64;
 
-/** Silence that the server has received from its time `atMs` on. */
+/** A stretch of silence that the server received, starting at the server's time `atMs`. */
 interface Stretch {
   readonly atMs: number;
   durationMs: number;
@@ -80,7 +80,7 @@ export class InputClock {
     this.#sendSilence();
   }
 
-  /** Merges the two oldest stretches, between which no distinction is needed any more. */
+  /** Merges the two oldest stretches, which no longer need to be distinguished. */
   #forgetOldest(): void {
     const [first, second] = this.#stretches;
     if (this.#stretches.length <= MAX_STRETCHES || !first || !second) return;

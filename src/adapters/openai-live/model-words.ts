@@ -1,5 +1,5 @@
-// Texts for the voice model that replace fields missing from the protocol, such as the app's abilities, typed messages
-// and requests, and the times at which to speak. Pure functions.
+// Texts that inform the voice model of everything for which the protocol has no field, such as the app's abilities,
+// typed messages, requests, and when to speak. Pure functions.
 
 import { note, sentence } from '../../actors/notes/note.ts';
 import type { NoteWriter } from '../../actors/notes/note-marks.ts';

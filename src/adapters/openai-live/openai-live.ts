@@ -1,8 +1,8 @@
 // The transport for the OpenAI Live API (`gpt-live-1`) over WebSocket, with client delegation: the model talks and
-// delegates tasks to the session. This file contains the start, frames and end of a session, and the protocol's
-// abilities. `translator.ts` interprets the events.
+// delegates tasks to the session. This file handles the start, the frames and the end of a session, and states the
+// protocol's abilities. `translator.ts` interprets the events.
 //
-// FORKED-CONNECTION-1. There is only one second attempt, and it receives all messages that were sent so far.
+// FORKED-CONNECTION-1. There is at most one second attempt. It receives all messages that have been sent so far.
 // FORKED-CONNECTION-2. After the first attempt has failed, its events are dropped.
 
 import { createHash } from 'node:crypto';
@@ -168,9 +168,9 @@ interface LiveWireOptions {
   readonly configuration: TransportConfiguration;
   /** The session that the connection resumes; null for a new one. */
   readonly forkOf: StoredSession | null;
-  /** Writes the notes that the session itself does not write. @defaultValue without marks */
+  /** Writes the notes that this transport adds for the model. @defaultValue without marks */
   readonly notes?: NoteWriter | undefined;
-  /** The conversation so far, as commands; called when the protocol session starts. */
+  /** Returns the conversation so far as commands; called when the protocol session starts. */
   readonly history?: (() => readonly TransportCommand[]) | undefined;
 }
 
@@ -205,7 +205,7 @@ function liveWire(options: LiveWireOptions, connection: WireConnection): Wire {
     else {
       translator.fromWire(event);
       offer();
-      // No other event has been sent yet, so the error concerns session.start, with or without an event id.
+      // No other event has been sent yet, so the error concerns session.start, even if it names no event.
       if (event.type === 'error' && !isReady) connection.finish(classifyRefusedStart(event.error));
     }
   }
@@ -287,7 +287,7 @@ function liveWire(options: LiveWireOptions, connection: WireConnection): Wire {
       return wire.audioAppendText(encodePcm16Base64(frame.samples));
     },
     read: (text) => takeEvent(wire.parseServerEvent(text), connection, (event) => onEvent(event)),
-    /** Asks the server to close the session, so that the server can complete its record of the session first. */
+    /** Asks the server to close the session, so that the server first completes its record of the session. */
     farewell: () => [JSON.stringify(wire.sessionClose(translator.newEventId()))],
     stop() {
       cancelExpiry();
@@ -297,7 +297,7 @@ function liveWire(options: LiveWireOptions, connection: WireConnection): Wire {
   };
 }
 
-/** The reasons after which a new session would end in the same way: a requested end, or the content. */
+/** The end reasons that would also end a new session: the end was requested, or caused by the content. */
 const FINAL_REASONS: ReadonlySet<string> = new Set(['close_requested', 'content']);
 
 type Attempt = TransportConnection & { readonly diagnostics: ConnectionDiagnostics };

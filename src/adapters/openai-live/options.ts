@@ -55,17 +55,17 @@ export interface OpenaiLiveOptions extends DialOptions {
     readonly responseStallMs?: number;
     /** The time without words after which the user's utterance has ended. @defaultValue 1000 */
     readonly utterancePauseMs?: number;
-    /** The same time while the model is speaking. @defaultValue 500 */
+    /** Like `utterancePauseMs`, but while the model is speaking. @defaultValue 500 */
     readonly turnPauseMs?: number;
     /** The maximum time for the model to start to speak, after which a request fails. @defaultValue 8000 */
     readonly requestTimeoutMs?: number;
     /**
-     * The time after the user's words or a delegation in which the model may speak unprompted. Such speech is not
+     * The time after the user's words or a delegation during which the model may speak unprompted. Such speech is not
      * treated as the requested response. @defaultValue 3000
      */
     readonly causeMs?: number;
   };
-  /** The time before a session expires at which it is notified, in milliseconds. @defaultValue 60000 */
+  /** The time between the notice that a session will expire and its expiry, in milliseconds. @defaultValue 60000 */
   readonly expiryNoticeMs?: number;
 }
 

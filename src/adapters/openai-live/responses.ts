@@ -13,7 +13,7 @@
 // SPOKEN-RESPONSES-3. No audio of a cancelled response is forwarded. The response ends at a pause (a shorter one if the
 //     user spoke) or after `CANCEL_MS`, so that the session does not wait for a model that keeps talking. Speech after
 //     the pause is a new response.
-// SPOKEN-RESPONSES-4. `response.ended` lists the audio up to the last audible frame, so a user who has heard that frame
+// SPOKEN-RESPONSES-4. `response.ended` lists the audio up to the last audible frame. A user who has heard that frame
 //     has heard the whole response.
 // SPOKEN-RESPONSES-5. Late words belong to the response that was playing when they were spoken.
 // SPOKEN-RESPONSES-6. The model hears the user while it speaks, and may stop without reporting this. If the user spoke
@@ -21,8 +21,8 @@
 //     of it.
 //
 // OPENAI-LIVE-REQUESTS-1. A response belongs to a request only if it started after the server accepted the request's
-//     text and cannot have any other cause. This means that since then, the user has said nothing, the model has not
-//     delegated, and no other text to say was sent.
+//     text, and if it cannot have any other cause. In other words, since then the user has said nothing, the model has
+//     not delegated, and no other text to say has been sent.
 // OPENAI-LIVE-REQUESTS-2. Another cause expires after the next response or after `causeMs`.
 // OPENAI-LIVE-REQUESTS-3. Each request ends once: as answered, lapsed or rejected.
 // OPENAI-LIVE-REQUESTS-4. A request is sent when the model is silent and has no other reason to speak. Until then, the
@@ -46,7 +46,7 @@ const AUDIBLE_LEVEL = 65;
 const CANCEL_MS = 2_000;
 /** The maximum time within which the session repeats a request. */
 const ASKED_MS = 2_000;
-/** The duration of the track before the first audible frame that is forwarded, because words start quietly. */
+/** The amount of audio before the first audible frame that is also forwarded, because words start quietly. */
 const ONSET_MS = 40;
 
 type Status = Extract<TransportEvent, { type: 'response.ended' }>['status'];
@@ -55,7 +55,7 @@ interface Response {
   readonly responseId: string;
   readonly itemId: string;
   responseKey: string | null;
-  /** Reports that are held until the answered request has been determined; null if reports are made at once. */
+  /** Reports that are held until it is known which request was answered; null if reports are made immediately. */
   held: (() => void)[] | null;
   text: string;
   sentMs: number;
@@ -157,7 +157,7 @@ export class SpokenResponses {
     this.#hasUserSpoken = true;
   }
 
-  /** Records an error. The speech that is in progress may therefore be incomplete. */
+  /** Records an error. The current speech may therefore be incomplete. */
   trouble(): void {
     if (this.#response) this.#response.isTroubled = true;
   }
@@ -459,7 +459,7 @@ export class Requests {
     this.#lapse(request.responseKey, 'cancelled');
   }
 
-  /** Records another cause for speech of the model, which precedes the requested speech. */
+  /** Records another cause that makes the model speak before it speaks the requested text. */
   otherCause(): void {
     this.#lastCauseAt = this.#now;
     if (this.#request) this.#watch(this.#request);

@@ -1,16 +1,17 @@
 // Translates in both directions: commands become client events, and server events become transport events and audio
 // frames. It performs no network I/O.
 //
-// Owns:     which call belongs to which delegation, and the form of each command in a protocol that only adds texts for
-//           a model that speaks on its own. It does not infer or attribute responses (`responses.ts`), infer utterances
+// Owns:     which call belongs to which delegation, and how each command is expressed as texts for a model that speaks
+//           on its own. It does not infer or attribute responses (`responses.ts`), infer utterances
 //           (`heard-utterances.ts`) or split texts (`appends.ts`).
 //
 // OPENAI-LIVE-TRANSLATOR-1. Texts that the model should know are sent as thinking, and texts that it should say are
-//     sent as commentary. A request to speak now that follows a failed request is also sent as an instruction. No other
-//     request is, because instructions may interrupt the model's speech. Tool results are never instructions.
+//     sent as commentary. If a request to speak now follows a failed request, it is also sent as an instruction. No
+//     other request is sent as an instruction, because instructions may interrupt the model's speech. Tool results are
+//     never instructions.
 // OPENAI-LIVE-TRANSLATOR-2. A tool result belongs to its delegation and is spoken, unless it is silent. A result from
-//     an earlier connection belongs to no delegation, because the server has only the delegations of its own session.
-//     The result is sent as thinking.
+//     an earlier connection does not belong to any delegation, because the server knows only the delegations of its own
+//     session. The result is sent as thinking.
 // OPENAI-LIVE-TRANSLATOR-3. A delegation ends the user's utterance. The words are final before the delegation is
 //     reported.
 // OPENAI-LIVE-TRANSLATOR-4. Commands that this protocol does not have (pictures, deletion, truncation) have no effect.
@@ -105,7 +106,7 @@ export class Translator {
           message: 'The instructions of a Live session cannot change: it takes a new connection',
         });
         return [];
-      // In this protocol, an utterance has only words.
+      // In this protocol, an utterance consists only of words.
       case 'utterance.end':
         this.#utterances.end();
         return [];

@@ -1,5 +1,6 @@
-// The Live protocol without a socket. It contains a builder for each client event, checked against the official union
-// because the server rejects unknown fields, and schemas for the fields of server events that this package reads.
+// The Live protocol without a socket. It contains schemas for the fields of server events that this package reads, and
+// a builder for each client event. The builders are checked against the official union, because the server rejects
+// unknown fields.
 //
 // One table lists each server event of the official union, either with a schema of the fields that are read or with the
 // reason why the event is ignored. If the official union gains an event, compilation fails until the table lists it. A

@@ -1,6 +1,6 @@
 // The transport for the OpenAI Realtime API (GA) over WebSocket, and for any compatible server. It contains the
-// abilities, configuration and frames, and handles the end of a connection. `translator.ts` interprets the server's
-// events.
+// protocol's abilities, the configuration and the frames, and handles the end of a connection. `translator.ts`
+// interprets the server's events.
 //
 // EXPIRY-1. The end of a connection is announced once, `NOTICE_MS` in advance, or immediately if less time is left.
 // EXPIRY-2. An implausible end time is ignored, because the clocks may differ. In this case, the session uses
@@ -132,7 +132,7 @@ function realtimeWire(
     translator.fromWire(event);
     if (event.type !== 'error') return;
     if (event.error.code === 'session_expired') isExpired = true;
-    // No other event has been sent yet, so the error concerns session.update, with or without an event id.
+    // No other event has been sent yet, so the error concerns session.update, even if it names no event.
     if (isReady) return;
     const message = translator.refusal(event.error.message);
     connection.finish(classifyRefusedStart({ ...event.error, message }));

@@ -42,8 +42,8 @@ export interface OpenaiRealtimeOptions extends DialOptions {
   /**
    * How the server detects the start and end of an utterance. The server only reports them. It never responds or
    * interrupts on its own. `semantic_vad` also considers the words and waits longer after an unfinished sentence. A
-   * compatible server without `semantic_vad` needs `{ type: 'server_vad' }`, which has a threshold of 0.5, a prefix of
-   * 300 ms and 500 ms of silence.
+   * compatible server without `semantic_vad` needs `{ type: 'server_vad' }`. It has a threshold of 0.5, a prefix of 300
+   * ms and 500 ms of silence.
    * @defaultValue `{ type: 'semantic_vad' }` with the eagerness `auto`
    */
   readonly turnDetection?: SessionSettings['turnDetection'];

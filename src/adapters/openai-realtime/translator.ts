@@ -16,7 +16,7 @@
 // OPENAI-REALTIME-TRANSLATOR-5. Each `session.configure` has exactly one result, and the results arrive in order:
 //     `session.configured` or `.refused`.
 // OPENAI-REALTIME-TRANSLATOR-6. If the client ends an utterance, committing the buffer ends it. The utterance keeps its
-//     original id, even if the server creates an item with a different id, and its end is reported once.
+//     original id, even if the server creates an item with a different id. The utterance's end is reported once.
 //
 // RESPONSE-LEDGER-1. A response has either the `responseKey` of the request that caused it or no key.
 // RESPONSE-LEDGER-2. A cancellation marks the audio of all responses that were requested earlier as unwanted, including
@@ -77,7 +77,7 @@ export class Translator {
   readonly #connection: Connection;
   readonly #responses = new ResponseLedger();
   readonly #soundOfItems = new BoundedMap<string, SoundOfItem>(REMEMBERED_ITEMS);
-  /** The keys of responses that leave no item in the model's conversation, so that nothing can be truncated. */
+  /** The keys of responses that add no item to the conversation and therefore cannot be truncated. */
   readonly #outOfBand = new BoundedMap<string, true>(REMEMBERED_ITEMS);
   readonly #partialTranscripts = new BoundedMap<string, string>(REMEMBERED_ITEMS);
   /** OPENAI-REALTIME-TRANSLATOR-6: the utterance that the client has asked the server to end. */
@@ -166,7 +166,7 @@ export class Translator {
         return this.#truncate(eventId, command.itemId, command.playedMs);
       case 'image.add':
         return wire.imageAdd(eventId, { ...command, itemId: toWireId(command.itemId) });
-      // The transport holds no requests, and the protocol has no delegation.
+      // The transport never holds requests, and the protocol has no delegation.
       case 'response.withdraw':
       case 'delegation.accept':
       case 'delegation.answer':
@@ -174,7 +174,7 @@ export class Translator {
     }
   }
 
-  /** Records that the server has accepted the oldest unconfirmed change. */
+  /** Records that the server has accepted the oldest change that was still unconfirmed. */
   configured(): void {
     const [oldest] = this.#changes;
     if (oldest === undefined) return;
@@ -291,8 +291,8 @@ export class Translator {
 
   #truncate(eventId: string, itemId: string, playedMs: number): ClientEvent | null {
     const sound = this.#soundOfItems.get(itemId);
-    // The item is from another connection, or its record was removed. Either the server does not have the item, or the
-    // item was played to the end.
+    // The item is from another connection, or its record has been removed. Either the server does not have the item, or
+    // the item was played to the end.
     if (sound === undefined) return null;
     const audioEndMs = Math.floor(Math.max(0, Math.min(playedMs, sound.samples / SAMPLES_PER_MS)));
     return wire.itemTruncate(eventId, { itemId, contentIndex: sound.contentIndex, audioEndMs });
@@ -506,7 +506,7 @@ interface Request {
  *       └─────────────── cancelled ───────┘   (only marked: the end still comes)
  */
 export class ResponseLedger {
-  /** Requests by event id, until the server has created or rejected the response. */
+  /** Requests by event id, stored until the server has created or rejected the response. */
   readonly #requests = new Map<string, Request>();
   readonly #active = new Map<string, ResponseRecord>();
   readonly #ended = new BoundedMap<string, true>(REMEMBERED_RESPONSES);

@@ -38,7 +38,7 @@ export interface SessionSettings {
   readonly noiseReduction?: 'near_field' | 'far_field';
   readonly reasoningEffort?: 'minimal' | 'low' | 'medium' | 'high' | 'xhigh';
   readonly maxOutputTokens?: number;
-  /** Additional fields in the protocol's form. The other settings take precedence over them. */
+  /** Additional session fields in the protocol's form. The other settings take precedence over them. */
   readonly session?: Readonly<Record<string, unknown>>;
 }
 
@@ -192,7 +192,8 @@ export function toolRecall(
 }
 
 /**
- * Requests a response. For this response, `instructions` replace the session's instructions, so they must repeat them.
+ * Requests a response. For this response, `instructions` replace the session's instructions and must therefore repeat
+ * them.
  */
 export function responseCreate(
   eventId: string,

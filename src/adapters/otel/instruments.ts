@@ -50,7 +50,7 @@ export type Severity = keyof typeof SEVERITIES;
 const SEVERITIES = { INFO: 9, WARN: 13, ERROR: 17 } as const;
 /** The part of a scope that the gauges observe. */
 interface MeasuredScope {
-  /** Returns the number of unfinished subagents that are waiting for an answer, or of the others. */
+  /** Returns the number of unfinished subagents that are waiting for an answer (`isParked`) or are not. */
   countOf(isParked: boolean): number;
   /** Returns the due times of the results that have not been heard. */
   unheard(): readonly number[];

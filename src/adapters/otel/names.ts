@@ -1,7 +1,6 @@
-// The names of attributes and metrics, most of which several files use. The `gen_ai.*` names come from the semantic
-// conventions for generative AI, release v0.1.0 of open-telemetry/semantic-conventions-genai (with v1.45.0 of the
-// others). The token tables come from commit 066d4a7f356f8600de6f10c42874626ab88692fb. Their status is Development, so
-// a release may rename them.
+// The names of attributes and metrics. The `gen_ai.*` names come from the semantic conventions for generative AI,
+// release v0.1.0 of open-telemetry/semantic-conventions-genai (with v1.45.0 of the others). The token tables come from
+// commit 066d4a7f356f8600de6f10c42874626ab88692fb. Their status is Development, so a release may rename them.
 
 import type { Attributes } from '@opentelemetry/api';
 
@@ -79,7 +78,7 @@ const PROVIDERS = [
   ['perplexity', 'perplexity'],
 ] as const;
 
-/** Returns the attributes that name a model; empty for an unknown model. */
+/** Returns the attributes that name a model, or no attributes for an unknown model. */
 export function namesOfModel(model: ModelNames | null | undefined): Attributes {
   if (!model) return {};
   const { provider, modelId } = model;
@@ -89,7 +88,7 @@ export function namesOfModel(model: ModelNames | null | undefined): Attributes {
   return { [PROVIDER]: known, [REQUEST_MODEL]: modelId };
 }
 
-/** Returns the text after a prefix; empty if the prefix is missing. */
+/** Returns the text after a prefix, or an empty text if the prefix is missing. */
 function after(text: string, prefix: string): string {
   return text.startsWith(prefix) ? text.slice(prefix.length) : '';
 }

@@ -38,7 +38,7 @@ interface Call {
   subagentId?: string;
   /** The time at which the tool started in this process. */
   ranFrom?: number | undefined;
-  /** The result will be delivered later. */
+  /** Whether the result will be delivered later. */
   isBackground?: boolean;
   endedAt?: number;
   /** The time from which the result has been due but not heard. */
@@ -63,7 +63,7 @@ export class ScopeFold {
   /** Entries that have been appended but not confirmed, by unit. */
   readonly #underWay = new Map<string, { readonly seq: number; readonly observed: Observed }>();
   #agentName = 'lead';
-  /** The tokens of the reply. */
+  /** The token usage of the reply. */
   #replyUsed: Record<string, number> = {};
   /** The error code of the latest attempt at the reply. */
   #replyFailed: string | null = null;
@@ -75,7 +75,7 @@ export class ScopeFold {
   /** Whether the caller that sent the user's latest message also sent its span. */
   #hasCaller = false;
   #isUserSpeaking = false;
-  /** The time at which the user's latest utterance ended, which is stored until audio of the reply is played. */
+  /** The time at which the user's latest utterance ended; null once audio of the reply has been played. */
   #userEndedAt: number | null = null;
   #isPlaying = false;
   /**
@@ -169,7 +169,7 @@ export class ScopeFold {
     this.#spans.leave(this.#at);
   }
 
-  /** Returns the number of unfinished subagents that are waiting for an answer, or of the others. */
+  /** Returns the number of unfinished subagents that are waiting for an answer (`isParked`) or are not. */
   countOf(isParked: boolean): number {
     let found = 0;
     for (const subagent of this.#subagents.values())
@@ -186,7 +186,7 @@ export class ScopeFold {
   readonly spanOf: ScopeSpans['spanOf'] = (work) => this.#spans.spanOf(work);
 
   /**
-   * Like `spanOf`, but for work that has no span yet, such as its preparation, returns the span that will be its
+   * Like `spanOf`, but if the work has no span yet (while it is being prepared), returns the span that will be its
    * parent.
    */
   readonly placeOf: ScopeSpans['spanOf'] = (work) => {
@@ -676,7 +676,7 @@ export class ScopeFold {
     const code = isLate ? 'TIMEOUT' : output?.code;
     const isError = isLate || failed === true;
     if (isError && code === IN_DOUBT) this.#inDoubt(entry, callId, name, {});
-    // A deadline that arrives late belongs to no call.
+    // A deadline that arrives late does not belong to any call.
     else if (ranFrom !== undefined)
       this.#measured?.ran(
         { tool: name, tookMs: at - ranFrom },
@@ -724,7 +724,7 @@ export class ScopeFold {
     this.#endOfCall(callKey('', callId), status, at);
   }
 
-  /** Handles a failed model call, whether or not a retry follows. */
+  /** Records a failed model call, whether or not it is retried. */
   #failed(entry: JournalEntry, subagent: SubagentFold | undefined): void {
     const { unit, at, event } = entry;
     const { error, response, agentName, ...call } = readAs(fields.failed, event) ?? {};
@@ -742,7 +742,7 @@ export class ScopeFold {
       this.#replyFailed = code;
       return;
     }
-    // An answer that cannot be used counts as well.
+    // A response that cannot be used still has usage to record.
     if (response) this.#spans.note(`step:${unit}`, attributesOf(response));
     this.#endWork(unit, at, { [names.ERROR_TYPE]: code });
     this.#endDetached(unit, 'failed', at);

@@ -19,7 +19,7 @@ import type { TracedWork } from '../../actors/ports/journal.ts';
 import { readTraceparent } from '../../values/traceparent.ts';
 import * as names from './names.ts';
 
-/** The description of a span, which does not depend on the process that started the span. */
+/** Describes a span independently of the process that started it. */
 interface Work {
   readonly name: string;
   readonly kind: SpanKind;
@@ -218,7 +218,7 @@ function describe(span: Span, attributes: Attributes): void {
   if (typeof model === 'string') span.updateName(`chat ${model}`);
 }
 
-/** Whether the key belongs to the turn of a lead agent, to its model call or tool calls, or to the user's utterance. */
+/** Whether the key belongs to a lead agent's turn, to one of the turn's calls, or to the user's utterance. */
 export function isOfTurn(key: string): boolean {
   return key === TURN || key === REPLY || key === WORDS || key.startsWith('call:');
 }

@@ -174,7 +174,7 @@ export class SubagentFold {
     this.#spans.end(`subagent:${id}`, at, attributes);
   }
 
-  /** After a call, the next call runs, the model is called, or the subagent waits. */
+  /** After a call, either the next call runs, the model is called, or the subagent waits. */
   #goOn(at: number): void {
     const key = `subagent:${this.#spawned.id}`;
     if (!this.#spans.running.has(key)) return;

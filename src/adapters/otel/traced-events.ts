@@ -1,5 +1,5 @@
-// The event fields that traces and metrics use, and the trace state in snapshots. Events that cannot be read are
-// skipped.
+// The event fields that traces and metrics use, and the trace state that is stored in snapshots. Events that cannot be
+// read are skipped.
 
 import { SpanKind } from '@opentelemetry/api';
 import { z } from 'zod';

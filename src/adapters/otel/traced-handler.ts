@@ -2,7 +2,7 @@
 //
 // Invariants
 //   TRACED-HANDLER-1. The span of a job is a child of the span that the job names, and it is active while the job runs.
-//       If a job contains no readable span, it gets no span, and no new trace is started.
+//       If a job contains no readable span, no span and no new trace are started.
 //   TRACED-HANDLER-2. Each attempt has its own span, even if the worker refuses the attempt. The span contains names
 //                     and codes, but no content.
 //   TRACED-HANDLER-3. A fault of the SDK has no effect on the job.
@@ -38,8 +38,8 @@ const optionsSchema = z.strictObject({
 } satisfies ChecksOf<TracedHandlerOptions>);
 
 /**
- * Runs each job in a span `offstage.job <name>`, which is a child of the model call or tool call in a session with
- * `tracedJournal`. Use it to wrap `jobWorker({ … })`, either inside or outside of `packedHandler`.
+ * Runs each job in a span `offstage.job <name>`. In a session with `tracedJournal`, it is a child of the span of the
+ * model call or tool call. Use it to wrap `jobWorker({ … })`, either inside or outside of `packedHandler`.
  * @throws {ConfigurationError} if the handler or an option is invalid
  */
 export function tracedHandler(handler: JobHandler, options: TracedHandlerOptions = {}): JobHandler {

@@ -2,7 +2,7 @@
 // alerts. Each wrapper follows the scopes that its process owns. It works independently of the session and has no
 // effect on it.
 //
-// Owns:     the set of scopes that this process owns, and the decision when an entry is traced and measured.
+// Owns:     the set of scopes that this process owns, and when an entry is traced and measured.
 // Does not: interpret events (`scope-fold.ts`); record messages, arguments or results; export data (the app's SDK
 //           does).
 //
@@ -10,11 +10,12 @@
 //   WATCHED-JOURNAL-1. A reader that does not own a scope, such as an inspector, does not change the watcher's state
 //       for that scope.
 //   WATCHED-JOURNAL-2. A fault in a watcher does not reach the session.
-//   TRACED-JOURNAL-1. A scope has one trace, even after a crash or hibernation. The events of a scope contain the
-//       contexts of its spans, which the next process reads.
+//   TRACED-JOURNAL-1. A scope has one trace, even after a crash or hibernation. A scope's events contain the contexts
+//       of its spans, so that the next process can read them.
 //   TRACED-JOURNAL-2. A span covers work and never a wait. A subagent's span ends when the subagent waits for an
 //       answer, and the next span links to it.
-//   TRACED-JOURNAL-3. A span ends only after its last event has been written. Retrying an event starts no second span.
+//   TRACED-JOURNAL-3. A span ends only after its last event has been written. Retrying an event does not start a second
+//       span.
 //   TRACED-JOURNAL-5. Without a registered provider, events are forwarded unchanged and no spans are started. If a
 //       provider is registered later, it takes effect from then on.
 //   TRACED-JOURNAL-7. With each request, a relay sends its agent the span of the subagent's work (ids, no content).
@@ -22,12 +23,12 @@
 //   TRACED-JOURNAL-8. Work for a caller that sends its span is a child of that span. A conversation stays in its trace,
 //       so a caller in a different trace is linked instead. A span context that cannot be read is ignored.
 //   TRACED-JOURNAL-9. The app's tools, models and approvals run while the span of their work is active, regardless of
-//       the context of the session. The spans of the app's code and of instrumented requests are therefore children of
+//       the session's own context. The spans of the app's code and of instrumented requests are therefore children of
 //       that span. Jobs receive this span as well.
 //   TRACED-JOURNAL-10. A snapshot contains the trace state of the entries that it replaces, because these entries may
 //       be trimmed.
-//   TRACED-JOURNAL-6. Either this journal or the AI SDK's integration writes the span of a model call. Both do so only
-//       if the app asks for this.
+//   TRACED-JOURNAL-6. Either this journal or the AI SDK's integration writes the span of a model call. Both write it
+//       only if the app asks for this.
 //   METERED-JOURNAL-1. Only the process that appends an event measures it, after it has been written. Earlier entries
 //       are read but not measured, so that durations are correct even after a crash.
 //   METERED-JOURNAL-3. Without a registered provider, no entries are read or measured.
@@ -74,8 +75,8 @@ export interface TracedJournalOptions {
    */
   readonly sdkSpans?: boolean;
   /**
-   * Whether agents behind a relay and engine workers receive the trace context of their work (ids only), so that their
-   * spans join the trace. @defaultValue true
+   * Whether external agents and engine workers receive the trace context of their work (ids only), so that their spans
+   * join the trace. @defaultValue true
    */
   readonly propagates?: boolean;
 }
@@ -87,9 +88,9 @@ const tracedSchema = z.strictObject({
 } satisfies ChecksOf<TracedJournalOptions>);
 
 /**
- * Writes one trace per session (or service) whose journal is `journal`. The trace contains the lead agent's turns and
- * tool calls, and each stretch of a subagent's work with its model calls and tool calls. Spans contain names, ids,
- * times and token counts, but no content. Use it as the outermost wrapper of the journal.
+ * Wraps `journal` and writes one trace for each session or service that uses it. The trace contains the lead agent's
+ * turns and tool calls, and each stretch of a subagent's work with its model calls and tool calls. Spans contain names,
+ * ids, times and token counts, but no content. Use it as the outermost wrapper of the journal.
  * @throws {ConfigurationError} if the journal or an option is invalid
  */
 export function tracedJournal(journal: Journal, options: TracedJournalOptions = {}): Journal {
@@ -138,14 +139,14 @@ export function tracedJournal(journal: Journal, options: TracedJournalOptions = 
           quietly(observed.kept);
         },
         (error: unknown) => {
-          // Another process has owned the scope in the meantime, so its entries are read first.
+          // Another process has owned the scope in the meantime, so the entries of that process are read first.
           if (codeOf(error) === 'FENCED') leave(entry.scope);
           throw error;
         },
       );
     },
     tracesModelCalls: () => !sdkSpans && (isOn ||= isListening()),
-    // No scopes are followed unless a provider is listening.
+    // Scopes are followed only while a provider is listening.
     traceContextOf: ({ scope, ...work }) => {
       const span = propagates ? quietly(() => scopes.get(scope)?.spanOf(work)) : null;
       return span ? written(span) : null;
@@ -195,7 +196,7 @@ const meteredSchema = z.strictObject({
 } satisfies ChecksOf<MeteredJournalOptions>);
 
 /**
- * Records metrics for all sessions that use `journal`: tokens and cost of model calls, waiting times of questions,
+ * Records metrics for all sessions that use `journal`: token usage and cost of model calls, waiting times of questions,
  * durations of subagents, results that were heard, audio delay, and the numbers of running and waiting subagents.
  * Attributes are names, kinds and codes, never ids or messages. With a `loggerProvider`, it also writes alert records
  * that contain ids. They report questions that open and close, deliveries that are offered and heard, and lost leases.

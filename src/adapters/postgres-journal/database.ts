@@ -58,7 +58,7 @@ export function openPool(
   return pool;
 }
 
-// A process frequently updates its row. The free space of the page is used for the next version of the row.
+// A process frequently updates its row. Each page therefore leaves free space for the next version of the row.
 const nodes = (schema: string): string => `
   create table ${schema}.nodes (
     id bigint primary key,
@@ -69,7 +69,7 @@ const nodes = (schema: string): string => `
   create index leases_by_node on ${schema}.leases (node);
 `;
 
-// The row of a session in memory contains a node and is in a separate index, which a search for due sessions does not
+// The row of a session in memory contains a node. It is in a separate index, which a search for due sessions does not
 // read.
 const wakeTimes = (schema: string): string => `
   create table ${schema}.wake_times (
@@ -86,8 +86,8 @@ const wakeTimesByNode = (schema: string): string => `
 `;
 
 // Names are compared byte by byte, so that no index depends on the collation of the system. Tokens come from a
-// sequence, so no token is issued twice, even after its lease has been deleted. A lease of a process with layout 2 has
-// a holder and an expiry time instead of a node.
+// sequence, so no token is issued twice, even after its lease has been deleted. A process with layout 2 writes a lease
+// with a holder and an expiry time instead of a node.
 const layout = (schema: string): string => `
   create sequence ${schema}.lease_tokens;
   create table ${schema}.leases (
@@ -234,7 +234,7 @@ export async function inTransaction<T>(
   work: (client: PoolClient) => Promise<T>,
 ): Promise<T> {
   const client = await pool.connect();
-  // The pool does not listen to connections that are in use. The running query receives the error in any case.
+  // The pool does not listen to connections that are in use. The running query receives the error anyway.
   const ignore = (): void => {};
   client.on('error', ignore);
   try {

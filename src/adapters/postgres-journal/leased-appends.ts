@@ -61,8 +61,8 @@ const find = (schema: string): string =>
   `select checksum from ${schema}.entries where scope = $1 and unit = $2 and seq = $3`;
 
 /**
- * Combines the appends of one turn of the event loop, and those that arrive during a running statement, into one
- * statement. A commit waits for the server's disk, and all of these appends share the wait.
+ * Combines appends into one statement: those of one turn of the event loop, and those that arrive while a statement is
+ * running. A commit has to wait for the server's disk, and all of these appends share one wait.
  */
 export class AppendQueue {
   readonly #database: Database;

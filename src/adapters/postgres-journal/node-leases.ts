@@ -1,5 +1,5 @@
 // The leases that determine which process may write a scope. A lease belongs to a node (a process with a journal) and
-// is valid while the node is alive. A single row with a heartbeat shows this for all scopes of the node.
+// is valid while the node is alive. A single row with a heartbeat shows that the node is alive, for all of its scopes.
 //
 // Owns:     this process's row in `nodes`, its heartbeat and its leases.
 // Does not: decide when to take over a lease (the claiming process decides this).
@@ -10,8 +10,8 @@
 //       clock determines this.
 //   LEASES-3. A lost lease is never renewed or released. After a node has expired, it asks the database which leases it
 //       still holds.
-//   LEASES-4. Rows are locked in the order of the scopes, as for appends, and the row of a node is locked before its
-//       leases, so that statements cannot deadlock.
+//   LEASES-4. Rows are locked in the order of the scopes, as for appends. A node's row is locked before its leases, so
+//       that statements cannot deadlock.
 //   LEASES-5. If this process is releasing a scope, a claim of the scope waits for the release. The claim may come from
 //       another caller in this process and must not be released.
 //   LEASES-6. A scope whose last entry is from a later release is not claimed, because this process may be unable to
@@ -84,7 +84,7 @@ const claim = (schema: string): string => `
   on conflict (scope) do update set node = l.node where l.node = excluded.node
   returning token`;
 
-// Reads nodes and leases at the same time, to explain why a claim was refused.
+// Reads nodes and leases in one query, to explain why a claim was refused.
 const state = (schema: string): string => `
   select y.version, ${lastRelease(schema)} as release,
     coalesce((select expires_at > clock_timestamp() from ${schema}.nodes where id = $2), false) as is_alive,
@@ -147,7 +147,7 @@ export class Leases {
     this.#holder = `${environment.ids.next('process')} on ${hostname()}, process ${process.pid}`;
   }
 
-  /** The database clock's offset from this process's clock, in milliseconds; positive if the database is ahead. */
+  /** The database clock minus this process's clock, in milliseconds. */
   get clockOffsetMs(): number {
     return this.#clockOffsetMs;
   }

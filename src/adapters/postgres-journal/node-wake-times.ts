@@ -6,12 +6,13 @@
 //
 // Invariants
 //   POSTGRES-JOURNAL-WAKE-TIMES-1. `set` resolves only after its statement has been committed. The latest value wins.
-//   POSTGRES-JOURNAL-WAKE-TIMES-2. The times that are set in one turn or during a write share one statement, so that
-//       suspending many sessions at once does not delay appends and heartbeats.
+//   POSTGRES-JOURNAL-WAKE-TIMES-2. The times that are set in one turn or during a write share one statement. Suspending
+//       many sessions together therefore does not delay appends and heartbeats.
 //   POSTGRES-JOURNAL-WAKE-TIMES-3. Each statement locks rows in the order of the scopes, so that processes cannot
 //       deadlock.
 //   POSTGRES-JOURNAL-WAKE-TIMES-4. The row of a session in memory (`AT_ONCE`) contains the session's node. A search
-//       reads such rows only if their node has expired, so their number does not affect the cost of the search.
+//       reads such a row only if its node has expired, so the number of these rows does not affect the cost of the
+//       search.
 //   POSTGRES-JOURNAL-WAKE-TIMES-5. If several processes search at the same time, each of them receives a different
 //       session, because a search skips rows that another process has locked.
 

@@ -5,7 +5,7 @@
 // Does not: decide when to take over a scope (the claiming process decides this).
 //
 // Invariants
-//   READING-1. All pages show the state at the same time, so that a concurrent trim leaves no gap.
+//   READING-1. All pages show the state at one point in time, so that a concurrent trim leaves no gap.
 //   DELETIONS-1. Only the process that owns the scope can delete its entries. As for an append, the statement locks the
 //       lease and checks its token. Any other process is refused with `FENCED`.
 //   DELETIONS-2. If forgetting a scope is interrupted, the first entries of the scope remain.
@@ -91,7 +91,7 @@ export interface PostgresJournal extends Journal {
   scopes(): Promise<readonly ScopeSummary[]>;
   /** @throws {CapacityError} `SCOPE_IN_USE` while another process owns the scope */
   forget(scope: string): Promise<void>;
-  /** The wake times of all processes. Any process may set one, whichever process owns the scope. */
+  /** The wake times of all processes. Any process may set one, even if another process owns the scope. */
   readonly wakeTimes: WakeTimes;
   /**
    * Writes the pending entries, releases all scopes and closes the connections. Later calls reject with
@@ -136,8 +136,7 @@ const MOST_CONNECTIONS = 4;
  */
 export async function postgresJournal(options: PostgresJournalOptions): Promise<PostgresJournal> {
   checkUnshown('postgresJournal', optionsSchema, options);
-  // If an environment variable is not set, another database would be used without notice: that of PGHOST, or a local
-  // one.
+  // An undefined `connection` would silently select the default database: that of PGHOST, or a local one.
   if ('connection' in options && options.connection === undefined)
     throw new ConfigurationError(
       'INVALID_OPTION',
@@ -296,8 +295,8 @@ interface Row {
 }
 
 /**
- * Returns the requested entries, in order within each scope. With `seq`: the entries of all units after this entry of
- * the unit; null if the journal no longer has this entry.
+ * Returns the requested entries, in order within each scope. With `seq`: returns the entries of all units after this
+ * entry of the unit, or null if the journal no longer has this entry.
  */
 async function readEntries(
   database: Database,

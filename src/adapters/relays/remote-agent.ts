@@ -1,5 +1,5 @@
-// A remote agent for relays that use HTTP: requests with the app's headers, opening a session within a time limit, and
-// the session id for resuming.
+// The code that HTTP relays share: requests with the app's headers, opening a session within a time limit, and the
+// session id for resuming.
 //
 // Invariants
 //   REMOTE-AGENT-1. Requests are sent only to the origin of `url` and to origins that the app allows. Only the origin
@@ -122,7 +122,7 @@ export async function openInTime<T>(
   }
 }
 
-/** Returns the id of a session, which consists of its conversation and its current task if there is one. */
+/** Returns the id of a session, which consists of the id of its conversation and that of its current task, if any. */
 export function writeSessionId(
   scheme: string,
   conversation: string,

@@ -23,7 +23,7 @@ export const headersSchema = z.record(z.string(), z.string());
 export const sdkSchema = (definition: string): z.ZodType =>
   anObject("the SDK: import * as restate from '@restatedev/restate-sdk'", definition);
 
-/** A promise that Restate stores. */
+/** A promise whose value Restate stores. */
 export interface DurablePromise<T> extends PromiseLike<T> {
   map<U>(mapper: (value?: T) => U): DurablePromise<U>;
 }

@@ -9,10 +9,10 @@
 // Invariants
 //   RESTATE-JOBS-1. A non-repeatable job is started only by the process whose permit is in Restate's journal. Starting
 //       the job uses up the permit, and the permit becomes invalid when the process ends (JOBS-2). If Restate has not
-//       recorded an attempt, later attempts cannot use the permit from it.
+//       recorded an attempt, later attempts cannot use the permit of that attempt.
 //   RESTATE-JOBS-2. If another attempt of an invocation runs in the same process, it waits for the job that is already
-//       running. For a non-repeatable job, the attempt also receives an end that Restate could not record, so that a
-//       broken connection or a server that has died does not lose it.
+//       running. If Restate could not record the end of a non-repeatable job, that attempt also receives the end, so
+//       that the end is not lost when a connection breaks or a server dies.
 //   RESTATE-JOBS-3. A job that this worker refuses is offered again in another attempt, which may reach another worker
 //                   (JOBS-8).
 
@@ -82,7 +82,7 @@ export interface RestateJobServiceOptions<Service = unknown> {
   readonly environment: Environment;
   /** The name of the service. @defaultValue 'offstage_jobs' */
   readonly service?: string;
-  /** The time that Restate stores the end of a job, in milliseconds. @defaultValue 604800000, a week */
+  /** The time for which Restate stores the outcome of a job, in milliseconds. @defaultValue 604800000, a week */
   readonly keepMs?: number;
   /**
    * The time limit for a job in milliseconds. When it is exceeded, the job ends with `JOB_TIMEOUT`, or is lost if it is
@@ -91,8 +91,8 @@ export interface RestateJobServiceOptions<Service = unknown> {
    */
   readonly longestMs?: number;
   /**
-   * The time that a refused job is offered to workers before it fails with the reason for the refusal, in milliseconds.
-   * Choose a time that is longer than a deployment takes. @defaultValue 600000, ten minutes
+   * The time during which a refused job is offered to workers before it fails with the reason for the refusal, in
+   * milliseconds. Choose a time that is longer than a deployment takes. @defaultValue 600000, ten minutes
    */
   readonly offerMs?: number;
   /** The maximum size of a result, in bytes. @defaultValue 4000000 */
@@ -118,7 +118,7 @@ const SERVICE = 'offstage_jobs';
 const MAX_BYTES = 4_000_000;
 /** The maximum length of step names in Restate's web interface. */
 const MAX_NAME_CHARS = 200;
-/** The time after a job's time limit at which a worker that has not ended the job counts as dead. */
+/** If a worker has not ended a job this long after the job's time limit, the worker counts as dead. */
 const GRACE_MS = 60_000;
 /** The maximum total size of the ends that Restate may not have recorded yet. */
 const MAX_UNRECORDED_CHARS = 32_000_000;
@@ -188,7 +188,7 @@ export function restateJobs(options: RestateJobsOptions): Jobs {
       try {
         return await call(job, signal);
       } finally {
-        // If an abort is followed by a cancel, the cancel has to find the job.
+        // If an abort is followed by a cancel, the cancel must be able to find the job.
         if (!signal.aborted) asked.delete(job.key);
       }
     },
@@ -204,7 +204,7 @@ export function restateJobs(options: RestateJobsOptions): Jobs {
         });
         await ingress.request(`/${service}/cancel/send`, { body: invocationId });
       };
-      // If the cancel fails, the job runs to its end, for which nothing waits any more.
+      // If the cancel fails, the job runs to its end, although nothing waits for it any more.
       stop().catch(() => {});
     },
     ...(admin
@@ -235,7 +235,7 @@ export function restateJobService<Service>(options: RestateJobServiceOptions<Ser
     offerMs = OFFER_MS,
   } = options;
   const jobs = new JobsUnderWay(options);
-  /** Offers a job to this worker one time. `isHere`: whether this attempt ran the job. */
+  /** Offers a job once to this worker. `isHere`: whether this attempt ran the job. */
   const offer = async (ctx: Context, job: Job) => {
     let isHere = false;
     // If a deleted job is requested again, it has the same invocation id but a new permit.
@@ -303,9 +303,9 @@ class JobsUnderWay {
   readonly #permits = new Map<string, string>();
   /** Jobs that were cancelled before they started. */
   readonly #cancelled = new Set<string>();
-  /** The jobs that are running, and the jobs whose end Restate may not have recorded yet. */
+  /** The jobs that are running, and the finished jobs whose outcome Restate may not have recorded yet. */
   readonly #held = new Map<string, Held>();
-  /** The sizes of the ends that Restate may not have recorded, oldest first. */
+  /** The sizes of the outcomes that Restate may not have recorded, oldest first. */
   readonly #unrecorded = new Map<string, number>();
   #unrecordedChars = 0;
 
@@ -346,7 +346,7 @@ class JobsUnderWay {
     return this.#permits.get(invocationId) === permit && this.#permits.delete(invocationId);
   }
 
-  /** Restate has recorded the end and uses it for later attempts. */
+  /** Restate has recorded the outcome and uses it for later attempts. */
   recorded(id: string): void {
     this.#held.delete(id);
     this.#cancelled.delete(id);
@@ -363,9 +363,9 @@ class JobsUnderWay {
     return null;
   }
 
-  /** Keeps an end. If another process has recorded the end, no later attempt asks for it here. */
+  /** Keeps an end. If another process has recorded the outcome, no later attempt asks this process for it. */
   #keep(id: string, chars: number): void {
-    // Restate has recorded another end first.
+    // Restate recorded a different outcome first.
     if (!this.#held.has(id)) return;
     this.#unrecorded.set(id, chars);
     this.#unrecordedChars += chars;

@@ -1,6 +1,6 @@
 // Runs on Restate: one workflow per run, keyed by the run's id. The workflow stores the journal and runs the turns one
 // by one. Answers are workflow promises. Messages and cancels are the workflow's letters, which are promises with
-// ascending numbers. A turn is a `ctx.run` of one step. The entry of a turn in Restate's journal contains the entries
+// ascending numbers. A turn is a `ctx.run` of one step. In Restate's journal, the entry of a turn contains the entries
 // that the turn adds to the run's journal. Parallel steps have one `ctx.run` each.
 //
 // Owns:     in a worker, the turns and steps of this process, and the permits to start steps.
@@ -85,7 +85,7 @@ export interface RestateRunWorkflowOptions<Workflow = unknown> {
   readonly handler: RunHandler;
   /** The name of the workflow. @defaultValue 'offstage_runs' */
   readonly service?: string;
-  /** The time that Restate stores a run that has ended, in milliseconds. @defaultValue 604800000, a week */
+  /** The time for which Restate stores a run that has ended, in milliseconds. @defaultValue 604800000, a week */
   readonly keepMs?: number;
   /** The time limit for a turn in milliseconds, after which the turn is repeated. @defaultValue 3600000, an hour */
   readonly longestMs?: number;
@@ -154,7 +154,7 @@ interface WorkflowContext extends SharedContext {
 const SERVICE = 'offstage_runs';
 const NO_MESSAGES: NonNullable<RunView['messages']> = { last: 0, unread: [] };
 const BY_OPERATOR: Letter = { type: 'cancel', reason: 'cancelled at the engine' };
-/** The maximum size of the body and of the end of a step. */
+/** The maximum size of a step's body and of its outcome. */
 const MAX_BYTES = 4_000_000;
 /** The maximum length of entry names in Restate's web interface. */
 const MAX_NAME_CHARS = 200;
@@ -219,7 +219,7 @@ export function restateRuns(options: RestateRunsOptions): RunEngine {
   return {
     name: 'restate',
     async start(order) {
-      // If a request is repeated, Restate responds with the first result.
+      // Restate answers a repeated request with the result of the first one.
       await ask(order.id, 'run/send', begunSchema, order);
     },
     async view(id, after, signal) {
@@ -241,8 +241,8 @@ export function restateRuns(options: RestateRunsOptions): RunEngine {
         if (!('isOver' in view)) return view;
         return await over.catch(() => outcomeOf(id, signal));
       } finally {
-        // The request stays open until the workflow ends. Aborting the request would close the connection, and would be
-        // as expensive for Restate as the request itself.
+        // The request stays open until the workflow ends. Aborting the request would close the connection, which costs
+        // Restate as much as the request itself.
         isLeft = true;
         signal.removeEventListener('abort', abort);
       }
@@ -291,7 +291,7 @@ async function forgetRun(
   }
   for (const invocations of found.toReversed()) await admin.remove(invocations);
   const [, ...children] = known;
-  // Child ids are short, so no key needs a digest.
+  // Child ids are short, so the keys need no digest.
   return [id, ...children.map((key) => decodeURIComponent(key))];
 }
 
@@ -340,7 +340,7 @@ export function restateRunWorkflow<Workflow>(
 /** RESTATE-RUNS-4 */
 async function post(ctx: SharedContext, letter: Letter): Promise<MessageTaken> {
   const { turn = 0, letters = 0, unread = {} } = (await ctx.get(SHOWN)) ?? {};
-  // If the first view of a run is also its last, the run has no state.
+  // If the first view of a run is also its last, the run never had any state.
   const newest = await ctx.promise<RunView | Over>(`turn/${Math.max(turn, 1)}`).peek();
   if (newest && 'isOver' in newest) return { refused: 'over' };
   const isMessage = letter.type === 'message';
@@ -515,7 +515,7 @@ const MAX_REMEMBERED = 10_000;
 
 const BREAK_OFF = new CancelledError('a message has broken it off');
 /**
- * The end of a turn that a message interrupted. This end is discarded, because a `ctx.run` that fails would be
+ * The outcome of a turn that a message interrupted. This outcome is discarded, because a `ctx.run` that fails would be
  * repeated.
  */
 const BROKEN_OFF: RunTurnEnd = { at: 0, journal: [], waiting: [], wakeAt: null, outcome: null };
@@ -526,8 +526,8 @@ class WorkUnderWay {
   readonly #turns = new Map<string, UnderWay<RunTurnEnd>>();
   readonly #steps = new Map<string, UnderWay<JobEnd>>();
   /**
-   * Turns and steps that were stopped before they started in this process, with the reason; null if a message
-   * interrupted the turn.
+   * Turns and steps that were stopped before they started in this process, with the reason (null if a message
+   * interrupted the turn).
    */
   readonly #stopped = new Map<string, string | null>();
   /** RESTATE-RUNS-3. The permits, by the mark at the end of the turn and the key of the step. */

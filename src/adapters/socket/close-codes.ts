@@ -1,6 +1,6 @@
-// Classifies the end of a connection and decides whether a retry makes sense. A cause that may disappear on its own
-// (network, load, a restart, the 60-minute session limit) is retryable. A cause that requires a change (key, model,
-// quota, a broken peer) is not.
+// Classifies the end of a connection and decides whether a retry makes sense. Errors that may disappear on their own
+// (network, load, a restart, the 60-minute session limit) are retryable. Errors that require a change (key, model,
+// quota, a broken peer) are not.
 
 import { propertiesOf } from '../../values/json.ts';
 import { messageOf } from '../../values/errors.ts';
@@ -69,7 +69,7 @@ export function classifyRefusedStart(error: {
 export function classifyHttp(status: number, body: string): Ending {
   const { code, message } = readErrorBody(body);
   const detail = [code, message].filter((part) => part !== undefined).join(': ');
-  // An account without credit does not recover over time.
+  // Waiting does not restore the credit of an account.
   const outOfQuota = code === 'insufficient_quota';
   return {
     code: status,

@@ -11,7 +11,7 @@ export interface DialOptions {
   /** Additional headers for the upgrade request, such as `OpenAI-Project`. @defaultValue none */
   readonly headers?: Readonly<Record<string, string>>;
   /**
-   * The amount of user audio that is stored while the connection is not ready or too slow, in milliseconds.
+   * The amount of user audio to store while the connection is not ready or is too slow, in milliseconds.
    * @defaultValue 5000
    */
   readonly maxBufferedAudioMs?: number;
@@ -35,7 +35,7 @@ export const defaultDialOptions = {
 
 const milliseconds = z.number().positive();
 
-/** The part of an adapter's schema that validates these options. */
+/** The fields of an adapter's schema that validate these options. */
 export const dialOptionsShape = {
   headers: z.record(z.string().min(1), z.string()).optional(),
   maxBufferedAudioMs: milliseconds.optional(),
@@ -60,8 +60,8 @@ export function bearerAddress({ apiKey, headers }: BearerAccess, url: () => stri
 }
 
 /**
- * Returns the URL of an endpoint: `option` or, if it is absent, the base URL in the environment variable
- * `baseUrlVariable` plus `path`, otherwise `defaultUrl`.
+ * Returns the URL of an endpoint: `option` if it is set; otherwise the base URL in the environment variable
+ * `baseUrlVariable` plus `path`, or `defaultUrl` if the variable is not set.
  * @throws {ConfigurationError} `INVALID_URL`
  */
 export function endpointUrl(endpoint: {

@@ -1,5 +1,5 @@
-// Detects that a peer has disappeared without closing the connection. A socket to a disconnected machine seems to be
-// open for many minutes.
+// Detects that a peer has disappeared without closing the connection. A socket to a disconnected machine can seem open
+// for many minutes.
 
 import type { Scheduler } from '../../actors/ports/environment.ts';
 

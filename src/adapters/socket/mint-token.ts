@@ -48,7 +48,7 @@ export async function requestToken(request: TokenRequest): Promise<unknown> {
   }
 }
 
-/** Returns the error for a missing token, including the reason. */
+/** Returns the error to throw if the provider issued no token, including the reason. */
 export function refused(
   { secret }: Pick<TokenRequest, 'secret'>,
   reason: string,

@@ -20,7 +20,7 @@
 //   AUDIO-UPLINK-3. Server times (milliseconds of received audio) are converted to session times (milliseconds of sent
 //       audio), which include dropped audio.
 //
-// WIRE-TROUBLES-1. The number of remembered types is limited, because a peer might invent types.
+// WIRE-TROUBLES-1. The number of remembered types is limited, because a peer might send any number of invented types.
 // WIRE-TROUBLES-2. An unknown type is reported once.
 
 import { Subject, type Observable } from 'rxjs';
@@ -49,14 +49,14 @@ const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
  */
 const MAX_QUEUED_BYTES = 16 * 1024 * 1024;
 const CLOSE_TIMEOUT_MS = 1_000;
-/** The length of a text that does not congest an otherwise empty socket (`CONGESTED_BYTES`), whatever its script. */
+/** The length of a text that never congests an otherwise empty socket (`CONGESTED_BYTES`), in any script. */
 const UNNOTICED_LENGTH = 16_000;
 
 /** The connection settings, for any protocol. */
 export interface DialSettings {
   readonly webSocket: WebSocketFactory;
   readonly inputSampleRateHz: number;
-  /** The amount of user audio that is stored while the connection is not ready or too slow. */
+  /** The amount of user audio to store while the connection is not ready or is too slow. */
   readonly maxBufferedAudioMs: number;
   /** The maximum time from `connect` to `transport.ready`. */
   readonly connectTimeoutMs: number;
@@ -341,9 +341,9 @@ export class SocketConnection implements TransportConnection {
   #write(text: string): void {
     const socket = this.#socket;
     if (!socket) return;
-    // Nearly all audio is sent at once, so a callback for each frame would cost more than it saves.
+    // Nearly all audio is sent immediately, so a callback for each frame would cost more than it saves.
     const isUnnoticed = socket.bufferedAmount === 0 && text.length <= UNNOTICED_LENGTH;
-    // If sending fails, nothing has to be done, because the close event that follows reports the cause.
+    // A failed send needs no handling, because the close event that follows reports the cause.
     if (isUnnoticed) socket.send(text);
     else socket.send(text, this.#onFlushed);
   }
@@ -407,7 +407,7 @@ interface AudioUplinkOptions {
 
 interface AudioUplink {
   push(frame: AudioFrame): void;
-  /** Starts sending because the connection is ready. */
+  /** Starts sending, because the connection is now ready. */
   open(): void;
   /** Sends the pending frames for as long as the socket accepts them. */
   pump(): void;
@@ -417,8 +417,8 @@ interface AudioUplink {
 }
 
 /**
- * Sends the user's audio to the server. It encodes the audio, stores a limited amount while the connection is closed or
- * congested, and maps the audio that the server received to the audio that the session sent.
+ * Sends the user's audio to the server. It encodes the audio and stores a limited amount while the connection is closed
+ * or congested. It also maps the audio that the server received to the audio that the session sent.
  */
 export function createAudioUplink(options: AudioUplinkOptions): AudioUplink {
   const { maxBufferedMs, encode, write, bufferedBytes, onCongestion } = options;
@@ -471,7 +471,7 @@ export function createAudioUplink(options: AudioUplinkOptions): AudioUplink {
   return {
     push(frame) {
       if (frame.samples.length === 0) return;
-      // In the usual case, no frame is pending, so this frame is sent at once.
+      // Usually no frame is pending, and this frame is sent immediately.
       if (waiting.size === 0 && canWrite() && frameDurationMs(frame) <= maxBufferedMs) {
         isDropping = false;
         writeNow(frame);

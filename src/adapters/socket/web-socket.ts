@@ -1,5 +1,5 @@
-// A connection's socket and its source: the `ws` package, which is loaded when the first transport is created, or a
-// factory of the app.
+// The socket of a connection. It comes from the `ws` package, which is loaded when the first transport is created, or
+// from the app's factory.
 
 import { createRequire } from 'node:module';
 import type { IncomingMessage } from 'node:http';
@@ -23,7 +23,7 @@ export interface WebSocketLike {
   ping(): void;
   /** Closes the socket with a code. */
   close(code: number): void;
-  /** Terminates the connection at once. */
+  /** Terminates the connection immediately. */
   terminate(): void;
 }
 

@@ -38,7 +38,7 @@ export interface WireConnection {
    * which part of the history the model already has. Called once.
    */
   ready(resumed?: boolean, told?: boolean): void;
-  /** Sends a frame that belongs to no command. Like a command, the frame waits for readiness. */
+  /** Sends a frame that does not belong to a command. Like a command, the frame waits for readiness. */
   send(text: string): void;
   /** Ends the connection. */
   finish(ending: Ending): void;

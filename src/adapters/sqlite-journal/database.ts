@@ -10,15 +10,15 @@
 //   SQLITE-JOURNAL-DATABASE-3. If a process dies while it is writing, its partial writes are invisible to the next
 //       process: SQLite ends its write-ahead log at the first incomplete frame. Entries in that frame were never
 //       acknowledged.
-//   SQLITE-JOURNAL-DATABASE-4. A file that the journal creates, its log and its index can be read only by the process's
-//       user, whatever the umask: 0600. A folder that is created for the file has mode 0700. If the mode of an older
-//       journal is wider, it is restricted. A file that the journal did not create keeps its mode. A path that is not a
-//       regular file (a device, a pipe, a folder) is refused before it is opened. The same applies if there is a link
-//       in place of the log.
+//   SQLITE-JOURNAL-DATABASE-4. The journal's file, log and index have mode 0600 if the journal creates them, whatever
+//       the umask: only the process's user can read them. A folder that is created for the file has mode 0700. If the
+//       mode of an older journal is wider, it is restricted. A file that the journal did not create keeps its mode. A
+//       path that is not a regular file (a device, a pipe, a folder) is refused before it is opened. The same applies
+//       if there is a link in place of the log.
 //   SQLITE-JOURNAL-DATABASE-5. A file that is shorter than its header states is damaged: SQLite would read zeros for the
 //       missing part of the last page, and entries would be lost silently.
-//   SQLITE-JOURNAL-DATABASE-6. Deleted entries leave no bytes behind: SQLite overwrites them, and forgetting a scope
-//       empties the log.
+//   SQLITE-JOURNAL-DATABASE-6. Deleted entries leave no bytes behind: SQLite overwrites them. When a scope is
+//       forgotten, the log is emptied.
 //   SQLITE-JOURNAL-DATABASE-7. Damaged pages are refused rather than skipped: SQLite checks the cells of each page that
 //       it reads.
 //   LAYOUT-1. The entries of an older file are verified by their checksums before they are rewritten. A damaged file
@@ -100,7 +100,7 @@ export function openDatabase(path: string, synchronous: Synchronous): DatabaseSy
     database.exec(`pragma synchronous = ${synchronous}`);
     // SQLITE-JOURNAL-DATABASE-6
     database.exec('pragma secure_delete = on');
-    // Only macOS supports this setting, which is needed because disks may delay a write that they have confirmed.
+    // Only macOS supports this setting. It is needed because disks may delay a write that they have confirmed.
     if (synchronous === 'full') database.exec('pragma fullfsync = on');
     database.exec('begin immediate');
     const version = numberOf(database, 'user_version');
@@ -166,7 +166,7 @@ function narrow(path: string): void {
       // A file that its owner has made read-only stays read-only.
       chmodSync(one, state.mode & 0o700);
     } catch (error) {
-      // The file belongs to another user, who decides on its mode. The current user may only write to it.
+      // The file belongs to another user, who decides on its mode.
       if (propertiesOf(error)['code'] !== 'EPERM') throw error;
     }
   }
@@ -243,7 +243,7 @@ export function isConstraint(error: unknown): boolean {
   return resultCode(error) === CONSTRAINT;
 }
 
-/** Returns whether SQLite has to write a file next to the database but is not able to. */
+/** Returns whether SQLite needs to write a file next to the database but cannot. */
 export function isNotWritable(error: unknown): boolean {
   return [READ_ONLY, CANNOT_OPEN].includes(resultCode(error));
 }

@@ -81,7 +81,7 @@ const optionsSchema = z.strictObject({
   readOnly: z.boolean().optional(),
 });
 
-// The index alone contains everything that this query needs. An unknown entry has no entries before it.
+// The index alone contains everything that this query needs. For an unknown entry, nothing is deleted.
 const TRIM = `
   delete from entries where id in (
     select id from entries where scope = ? and id <
@@ -135,7 +135,7 @@ export function sqliteJournal(options: SqliteJournalOptions): SqliteJournal {
       throw explained(error, path);
     }
   };
-  /** A single transaction has to wait for the disk only once. */
+  /** A single transaction waits for the disk only once. */
   const deleting = <T>(pages: number, work: () => T): T => {
     database.exec('begin immediate');
     try {
@@ -436,7 +436,7 @@ export interface SqliteJournal extends Journal {
    * is not delayed. If this is interrupted, the next call deletes the rest.
    */
   trim(entry: JournalPosition): Promise<void>;
-  /** Deletes a scope and shrinks the file by up to 8 MB. Any further free pages are reused later. */
+  /** Deletes a scope and shrinks the file by up to 8 MB. Any further free pages stay in the file and are reused. */
   forget(scope: string): void;
   /** Times that are set in one turn of the event loop share a commit with each other and with that turn's appends. */
   readonly wakeTimes: WakeTimes;
@@ -472,7 +472,7 @@ function readOnlyJournal(path: string): SqliteJournal {
     try {
       found = read();
     } catch (error) {
-      // If the file changes during the read, this looks like damage.
+      // If the file changes during the read, it looks damaged.
       checkUnchanged();
       throw explained(error, path);
     }

@@ -8,8 +8,8 @@ import { JobError, unreachable } from '../../actors/ports/jobs.ts';
 import { nameOf } from './temporal-sdk.ts';
 
 /**
- * The part of a client that deletion uses: `start` and `getHandle` start and query workflows, and the other methods
- * find and delete them.
+ * The client methods that deletion uses: `start` and `getHandle` start and query workflows, and the other methods find
+ * and delete them.
  */
 export interface TemporalClientOf<Handle> {
   readonly options?: { readonly namespace?: string };

@@ -4,7 +4,7 @@
 // The app passes in Temporal's packages; this file does not import them. Temporal bundles the workflow's code,
 // `workflow.ts`, for its sandbox.
 //
-// Owns:     no state, because a job is found by its id.
+// Owns:     nothing, because a job is found by its id.
 // Does not: store anything: Temporal does so for the namespace's retention period.
 
 import { z } from 'zod';
@@ -61,8 +61,8 @@ export interface TemporalJobsOptions {
    */
   readonly longestMs?: number;
   /**
-   * The time that a refused job is offered to workers before it fails with the reason for the refusal, in milliseconds.
-   * Choose a time that is longer than a deployment takes. @defaultValue 600000, ten minutes
+   * The time during which a refused job is offered to workers before it fails with the reason for the refusal, in
+   * milliseconds. Choose a time that is longer than a deployment takes. @defaultValue 600000, ten minutes
    */
   readonly offerMs?: number;
   /** The maximum size of a body or a result, in bytes. Temporal itself refuses more than 2 MB. @defaultValue 1800000 */
@@ -131,7 +131,7 @@ export function temporalJobs(options: TemporalJobsOptions): Jobs {
     maxBytes = MAX_BYTES,
   } = options;
   const deletions = TemporalDeletions.of(client);
-  /** The starts that are in progress. A cancel waits until its job has started. */
+  /** The starts that are in progress. A cancel waits until the start of its job has completed. */
   const starting = new Map<string, Promise<unknown>>();
 
   const start = async (job: Job, workflowId: string): Promise<void> => {
@@ -187,7 +187,7 @@ export function temporalJobs(options: TemporalJobsOptions): Jobs {
         await starting.get(key);
         await client.workflow.getHandle(await engineKeyOf(key, MAX_ID_CHARS)).cancel();
       };
-      // If the cancel fails, the job runs to its end, for which nothing waits any more.
+      // If the cancel fails, the job runs to its end, although nothing waits for it any more.
       stop().catch(() => {});
     },
     ...(deletions

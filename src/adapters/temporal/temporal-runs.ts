@@ -1,8 +1,8 @@
 // Runs on Temporal: one workflow per run (`runWorkflow` of `workflow.ts`), whose steps are activities. Answers and
-// cancels are updates. A program waits for the next view in an update, and for the outcome in the workflow's result.
-// The workflow's memo also contains the view and can be read without a worker.
+// cancels are updates. A program waits for the next view through an update, and for the outcome through the workflow's
+// result. The workflow's memo also contains the view and can be read without a worker.
 //
-// Owns:     the promises of this process that wait for views and outcomes, by run id.
+// Owns:     this process's promises for views and outcomes, by run id.
 // Does not: store anything: Temporal does so for the namespace's retention period.
 
 import { z } from 'zod';
@@ -196,7 +196,7 @@ export function temporalRuns(options: TemporalRunsOptions): RunEngine {
 
 const NOTHING: RunView = { turn: 0, waiting: [], outcome: null };
 
-/** The promises of this process: one for each outcome, and one for each next view. */
+/** The promises of this process: one for each run's outcome, and one for each run's next view. */
 class Watches {
   readonly #outcomes = new Map<string, Promise<RunView>>();
   readonly #views = new Map<string, Promise<RunView | null>>();
@@ -255,7 +255,7 @@ async function forgetRun(deletions: TemporalDeletions, id: string): Promise<read
       const latest = await deletions.latest(workflowId);
       if (latest?.status.name === 'RUNNING') throw runUnderWay(workflowId);
       const own = filterText(workflowId);
-      // If the history of a workflow was restarted, the workflow has several executions.
+      // A workflow whose history was restarted has several executions.
       const found = await deletions.find(`WorkflowId = ${own} OR ParentWorkflowId = ${own}`);
       const all = latest && !found.some(({ runId }) => runId === latest.runId) ? [latest] : [];
       level.push(...all, ...found.filter((one) => one.workflowId === workflowId));

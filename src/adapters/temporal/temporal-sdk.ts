@@ -82,7 +82,7 @@ export function isCancel({ aborted, reason }: AbortSignal): boolean {
   return aborted && messageOf(reason).includes('CANCELLED');
 }
 
-/** Returns the name of an error, because the classes of the packages are not imported. */
+/** Returns an error's class name, because the error classes of the packages are not imported. */
 export function nameOf(error: unknown): string {
   return error instanceof Error ? error.name : '';
 }

@@ -1,12 +1,12 @@
 // The workflows of a job and of a run. Temporal bundles this file for its sandbox. The file imports only the run flow,
-// which has no imports itself, and the app's workflows file passes in the functions of `@temporalio/workflow`.
+// which has no imports itself. The app's workflows file passes in the functions of `@temporalio/workflow`.
 //
 // A turn is an activity that runs one step. The activity's result contains the entries that the turn adds to the run's
 // journal. Parallel steps have one activity each. The turns between them are local activities, which need no round trip
 // to the server.
 //
 // Invariants
-//   TEMPORAL-WORKFLOW-1. A non-repeatable job or step has one attempt. If the attempt fails, the end is `lost`
+//   TEMPORAL-WORKFLOW-1. A non-repeatable job or step has one attempt. If the attempt fails, the outcome is `lost`
 //       (JOBS-2). A job that a worker refuses has not started. It is offered again in another activity (JOBS-8).
 //   TEMPORAL-WORKFLOW-2. Commands depend only on the input and on recorded events, so that the workflow can be replayed.
 //   TEMPORAL-WORKFLOW-3. A cancel does not wait for the running turn. Another turn handles the cancel, as after the
@@ -60,7 +60,7 @@ const MAX_AGAIN_MS = 5_000;
 const ANOTHER_MS = 1_000;
 const MIN_OFFER_PAUSE_MS = 500;
 const OFFER_MS = 600_000;
-/** The time after a job's time limit at which a worker that has not ended the job counts as dead. */
+/** If a worker has not ended a job this long after the job's time limit, the worker counts as dead. */
 const GRACE_MS = 10_000;
 
 /**
@@ -193,7 +193,7 @@ export function runWorkflow(
   };
 }
 
-/** Begins a run. @returns a function that runs the workflow to its end */
+/** Begins a run. @returns a function that runs the workflow until it ends */
 function runOnTemporal(
   workflow: TemporalRunWorkflow,
   order: RunOrder,
@@ -286,7 +286,7 @@ function runOnTemporal(
 
   /** TEMPORAL-WORKFLOW-4 */
   async function renew(turn: RunTurn): Promise<void> {
-    // Only this execution receives the outcomes of its children and steps.
+    // Only this execution receives the outcomes of the children and steps that it started.
     if (children.size + stepScopes.size > 0) return;
     if (!workflow.workflowInfo().continueAsNewSuggested) return;
     await unwatched();
@@ -423,7 +423,7 @@ function runOnTemporal(
       for (let pauseMs = MIN_OFFER_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS)) {
         const given = await offstageStep({ body: '', ...step });
         if (!('refused' in given)) return given;
-        // The workers report this if none of them has what the step needs.
+        // The workers report this if none of them can run the step.
         await workflow.condition(() => stepScopes.get(key) !== scope, pauseMs);
         if (stepScopes.get(key) !== scope) return { lost: true };
       }

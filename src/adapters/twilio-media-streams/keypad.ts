@@ -5,7 +5,7 @@
 // Does not: decide whether an answer is accepted (the session does).
 //
 // Invariants
-//   KEYPAD-1. Keys never approve anything, because approvals are asked and answered in words.
+//   KEYPAD-1. Keys never approve anything, because approvals must be answered in words.
 //   KEYPAD-2. Each key is used only once, either in an answer or in typed text.
 
 import type { Scheduler } from '../../actors/ports/environment.ts';

@@ -10,7 +10,7 @@ import { readable } from '../../values/plain-checks.ts';
 import type { AskedQuestion } from './keypad.ts';
 import { reporter } from '../../values/reporter.ts';
 
-/** The part of a server-side `WebSocket` of the `ws` package that a call uses. */
+/** The methods that a call uses of a server-side `WebSocket` (from the package `ws`). */
 export interface TwilioSocket {
   on(
     event: 'message',
@@ -22,7 +22,7 @@ export interface TwilioSocket {
   close(code: number, reason: string): void;
 }
 
-/** The part of a session that a call uses. A `VoiceSession` has this part. */
+/** The part of a session that a call uses. `VoiceSession` implements it. */
 export interface CallSession {
   readonly audioIn: { next(frame: AudioFrame): void };
   readonly audioOut: Observable<AudioFrame>;
@@ -38,7 +38,7 @@ export interface CallSession {
   answer(requestId: string, answer: { readonly optionId: string }): Promise<unknown>;
 }
 
-/** The options of a call, which are its time limits and the amounts of audio to store. */
+/** The options of a call: time limits, and amounts of audio to store. */
 export interface TwilioCallOptions {
   /** The clock: `nodeEnvironment()` of `offstage/node`. */
   readonly environment: Environment;
@@ -55,8 +55,8 @@ export interface TwilioCallOptions {
    */
   readonly keptAudioMs?: number;
   /**
-   * The maximum amount of audio that Twilio may hold without confirming its playback, in milliseconds. With more audio,
-   * a slow network causes fewer gaps. Less audio is easier to withdraw. @defaultValue 1000
+   * The maximum amount of audio that Twilio may hold before it confirms playback, in milliseconds. A higher value
+   * causes fewer gaps on a slow network. A lower value leaves less audio to withdraw. @defaultValue 1000
    */
   readonly maxAheadMs?: number;
   /**
@@ -70,7 +70,7 @@ export interface TwilioCallOptions {
    */
   readonly maxMessageLength?: number;
   /**
-   * The time after the last digit at which a keypad number is complete, in milliseconds. `#` completes it at once.
+   * The time after the last digit at which a keypad number is complete, in milliseconds. `#` completes it immediately.
    * @defaultValue 2000
    */
   readonly keyPauseMs?: number;

@@ -14,19 +14,19 @@
 // Invariants
 //   TWILIO-CALL-1. A call ends exactly once, no matter which side ends it. The session is then detached, and no further
 //       messages are sent.
-//   TWILIO-CALL-2. No message from the peer causes an exception, and every message is validated before it is used.
+//   TWILIO-CALL-2. No message from the peer causes an exception, because every message is validated before it is used.
 //       Messages from other streams are ignored. Too many invalid messages end the call.
 //   TWILIO-CALL-3. The caller's audio reaches the session in order, starting with the first frame that was stored.
 //   TWILIO-CALL-4. If a method of the socket throws or returns a promise that rejects, only this call can end as a
 //       result.
-//   OUTGOING-SOUND-1. Audio is reported as played only after its mark has come back, and only if it was not cleared
-//       before. The reported duration grows in steps of at most `CHUNK_MS`.
+//   OUTGOING-SOUND-1. Audio is reported as played only if its mark has come back and the audio was not cleared before.
+//       The reported duration increases in steps of at most `CHUNK_MS`.
 //   OUTGOING-SOUND-2. A mark that comes back after a clear does not confirm playback: Twilio also returns the marks of
 //       audio that it has dropped. Audio that was played in the meantime counts as not heard.
-//   OUTGOING-SOUND-3. Twilio holds at most `maxAheadMs` of audio (plus one chunk). The pace is determined by the marks
-//                     that come back and not by a clock.
+//   OUTGOING-SOUND-3. Twilio holds at most `maxAheadMs` of audio (plus one chunk). The pace follows the marks that come
+//                     back, not a clock.
 //   OUTGOING-SOUND-4. Audio is sent in order and without gaps. If audio does not fit into the queue, the end of the
-//       audio is dropped and never reported as played.
+//       audio is dropped. Dropped audio is never reported as played.
 
 import type { Subscription } from 'rxjs';
 import { z } from 'zod';
@@ -72,8 +72,8 @@ export interface TwilioCall {
   /** Resolves when the call has ended. Never rejects. */
   readonly ended: Promise<CallEnd>;
   /**
-   * Connects the caller to this session. A client is attached until the call ends. The end of the call does not close
-   * the session, which may have work to finish.
+   * Connects the caller to this session. A client is attached until the call ends. When the call ends, the session
+   * stays open, because it may have work to finish.
    * @throws {ConfigurationError} `ALREADY_CONNECTED`
    */
   connect(session: CallSession): void;
@@ -86,9 +86,9 @@ const socketSchema = z.object({ on: method, send: method, close: method });
 
 /**
  * Accepts a call on a socket that a WebSocket server has just accepted. Resolves when Twilio has identified the call.
- * Before this, verify the request with `isTwilioRequest`. If this fails, rejects and closes the socket. The error is a
- * `ProtocolError` if another message arrives, and a `ProviderError` (`CALL_LOST`, `START_TIMEOUT`) if no message
- * arrives.
+ * Before this, verify the request with `isTwilioRequest`. If Twilio does not identify the call, rejects and closes the
+ * socket. The error is a `ProtocolError` if another message arrives, and a `ProviderError` (`CALL_LOST`,
+ * `START_TIMEOUT`) if no message arrives.
  * @throws {ConfigurationError} `INVALID_OPTION`
  */
 export function acceptTwilioCall(
@@ -104,7 +104,7 @@ export function acceptTwilioCall(
 
 const closeCodes = { normal: 1000, refused: 1008 } as const;
 /**
- * The maximum number of invalid messages per call. Twilio sends no invalid messages, and other peers soon exceed this
+ * The maximum number of invalid messages per call. Twilio sends no invalid messages, so only other peers exceed this
  * limit.
  */
 const MAX_MISTAKES = 10;
@@ -247,7 +247,7 @@ function beginCall(
     else kept.push(frame);
   }
 
-  /** Clears Twilio's audio. The session is still stopping, so it can receive the played duration afterwards. */
+  /** Clears Twilio's audio. The session is still stopping, so it can still receive the played duration. */
   function clear(session: CallSession): void {
     const cut = sound.clear();
     if (cut) options.environment.scheduler.yieldThen(() => session.playout.next(cut));
@@ -334,7 +334,7 @@ function beginCall(
 }
 
 const PHONE_RATE_HZ = 8000;
-/** The duration of an audio chunk. The mark of the chunk reports its playback. */
+/** The duration of an audio chunk. The mark of a chunk reports that the chunk has been played. */
 const CHUNK_MS = 100;
 const CHUNK_LENGTH = (PHONE_RATE_HZ * CHUNK_MS) / 1000;
 
@@ -347,7 +347,7 @@ interface PlayedItem {
 interface OutgoingSoundPorts {
   send(message: OutgoingMessage): void;
   played(item: PlayedItem): void;
-  /** Reports that the queue is full and the end of the speech was dropped, once each time the queue fills. */
+  /** Each time the queue fills, reports once that the end of the speech was dropped. */
   overflowed(): void;
 }
 
@@ -414,7 +414,7 @@ export class OutgoingSound {
       resampler: createResampler({ fromHz: frame.sampleRateHz, toHz: PHONE_RATE_HZ }),
       length: 0,
     };
-    // The filter delays the last 4 ms of an item until the next item starts, which is inaudible.
+    // The resampling filter holds back the last 4 ms of an item until the next item starts, which is inaudible.
     this.#enqueue(this.#item, this.#item.resampler.process(frame.samples));
     this.#pump();
   }
@@ -435,8 +435,7 @@ export class OutgoingSound {
   }
 
   /**
-   * Drops the audio that has not been played. Returns the item that was cut off, and the duration of it that was
-   * played.
+   * Drops the audio that has not been played. Returns the item that was cut off and how much of it was played.
    */
   clear(): PlayedItem | null {
     const cut = [...this.#marks, ...this.#queue].find(({ itemId }) => itemId !== undefined);

@@ -1,4 +1,4 @@
-// The WebSockets that Twilio opens on an app's server for calls: their verification, their limits, and the callback for
+// The WebSockets that Twilio opens to an app's server for calls: their verification, their limits, and the callback for
 // each call.
 //
 // Owns:     the signature check of an upgrade, and every accepted socket until it closes.
@@ -34,7 +34,7 @@ export interface TwilioCallsOptions extends TwilioCallOptions {
 
 /** The phone call handler that `twilioCalls` returns. */
 export interface TwilioCalls {
-  /** Returns whether this request is for the path of `url`. The server may also have other upgrades. */
+  /** Returns whether this request is for the path of `url`. The server may also handle other upgrades. */
   readonly isFor: (request: IncomingMessage) => boolean;
   /**
    * Handles the `upgrade` event of a server. It opens the WebSocket of a call and refuses any other request. Never

@@ -1,5 +1,5 @@
-// The entry `offstage/webhook`: signed webhooks as an event source of a service, and a `reach` channel that posts a
-// delivery to a URL of the app, signed according to Standard Webhooks.
+// The entry `offstage/webhook`: signed webhooks as an event source of a service, and a `reach` channel that posts
+// deliveries to the app's URL. The posts are signed according to Standard Webhooks.
 //
 // Owns:     the channel's request, and the interpretation of the response.
 // Does not: follow redirects, or repeat a request (the session does).
@@ -37,8 +37,9 @@ const schema = z.strictObject({
 });
 
 /**
- * Returns a channel that posts each delivery as JSON, `{ type: 'delivery', timestamp, data: { …item, links } }`, to a
- * URL of the app, signed according to Standard Webhooks. The response may contain a receipt: `{ "receipt": "read" }`.
+ * Returns a channel that posts each delivery to a URL of the app as JSON: `{ type: 'delivery', timestamp, data: {
+ * …item, links } }`. The posts are signed according to Standard Webhooks. The response may contain a receipt: `{
+ * "receipt": "read" }`.
  * @param options `secret`: at least 16 bytes, or `whsec_` followed by base64. `timeoutMs`: the time limit for the
  *   response; 30,000 by default.
  * @throws {ConfigurationError} `INVALID_OPTION`.

@@ -17,7 +17,7 @@ export interface WebhookDelivery {
   readonly id: string | null;
 }
 
-/** The reason why a request is refused. It is meant for the operator, and the sender receives less detail. */
+/** The reason why a request is refused. It is meant for the operator; the sender receives less detail. */
 export interface WebhookRefusal {
   /** The HTTP status of the response. */
   readonly status: number;
@@ -31,7 +31,7 @@ export interface WebhookSourceOptions {
   readonly name?: string;
   /** The request path, such as `/webhooks/orders`. */
   readonly path: string;
-  /** At least 16 bytes. During rotation, pass several secrets. A signature by any of them is accepted. */
+  /** At least 16 bytes. During rotation, pass several secrets. A signature made with any of them is accepted. */
   readonly secret: string | readonly string[];
   /** The signature scheme of the requests. @defaultValue 'standard' (standardwebhooks.com) */
   readonly signature?: SignatureScheme;
@@ -43,8 +43,8 @@ export interface WebhookSourceOptions {
     readonly host?: string;
   };
   /**
-   * Returns the event for a request; null if the request has none. @defaultValue `{ source: name, type: body.type or
-   * 'webhook', data: body }`
+   * Returns the event for a request, or null if the request should cause no event. @defaultValue `{ source: name, type:
+   * body.type or 'webhook', data: body }`
    */
   readonly toEvent?: (delivery: WebhookDelivery) => ExternalEvent | null;
   /** The maximum body size. @defaultValue 262144 bytes */
@@ -56,9 +56,9 @@ export interface WebhookSourceOptions {
   /** The rate limit for requests with a valid signature. @defaultValue 30 at once, 10 a second */
   readonly rate?: Rate;
   /**
-   * The maximum number of bodies that are read at the same time. If there is an additional body, it displaces the
-   * slowest one. It is also the maximum number of signed messages that are being accepted. For any further message, the
-   * sender should try again later.
+   * The maximum number of bodies that are read at the same time. A further body displaces the slowest one. It is also
+   * the maximum number of signed messages that are being accepted at the same time. The senders of further messages are
+   * asked to try again later.
    * @defaultValue 50
    */
   readonly maxConcurrent?: number;
@@ -146,7 +146,7 @@ export function checkOptions(options: WebhookSourceOptions): CheckedOptions {
   };
 }
 
-/** Returns the event for a body that may name its own type, as most bodies do. */
+/** Returns the event for a body. Most bodies name their own type. */
 function eventOf(name: string, body: unknown): ExternalEvent {
   const type =
     typeof body === 'object' && body !== null && 'type' in body && typeof body.type === 'string'
@@ -161,7 +161,7 @@ function invalid(message: string): ConfigurationError {
 
 /** A rate of requests. */
 export interface Rate {
-  /** The number of requests that are allowed at once. */
+  /** The number of requests that are allowed in one burst. */
   readonly burst: number;
   /** The number of requests added per second, up to `burst`. */
   readonly perSecond: number;

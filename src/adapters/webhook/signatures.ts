@@ -1,7 +1,7 @@
 // Signature schemes that prove that a sender knows the secret. A signature is an HMAC-SHA256 over the body and some
 // headers. There are three standard schemes, and the app can describe custom schemes.
 //
-// Owns:     the location of the signature, and the content that is signed.
+// Owns:     where the signature is, and which content it signs.
 // Does not: read bodies, read the clock, or store any state.
 //
 // Sources (2026): standardwebhooks.com, `spec/standard-webhooks.md`; docs.stripe.com/webhooks
@@ -10,7 +10,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 
-/** The headers of a custom scheme. The signed content is `id.timestamp.body`, with only the parts that exist. */
+/** The headers of a custom scheme. The signed content is `id.timestamp.body`; parts that do not exist are left out. */
 export interface HmacHeaders {
   /** The header with the signature, such as `x-signature`. */
   readonly header: string;
@@ -32,7 +32,7 @@ export type SignatureScheme = 'standard' | 'stripe' | 'github' | HmacHeaders;
 
 /** The claims in a request's headers. */
 export interface Claim {
-  /** The message id, if the scheme signs one. */
+  /** The message id, if the scheme signs it. */
   readonly id: string | null;
   /** Whole seconds since 1970, as written; null if the scheme has no timestamp. */
   readonly timestamp: string | null;
@@ -63,7 +63,7 @@ export function claimOf(scheme: SignatureScheme, headers: IncomingHttpHeaders): 
   return /^\d{1,12}$/.test(claim.timestamp) ? claim : null;
 }
 
-/** Returns the HMAC of the signed content: `id.timestamp.body`, with only the parts that exist. */
+/** Returns the HMAC of the signed content: `id.timestamp.body`, without the parts that do not exist. */
 export function digestOf(key: Buffer, { id, timestamp }: Claim, body: Buffer): Buffer {
   const hmac = createHmac('sha256', key);
   for (const part of [id, timestamp]) if (part !== null) hmac.update(`${part}.`);
@@ -122,7 +122,7 @@ function read(scheme: SignatureScheme, headers: IncomingHttpHeaders): Claim | nu
   }
 }
 
-/** Returns a header. Node.js joins repeated headers, so that such a header does not match. */
+/** Returns a header. Node.js joins repeated headers, so a repeated header does not match. */
 function single(headers: IncomingHttpHeaders, name: string): string | null {
   const value = headers[name.toLowerCase()];
   return typeof value === 'string' ? value.trim() : null;

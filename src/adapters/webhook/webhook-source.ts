@@ -11,10 +11,10 @@
 //   WEBHOOK-SOURCE-1. No part of a request is parsed before its signature has been verified. Signatures are compared in
 //       constant time, and every signature failure has the same response.
 //   WEBHOOK-SOURCE-2. A message is accepted at most once. Its key is remembered for as long as its timestamp would be
-//       accepted. A message that could not be accepted is not remembered and may be sent again. While it is undecided
-//       whether a message is accepted, a repetition of the message receives 503.
+//       accepted. A message that could not be accepted is not remembered and may be sent again. While the decision on a
+//       message is pending, a repetition of the message receives 503.
 //   WEBHOOK-SOURCE-3. The response 202 means that the message is in the session's journal.
-//   WEBHOOK-SOURCE-4. Requests without a valid signature affect neither the rate limit nor the places for signed
+//   WEBHOOK-SOURCE-4. Requests without a valid signature use up neither the rate limit nor the places for signed
 //       requests. If a body is slow, it loses its place to the next body.
 //   WEBHOOK-SOURCE-5. A source that is stopping responds to running requests with 503 and frees the port.
 
@@ -55,7 +55,7 @@ export interface WebhookSource extends EventSourceConfig {
   readonly url: string | null;
 }
 
-/** The period between a start and the next stop. */
+/** The period from a start to the next stop. */
 interface Attempt extends Pick<EventSourceContext, 'environment' | 'report'> {
   readonly emit: EmitEvent;
   readonly signal: AbortSignal;
@@ -79,7 +79,7 @@ class Webhook implements WebhookSource {
   readonly #underWay = new Set<Promise<void>>();
   /** The places for bodies whose signature has not been verified. */
   readonly #unsigned: UnauthenticatedPlaces;
-  /** The number of signed messages whose acceptance is in progress. */
+  /** The number of signed messages that are being accepted. */
   #taking = 0;
   #attempt: Attempt | null = null;
   #listener: Listener | null = null;
@@ -143,7 +143,7 @@ class Webhook implements WebhookSource {
     response: ServerResponse,
     admit: () => void,
   ): Promise<void> => {
-    // Handles a sender that disconnects during the response, which is followed by `close`.
+    // Handles a sender that disconnects during the response. A `close` event follows.
     response.on('error', () => undefined);
     const answering = this.#handle(request, response, admit);
     this.#underWay.add(answering);
@@ -184,7 +184,7 @@ class Webhook implements WebhookSource {
     if (misshapen) return misshapen;
     const claim = claimOf(scheme, request.headers);
     if (!claim) return unauthorized('a header of the signature is missing or malformed');
-    // Checked before the body is read, because an outdated message needs no place.
+    // This is checked before the body is read, because an outdated message needs no place.
     const late = this.#checkTime(attempt, claim);
     if (late) return late;
     const body = await this.#read(attempt, request);
@@ -256,7 +256,7 @@ class Webhook implements WebhookSource {
     }
   }
 
-  /** Checks the signature, time, repetition and rate; null if the request is valid. */
+  /** Checks the signature, the time, repetition and the rate limit; returns null if the request is valid. */
   #check(attempt: Attempt, claim: Claim, body: Buffer): Answer | null {
     if (!isSigned(this.#options.keys, claim, body)) return unauthorized('the signature is wrong');
     const late = this.#checkTime(attempt, claim);
@@ -295,7 +295,7 @@ class Webhook implements WebhookSource {
       const answer = event
         ? await this.#emit(attempt, event)
         : unused('toEvent made no event of it');
-      // A message whose response was an error may be sent again.
+      // If a message was answered with an error, it may be sent again.
       if (answer.status < 400) this.#remember(key, claim, attempt);
       return answer;
     } finally {
@@ -338,7 +338,7 @@ interface Answer extends WebhookRefusal {
 /** Accepted: the event is in the journal. */
 const accepted: Answer = { status: 202, reason: 'accepted', body: { accepted: true } };
 
-/** A valid message that causes no event, which the sender should not repeat. */
+/** A valid message that causes no event. The sender should not repeat it. */
 function unused(reason: string): Answer {
   return { status: 200, reason, body: { accepted: false } };
 }
@@ -383,7 +383,7 @@ function send(response: ServerResponse, answer: Answer, isRead: boolean): Promis
         ...(isRead ? {} : { connection: 'close' }),
       })
       .end(`${JSON.stringify(answer.body)}\n`, () => resolve());
-    // A pipelined request waits for the earlier ones and receives no event if they end the connection.
+    // If earlier pipelined requests end the connection, this request receives no event.
     if (!response.socket) resolve();
   });
 }

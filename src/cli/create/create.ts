@@ -1,5 +1,5 @@
 // `offstage create`: creates a project from a template. The template files are in the package's folder `templates`. The
-// repository compiles and runs them there, and a project receives the package versions that they are tested with.
+// repository compiles and runs these files. A project receives the package versions with which they are tested.
 
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
@@ -173,7 +173,7 @@ async function write(name: string, template: Template, folder: string): Promise<
   const ours = JSON.parse(await readFile(new URL('package.json', root), 'utf8')) as Manifest;
   const project = manifest(template, folder, ours);
   files.set('package.json', `${JSON.stringify(project, null, 2)}\n`);
-  // Two projects with the same name would overwrite each other's Worker.
+  // If two projects had the same name, one would overwrite the other's Worker.
   const worker = files.get('wrangler.jsonc')?.replace('"offstage-cloudflare"', `"${project.name}"`);
   if (worker !== undefined) files.set('wrangler.jsonc', worker);
   const made = template.deploys ? '.wrangler/\nweb/page.js\n' : '';

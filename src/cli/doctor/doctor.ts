@@ -1,4 +1,4 @@
-// `offstage doctor`: lists the requirements of the adapters that this machine meets and those that it does not meet.
+// `offstage doctor`: lists which requirements of the adapters this machine meets and which it does not.
 
 import { messageOf } from '../../values/errors.ts';
 import { argumentsOf, commandOf, WrongCall, type Command } from '../command/command.ts';
@@ -56,8 +56,8 @@ const CONNECTABLE: ReadonlyMap<string, MakeTransport> = new Map([
 const configuration = { instructions: 'Say nothing.', tools: [] };
 
 /**
- * Opens a connection to a voice model and closes it again: only a connection shows whether the key, the model and the
- * network work. It sends no text and no audio. Never rejects.
+ * Opens a connection to a voice model and closes it again, because only a connection shows whether the key, the model
+ * and the network work. It sends no text and no audio. Never rejects.
  */
 async function tryConnection(make: MakeTransport): Promise<Finding> {
   const environment = nodeEnvironment();

@@ -1,4 +1,4 @@
-// The adapters' requirements, the facts about a machine, and the pure function `examine`, which compares them.
+// The adapters' requirements, the facts about a machine, and the pure function `examine`, which compares the two.
 //
 // FINDINGS-1. No finding contains any part of a key's value.
 

@@ -1,3 +1,3 @@
-// The entry `offstage/doctor`, which lets programs check the requirements of voices and adapters on this machine.
+// The entry `offstage/doctor`: lets programs check whether this machine meets the requirements of voices and adapters.
 
 export { examine, thisMachine, type Finding, type Machine, type Section } from './findings.ts';

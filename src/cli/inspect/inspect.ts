@@ -2,10 +2,10 @@
 // another process writes, and combines several journals into one.
 //
 // Invariants
-//   SEVERAL-JOURNALS-1. A session keeps its id. If two journals have a session with the same id, the journal's name is
-//       appended to the later one's id.
-//   SEVERAL-JOURNALS-2. A journal that fails later does not hide the other journals: only its sessions are missing from
-//       the list.
+//   SEVERAL-JOURNALS-1. A session keeps its id. If two journals contain sessions with the same id, the name of the
+//       later journal is appended to its session's id.
+//   SEVERAL-JOURNALS-2. If a journal fails later, the other journals remain visible, and only the sessions of this
+//       journal are missing from the list.
 
 import { once } from 'node:events';
 import { createGuard } from '../../adapters/listen/guard.ts';

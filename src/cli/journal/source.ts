@@ -37,7 +37,7 @@ export interface SourceOptions {
 const SQLITE = 'SQLite format 3\0';
 
 /**
- * Opens a source. It is read-only unless `isWritten` is set.
+ * Opens a source. The journal is read-only unless `isWritten` is set.
  * @throws {ConfigurationError} `NOT_A_JOURNAL`; if the content is invalid, the reader's error.
  */
 export async function openSource(place: string, options: SourceOptions = {}): Promise<Source> {

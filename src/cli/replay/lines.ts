@@ -16,7 +16,7 @@ export function cell(text: string, width: number): string {
   return line + ' '.repeat(width - Array.from(line).length);
 }
 
-/** Fills lines with texts. A text that is longer than a line is cut. */
+/** Arranges texts in lines. A text that is longer than a line is cut off. */
 export function filled(texts: readonly string[], between: string, width: number): string[] {
   const lines: string[] = [];
   for (const text of texts.map((one) => fitted(one, width))) {

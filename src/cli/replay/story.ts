@@ -21,7 +21,7 @@ const WHAT = COLUMNS - NUMBER - TIME - WHO - 3;
 /** Changes are indented below the columns `who` and `what`. */
 const INDENT = NUMBER + TIME + 3;
 
-/** Facts that the line of an entry already shows. */
+/** The facts that an entry's line already shows. */
 const TOLD = /^(?:user|assistant|system|tool_call) /;
 
 export class Story {
@@ -149,7 +149,7 @@ const STATE = 20;
 
 const ROLE = 12;
 
-/** Returns rows with the usage of a conversation, or no rows if the usage is unknown. */
+/** Returns rows with the usage of a conversation. Returns no rows if the usage is unknown. */
 export function usageRows({ lead, subagents, total }: UsageView): readonly string[] {
   if (total.totalTokens === 0 && total.cost === undefined) return [];
   const words = ({ totalTokens, cost }: Usage): string =>
@@ -286,7 +286,7 @@ function labelOf(text: string): string {
   const shown = cut.map((letter) =>
     /[#;:<>"'`%{}()[\]\\&]/.test(letter) ? `#${letter.codePointAt(0)};` : letter,
   );
-  // A bare `end` would close a block that does not exist.
+  // A bare `end` would close a block that was never opened.
   return (
     shown
       .join('')

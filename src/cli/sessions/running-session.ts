@@ -29,7 +29,7 @@ export type Receipt =
       readonly accepted: true;
       readonly by?: string;
       readonly messageId?: string;
-      /** The new totals of the limits of a budget. */
+      /** The new totals for a budget's limits. */
       readonly limits?: BudgetLimits;
     }
   | { readonly accepted: false; readonly reason: string };

@@ -1,7 +1,7 @@
-// `offstage sessions`: lists and shows sessions and acts in them. A session is either in a journal that no process uses
-// or in a running process, which the command joins as a client.
+// `offstage sessions`: lists sessions, shows them, and acts in them. A session is either in a journal that no process
+// is using, or in a running process, which the command joins as a client.
 //
-//   SESSIONS-1. Each action has a receipt. The receipt names the identity that the action is recorded under.
+//   SESSIONS-1. Each action has a receipt. The receipt names the identity under which the action is recorded.
 //   SESSIONS-2. The command does not touch a session that another process runs. It prints where that process runs.
 
 import { userInfo } from 'node:os';

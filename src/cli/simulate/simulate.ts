@@ -147,7 +147,7 @@ async function perform(
   }
   if (broken.length === 0) return 0;
   if (script !== undefined) return 1;
-  // The rerun also fails: its error names the smallest part of the conversation that fails.
+  // The rerun also failed, and its error names the smallest part of the conversation that fails.
   await runSimulation({ ...simulation, seed: Number(seed) });
   return 1;
 }

@@ -18,7 +18,7 @@ const machineSchema = z.strictObject({
 
 /**
  * Explores every state that a machine can reach with the possible events, and checks the properties in each state. It
- * is `checkSystem` with one actor whose name is the machine's id.
+ * is `checkSystem` with a single actor, whose name is the machine's id.
  *
  * ```ts
  * const report = checkMachine(doorMachine, {
@@ -29,8 +29,8 @@ const machineSchema = z.strictObject({
  * ```
  *
  * @throws {ViolationError} at the first violation, with the shortest trace to it (see `onViolation`).
- * @throws {CapacityError} STATE_LIMIT: if there are more states than `limit`. If violations are collected, the report
- * contains them and names the limit instead.
+ * @throws {CapacityError} STATE_LIMIT: if there are more states than `limit`. If violations are collected, nothing is
+ * thrown and the report names the limit.
  * @throws {ConfigurationError} if the check itself is invalid
  */
 export function checkMachine<M extends AnyStateMachine, G = undefined>(

@@ -23,7 +23,7 @@ export const aMachine = z.custom<AnyStateMachine>(
 
 const functions = z.record(z.string(), aFunction).optional();
 
-/** The options that checks of machines and checks of systems share. */
+/** The options for checks of machines and for checks of systems. */
 export const commonChecks = {
   name: z.string().optional(),
   /** `checkSystem` validates this together with the other counts, which may be `Infinity`. */
@@ -69,7 +69,7 @@ const systemSchema = z.strictObject({
   key: aFunction.optional(),
 } satisfies ChecksOf<SystemCheck<Machines>>);
 
-/** The default limit suits systems that a test has time to explore. */
+/** The default limit suits systems that are small enough for a test to explore. */
 const defaultLimit = 100_000;
 
 /**
@@ -77,8 +77,8 @@ const defaultLimit = 100_000;
  * state. The following are always violations: deadlocks, final states that can be left, states from which no end is
  * reachable, and machines that throw.
  *
- * Nothing is executed. Named actions are listed as data and become messages through `route`. Invoked actors are never
- * started, and `external` provides their completions as events.
+ * Nothing is executed. Named actions are listed as data, and `route` turns them into messages. Invoked actors are never
+ * started; `external` provides their completions as events.
  *
  * @throws {ViolationError} at the first violation, with the shortest trace to it; see `onViolation`.
  * @throws {CapacityError} STATE_LIMIT, NEVER_SETTLES: if the space is larger than `limit`, or infinite If violations

@@ -13,19 +13,19 @@ import type { Step, Verdict } from './types.ts';
 import { Violation, ViolationError, type ViolationKind } from './violation.ts';
 import type { Choice, WorldNode } from './world-node.ts';
 
-/** Messages that their receivers did not handle, counted over all transitions. */
+/** A message that its receiver did not handle, counted over all transitions. */
 export interface Untaken {
   /** The actor that received the message. */
   readonly actor: string;
   /** The event's type. */
   readonly event: string;
-  /** The machine had no transition for the message or had ended. */
+  /** The machine had no transition for the message, or had ended. */
   readonly outcome: 'unhandled' | 'ended';
   /** How often this happened. */
   readonly count: number;
 }
 
-/** A position in a path: the choices from the start, and the number of steps within the last choice. */
+/** A position in a path: the choices from the start, and the number of steps taken in the last choice. */
 interface Place {
   readonly path: readonly Choice[];
   readonly length?: number;
@@ -43,7 +43,7 @@ export class Checks implements Watcher {
   readonly #untaken = new Map<string, Untaken>();
   readonly #reached = new Set<string>();
   readonly #maxQueue: number;
-  /** The indexes of the actors that must have ended for a world to be an end, unless `end` is defined otherwise. */
+  /** The indexes of the actors that must have ended for a world to be an end. Unused if `end` is defined. */
   readonly #mustEnd: readonly number[];
 
   constructor(system: AnySystem, model: SystemModel, graph: Graph, name: string) {
@@ -248,7 +248,7 @@ function isUntaken(outcome: Step['outcome']): outcome is 'unhandled' | 'ended' {
   return outcome === 'unhandled' || outcome === 'ended';
 }
 
-/** Returns whether one of the descriptors (a type, or a prefix and `*`) matches the type. */
+/** Returns whether a descriptor (a type, or a prefix and `*`) matches the type. */
 function matches(type: string, descriptors: readonly string[]): boolean {
   return descriptors.some((descriptor) =>
     descriptor.endsWith('*') ? type.startsWith(descriptor.slice(0, -1)) : type === descriptor,

@@ -16,15 +16,15 @@ export interface Edge {
   readonly to: number;
 }
 
-/** Receives the findings of an exploration. A world is expanded before any world that is deeper. */
+/** Receives the findings of an exploration. A world is expanded before any deeper world. */
 export interface Watcher {
-  /** A new world was found. */
+  /** The exploration has reached a world for the first time. */
   discovered(index: number, world: WorldNode): void;
   /** Reports the events at the end of a path, in order. `path` returns that path. */
   happened(path: () => readonly Choice[], happenings: readonly Happening[]): void;
   /** An environment event that its actor does not handle. */
   missed(index: number, world: WorldNode, choice: Choice, move: Move): void;
-  /** Every choice of this world has been tried. */
+  /** Every choice in this world has been tried. */
   expanded(index: number, world: WorldNode, edges: readonly Edge[]): void;
 }
 
@@ -58,12 +58,12 @@ export class Graph {
     return path.toReversed();
   }
 
-  /** Returns whether the target of this edge was first found through it. */
+  /** Returns whether this edge is the first one through which its target was found. */
   isFirst(edge: Edge): boolean {
     return this.#found[edge.to] === edge;
   }
 
-  /** Returns the indexes of the worlds from which none of `goals` is reachable, nearest to the start first. */
+  /** Returns the indexes of the worlds from which no world of `goals` is reachable, nearest to the start first. */
   cannotReach(goals: readonly number[]): readonly number[] {
     const sources: number[][] = this.worlds.map(() => []);
     for (const { from, to } of this.edges) sources[to]?.push(from);

@@ -1,6 +1,6 @@
 // Makes XState's pure step inert and cheap. The machine's invoked actors do nothing, and all steps share one scope.
-// Both rely on undocumented parts of XState. A test compares them to the exported `transition()` in the oldest and
-// newest supported versions.
+// Both rely on undocumented parts of XState. A test compares the results with the exported `transition()` in the oldest
+// and the newest supported version.
 
 import {
   createActor,
@@ -18,17 +18,17 @@ const idle = fromCallback(() => {});
 /** A loop of eventless transitions must end with an error instead of blocking the checker. */
 const maxMicrosteps = 1000;
 
-/** The members of the actor that runs the machine, as far as `machine.transition` needs them. */
+/** The members of the running actor that `machine.transition` reads. */
 export type Scope = Parameters<AnyStateMachine['transition']>[2] & {
   actionExecutor: (action: ListedAction) => void;
 };
 
-/** Placeholders for the actors of a system, returned by `system.get`. They are never started. */
+/** Placeholders for the actors of a system, which `system.get` returns. They are never started. */
 export function placeholders(ids: readonly string[]): ReadonlyMap<string, AnyActorRef> {
   return new Map(ids.map((id) => [id, createActor(idle, { id })]));
 }
 
-/** Returns the machine with every invoked actor replaced and with the number of microsteps limited. */
+/** Returns the machine with every invoked actor replaced and the number of microsteps limited. */
 export function inertMachine(id: string, machine: AnyStateMachine): AnyStateMachine {
   if (typeof machine?.provide !== 'function' || machine.root === undefined) {
     throw new ConfigurationError(
@@ -56,11 +56,11 @@ export function inertScope(id: string, peers: ReadonlyMap<string, AnyActorRef>):
   const system = {
     ...self.system,
     get: (systemId: string) => peers.get(systemId),
-    // A step creates the same invoked actor with the same systemId each time that it is computed.
+    // Each time that a step is computed, it creates the same invoked actor with the same systemId.
     _set: () => {},
     _sendInspectionEvent: () => {},
   };
-  // A machine that is designed as a child may send events to its parent.
+  // A machine designed as a child may send events to its parent.
   Object.assign(self, { system, _parent: createActor(idle, { id: '#_parent' }) });
   return {
     self,

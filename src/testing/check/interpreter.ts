@@ -1,10 +1,10 @@
-// The harness of `replay` for XState's own interpreter. It runs live actors, reads their effects from the inspector,
-// and uses the check's route to convert these to messages.
+// The harness of `replay` for XState's own interpreter. It runs live actors and reads their effects from the inspector.
+// The check's route turns the effects into messages.
 //
 // Invariants
 //   INTERPRETER-1. Messages are delivered in the order of the check. `sync`: in the order in which they are sent,
 //       before the step ends. `async`: when the path delivers them.
-//   INTERPRETER-2. Timers fire when the path fires them, and only if the live actor has armed them.
+//   INTERPRETER-2. A timer fires when the path fires it, and only if the live actor has armed it.
 
 import {
   createActor,
@@ -52,7 +52,7 @@ export interface InterpreterOptions<M extends Machines = Machines> {
    * @defaultValue the event is sent to the actor
    */
   readonly send?: (actor: AnyActor, step: Step) => void | Promise<void>;
-  /** Awaited after every step, for implementations that settle later. @defaultValue nothing */
+  /** Awaited after every step, for an implementation that settles later. @defaultValue nothing */
   readonly settle?: () => Promise<void>;
 }
 
@@ -111,7 +111,7 @@ async function interpretedRun(system: AnySystem, options: RunOptions): Promise<R
       if (effect === undefined) continue;
       const { to, event, delayMs } = (effect.params ?? {}) as Delivery & { delayMs?: number };
       if (effect.type === 'xstate.sendTo' && live.has(to)) {
-        // A message to the actor itself is really sent, while the other actors in its system are placeholders.
+        // A message to the actor itself is really sent, because only the other actors in its system are placeholders.
         if (to !== from && delayMs === undefined) inFlight.push({ from, to, event });
         continue;
       }
@@ -197,7 +197,7 @@ function noActor(id: string): ConfigurationError {
 }
 
 function sendTo(actor: AnyActor, { event }: Pick<Step, 'event'>): void {
-  // An ended actor would only log a warning.
+  // An ended actor would do nothing except log a warning.
   const { status } = actor.getSnapshot() as AnyMachineSnapshot;
   if (status === 'active') actor.send(event);
 }

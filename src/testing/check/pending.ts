@@ -4,9 +4,9 @@
 import type { AnyEventObject } from 'xstate';
 import type { Effect } from './types.ts';
 
-/** An event that the machine sends itself with a delay and that has not fired yet. */
+/** An event that the machine sends to itself with a delay, and that has not fired yet. */
 export interface Timer {
-  /** The id with which the machine cancels it. */
+  /** The id that the machine uses to cancel it. */
   readonly id: string | undefined;
   readonly event: AnyEventObject;
 }
@@ -19,7 +19,7 @@ export interface Pending {
 
 export const nothingPending: Pending = { timers: [], running: [] };
 
-/** The params of the relevant effects. The type of an effect determines which of them are present. */
+/** The params of the relevant effects. Which of them are present depends on the type of the effect. */
 interface EffectParams {
   readonly id?: string;
   readonly to?: string;

@@ -1,20 +1,20 @@
-// Contexts, events and history variables as text. `canonical` distinguishes two of them, and `show` prints one in a
+// Contexts, events and history variables as text. `canonical` tells two of them apart, and `show` prints one in a
 // trace.
 //
 // Invariants
-//   PLAIN-DATA-1. `canonical` returns the same text if and only if the data is equal. The order of object keys and of
-//       the members of a Set or Map does not matter, nor does a key whose value is undefined.
+//   PLAIN-DATA-1. `canonical` returns the same text if and only if the data is equal. The order of object keys, and of
+//       the members of a Set or Map, does not matter. A key whose value is undefined does not matter either.
 //   PLAIN-DATA-2. A value that its data does not identify (a function, a promise, an instance with private state) is
-//       refused with a ConfigurationError that contains the value's path.
+//       refused. The ConfigurationError contains the value's path.
 
 import { shown } from '../../values/plain-checks.ts';
 import { ConfigurationError } from '../../values/errors.ts';
 
-/** This is deeper than any sensible context. A deeper value is treated as a cycle. */
+/** This is deeper than any sensible context. A deeper value counts as a cycle. */
 const maxDepth = 64;
 
 /**
- * Returns a text that distinguishes a value from all others.
+ * Returns a text that differs from the text of every other value.
  * @param whose names the origin of the value in the error, for example `the context of "door"`.
  * @throws {ConfigurationError} NOT_PLAIN_DATA if the value is not plain data
  */

@@ -1,6 +1,6 @@
-// One machine as a function that takes a state and an event and returns a state and effects. It uses XState's own
-// `machine.transition` with one inert scope for all steps, because the exported `transition()` creates an actor for
-// each call and runs the context factory again.
+// One machine as a function: it takes a state and an event, and returns a state and effects. It uses XState's own
+// `machine.transition` with one inert scope for all steps. The exported `transition()` would create an actor for each
+// call and run the context factory again.
 //
 // Owns:     the states that its actor has reached, each only once, and the steps between them.
 // Does not: know other actors, messages or properties.
@@ -8,12 +8,12 @@
 // Invariants
 //   PURE-ACTOR-1. Nothing is executed: actions are only listed, and invoked actors are never started.
 //   PURE-ACTOR-2. Each state is represented by one object (`ActorState`), so that `===` compares states. Each step is
-//       computed once, because a machine is pure and the same event always has the same result.
-//   PURE-ACTOR-3. An actor that has ended handles no event, just like a real actor. (`wouldLeave` returns the final
+//       computed only once, because a machine is pure: the same event always has the same result.
+//   PURE-ACTOR-3. Like a real actor, an actor that has ended does not handle any event. (`wouldLeave` returns the final
 //       states that the pure transition would leave.)
 //   PURE-ACTOR-4. Delayed events (`after`, `raise` and `sendTo` self with a delay) are armed and cancelled as in the
-//       interpreter and fire once. An event that a machine sends to itself without a delay is handled within the same
-//       step.
+//       interpreter and fire once. If a machine sends an event to itself without a delay, the event is handled within
+//       the same step.
 //   PURE-ACTOR-5. An invoked or spawned actor completes (`xstate.done.actor.<id>`, `xstate.error.actor.<id>`) at most
 //       once, and only while it is running.
 
@@ -34,7 +34,7 @@ import type { ActorDefinition, Delivery, Effect, Outcome } from './types.ts';
 /** A state of one actor. Two states are equal if and only if they are the same object. */
 export interface ActorState extends Pending {
   readonly snapshot: AnyMachineSnapshot;
-  /** Identifies this state by the actor's `key`. */
+  /** A number that stands for the actor's `key` in this state. */
   readonly keyNumber: number;
   /** The part of the key that is always included: the status, the armed timers and the running actors. */
   readonly life: string;
@@ -76,7 +76,7 @@ export class PureActor {
     this.#timers = options.timers;
   }
 
-  /** Returns whether the machine's root has a final state. A machine without one runs forever. */
+  /** Returns whether the machine's root has a final state. A machine without a final state runs forever. */
   get canEnd(): boolean {
     return canEnd(this.#machine.root);
   }
@@ -240,14 +240,14 @@ export class PureActor {
     return after;
   }
 
-  /** Returns the object that represents this state. Creates it when the state is first reached. */
+  /** Returns the object that represents this state. Creates it when the state is reached for the first time. */
   #stateOf(snapshot: AnyMachineSnapshot, { timers, running }: Pending): ActorState {
     const whose = `the snapshot of "${this.id}"`;
     const { key } = this.#definition;
     const armed = timers.map(({ id, event }) => id ?? canonical(event, whose)).toSorted();
     const life = `${snapshot.status}(${armed.join()};${running.toSorted().join()})`;
-    // States are distinguished by all their data even if a `key` merges worlds. Otherwise, a state could be replaced by
-    // another one that has the same key but different numbers.
+    // States are distinguished by all their data even if a `key` merges worlds. Otherwise, another state with the same
+    // key but different numbers could take its place.
     const exact = exactKey(snapshot, whose, key !== undefined);
     const chosen = key === undefined ? exact : canonical(key(snapshot), `the key of "${this.id}"`);
     const name = `${life} ${exact ?? chosen}`;

@@ -1,5 +1,5 @@
-// Repeats checked paths on the real system and compares the states after each step. The model uses the pure transition.
-// The replay shows that the running system behaves in the same way.
+// Repeats checked paths on the real system and compares the states after each step. The model uses the pure transition;
+// the replay shows that the running system behaves in the same way.
 
 import { z } from 'zod';
 import { anObject, check, type ChecksOf } from '../../values/checks.ts';

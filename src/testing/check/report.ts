@@ -17,7 +17,7 @@ export interface Path {
   readonly choices: readonly Choice[];
 }
 
-/** The result of `checkMachine` and `checkSystem`. `M` and `G` are the same as in the check. */
+/** The result of `checkMachine` and `checkSystem`. `M` and `G` are those of the check. */
 export class CheckReport<M extends Machines = Machines, G = unknown> {
   /** The check's name. */
   readonly name: string;
@@ -25,7 +25,7 @@ export class CheckReport<M extends Machines = Machines, G = unknown> {
   readonly ok: boolean;
   /** The number of different reachable states. */
   readonly states: number;
-  /** The number of transitions. Some lead back to the state that they start from. */
+  /** The number of transitions. Some of them lead back to the state where they start. */
   readonly transitions: number;
   /** The number of steps to the state that is furthest from the start. */
   readonly depth: number;
@@ -70,7 +70,7 @@ export class CheckReport<M extends Machines = Machines, G = unknown> {
     this.#graph = graph;
   }
 
-  /** The graph stores the worlds without the types of this system. */
+  /** The types of this system, which the worlds in the graph do not contain. */
   get #worlds(): readonly World<M, G>[] {
     return this.#graph.worlds as unknown as readonly World<M, G>[];
   }
@@ -80,15 +80,15 @@ export class CheckReport<M extends Machines = Machines, G = unknown> {
     yield* this.#worlds;
   }
 
-  /** Returns a shortest trace to a state that `wanted` accepts, if such a state exists. */
+  /** Returns a shortest trace to a state that `wanted` accepts, if there is such a state. */
   traceTo(wanted: (world: World<M, G>) => boolean): Trace | undefined {
     const index = this.#worlds.findIndex((world) => wanted(world));
     return index < 0 ? undefined : retrace(this.checked.model, this.#graph.pathTo(index));
   }
 
   /**
-   * Returns shortest paths that together cover every transition at least once: one path for each transition that is not
-   * part of another path.
+   * Returns shortest paths that together cover every transition at least once. There is one path for each transition
+   * that no other path contains.
    */
   *paths(): IterableIterator<Path> {
     const withSuccessor = new Set(this.#graph.edges.map((edge) => edge.from));

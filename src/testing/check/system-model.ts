@@ -1,12 +1,12 @@
-// A system of machines as a function. For a world, it returns the possible choices, and the world that each choice
-// leads to. It does not know the graph that is explored. Equal values are interned, so that worlds share their common
-// parts and can be compared with `===` and small numbers.
+// Models a system of machines as a function: for a world, it returns the possible choices, and the world to which each
+// choice leads. It does not know the graph that is being explored. Equal values are stored only once, so worlds share
+// their common parts and can be compared with `===` and small numbers.
 //
 // Invariants
-//   SYSTEM-MODEL-1. `sync`: a step and all deliveries that it causes, in sending order, form one transition.
+//   SYSTEM-MODEL-1. `sync`: one step and all deliveries that it causes, in sending order, form one transition.
 //   SYSTEM-MODEL-2. `async`: each channel (sender, receiver) preserves the order of its messages, and channels do not
-//       wait for each other. Two worlds that differ only in the relative order of packets in different channels are the
-//       same world.
+//       wait for each other. Two worlds are the same if they differ only in the relative order of packets in different
+//       channels.
 //   SYSTEM-MODEL-3. The environment and timers act only while fewer than `maxInFlight` packets are in flight, but a
 //       delivery is always possible.
 
@@ -22,7 +22,7 @@ import type { Timer } from './pending.ts';
 /** A system of arbitrary machines. */
 export type AnySystem = SystemCheck<Machines, unknown>;
 
-/** One event that an actor handled. A transition of a `sync` system consists of several. */
+/** One event that an actor handled. A transition of a `sync` system consists of several events. */
 export interface Happening {
   readonly step: Step;
   readonly before: WorldNode;
@@ -71,7 +71,7 @@ export class SystemModel {
   }
 
   /**
-   * Returns the possible choices. An environment event that its actor does not handle is not a choice and is passed to
+   * Returns the possible choices. An environment event that its actor does not handle is not a choice; it is passed to
    * `missed` instead.
    */
   choices(world: WorldNode, missed: (choice: Choice, move: Move) => void): readonly Choice[] {
@@ -104,20 +104,20 @@ export class SystemModel {
     return choices;
   }
 
-  /** Applies a choice and, in a `sync` system, all deliveries that follow from it. */
+  /** Applies a choice. In a `sync` system, also applies all deliveries that follow from it. */
   apply(world: WorldNode, choice: Choice): readonly Happening[] {
     const first = this.#take(world, choice);
     return this.#system.mode === 'sync' ? this.#settled([first]) : [first];
   }
 
-  /** The step for an event that its actor did not handle. */
+  /** The step in which an actor does not handle an event. */
   missedStep(choice: Choice, move: Move): Step {
     const actor = this.ids[choice.actor] ?? '';
     const { kind, event } = choice;
     return { actor, event, kind, outcome: move.outcome, effects: [], sent: [] };
   }
 
-  /** Returns the key that distinguishes a world from all others. */
+  /** Returns a key that no other world has. */
   keyOf(world: WorldNode): string {
     const { key } = this.#system;
     let name = '';
@@ -269,7 +269,7 @@ export class SystemModel {
   }
 }
 
-/** Appends packets to their channels. The list stays ordered by channel. */
+/** Appends packets to their channels. The list remains sorted by channel. */
 function insert(inFlight: readonly Packet[], sent: readonly Packet[]): readonly Packet[] {
   return [...inFlight, ...sent].toSorted((a, b) => a.channel - b.channel);
 }
@@ -361,7 +361,7 @@ function aboutPacket(packet: Packet): Omit<Choice, 'kind'> {
   return { actor: receiver, event, eventKey, packet };
 }
 
-/** Returns the value with this name. Creates it with a number on first use. */
+/** Returns the value with this name. Creates the value with a number on first use. */
 function made<T>(values: Map<string, T>, name: string, make: (number: number) => T): T {
   let value = values.get(name);
   if (value === undefined) values.set(name, (value = make(values.size)));

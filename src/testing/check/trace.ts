@@ -86,7 +86,7 @@ function eventText({ type, ...payload }: { readonly type: string }): string {
   return Object.keys(payload).length === 0 ? type : `${type} ${show(payload)}`;
 }
 
-/** Formats an effect for a trace. Returns nothing for timers and for effects that have become messages. */
+/** Formats an effect for a trace. Returns nothing for a timer, or for an effect that has become a message. */
 function effectText({ type, params }: Effect, becameMessages: boolean): readonly string[] {
   const { id, event } = (params ?? {}) as {
     readonly id?: string;

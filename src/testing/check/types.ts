@@ -106,7 +106,7 @@ export interface Delivery {
 export interface World<M extends Machines, G = undefined> {
   /** The snapshots of the actors, by id. */
   readonly actors: { readonly [Id in keyof M]: SnapshotFrom<M[Id]> };
-  /** The messages that were sent but not delivered yet, in channel order. Empty between the steps of a `sync` system. */
+  /** The messages that were sent but not delivered, in channel order. Empty between the steps of a `sync` system. */
   readonly inFlight: readonly Message[];
   /** The history variables (`ghost`). */
   readonly ghost: G;
@@ -114,8 +114,8 @@ export interface World<M extends Machines, G = undefined> {
 
 /**
  * The cause of a step. `start`: an actor's first step; `environment`: an event of `events` or `external`; `timer`: an
- * `after` or other delayed event of the machine; `message`: a delivery; `repeat`: the first delivery of a message that
- * will be delivered again.
+ * `after` or another delayed event of the machine; `message`: a delivery; `repeat`: the first delivery of a message
+ * that will be delivered again.
  */
 export type StepKind = 'start' | 'environment' | 'timer' | 'message' | 'repeat';
 
@@ -126,7 +126,7 @@ export type StepKind = 'start' | 'environment' | 'timer' | 'message' | 'repeat';
  */
 export type Outcome = 'taken' | 'ignored' | 'unhandled' | 'ended' | 'threw';
 
-/** An event that an actor handles, and the effects of that step. */
+/** An event that an actor handles, with the effects of that step. */
 export interface Step<M extends Machines = Machines> {
   /** The actor that made the step. */
   readonly actor: ActorId<M>;
@@ -144,8 +144,8 @@ export interface Step<M extends Machines = Machines> {
 }
 
 /**
- * History variables: plain data that no machine contains, such as the order in which questions have been asked. They
- * are part of the state. Keep them small, because each additional value multiplies the number of states.
+ * History variables: plain data that no machine contains, such as the order in which questions were asked. They are
+ * part of the state. Keep them small, because each additional value multiplies the number of states.
  */
 export interface Ghost<M extends Machines, G> {
   readonly initial: G;
@@ -163,20 +163,19 @@ export interface ActorDefinition<M extends AnyStateMachine> {
   /** The machine's input. @defaultValue none */
   readonly input?: InputFrom<M>;
   /**
-   * The snapshot to start from. As with a restored actor, no entry actions run and no timers are armed. @defaultValue
-   * the machine's initial state
+   * The snapshot to start from. As in a restored actor, no entry actions run and no timers are armed. @defaultValue the
+   * machine's initial state
    */
   readonly start?: SnapshotFrom<M>;
   /**
-   * Returns the plain data that distinguishes this actor's snapshots. Two snapshots with the same key must behave
-   * alike, because only the first of them is explored. The status, the armed timers and the running actors are always
-   * included.
+   * Returns the plain data that tells this actor's snapshots apart. Two snapshots with the same key must behave alike,
+   * because only the first one is explored. The status, the armed timers and the running actors are always included.
    * @defaultValue everything: value, context, invoked actors, history
    */
   readonly key?: (snapshot: SnapshotFrom<M>) => unknown;
 }
 
-/** Declares that a state is waiting, and which events must lead out of it. */
+/** Declares that a state waits, and which events must end the wait. */
 export interface WaitRule<S> {
   /** The states that wait: a tag or a predicate. An actor that has ended is not waiting. */
   readonly when: string | ((snapshot: S) => boolean);
@@ -193,13 +192,13 @@ export interface CommonChecks {
   readonly name?: string;
   /** The maximum number of states. If there are more, a CapacityError is thrown. @defaultValue 100_000 */
   readonly limit?: number;
-  /** Whether `after` and other delayed events are explored: any armed timer may fire, in any order. @defaultValue true */
+  /** Whether delayed events such as `after` are explored: any armed timer may fire, in any order. @defaultValue true */
   readonly timers?: boolean;
-  /** Whether a state is a violation if it is not an end and no step changes it. @defaultValue true */
+  /** Whether it is a violation if no step changes a state that is not an end. @defaultValue true */
   readonly deadlock?: boolean;
   /**
-   * Whether a *final* state that would still handle an event of the exploration counts as a violation. XState's own
-   * actor stops listening when it ends, but the pure `transition`, which durable engines are built on, does not.
+   * Whether it is a violation if a *final* state would still handle an event of the exploration. XState's own actor
+   * stops listening when it ends. The pure `transition`, on which durable engines are built, does not.
    * @defaultValue true
    */
   readonly finality?: boolean;
@@ -215,8 +214,8 @@ export interface MachineCheck<M extends AnyStateMachine, G = undefined>
   extends CommonChecks, Omit<ActorDefinition<M>, 'machine'> {
   /**
    * The external events that are possible in this state: commands, deadlines and completions of invoked actors
-   * (`xstate.done.actor.<id>` with `output` and `xstate.error.actor.<id>` with `error`). Completions apply only while
-   * the actor is running. An event that the machine cannot handle does not cause a step. Armed `after` timers are
+   * (`xstate.done.actor.<id>` with `output` and `xstate.error.actor.<id>` with `error`). A completion is possible only
+   * while its actor is running. An event that the machine cannot handle does not cause a step. Armed `after` timers are
    * included automatically.
    */
   events(snapshot: SnapshotFrom<M>): readonly EventOf<M>[];
@@ -240,7 +239,7 @@ export interface MachineCheck<M extends AnyStateMachine, G = undefined>
    */
   readonly end?: false | ((snapshot: SnapshotFrom<M>) => boolean);
   readonly waits?: Readonly<Record<string, WaitRule<SnapshotFrom<M>>>>;
-  /** Must be true in at least one state, which detects a model that does nothing. */
+  /** Must be true in at least one state. This detects a model that does nothing. */
   readonly reachable?: Readonly<Record<string, (snapshot: SnapshotFrom<M>, ghost: G) => boolean>>;
   /** Called for each event that the machine does not handle (`unhandled`, `ended`); returning `true` accepts it. */
   readonly unhandled?: (event: EventOf<M>, snapshot: SnapshotFrom<M>) => Verdict;
@@ -261,7 +260,7 @@ export interface SystemCheck<M extends Machines, G = undefined> extends CommonCh
   /** The actors in the system, by id. */
   readonly actors: { readonly [Id in keyof M]: ActorDefinition<M[Id]> };
   /**
-   * Returns the messages that an effect represents. A `sendTo` to an actor in the system is delivered without `route`.
+   * Returns the messages that an effect represents. A `sendTo` to an actor in the system does not need `route`.
    * @defaultValue nothing
    */
   route?(
@@ -272,9 +271,9 @@ export interface SystemCheck<M extends Machines, G = undefined> extends CommonCh
   /** Like the `events` of a machine, for each actor that has not ended. @defaultValue none */
   external?(world: World<M, G>, id: ActorId<M>): readonly EventOf<M[keyof M]>[];
   /**
-   * `sync`: the messages that a step causes are delivered in sending order before the next step (one process). `async`:
-   * each pair of actors has an ordered channel, and channels and the environment interleave in any way (workers, hosts,
-   * networks).
+   * `sync`: the messages that a step causes are delivered before the next step, in sending order (one process).
+   * `async`: each pair of actors has an ordered channel, and channels and the environment interleave in any way
+   * (workers, hosts, networks).
    */
   readonly mode: 'sync' | 'async';
   /** `async`: the environment and timers wait while this many messages are in flight. @defaultValue 2 */
@@ -282,12 +281,12 @@ export interface SystemCheck<M extends Machines, G = undefined> extends CommonCh
   /** `async`: it is a violation if a channel has more messages than this. @defaultValue 16 */
   readonly maxQueue?: number;
   /**
-   * `async`: every message (or those for which the function returns true) may be delivered twice, as with at-least-once
-   * delivery.
+   * `async`: every message may be delivered twice, as with at-least-once delivery. A function returns true for the
+   * messages to which this applies.
    * @defaultValue false
    */
   readonly duplicates?: boolean | ((message: Message) => boolean);
-  /** Must be true in every reachable world (`sync`: once all messages are delivered). */
+  /** Must be true in every reachable world (`sync`: after all messages have been delivered). */
   readonly invariants?: Readonly<Record<string, (world: World<M, G>) => Verdict>>;
   /** Must be true for every step, including deliveries, whatever its outcome. */
   readonly steps?: Readonly<
@@ -299,18 +298,18 @@ export interface SystemCheck<M extends Machines, G = undefined> extends CommonCh
    * @defaultValue nothing is in flight, and every actor whose machine has a final state has ended
    */
   readonly end?: false | ((world: World<M, G>) => boolean);
-  /** Checked for each actor in `actors` (or all actors, if absent) whenever the environment may act. */
+  /** Checked for each actor in `actors` (by default, all actors) whenever the environment may act. */
   readonly waits?: Readonly<
     Record<string, WaitRule<SnapshotFrom<M[keyof M]>> & { readonly actors?: readonly ActorId<M>[] }>
   >;
-  /** Must be true in at least one world, which detects a model that does nothing. */
+  /** Must be true in at least one world. This detects a model that does nothing. */
   readonly reachable?: Readonly<Record<string, (world: World<M, G>) => boolean>>;
   /** Called for each event that an actor does not handle (`unhandled`, `ended`); returning `true` accepts it. */
   readonly unhandled?: (step: Step<M>, world: World<M, G>) => Verdict;
   readonly ghost?: Ghost<M, G>;
   /**
-   * The data that distinguishes two worlds. It replaces the actors' keys, the messages and the ghost. Use it for
-   * symmetry, and for counters that matter only relative to each other. Two worlds with the same key must behave alike.
+   * The data that tells two worlds apart. It replaces the actors' keys, the messages and the ghost. Use it for
+   * symmetry, and for counters of which only the difference matters. Two worlds with the same key must behave alike.
    * The status, the armed timers and the running actors are always included.
    */
   readonly key?: (world: World<M, G>) => unknown;
@@ -336,8 +335,9 @@ export interface ReplayHarness {
 export interface ReplayRun {
   /**
    * Executes the step. Returns when the system is idle. `sync`: called for environment events and timers. The run
-   * itself delivers the messages that they cause. `async`: also called for each delivery. `impossible`: real time rules
-   * out the step, for example because another timer is due first. The rest of the path is then skipped and counted.
+   * itself delivers the messages that they cause. `async`: also called for each delivery. `impossible`: the step cannot
+   * happen in real time, for example because another timer is due first. The rest of the path is then skipped, and the
+   * path is counted.
    */
   take(step: Step): void | 'impossible' | Promise<void | 'impossible'>;
   /** Returns the current state of an actor as an immutable object. */

@@ -75,7 +75,7 @@ export class ViolationError extends OffstageError {
       'INVALID_ARGUMENT',
     );
     super('PROPERTY_VIOLATED', `${name}: ${violation.toString()}`, { cause: violation.cause });
-    // Not enumerable, so that printing the error shows its message instead of each world in the trace.
+    // Not enumerable, so that a printed error shows its message instead of each world in the trace.
     Object.defineProperty(this, 'violation', { value: violation });
   }
 }

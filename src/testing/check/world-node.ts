@@ -1,5 +1,5 @@
-// One state of a whole system in the form that the explorer stores: the state of each actor, the packets in flight and
-// the ghost. All parts are interned and shared.
+// One state of a whole system as the explorer stores it: the state of each actor, the packets in flight and the ghost.
+// Equal parts are stored only once and shared.
 
 import type { AnyEventObject, AnyMachineSnapshot } from 'xstate';
 import type { ActorState } from './pure-actor.ts';
@@ -15,7 +15,7 @@ export interface Packet extends Message {
   /** The channel from sender to receiver. Channels are ordered by this number. */
   readonly channel: number;
   readonly eventKey: string;
-  /** Whether the packet has already been delivered and will be delivered once more. */
+  /** Whether the packet has been delivered and will be delivered once more. */
   readonly repeated: boolean;
 }
 
@@ -68,7 +68,7 @@ export class WorldNode implements World<Machines, unknown> {
     return this.#actors;
   }
 
-  /** Drops the cached snapshots, which can be created again on demand. */
+  /** Drops the cached snapshots. They can be created again on demand. */
   release(): void {
     this.#actors = undefined;
   }

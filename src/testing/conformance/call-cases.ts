@@ -1,5 +1,5 @@
-// Tool calls: a call is executed once even if it is announced twice, it can be cancelled by the session or the model,
-// and the agent can change while a call runs.
+// Tool calls: a call is executed once even if it is announced twice. The session or the model can cancel it, and the
+// agent can change while it runs.
 
 import type { ConformanceScene } from './case.ts';
 import { wasHeard } from './promises.ts';

@@ -17,7 +17,7 @@ export interface ConformanceScene extends TalkOptions {
   readonly outcome?: (talk: Talk) => void;
 }
 
-/** The error for a model that hangs. A case that makes the model hang does not blame the transport for it. */
+/** The error for a model that hangs. If a case makes the model hang, the transport is not blamed for it. */
 const HANGS = 'RESPONSE_TIMEOUT';
 
 /** @throws {ConformanceError} if a promise is broken or the outcome is wrong */
@@ -35,7 +35,7 @@ export async function play(
     hasEnded = true;
   } finally {
     const ended = talk.end();
-    // The first failure is more informative than another one during the shutdown.
+    // The first failure says more than another failure during the shutdown.
     await (hasEnded ? ended : ended.catch(() => {}));
   }
   const mayHang = scene.provokes?.includes(HANGS) === true;

@@ -1,5 +1,5 @@
-// The client of a session under test. It has a microphone that is always open, and a loudspeaker that plays received
-// audio in real time, reports what it has played, and drops the rest on request.
+// The client of a session under test. Its microphone is always open. Its loudspeaker plays received audio in real time,
+// reports the played part, and drops the rest on request.
 //
 // Owns:     the client's time.
 // Does not: know the text of the audio, or judge.
@@ -12,7 +12,7 @@ export const TICK_MS = 100;
 const SAMPLE_RATE_HZ = 24_000;
 /** The amplitude of the user's voice. */
 export const LOUDNESS = 8000;
-/** How long it takes to process audio that is sent again, in milliseconds: less than it took to speak. */
+/** How long it takes to process audio that is sent again, in milliseconds. Speaking it took longer. */
 export const HEARD_AGAIN_MS = 600;
 
 export class Client {
@@ -41,7 +41,7 @@ export class Client {
   }
 
   /**
-   * Connects to this session, which continues the previous one; the loudspeaker drops the audio of the previous
+   * Connects to this session, which continues the previous one. The loudspeaker drops the audio of the previous
    * session.
    */
   join(session: VoiceSession): void {
@@ -67,7 +67,7 @@ export class Client {
     return this.#loudspeaker.isPlaying;
   }
 
-  /** The total time that has been played of all items, in milliseconds. */
+  /** The total time for which items have been played, in milliseconds. */
   get playedMs(): number {
     return this.plays.reduce((total, { playedMs }) => total + playedMs, 0);
   }

@@ -1,5 +1,5 @@
-// The connection is lost, or reaches its limit, in the middle of the work of the other cases. No work is lost, and no
-// work is done twice.
+// The connection is lost or reaches its limit while work from the other cases is in progress. No work is lost or done
+// twice.
 
 import type { ConformanceScene } from './case.ts';
 import { replyTo } from './lead-script.ts';
@@ -274,7 +274,7 @@ const inFlight: readonly (() => InFlight)[] = [
   transferring,
 ];
 
-/** Waits until the session is active again and has made more than this many connections. */
+/** Waits until the session is active again after more than this number of connections. */
 async function isBack(talk: Talk, connections: number): Promise<void> {
   await talk.until(
     'there is another connection',
@@ -303,7 +303,7 @@ const expired = (make: () => InFlight) => (): ConformanceScene => {
     ...rest,
     name: `session limit in the middle of ${what}`,
     needs: ['expiry'],
-    // The provider states why it ends the connection.
+    // The provider says why it ends the connection.
     provokes: ['transport: '],
     plot: async (talk) => {
       await before(talk);

@@ -1,6 +1,6 @@
 // The script of the lead model, which is the same for every transport. In the script, the model says its messages word
-// for word, so that the suite can determine which ones were heard. It calls tools for the inputs that a case names, and
-// repeats all other user input as a reply.
+// for word, so that the suite can determine which of them were heard. It calls tools for the inputs that a case names,
+// and repeats any other user input as its reply.
 //
 // Owns:     the user input that has no reply yet.
 // Does not: know whether the user hears the speech.
@@ -16,7 +16,7 @@ export interface LeadCall {
   readonly input: Readonly<Record<string, unknown>>;
 }
 
-/** Returns the calls for this input. If the result is undefined or empty, there are none. */
+/** Returns the calls for this input. There are none if the result is undefined or empty. */
 type Meant = (words: string) => readonly LeadCall[] | undefined;
 
 export interface LeadScriptOptions {
@@ -30,9 +30,9 @@ export interface LeadScriptOptions {
   readonly replies: Readonly<Record<string, string>>;
   /** Whether the model only reports that an action is needed. */
   readonly delegates: () => boolean;
-  /** Texts that the model speaks to the user once it has read them. */
+  /** Texts that the model speaks to the user after it has read them. */
   readonly tellable: () => readonly string[];
-  /** The results of the tools of the model. */
+  /** The results of the model's tool calls. */
   readonly found: () => readonly string[];
 }
 
@@ -50,7 +50,7 @@ export class LeadScript {
     this.#ports = ports;
   }
 
-  /** Receives a text that the user has spoken or typed to the model. */
+  /** Receives a text that the user has spoken or typed. */
   heard(words: string): void {
     this.#unanswered.push(words);
     this.#lastWords = words;
@@ -114,7 +114,7 @@ export class LeadScript {
     return this.#ports.delegates() ? steps.slice(0, 1) : steps;
   }
 
-  /** Returns what a model with this memory says in a turn that has no subject. */
+  /** Returns what a model with this memory says in a turn for which no reason is given. */
   #takeTheFloor(memory: readonly string[]): readonly ConformanceStep[] {
     const isForModel = (words: string): boolean =>
       !memory.some((text) => questionAnswered(text, words));
@@ -157,7 +157,7 @@ export class LeadScript {
 /** The user has not finished, so a model that has not started waits. */
 export const isUnfinished = (words: string): boolean => words.startsWith('Do nothing yet');
 
-/** Returns the call that passes the rest of a request to the running task; null if no task has the beginning. */
+/** Returns the call that passes the rest of a request to the running task; null if no task has the first part. */
 export function restOf({ status, task }: ReturnType<typeof propertiesOf>, words: string) {
   const input = { action: 'tell', task, words };
   return status === 'already_in_progress' ? { name: RUNNING_TASK, input } : null;
@@ -167,7 +167,7 @@ function textsOf({ memory }: ConformanceTurn): readonly string[] {
   return memory.map(({ text }) => text);
 }
 
-/** Returns the text that the model should speak unchanged, outside the conversation. */
+/** Returns the text that the model should speak unchanged and outside the conversation. */
 function exactWordsIn(instructions: string): string | null {
   const [, quoted] = /Say exactly ("(?:[^"\\]|\\.)*"), and nothing else/.exec(instructions) ?? [];
   return quoted === undefined ? null : (JSON.parse(quoted) as string);

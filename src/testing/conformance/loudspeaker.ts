@@ -1,7 +1,7 @@
 // The loudspeaker of a client. It plays received audio in order, tracks what it has played, and drops the rest on
 // request.
 //
-// Owns:     the record of which audio was really played, and when.
+// Owns:     the record of the audio that was really played, and when.
 // Does not: wait (its owner advances time), know the text of the audio, or judge.
 
 import { frameDurationMs, type AudioFrame } from '../../voice/audio/audio-frame.ts';
@@ -54,7 +54,7 @@ export class Loudspeaker {
       });
   }
 
-  /** Plays audio for this time. */
+  /** Plays audio for this long. */
   play(ms: number): void {
     let leftMs = ms;
     for (const play of this.plays) {
@@ -71,7 +71,7 @@ export class Loudspeaker {
 
   clear(): void {
     for (const play of this.plays) {
-      // The last item may continue, but all of its audio so far has been played.
+      // More audio for the last item may arrive, but everything so far has been played.
       const isOver = play.playedMs >= play.sentMs && play !== this.plays.at(-1);
       if (play.isCleared || isOver) continue;
       play.isCleared = true;

@@ -1,4 +1,4 @@
-// Checks the duties of a transport towards a session (see the comments of `voice/connection/transport.ts`), and those
+// Checks the duties of a transport towards a session (see the comments in `voice/connection/transport.ts`), and those
 // of a session towards a transport. It checks all traffic between them.
 //
 // Owns:     the judgement of one connection, entry by entry.
@@ -11,7 +11,7 @@ import type { TappedConnection } from './wire-tap.ts';
 export interface Leniency {
   /** The case makes the model hang. */
   readonly mayHang: boolean;
-  /** A noise continues until the end, so the record may end before the noise does. */
+  /** A noise continues until the end, so the record may end during the noise. */
   readonly isNoisy: boolean;
 }
 

@@ -1,8 +1,8 @@
-// Checks the promises that every session keeps on any transport. It reads the log of a finished session: P1 to P6 and
-// P10 of `docs/guarantees.md`, as far as a log can show them.
+// Checks the promises that every session keeps on any transport. It reads the log of a finished session and checks
+// these promises: P1 to P6 and P10 of `docs/guarantees.md`, as far as a log shows them.
 //
 // Owns:     the judgement.
-// Does not: know what a case tests. A case states who each utterance is addressed to.
+// Does not: know what a case tests. A case states to whom each utterance is addressed.
 
 import type { SessionEvent } from '../../actors/contracts/session-views.ts';
 import type { Play } from './loudspeaker.ts';
@@ -11,14 +11,14 @@ import type { Talk } from './talk.ts';
 import { plain } from './words.ts';
 import type { LogEntry } from './session-of-case.ts';
 
-/** A client counts in frames, and a session counts an item as heard from 90 % on. */
+/** A client counts in whole frames, while a session counts an item as heard from 90 % on. */
 const HEARD_FRACTION = 0.89;
-/** The number of characters that show which utterance an interrupted reply belongs to. */
+/** An interrupted reply is matched to its utterance by this many characters at its beginning. */
 const BEGINNING = 20;
 const ENDED = new Set(['completed', 'failed', 'cancelled']);
 const PUT = new Set(['presenting', 'open']);
 
-/** Returns the broken promises, each as a sentence. The list is empty if all were kept. */
+/** Returns the broken promises, each as a sentence. The list is empty if all promises were kept. */
 export function brokenPromises(talk: Talk): readonly string[] {
   return [
     ...oneEnding(talk.log),
@@ -53,7 +53,7 @@ function* oneEnding(log: readonly LogEntry[]): Iterable<string> {
   for (const id of seen) if (!ended.has(id)) yield `P1: ${id} never ended`;
 }
 
-/** P2: one question is asked at a time, in the order in which they were requested. */
+/** P2: questions are asked one at a time, in the order in which they were requested. */
 function* oneOwner(log: readonly LogEntry[]): Iterable<string> {
   const asked: string[] = [];
   const first: string[] = [];
@@ -97,7 +97,7 @@ function repliesTo(talk: Talk, { itemId }: Play, text: string): boolean {
   return answered.includes(plain(text)) || plain(text).startsWith(answered.slice(0, BEGINNING));
 }
 
-/** P4: each delivery that counts as heard was heard after it was created; no delivery is lost or spoken again. */
+/** P4: each delivery that counts as heard was heard after it was created. No delivery is lost or spoken again. */
 function* kept(talk: Talk): Iterable<string> {
   const delivered = new Map<string, number>();
   for (const { at, event } of eventsOf(talk.logBeforeEnd, 'delivery.changed')) {
@@ -130,7 +130,7 @@ export function wasHeard({ playedMs, sentMs }: Play): boolean {
   return sentMs > 0 && playedMs >= HEARD_FRACTION * sentMs;
 }
 
-/** P6: no call is made, answered or delegated twice. P10: each utterance is sent to one place. */
+/** P6: no call is made, answered or delegated twice. P10: each utterance goes to one place. */
 const ONCE: Readonly<Partial<Record<SessionEvent['type'], readonly [string, string]>>> = {
   'tool.called': ['P6: the call', 'was taken twice'],
   'tool.answered': ['P6: the call', 'was answered twice'],

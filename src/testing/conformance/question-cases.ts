@@ -134,8 +134,8 @@ const buttonBeforeVoice = (): ConformanceScene => {
 };
 
 /**
- * Returns the calls with which the lead model settles the question for this input, if something else has been said
- * since the question was asked.
+ * If something else has been said since the question was asked, returns the calls with which the lead model settles the
+ * question for this input.
  */
 const settling = (option: string): ConformanceScene['calls'] => ({
   [option]: [call('settle_question', { action: 'answer', optionId: option, quote: option })],
@@ -186,8 +186,8 @@ const yesToTheLead = (): ConformanceScene => {
 };
 
 /**
- * Two questions for one order. `onSecond` acts while the second one is open. `isFollowed`: the first result is
- * delivered in the meantime.
+ * Two questions about one order. `onSecond` acts while the second question is open. `isFollowed`: the first result is
+ * delivered before the second question ends.
  */
 const breakfast = (
   name: string,
@@ -262,7 +262,7 @@ const brokenOff = (): ConformanceScene => {
   };
 };
 
-/** A model that responds without a request also replies to this utterance once it has another message to speak. */
+/** A model that responds without a request replies to this utterance too, once it has another message to speak. */
 const lateAnswer = (): ConformanceScene => {
   const asker = ride();
   return {
@@ -334,7 +334,7 @@ const answered: readonly Answered[] = [
   },
 ];
 
-/** Models that respond without a request, and how they handle an utterance for a subagent. */
+/** Models that respond without a request, and how they react to an utterance for a subagent. */
 const models = [
   { does: 'it replies at once', thinksMs: 0, adds: '' },
   { does: 'it thinks first', thinksMs: 2500, adds: '' },
@@ -342,7 +342,7 @@ const models = [
   { does: 'it talks for long', thinksMs: 0, adds: `${STORY}. ${STORY}. ${STORY}` },
 ] as const;
 
-/** How long the work takes: the result arrives at once, or while a model that responds without a request is speaking. */
+/** How long the work takes: the result arrives immediately, or while a model that responds without a request speaks. */
 const WORK_MS = [0, 1500, 5000] as const;
 
 const answeredByVoice = answered.flatMap((each) =>
@@ -373,7 +373,7 @@ const answeredByVoice = answered.flatMap((each) =>
   ),
 );
 
-/** Delays close to the time after which a transport may assume that a requested model stays silent. */
+/** Delays close to the time after which a transport may assume that a requested model will stay silent. */
 const TELLS_AFTER_MS = [2500, 7500, 7900, 8300, 9000, 10_500] as const;
 
 const deliveredLate = TELLS_AFTER_MS.map((tellsAfterMs) => (): ConformanceScene => {
@@ -448,7 +448,7 @@ const acknowledged = (): ConformanceScene => {
 
 /**
  * Returns whether the answer is acknowledged. A model that waits for a request and cannot speak outside the
- * conversation acknowledges nothing.
+ * conversation does not acknowledge it.
  */
 function mayAcknowledge({ capabilities }: Talk): boolean {
   return capabilities.speaksOutOfBand || capabilities.responds === 'by_itself';

@@ -1,4 +1,4 @@
-// The conformance suite for `reach` channels: everything that a session needs from each of them.
+// The conformance suite for `reach` channels: everything that a session needs from a channel.
 
 import { z } from 'zod';
 import type { ReachChannel } from '../../actors/ports/reach-channel.ts';

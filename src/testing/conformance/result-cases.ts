@@ -237,7 +237,7 @@ const silent = (): ConformanceScene => ({
     await talk.hears(ON_IT);
     await talk.until('it is a card', () => talk.deliveryOf(SALES)?.card === true);
     await talk.pass(5000);
-    // The next request delivers a message that is waiting for one.
+    // The waiting message is delivered together with the next request.
     talk.session.notifyBackground('The mail has come');
     await talk.isDelivered('The mail has come');
   },

@@ -30,7 +30,7 @@ export interface CaseSubagent {
 }
 
 export interface TalkOptions {
-  /** The calls of the lead model, by the user input that causes them. */
+  /** The calls of the lead model, keyed by the user input that causes them. */
   readonly calls?: Readonly<Record<string, readonly LeadCall[]>>;
   readonly subagents?: Readonly<Record<string, CaseSubagent>>;
   readonly tools?: readonly ToolDefinition[];
@@ -47,13 +47,13 @@ export interface TalkOptions {
   readonly replies?: Readonly<Record<string, string>>;
   /** The number of turns at the start in which the lead model says nothing. @defaultValue 0 */
   readonly wordlessTurns?: number;
-  /** The errors that the case provokes, given by parts of their codes and messages. */
+  /** The errors that the case provokes, each given by a part of its code or message. */
   readonly provokes?: readonly string[];
-  /** The reasons for which the case drops deliveries. */
+  /** The reasons for which deliveries are dropped in this case. */
   readonly drops?: readonly string[];
 }
 
-/** Returns the texts that the user may hear: results, notices and questions, all unchanged. */
+/** Returns the texts that the user may hear, all unchanged: results, notices and questions. */
 export function tellableIn({ deliveries, questions }: SessionState): readonly string[] {
   const texts = [
     ...questions.map(({ question }) => question),
@@ -126,7 +126,7 @@ function backgroundTool(name: string, pendingMessage: string | undefined): ToolD
   });
 }
 
-/** Interprets a delegation: returns the call that the lead model would have made for the last input that names one. */
+/** For a delegation: returns the call that the lead model would have made for the last input that names one. */
 function workOut(script: LeadScript): Script {
   return ({ prompt }) => {
     const words = prompt.flatMap((message) =>
@@ -147,7 +147,7 @@ function workOut(script: LeadScript): Script {
   };
 }
 
-/** A session event, and when it happened. */
+/** A session event, and the time at which it happened. */
 export interface LogEntry {
   readonly at: number;
   readonly event: SessionEvent;

@@ -31,7 +31,7 @@ export function gate(): Gate {
   return { opened, open: () => resolve() };
 }
 
-/** Returns a subagent that works for this time, or until the gate opens, and then reports this text. */
+/** Returns a subagent that works for this time (or until the gate opens) and then reports this text. */
 export function working(text: string, until: number | Gate): Omit<CaseSubagent, 'pending'> {
   return {
     script: async () => {
@@ -108,7 +108,7 @@ export function approving(): Asker {
   };
 }
 
-/** Returns the same subagent with a last step that takes this long. */
+/** Returns the same subagent with a last step of this duration. */
 export function afterwards({ subagent, got }: Asker, delayMs: number): Asker {
   const { script } = subagent;
   return {
@@ -176,14 +176,14 @@ export function atPages(more: Pick<ToolDefinition, 'absent'> = {}): ToolDefiniti
   });
 }
 
-/** Waits until a call is offered to the pages. Returns its id. */
+/** Waits until the pages are offered a call. Returns its id. */
 export async function callAtPages(talk: Talk): Promise<string> {
   const list = () => talk.session.clientCalls.list();
   await talk.until('a page is asked', () => list().length === 1);
   return list()[0]?.id ?? '';
 }
 
-/** Claims the offered call as a page that has just connected, and runs it. */
+/** Claims the offered call like a page that has just connected, and runs it. */
 export async function runAtPage(talk: Talk, page: string): Promise<void> {
   const id = await callAtPages(talk);
   const { clientCalls } = talk.session;
@@ -224,7 +224,7 @@ export function inPieces() {
       await talk.until('the task works', () => read.includes(FIRST_PIECE));
       await talk.pass(1500);
     },
-    /** The user says the rest, and the task reads it before the task ends. */
+    /** The user says the rest, and the task reads it before it ends. */
     goOn: async (talk: Talk) => {
       await talk.says(REST_OF_IT);
       await talk.until('the task reads the rest', () => read.includes(REST_OF_IT));

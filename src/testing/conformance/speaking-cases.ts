@@ -1,5 +1,5 @@
-// Turns: replies, barge-in and the memory of interrupted speech, late or repeated transcripts, late audio, and a silent
-// model.
+// Turns: replies, barge-in and the model's memory of interrupted speech, late or repeated transcripts, late audio, and
+// a silent model.
 
 import type { ConformanceScene } from './case.ts';
 import { wasHeard } from './promises.ts';
@@ -7,11 +7,11 @@ import type { Talk } from './talk.ts';
 import { plain } from './words.ts';
 import { isQuiet, STORY } from './shared-cases.ts';
 
-/** How long the model keeps speaking after the user has started to speak, with late inference. */
+/** With late inference: how long the model keeps speaking after the user has started to speak. */
 const SILENT_WITHIN_MS = 1500;
-/** A text that takes so long to generate that the user hears it before a writing model has finished. */
+/** A text that takes long to generate: the user hears it before a model that writes has finished. */
 const AGES = Array.from({ length: 4 }, () => STORY).join('. ');
-/** The total time of the longest utterance, its transcript, a reply and the delivery. */
+/** The total time for the longest utterance, its transcript, a reply and the delivery. */
 const LONGEST_MS = 30_000;
 const LAST_WORDS = 'the end of the sea';
 
@@ -27,7 +27,7 @@ const replies = (): ConformanceScene => ({
   outcome: (talk) => talk.check('three times', talk.client.plays.length === 3),
 });
 
-/** Checks that the model's memory contains only what was heard: the rest was removed, or the model was informed. */
+/** Checks that the model's memory contains only speech that was heard: the rest was removed or reported. */
 function remembersWhatWasHeard(talk: Talk): void {
   const { memory } = talk.model;
   const said = memory.filter(
@@ -60,7 +60,7 @@ const bargeIn = (): ConformanceScene => ({
       talk.playsOf('stop it now please').some(wasHeard),
     );
     await isQuiet(talk);
-    // The next request delivers a message that is waiting for one.
+    // The waiting message is delivered together with the next request.
     talk.session.notifyBackground('The mail has come');
     await talk.isDelivered('The mail has come');
   },
@@ -192,7 +192,7 @@ const REPORTED_WITHIN_MS = 3000;
 const fails = (): ConformanceScene => ({
   name: 'failure of the model: it is reported, the user learns of it, and nothing is lost by it',
   needs: ['failure'],
-  // The error text comes from the provider, or from the transport if the provider ends the turn without a text.
+  // The error text comes from the provider. If the provider ends the turn without a text, it comes from the transport.
   provokes: [''],
   plot: async (talk) => {
     talk.model.strike('failure', true);
@@ -246,17 +246,17 @@ const noPlayoutReports = (): ConformanceScene => ({
     talk.check('it is kept', talk.deliveryOf('The mail has come')?.state === 'pending'),
 });
 
-/** Returns whether this is the name of a part of this item. The rest, once lowered or resumed, has another name. */
+/** Returns whether this names a part of this item. A lowered or resumed item continues under another name. */
 const isPartOf = (itemId: string, name: string): boolean =>
   name === itemId || name.startsWith(`${itemId}~`);
 
-/** Returns how much of an item the client has played across all its parts, in milliseconds. */
+/** Returns how much the client has played of all parts of an item, in milliseconds. */
 function heardMs({ client }: Talk, itemId = ''): number {
   const parts = client.plays.filter((play) => isPartOf(itemId, play.itemId));
   return parts.reduce((sum, { playedMs }) => sum + playedMs, 0);
 }
 
-/** Returns the audio of the model's first speech once all of it has been generated. */
+/** Returns the audio of the model's first speech after all of it has been generated. */
 function firstSound({
   tap,
 }: Talk): { readonly itemId: string; readonly durationMs: number } | null {
@@ -271,7 +271,7 @@ const listening = (): ConformanceScene => ({
   plot: async (talk) => {
     await talk.says(STORY);
     await talk.hears(STORY.slice(0, 12));
-    // A model that generates speech in real time is never ahead.
+    // A model that generates speech in real time never gets ahead of the playback.
     const isLate = (): boolean => talk.client.plays.some(({ playedMs }) => playedMs > 3000);
     await talk.until('the story is made', () => firstSound(talk) !== null || isLate());
     await talk.says('mm-hm', { to: 'nobody', durationMs: 300 });

@@ -1,19 +1,19 @@
 // The stage that the author of a transport supplies for the suite: the transport, and control over the model behind it.
-// All time comes from a single simulated environment.
+// All time comes from one simulated environment.
 //
 // The model behind the transport behaves like the provider's models. It responds without a request if they do, forgets
-// what they forget, and transcribes as late as they do. The suite's `respond` decides what it says.
+// what they forget, and transcribes as late as they do. The suite's `respond` decides what the model says.
 
 import type { Transport } from '../../voice/connection/transport.ts';
 import type { SimulatedEnvironment } from '../doubles/simulated-environment.ts';
 
 /** Why the model responds. */
 export interface ConformanceTurn {
-  /** The user has spoken; a tool result has arrived; a message to speak about has arrived; or none of these. */
+  /** The user has spoken; a tool result or a message to speak about has arrived; or none of these. */
   readonly cause: 'utterance' | 'result' | 'message' | 'nothing';
-  /** The user's text, the result (as JSON if it is not text) or the message. Empty if unknown. */
+  /** The user's text, the result (as JSON if it is not text), or the message. Empty if unknown. */
   readonly text: string;
-  /** Instructions for this response only, if the protocol supports them; otherwise null. */
+  /** Instructions for this response only; null if the protocol does not support them. */
   readonly instructions: string | null;
   /** Everything that this connection's model remembers when its turn starts, in order. */
   readonly memory: readonly ConformanceMemory[];
@@ -23,7 +23,7 @@ export interface ConformanceTurn {
 export type ConformanceStep =
   /** Speaks for 60 ms per character of the text. */
   | { readonly say: string }
-  /** Calls a tool. A model that delegates reports only that an action is needed. */
+  /** Calls a tool. A model that delegates only reports that an action is needed. */
   | { readonly call: string; readonly arguments: Readonly<Record<string, unknown>> }
   /** Thinks for this time before it continues, in milliseconds. */
   | { readonly waitMs: number };
@@ -31,7 +31,7 @@ export type ConformanceStep =
 /** Decides what the model does. Called when its turn starts. */
 export type ConformanceResponder = (turn: ConformanceTurn) => readonly ConformanceStep[];
 
-/** When the user's transcript arrives; `prompt`: when the provider normally sends it. */
+/** When the user's transcript arrives; `prompt`: at the time when the provider normally sends it. */
 export type ConformanceTranscript =
   | 'prompt'
   /** Like `prompt`, but the last transcript is repeated. */
@@ -47,8 +47,7 @@ export type ConformanceFault =
   /** The connection reaches its limit: the provider ends it with its usual notice. */
   | 'expiry'
   /**
-   * The server ends the connection with an error and without notice (1011), and no longer accepts the resumption
-   * handle.
+   * The server ends the connection without notice, with an error (1011), and no longer accepts the resumption handle.
    */
   | 'server_error'
   /** The model stays silent while this fault is active. */
@@ -57,7 +56,7 @@ export type ConformanceFault =
   | 'failure'
   /** The user's speech does not end while this fault is active, because a television can be heard in the background. */
   | 'television'
-  /** Some of a response's audio and text arrives after its interruption while this fault is active. */
+  /** While this fault is active, some of a response's audio and text arrives after the response was interrupted. */
   | 'deltas_after_cancel'
   /** Each call is announced twice while this fault is active. */
   | 'duplicated_calls'
@@ -81,13 +80,13 @@ export interface ConformanceReply {
   readonly status: 'in_progress' | 'completed' | 'cancelled' | 'failed';
 }
 
-/** A connection from the model's point of view. */
+/** A connection as the model sees it. */
 export interface ConformanceModel {
   readonly isOpen: boolean;
   readonly user: {
     /**
-     * The model hears the user for `durationMs` from now. Resolves when the speech has ended. In this time, the suite
-     * sends audio as loud as a voice, and otherwise silence.
+     * The model hears the user for `durationMs` from now. Resolves when the speech has ended. During this time, the
+     * suite sends audio as loud as a voice; otherwise it sends silence.
      */
     says(
       text: string,
@@ -100,7 +99,7 @@ export interface ConformanceModel {
   readonly memory: readonly ConformanceMemory[];
   /** Breaks the network connection without warning. */
   drop(): void;
-  /** Causes one of the faults that the setup `shows`. `on` turns persistent faults on and off. */
+  /** Causes one of the faults that the setup `shows`. `on` turns a persistent fault on or off. */
   strike(fault: ConformanceFault, on?: boolean): void;
 }
 
@@ -116,7 +115,7 @@ export interface ConformanceStage {
 
 /** The tools that the suite provides to a stage. */
 export interface ConformanceWorld {
-  /** The source of time and randomness for both the transport's context and the server behind it. */
+  /** The source of time and randomness, both for the transport's context and for the server behind it. */
   readonly environment: SimulatedEnvironment;
   readonly respond: ConformanceResponder;
 }

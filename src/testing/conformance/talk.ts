@@ -53,7 +53,7 @@ export interface Speech {
 
 const DEFAULT_SPEECH_MS = 1200;
 const DEFAULT_LIMIT_MS = 120_000;
-/** The time without an event after which the conversation counts as finished. */
+/** If no event happens for this long, the conversation counts as finished. */
 const CALM_MS = 3000;
 
 export class Talk {
@@ -103,7 +103,7 @@ export class Talk {
     return session;
   }
 
-  /** Kills the session's process. A new process continues from the journal, with a new connection. */
+  /** Kills the session's process. A new process then continues from the journal, with a new connection. */
   async restart(): Promise<void> {
     this.#process.kill();
     this.loseConnection();
@@ -160,7 +160,7 @@ export class Talk {
     return this.tap.capabilities;
   }
 
-  /** The newest connection, from the model's point of view. */
+  /** The newest connection, as the model sees it. */
   get model(): ConformanceModel {
     const model = this.#stage.models.at(-1);
     if (model) return model;
@@ -179,7 +179,7 @@ export class Talk {
     await this.environment.settle();
   }
 
-  /** The user starts to speak. Resolves when the speech has ended, as time passes. */
+  /** The user starts to speak. Resolves when enough time has passed for the speech to end. */
   beginsToSay(
     text: string,
     { to, transcript = 'prompt', durationMs = DEFAULT_SPEECH_MS }: Speech = {},
@@ -274,7 +274,7 @@ export class Talk {
     return this.state.deliveries.findLast((delivery) => delivery.text.includes(text));
   }
 
-  /** Returns the items in which this text was spoken, in the order in which they were heard. */
+  /** Returns the items that contain this text, in the order in which the user heard them. */
   playsOf(text: string): readonly Play[] {
     return this.client.plays.filter(({ itemId }) =>
       plain(this.wordsOf(itemId)).includes(plain(text)),
@@ -333,7 +333,7 @@ export class Talk {
 
   /**
    * Replays the user's audio on a new connection. Speech that the old connection did not transcribe is sent again, so
-   * the model hears it again.
+   * that the model can hear it.
    */
   #hearAgain(): void {
     const connection = this.tap.connections.at(-1);

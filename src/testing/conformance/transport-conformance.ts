@@ -15,7 +15,7 @@ import type { ConformanceSetup } from './stage.ts';
 export interface ConformanceCase {
   /** The test title. */
   readonly name: string;
-  /** Why the case cannot run on this stage, which does not simulate a fault that the case needs. Null if it can run. */
+  /** Names the faults that the case needs but the stage does not simulate. Null if it can run. */
   readonly skipped: string | null;
   /**
    * Runs the conversation on a new stage. This takes almost no real time.
@@ -24,7 +24,7 @@ export interface ConformanceCase {
   run(): Promise<void>;
 }
 
-/** Returns why a case is skipped: the stage does not simulate the faults that it needs. Null if the case is not skipped. */
+/** Returns why a case is skipped: it needs faults that the stage does not simulate. Null if the case is not skipped. */
 export function skippedFor(
   name: string,
   shows: readonly string[],
@@ -50,8 +50,8 @@ const setupSchema = z.strictObject({
 
 /**
  * Returns the cases that a transport must pass. Each case is a complete `VoiceSession` on the stage, with tools and
- * scripted subagents, in simulated time. In addition to what it tests, each case checks the promises of a session (P1
- * to P6, P10) and the duties of a transport against all events.
+ * scripted subagents, in simulated time. Each case also checks all events against the promises of a session (P1 to P6,
+ * P10) and the duties of a transport.
  *
  * ```ts
  * for (const { name, skipped, run } of transportConformance(setup))

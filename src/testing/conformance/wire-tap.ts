@@ -21,7 +21,7 @@ export type Passed =
   | { readonly at: number; readonly event: TransportEvent }
   | { readonly at: number; readonly frame: Omit<AudioFrame, 'samples'> };
 
-/** The minimum amplitude of a frame that is as loud as a voice. */
+/** A frame with at least this amplitude counts as speech. */
 const LOUD = 4000;
 
 /** The traffic on one connection. */

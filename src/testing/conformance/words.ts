@@ -1,4 +1,4 @@
-// The phrases that inform a model, as far as the suite needs to know them.
+// Finds the phrases in a model's input that the conformance suite checks.
 
 import { readNotes } from '../../actors/notes/note.ts';
 
@@ -18,7 +18,7 @@ export function readable(text: string): string {
   return [text, ...values.flatMap(stringsIn)].join('\n');
 }
 
-/** Returns the texts that these instructions refer to by their note markers. */
+/** Returns the remembered texts that these instructions refer to by note marker. */
 export function spokenOf(instructions: string, remembered: readonly string[]): readonly string[] {
   const marks = instructions.match(/(?<=\bnote )[\w-]+/g) ?? [];
   return remembered.filter((text) => marks.some((mark) => text.includes(` ${mark}]`)));
@@ -37,7 +37,7 @@ export function plain(text: string): string {
     .trim();
 }
 
-/** Whether this text is a plain yes or a plain no from a simulated user, in English or in a language without tables. */
+/** Whether this text is a simulated user's plain yes or plain no, in English or in a language without tables. */
 export const isPlainYes = (words: string): boolean => /^(?:yes|sim)$/.test(plain(words));
 export const isPlainNo = (words: string): boolean => /^(?:no|não)$/.test(plain(words));
 

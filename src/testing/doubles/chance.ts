@@ -13,7 +13,7 @@ export interface Chance extends Random {
   happens(probability: number): boolean;
 }
 
-/** Returns the stream of this seed for this purpose. */
+/** Returns the random stream for this seed and purpose. */
 export function chanceOf(seed: number, ...purpose: readonly (string | number)[]): Chance {
   const { next } = mulberry32(hash(`${seed}/${purpose.join('/')}`));
   const below = (count: number): number => Math.floor(next() * count);

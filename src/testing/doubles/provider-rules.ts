@@ -1,11 +1,11 @@
-// The calls that language model APIs refuse, as rules about the call that an AI SDK model receives. The rules concern
+// The calls that language model APIs refuse, as rules for the calls that an AI SDK model receives. The rules concern
 // the order of messages, calls with their results and reasoning, names, ids, empty texts, and tool schemas.
 //
 // Owns:     the rules, each with its API, the API's error text and the source; and the error for a refused call.
 // Does not: refuse a call that the provider's official package repairs before it sends the call.
 //
 // Invariants
-//   PROVIDER-RULES-1. Each rule is a refusal that an API has been observed to send. The rule's source shows the
+//   PROVIDER-RULES-1. Each rule describes a refusal that an API has been observed to send. The rule's source shows the
 //       response.
 //   PROVIDER-RULES-2. When a call is sent back, the rest of its answer must be sent back too: the reasoning, and the
 //       provider's state (`providerMetadata`).
@@ -52,7 +52,7 @@ export type ProviderApi =
 
 /** A kind of call that an API refuses. */
 export interface ProviderRule {
-  /** The name of the part that is refused. It is the same for all APIs that refuse it. */
+  /** The name of the part that APIs refuse. It is the same for all APIs that refuse this part. */
   readonly name: string;
   /** The API that has the rule. */
   readonly api: ProviderApi;
@@ -74,7 +74,7 @@ export interface ProviderRefusal {
 
 const NONE: EarlierAnswers = new Map();
 
-/** The refusals of APIs that use OpenAI's chat message format. */
+/** The rule of APIs that use OpenAI's chat format: each tool result must follow its call. */
 const withoutCall: ProviderRule['refusal'] = ({ prompt }) =>
   when(
     orphanResult(joined(prompt)) !== null,
@@ -138,7 +138,7 @@ export const providerRules: readonly ProviderRule[] = [
       true,
     ),
     by('anthropic', 'anthropics/claude-code/issues/61412', ({ prompt }) =>
-      // The package sends the first run of system messages outside the conversation, wherever that run is.
+      // The package sends the first run of system messages outside the conversation, even if other messages precede it.
       when(
         prompt.filter(({ role }, at) => role === 'system' && prompt[at - 1]?.role !== role).length >
           1,
@@ -286,7 +286,7 @@ export const providerRules: readonly ProviderRule[] = [
       ),
     ),
   ),
-  // --- the rest of an answer with calls
+  // --- the other parts of an answer with calls
   ...rulesOf(
     'reasoning-kept',
     by('anthropic', 'deepset-ai/haystack-core-integrations/issues/2146', ({ prompt }, earlier) => {
@@ -612,7 +612,7 @@ export const providerRules: readonly ProviderRule[] = [
 ];
 
 /**
- * Returns the refusals of this call by the APIs. The list is empty if all of them accept it.
+ * Returns a refusal for each rule that this call breaks. The list is empty if all APIs would accept the call.
  * @param apis The APIs to check. @defaultValue all of them
  * @param earlier The model's earlier answers, by the ids of their calls. Each answer must be sent back complete.
  */
@@ -662,8 +662,8 @@ export function refusalError(refusal: ProviderRefusal): Error {
 export type RulesOption = boolean | readonly ProviderApi[];
 
 /**
- * Rules that apply only if their API is named. Other APIs accept such calls. Either this API's models avoid such calls,
- * or its package omits the refused part (calls in a prompt without tools, with a warning).
+ * Rules that apply only if the API is listed by name. Other APIs accept such calls. Either this API's models do not
+ * make such calls, or its package omits the refused part with a warning (calls in a prompt without tools).
  */
 const ONLY_IF_NAMED: ReadonlySet<string> = new Set([
   'bedrock tools-for-calls',
@@ -673,8 +673,8 @@ const ONLY_IF_NAMED: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Returns the check for one model: `check` throws the error of an API that would refuse the call. `answered` records
- * each answer, because its reasoning and state must be sent back with its calls (PROVIDER-RULES-2).
+ * Returns two functions for one model: `check` throws the API's error if an API would refuse the call. `answered`
+ * records each answer, because its reasoning and state must be sent back with its calls (PROVIDER-RULES-2).
  */
 export function providerCheck(rules: RulesOption) {
   const apis = rules === true ? null : rules || [];

@@ -1,5 +1,5 @@
-// The acts of an agent that has no model, encoded in a prompt. The conformance suite for relays uses them to direct the
-// agent of a stage with any protocol.
+// A prompt can contain acts, which an agent without a model performs. With these acts, the conformance suite for relays
+// directs the agent on a stage with any protocol.
 
 import type { RelayAnswer, RelayEvent, RelayTool } from '../../actors/ports/relay.ts';
 
@@ -11,7 +11,7 @@ export type RelayAct =
   | { readonly progress: string }
   /** Runs a tool. */
   | { readonly tool: RelayTool; readonly fails?: boolean; readonly untilCancelled?: boolean }
-  /** Asks for permission and runs the tool if it is permitted. Says `permitted`, `denied` or `cancelled`. */
+  /** Asks for permission, and runs the tool if permission is given. Says `permitted`, `denied` or `cancelled`. */
   | { readonly permission: RelayTool; readonly lasting?: string }
   /** Asks a question and then says `answer: ` and the id of the option or the text, or `no answer`. */
   | {
@@ -22,15 +22,15 @@ export type RelayAct =
   | { readonly untilCancelled: true }
   /** From then on, the agent ignores requests to cancel its turn or to stop. */
   | { readonly deaf: true }
-  /** Ends the process of the agent. */
+  /** Ends the agent's process. */
   | { readonly die: true }
-  /** Sends this many pieces of text at once. */
+  /** Sends this many pieces of text without a pause. */
   | { readonly flood: number }
   /** Sends a message that the protocol does not allow. */
   | { readonly garbage: true }
   | { readonly end: EndReason };
 
-/** An agent that performs acts in any protocol. */
+/** An agent that performs acts, for any protocol. */
 export interface RelayActor {
   /** Aborts when the turn is cancelled. */
   readonly cancelled: AbortSignal;
@@ -38,7 +38,7 @@ export interface RelayActor {
   progress(text: string): void | Promise<void>;
   toolStarted(toolId: string, tool: RelayTool): void | Promise<void>;
   toolEnded(toolId: string, ok: boolean, output: string): void | Promise<void>;
-  /** `lasting`: the lasting permission that is offered. */
+  /** `lasting`: the lasting permission that the agent offers. */
   permission(toolId: string, tool: RelayTool, lasting?: string): Promise<RelayAnswer['type']>;
   question(
     text: string,

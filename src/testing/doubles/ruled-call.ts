@@ -1,11 +1,11 @@
-// Reads the parts of a model call that the API rules are about: its messages as a provider's package writes them, calls
-// and their results, the content of an earlier answer, and tool schemas.
+// Reads the parts of a model call that the API rules check: its messages as a provider's package writes them, calls and
+// their results, the content of an earlier answer, and tool schemas.
 //
 // Does not: know which calls an API refuses (`provider-rules.ts`).
 
 import type { CallOptions, Content } from './scripted-steps.ts';
 
-/** The part of a model call that the rules are about, in AI SDK terms. */
+/** The part of a model call that the rules check, in AI SDK terms. */
 export type RuledCall = Pick<CallOptions, 'prompt' | 'tools'>;
 
 /** The earlier answers of the same model, by the id of each call. */
@@ -21,7 +21,7 @@ export function when(isRefused: boolean, words: string): string | null {
   return isRefused ? words : null;
 }
 
-/** Returns the messages that the API receives as its conversation. System messages are sent separately. */
+/** Returns the messages that the API receives as its conversation. The API receives system messages separately. */
 export function turnsOf(prompt: RuledCall['prompt']) {
   return prompt.filter((message) => message.role !== 'system');
 }
@@ -117,7 +117,7 @@ export function orphanResult(prompt: RuledCall['prompt'], within = 1) {
   return null;
 }
 
-/** Returns the index of a message in the conversation. */
+/** Returns the index that a message has in the conversation without system messages. */
 function placeOf(prompt: RuledCall['prompt'], index: number): number {
   return turnsOf(prompt.slice(0, index)).length;
 }
@@ -144,8 +144,8 @@ export function isReasoning({ type }: Content): boolean {
 }
 
 /**
- * Returns whether this call contains the state for all calls of its answer. The first call does, and the others must
- * stay next to it.
+ * Returns whether this call contains the provider's state for all calls in its answer. The first call contains it, and
+ * the other calls must directly follow.
  */
 export function isSignedCall(part: Content): boolean {
   return part.type === 'tool-call' && part.providerMetadata !== undefined;
@@ -211,7 +211,7 @@ export function ofSchemas(
   );
 }
 
-/** Returns the first schema within this one that matches, and the keys that lead to it. */
+/** Finds the first matching schema within this one. Returns it with the keys that lead to it. */
 export function inSchema(
   schema: Schema,
   matches: (schema: Schema) => boolean,

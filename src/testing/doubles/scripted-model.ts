@@ -1,5 +1,5 @@
 // A language model that follows a script, for tests. The script receives each prompt and returns the model's answer.
-// Each agent has its own script, so a lead agent and its subagents never compete for the lines of one script.
+// Each agent has its own script, so a lead agent and its subagents never use up each other's steps.
 
 import type { Scheduler } from '../../actors/ports/environment.ts';
 import { ConfigurationError } from '../../values/errors.ts';
@@ -13,7 +13,7 @@ import {
 } from './scripted-steps.ts';
 export type { ScriptedCall, ScriptedLanguageModel, ScriptedStep } from './scripted-steps.ts';
 
-/** A call in the form that a script sees. */
+/** A model call as a script sees it. */
 export interface ScriptedPrompt {
   /** The system prompt. */
   readonly system: string;
@@ -42,8 +42,8 @@ export type Script = (prompt: ScriptedPrompt) => ScriptedStep | Promise<Scripted
 
 /**
  * A function, or the answers in order (each may be a function). A call after the last answer fails with an error that
- * says so. Runs of the same agent share its list in the order of their calls. Use a function where that matters,
- * because a function sees the call that it answers.
+ * explains this. All runs of an agent use the same list, in the order in which they call the model. Use a function if
+ * that order matters, because a function sees which call it answers.
  */
 export type ScriptLike = Script | readonly (ScriptedStep | Script)[];
 
@@ -62,23 +62,23 @@ export interface ScriptedModelOptions {
    * system prompt as a whole word.
    */
   readonly agents?: Readonly<Record<string, ScriptLike>>;
-  /** Returns the name of the speaking agent in `agents`, or undefined if there is none. It replaces the rule above. */
+  /** Returns which of the `agents` is speaking, or undefined if none is. It replaces the rule above. */
   readonly agentOf?: (prompt: Seen) => string | undefined;
   /** Answers if no other script does. */
   readonly otherwise?: ScriptLike;
-  /** The environment whose clock measures a step's `delayMs`. Only steps with a delay need it. */
+  /** Its clock measures a step's `delayMs`. Required only for steps with a delay. */
   readonly environment?: { readonly scheduler: Pick<Scheduler, 'schedule'> };
   /**
-   * Refuses calls that a provider's API would refuse (`providerRules`) with the error and text of that provider: `true`
-   * for all APIs, a list for some of them, `false` for none. `true` omits the rules about ids or the order of messages
-   * that only one API has.
+   * Refuses calls that a provider's API would refuse (`providerRules`), with that provider's error: `true` for all
+   * APIs, a list for some of them, `false` for none. With `true`, a rule about ids or message order is omitted if only
+   * one API has it.
    * @defaultValue false
    */
   readonly rules?: RulesOption;
 }
 
 export interface RoutedScript {
-  /** The name of the script in errors. */
+  /** The script's name in error messages. */
   readonly name: string;
   readonly script: ScriptLike;
 }
@@ -186,7 +186,7 @@ function delay(
     }, delayMs);
     const abort = (): void => {
       untimer();
-      // As with a provider, the call rejects with the caller's abort reason.
+      // Like a call to a provider, the call rejects with the caller's abort reason.
       reject(signal?.reason as Error);
     };
     if (signal?.aborted) abort();
@@ -277,7 +277,7 @@ function nameIn(
     let earliest = Infinity;
     for (const name of Object.keys(agents)) {
       const at = wordIn(system, name);
-      // If two names start at the same position, the longer one is used.
+      // If two names start at the same position, the longer one wins.
       if (at > earliest || (at === earliest && name.length <= (first?.length ?? 0))) continue;
       if (at === Infinity) continue;
       first = name;

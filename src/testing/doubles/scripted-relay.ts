@@ -1,5 +1,5 @@
-// A relay in memory. Its agent does what the prompt (`actsPrompt`) or a script says. It is for tests of subagents on
-// relays, and is an example of a relay that passes `test/suites/relays`.
+// An in-memory relay. Its agent does what the prompt (`actsPrompt`) or a script says. It is for tests of subagents on
+// relays, and is an example of a relay that passes the suite in `test/suites/relays`.
 
 import { z } from 'zod';
 import { aFunction, check, type ChecksOf } from '../../values/checks.ts';
@@ -21,7 +21,7 @@ import { actsIn, perform, type RelayAct, type RelayActor } from './relay-acts.ts
 export interface ScriptedRelayOptions {
   /** @defaultValue all except `openQuestionSurvives` */
   readonly capabilities?: Partial<RelayCapabilities>;
-  /** Returns the acts of the agent in a turn. @defaultValue the acts in the prompt */
+  /** Returns the acts that the agent performs in a turn. @defaultValue the acts in the prompt */
   readonly script?: (prompt: string) => readonly RelayAct[];
   /** How long the agent needs to stop, in milliseconds. @defaultValue 1000 */
   readonly graceMs?: number;
@@ -46,7 +46,7 @@ export type ToldRelay =
   | { readonly type: 'interrupt'; readonly session: string }
   | { readonly type: 'release'; readonly session: string; readonly how: RelayRelease };
 
-/** A test relay whose agents do what their prompts or a script say. */
+/** A test relay whose agents do what the prompt or a script says. */
 export interface ScriptedRelay extends Relay {
   readonly told: readonly ToldRelay[];
   /** The number of open connections. */
@@ -61,7 +61,7 @@ const optionsSchema = z.strictObject({
   graceMs: z.number().min(0).optional(),
 } satisfies ChecksOf<ScriptedRelayOptions>);
 
-/** Creates a relay in memory. */
+/** Creates an in-memory relay. */
 export function scriptedRelay(options: ScriptedRelayOptions = {}): ScriptedRelay {
   check('scriptedRelay(options)', optionsSchema, options);
   return new MemoryRelay(options);
@@ -142,7 +142,7 @@ class Agent {
     connection?.receive({ type: 'closed', message });
   }
 
-  /** The connection is gone. Only an agent whose questions survive continues. */
+  /** Called when the connection is gone. The agent continues only if its questions survive. */
   #lose(): void {
     if (this.#relay.capabilities.openQuestionSurvives) return;
     this.#turn = null;

@@ -1,4 +1,4 @@
-// The steps of a scripted model, and the answer to each call.
+// The steps of a scripted model, and the answers that they produce.
 
 import type { LanguageModel } from 'ai';
 
@@ -12,8 +12,8 @@ type Finish = Answer['finishReason']['unified'];
 /** The options that every kind of step has. */
 interface StepOptions {
   /**
-   * The model's thoughts before the answer. As with providers, the thoughts and the first call of the answer have a
-   * signature (`providerMetadata`) and must be sent back with it.
+   * The model's thoughts before the answer. Like a provider, the double signs the thoughts and the first call of the
+   * answer (`providerMetadata`), and the signature must be sent back with them.
    */
   readonly thinking?: string;
   /** How long the model takes to answer, in milliseconds of the `environment`. @defaultValue 0 */
@@ -59,7 +59,7 @@ export type ScriptedStep = StepOptions &
 export interface ScriptedCall {
   /** The tool's name. */
   readonly name: string;
-  /** A string is passed on unchanged, as arguments that are not JSON. */
+  /** A string is passed on unchanged, to simulate arguments that are not JSON. */
   readonly input: unknown;
   /** @defaultValue `call_<n>`, counted per model */
   readonly id?: string;

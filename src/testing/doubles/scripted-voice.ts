@@ -14,7 +14,7 @@ const LOUDNESS = 3000;
 
 /** The options of `scriptedVoice`. */
 export interface ScriptedVoiceOptions {
-  /** The environment whose clock measures the time for synthesis. */
+  /** Its clock measures the time that synthesis takes. */
   readonly environment: Environment;
   /** The duration per spoken character, in milliseconds. @defaultValue 60 */
   readonly msPerCharacter?: number;
@@ -26,7 +26,7 @@ export interface ScriptedVoiceOptions {
 export interface ScriptedVoice extends Voice {
   /** The texts that the session asked the voice to speak, in order. */
   readonly said: readonly string[];
-  /** The texts whose synthesis the session aborted before there was audio. */
+  /** The texts whose synthesis the session aborted before any audio was available. */
   readonly aborted: readonly string[];
   /** Makes the next `times` requests fail. @defaultValue 1 */
   fail(times?: number): void;
@@ -38,7 +38,7 @@ const optionsSchema = z.strictObject({
   latencyMs: z.number().nonnegative().optional(),
 } satisfies ChecksOf<ScriptedVoiceOptions>);
 
-/** Creates a voice for tests of sessions that use the transport `withVoice(…)` or whose filler is spoken. */
+/** Creates a voice for tests of sessions that use the transport `withVoice(…)` or a spoken filler. */
 export function scriptedVoice(options: ScriptedVoiceOptions): ScriptedVoice {
   const given = readable('scriptedVoice', options);
   check('scriptedVoice', optionsSchema, given);

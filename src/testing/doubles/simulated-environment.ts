@@ -1,12 +1,12 @@
 // Time and randomness for tests: the clock advances only on request, and a seed always produces the same ids and random
 // numbers.
 //
-// Owns:     simulated time, the timers that wait for it, ids and random numbers.
+// Owns:     simulated time, timers, ids and random numbers.
 // Does not: simulate the event loop. Promises and `yieldThen` run for real, in order.
 //
 // Invariants
-//   SIMULATED-ENVIRONMENT-1. Timers fire one by one, in the order in which they are due. All consequences of a timer
-//       are complete before the next timer fires, so timers that a timer arms are not skipped.
+//   SIMULATED-ENVIRONMENT-1. Timers fire one by one, in the order in which they are due. Before the next timer fires,
+//       all work that the previous timer caused is done, including the timers that it set.
 //   SIMULATED-ENVIRONMENT-2. Nothing here depends on real time.
 
 import type { Environment } from '../../actors/ports/environment.ts';
@@ -22,7 +22,7 @@ export interface SimulatedEnvironmentOptions {
   readonly startAt?: number;
 }
 
-/** The time, ids and randomness of a test, controlled by the test. */
+/** The time, ids and random numbers in a test, which the test controls. */
 export interface SimulatedEnvironment extends Environment {
   /** Waits until all work that needs no time to pass is done. */
   settle(): Promise<void>;
@@ -40,7 +40,7 @@ interface Timer {
   readonly isBackground: boolean;
 }
 
-/** The number of idle event loop turns after which no more work can follow. */
+/** After this number of idle event loop turns, no more work can follow. */
 const QUIET_TURNS = 4;
 
 const optionsSchema = z.strictObject({
@@ -49,7 +49,8 @@ const optionsSchema = z.strictObject({
 } satisfies ChecksOf<SimulatedEnvironmentOptions>);
 
 /**
- * Creates time, ids and randomness for a test. Time passes only in `advance()`, and a seed makes a run repeatable.
+ * Creates the time, ids and random numbers for a test. Time passes only in `advance()`, and a seed makes a run
+ * repeatable.
  * @throws {ConfigurationError} `INVALID_OPTION`
  */
 export function simulatedEnvironment(

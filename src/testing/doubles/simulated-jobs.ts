@@ -29,11 +29,11 @@ export interface SimulatedJobsOptions {
   readonly handler: JobHandler;
   /** The maximum size of a body and of an outcome's text, in bytes. @defaultValue 1000000 */
   readonly maxBytes?: number;
-  /** How many times a job is offered to workers that refuse it. @defaultValue 1: all workers have the same version */
+  /** How many times a job that workers refuse is offered. @defaultValue 1: all workers have the same version */
   readonly offers?: number;
   /** The maximum duration of a job, in milliseconds of the `environment`. @defaultValue Infinity */
   readonly longestMs?: number;
-  /** The clock for `longestMs` and for the pause between offers. @defaultValue none: a job is offered again at once */
+  /** The clock for `longestMs` and for the pause between offers. @defaultValue none: offered again immediately */
   readonly environment?: Environment;
 }
 
@@ -45,11 +45,11 @@ export interface SimulatedExecution {
   readonly body: string;
 }
 
-/** A test engine for jobs, in this process, whose workers can be killed. */
+/** A test engine for jobs that runs in this process. The test can kill its workers. */
 export interface SimulatedJobs extends Jobs {
-  /** The jobs in the order in which they started. A job that is restarted is listed again. */
+  /** The jobs in the order in which they started. A restarted job is listed again. */
   readonly begun: readonly SimulatedExecution[];
-  /** Kills all workers at the same time. Running jobs are restarted, or lost if a restart is not permitted. */
+  /** Kills all workers at the same time. Running jobs are restarted. A job that may not be restarted is lost. */
   killWorkers(): void;
 }
 
@@ -61,7 +61,7 @@ interface Held {
   isEnded: boolean;
   isCancelled: boolean;
   controller: AbortController;
-  /** The number of the current start. A dead worker has an earlier number. */
+  /** The number of the job's current start. A dead worker belongs to an earlier start. */
   nth: number;
   offers: number;
   /** No worker has the job, because the last one refused it. */
@@ -198,7 +198,7 @@ export function simulatedJobs(options: SimulatedJobsOptions): SimulatedJobs {
       }
     },
     killWorkers() {
-      // A job without a worker is not lost.
+      // A job that no worker has is not lost.
       for (const held of known.values()) if (!held.isEnded && !held.isOffered) settleDeath(held);
     },
   };

@@ -1,4 +1,4 @@
-// One process in simulated time, from its start until it is killed. It shares the clock with the world outside. Once it
+// One process in simulated time, from its start until it is killed. It shares its clock with the outside world. Once it
 // has been killed, its timers do not fire and its output is discarded.
 //
 // Owns:     the timers of the process, and whether it is alive.
@@ -12,7 +12,7 @@ export class SimulatedProcess {
   readonly number: number;
   /** The runtime's environment. */
   readonly environment: Environment;
-  /** The environment for the app and its tools. They must clean up their own timers. */
+  /** The environment that the app and its tools use. They must clean up their own timers. */
   readonly ofApp: Environment;
   readonly #timers = new Set<() => void>();
   readonly #timersOfApp = new Set<() => void>();
@@ -28,12 +28,12 @@ export class SimulatedProcess {
     return this.#isAlive;
   }
 
-  /** The number of pending timers of the runtime, including background timers. */
+  /** The number of the runtime's pending timers, including background timers. */
   get timers(): number {
     return this.#timers.size;
   }
 
-  /** Runs a task from outside, if the process is alive. */
+  /** Runs a task from outside the process, if the process is alive. */
   do(task: () => void): void {
     if (this.#isAlive) task();
   }

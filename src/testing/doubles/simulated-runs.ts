@@ -1,5 +1,5 @@
-// An in-memory engine that stores runs and whose workers a test can kill. It is for programs whose runs are on an
-// engine.
+// An in-memory engine that stores runs and whose workers a test can kill. It is for programs that execute their runs on
+// an engine.
 //
 // Owns:     the runs and their records.
 // Does not: execute turns. The handler does.
@@ -27,15 +27,15 @@ import { raceAbort } from '../../values/race-abort.ts';
 
 /** The options of `simulatedRuns`. */
 export interface SimulatedRunsOptions {
-  /** The environment whose clock measures how long runs wait. */
+  /** Its clock measures how long runs wait. */
   readonly environment: Environment;
   /** Executes the turns. Pass the handler of `runWorker({ … })`. */
   readonly handler: RunHandler;
-  /** Whether a turn executes one step itself, which the engine then records, or none. @defaultValue 'one' */
+  /** Whether a turn executes one step itself, which the engine then records, or no step. @defaultValue 'one' */
   readonly steps?: 'one' | 'none';
 }
 
-/** A test engine for runs, in this process, whose workers can be killed. */
+/** A test engine for runs that runs in this process. The test can kill its workers. */
 export interface SimulatedRuns extends RunEngine {
   /** The number of recorded turns across all runs. */
   readonly recorded: number;
@@ -45,9 +45,9 @@ export interface SimulatedRuns extends RunEngine {
 
 interface Held {
   view: RunView;
-  /** Resolves when the view changes. */
+  /** Resolves when `view` changes. */
   changed: PromiseWithResolvers<void>;
-  /** The answers that the run has not received yet, and all answered requests. */
+  /** The answers that the run has not received yet, and the ids of all answered requests. */
   readonly news: RunNews[];
   readonly answered: Set<string>;
   /** The ids of its child runs. */
@@ -62,13 +62,13 @@ interface Held {
   /** The running steps by key, and the steps that have ended. */
   readonly steps: Map<string, AbortController>;
   readonly ends: RunStepEnd[];
-  /** The mark of the last turn, if its worker is still alive and has not started the turn's non-repeatable step. */
+  /** The mark of the last turn, if its worker is alive and has not yet started the turn's non-repeatable step. */
   mayBegin: string | null;
-  /** Called when there is news for the run. */
+  /** Called when the run has news to handle. */
   wake: (() => void) | null;
 }
 
-/** How many times a turn or step is attempted before there is a pause between attempts. */
+/** After this many attempts at a turn or step, there is a pause before each further attempt. */
 const MAX_AT_ONCE = 20;
 /** The pause before each later attempt, in milliseconds. */
 const AGAIN_MS = 1_000;
@@ -133,7 +133,7 @@ export function simulatedRuns(options: SimulatedRunsOptions): SimulatedRuns {
       }
     }
   };
-  /** Only the worker whose turn was recorded starts a non-repeatable step, and only once. */
+  /** A non-repeatable step is started only by the worker whose turn was recorded, and only once. */
   const permitted = (held: Held, given: RunTurn): RunTurn => {
     const { news: what, mark } = given;
     const isPermitted = held.mayBegin === (mark ?? null);

@@ -17,7 +17,7 @@ export interface JournalScene {
   readonly play: (bench: JournalBench) => Promise<void>;
 }
 
-/** Returns the cases for journals that have these features, by name. */
+/** Returns a case for each of these plays. All of them need these journal features. */
 export function scenesOf(
   needs: readonly JournalFeature[],
   plays: Readonly<Record<string, JournalScene['play']>>,
@@ -58,7 +58,7 @@ export function withEvent(
   return { scope, unit, seq, at: BEGINNING + seq, actor, definitionVersion: 3, event };
 }
 
-/** Appends the entries one after another. First claims the scopes that are new to the journal. */
+/** Appends the entries one after another. First claims the scopes that the journal does not contain yet. */
 export async function appendAll(journal: Journal, entries: readonly JournalEntry[]): Promise<void> {
   await claimAll(journal, entries);
   for (const one of entries) await journal.append(one);
@@ -106,7 +106,7 @@ export function expectSame(
     );
 }
 
-/** Checks the order within each scope. Entries of different scopes have no order. */
+/** Checks the order within each scope. Entries in different scopes have no order. */
 export function expectSameInEachScope(
   found: readonly JournalEntry[],
   expected: readonly JournalEntry[],
@@ -133,7 +133,7 @@ export async function expectScopes(
   );
 }
 
-/** Checks that a call is refused with this code and that the error states whether to retry. */
+/** Checks that a call is refused with this code, and that the error states whether a retry can succeed. */
 export async function expectRefused(
   what: string,
   work: () => unknown,

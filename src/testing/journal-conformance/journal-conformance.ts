@@ -22,7 +22,7 @@ const scenes = [
 ];
 
 /**
- * Returns the cases that a journal must pass. Each case has a new store and uses the journal's clock.
+ * Returns the cases that a journal must pass. Each case uses a new store and the journal's own clock.
  *
  * ```ts
  * for (const { name, skipped, run } of journalConformance(setup))
@@ -68,7 +68,7 @@ async function play(setup: JournalConformanceSetup, scene: JournalScene): Promis
   }
 }
 
-/** The methods of each feature, on the journal or the stage. */
+/** The methods that each feature adds to the journal or the stage. */
 const methods: Readonly<Record<JournalFeature, (stage: JournalStage) => readonly unknown[]>> = {
   scopes: ({ journal }) => [journal.scopes],
   readAfter: ({ journal }) => [journal.readAfter],

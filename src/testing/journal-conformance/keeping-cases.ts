@@ -14,7 +14,7 @@ import {
   type JournalScene,
 } from './case.ts';
 
-/** The entries of a session that assigns work to two subagents, in the order of the events. */
+/** The entries of a session that assigns work to two subagents, in the order in which the events happened. */
 const conversation: readonly JournalEntry[] = [
   entry(1, { unit: 'ses' }),
   entry(1, { unit: 'sub_b' }),

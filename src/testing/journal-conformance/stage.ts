@@ -24,7 +24,7 @@ export interface JournalStage {
   readonly journal: Journal;
   /**
    * Simulates a crash: the process and its pending writes are gone. Returns the journal of another process that opens
-   * the same store. The old journal is no longer used.
+   * the same store. The old journal is not used any more.
    */
   reopen?(): Journal | Promise<Journal>;
   /** Opens a second process on the same store while the first one keeps running. */
@@ -40,7 +40,7 @@ export interface JournalStage {
 
 /** A journal to test. */
 export interface JournalConformanceSetup {
-  /** The name of the journal in the titles of cases. */
+  /** The name of the journal, which appears in the titles of the cases. */
   readonly name: string;
   /** The journal's optional features. */
   readonly offers: readonly JournalFeature[];

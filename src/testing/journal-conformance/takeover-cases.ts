@@ -58,7 +58,7 @@ export const claimScenes: readonly JournalScene[] = [
       await appendAll(journal, [entry(1)]);
       const last = journal.append(entry(2));
       await journal.release?.('scope');
-      // Entries that were appended before the release are part of the scope.
+      // Entries that were appended before the scope was released belong to it.
       await last;
       await fenced(journal, 3);
       const other = await another();
@@ -90,7 +90,7 @@ export const claimScenes: readonly JournalScene[] = [
       await stage.expire?.();
       await other.claim?.('scope');
       await expectKept(other, [entry(1)], { scope: 'scope' });
-      // This process does not know about the other's claim yet, and it even writes the same entry.
+      // This process does not know yet that the other process has claimed the scope. It even appends the same entry.
       await fenced(journal, 2);
       await other.append(entry(2));
       await fenced(journal, 2);

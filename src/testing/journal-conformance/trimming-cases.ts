@@ -1,4 +1,4 @@
-// Trimming deletes only those entries that precede an entry which records their outcome.
+// Trimming deletes an entry only if a later entry records its outcome.
 
 import type { Journal, JournalEntry } from '../../actors/ports/journal.ts';
 import {
@@ -172,7 +172,7 @@ export const trimmingScenes: readonly JournalScene[] = [
       await refused(other);
       await stage.expire?.();
       await other.claim?.('scope');
-      // This process does not know about the other's claim yet.
+      // This process does not know yet that the other process has claimed the scope.
       await refused(journal);
       await expectKept(other, [entry(1), entry(2), entry(3)], { scope: 'scope' });
       await other.trim?.(entry(2));

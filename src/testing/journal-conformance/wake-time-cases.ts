@@ -53,7 +53,7 @@ export const wakeTimeScenes: readonly JournalScene[] = [
       await expectTimes(journal, []);
       await setAll(journal, times);
       await expectTimes(journal, times.toSorted(inOrder));
-      // A wake time does not start or claim a session, and it is not an entry.
+      // A wake time does not start or claim a session, and a reader of the journal does not see it.
       await expectKept(journal, []);
     },
     async 'the latest word about a wake time counts, and null is never'({ journal }) {
@@ -77,7 +77,7 @@ export const wakeTimeScenes: readonly JournalScene[] = [
       const sorted = times.toSorted(inOrder);
       for (const [at, after] of sorted.entries())
         await expectTimes(journal, sorted.slice(at + 1, at + 4), { after, limit: 3 });
-      // Later pages do not depend on whether the session at the cursor still exists.
+      // A page can be read even if the session at the cursor no longer exists.
       const [, gone] = sorted as [WakeTime, WakeTime];
       await timesOf(journal).set(gone.scope, null);
       await expectTimes(journal, sorted.slice(2, 3), { after: gone, limit: 1 });
@@ -85,7 +85,7 @@ export const wakeTimeScenes: readonly JournalScene[] = [
       await expectTimes(journal, sorted.slice(2, 4), { after: between, limit: 2 });
     },
     async 'more wake times than fit into one page of anything'({ journal }) {
-      // The times are not sorted, and some are equal.
+      // The times are not sorted, and some of them are the same.
       const many = Array.from({ length: 3000 }, (_, index) => ({
         scope: `ses_${(index * 7) % 3000}`,
         at: LATER + ((index * 7919) % 100),
@@ -97,7 +97,7 @@ export const wakeTimeScenes: readonly JournalScene[] = [
         const after = found.at(-1);
         page = await timesOf(journal).earliest({ ...(after && { after }), limit: 700 });
         found.push(...page);
-        // A shorter page is the last one.
+        // A page with fewer times than the limit is the last one.
       } while (page.length === 700 && found.length <= many.length);
       check(
         sameJson(found, many.toSorted(inOrder)),

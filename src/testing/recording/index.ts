@@ -1,17 +1,17 @@
 // A recorded session in a test: `recording('calls/may-12.jsonl').check()`.
 //
-// Owns:     the file, and the report of a difference.
+// Owns:     the file, and the message that describes a difference.
 // Does not: know the format, or fold entries (`actors/replay`).
 
 import { OffstageError } from '../../values/errors.ts';
 import type { JournalEntry } from '../../actors/ports/journal.ts';
 import { checkRecording, parseRecording, type Recording } from '../../actors/replay/recording.ts';
 
-/** The consequences of an entry have changed since the recording. */
+/** An entry no longer has the consequences that it had when it was recorded. */
 export class RecordingError extends OffstageError {
   /** The number of the entry, starting at 1. */
   readonly number: number;
-  /** The first entry whose replay is different. */
+  /** The first entry that has different consequences when it is replayed. */
   readonly entry: JournalEntry;
   /** The differences, one per line. */
   readonly differences: readonly string[];
@@ -35,7 +35,7 @@ export interface RecordedSession {
   /** Reads the content of the file. */
   read(): Promise<Recording>;
   /**
-   * Folds the recorded session with this version of Offstage. This needs no keys, models, tools or code of the app.
+   * Replays the recorded session with this version of Offstage. This needs no keys, models, tools or code of the app.
    * @throws {RecordingError} if an entry is no longer accepted or has different consequences; the error names the first
    * such entry
    * @throws {ProtocolError} `MALFORMED_RECORDING`. @throws {ConfigurationError} `RECORDING_TOO_NEW`.

@@ -1,7 +1,7 @@
 // The client of a simulated session. It shows a text session in one of the ways that apps use, or plays the audio of a
-// voice session and reports the playback. It leaves and returns, and it outlives the processes that it talks to.
+// voice session and reports the playback. It leaves and returns, and it outlives the processes of the session.
 //
-// Owns:     the attachment, the way of listening and the played audio.
+// Owns:     whether it is attached, how it follows the session, and the played audio.
 // Does not: decide when it leaves (user, player).
 
 import type { VoiceSession } from '../../voice-session.ts';
@@ -30,9 +30,9 @@ type Way =
   | 'observes'
   /** `session.read()` until its end. */
   | 'reads'
-  /** `session.read()`, which is stopped at each result. */
+  /** `session.read()`, which the client stops at each result. */
   | 'breaksOff'
-  /** `clientMessages(session)`, and each message that was shown is acknowledged. */
+  /** `clientMessages(session)`. The client acknowledges each message that it has shown. */
   | 'acknowledges'
   /** `clientMessages(session)`, without acknowledgements. */
   | 'isSilent'
@@ -62,7 +62,7 @@ export class Client {
   readonly #note: (happening: Happening) => void;
   readonly #presence: (isThere: boolean) => void;
   readonly #speakers: Loudspeaker[] = [];
-  /** Whether the client is in use, even when there is no session. */
+  /** Whether the client is there, even while there is no session. */
   #isThere = true;
   #talking: Talking | null = null;
   #detach: (() => void) | null = null;
@@ -117,7 +117,7 @@ export class Client {
     this.#attach();
   }
 
-  /** Sends the user's voice through the microphone for this time. */
+  /** Sends the user's voice through the microphone for this duration. */
   speaks(ms: number): void {
     this.#loudUntil = this.#environment.clock.now() + ms;
     this.#tick();
@@ -146,7 +146,7 @@ export class Client {
     this.#tick();
   }
 
-  /** Follows the session in a different way each time, because success in one way proves nothing about another. */
+  /** Follows the session in a different way each time, because one way can fail where another succeeds. */
   #follow(session: TextSession, isMine: () => boolean): readonly { unsubscribe(): void }[] {
     const chance = chanceOf(this.#seed, 'listens', (this.#visits += 1));
     return chance.pick(WAYS).map((way) => {
@@ -252,7 +252,7 @@ export class Client {
   }
 }
 
-/** Returns the report of a client that shows this message. */
+/** Returns the report that a client sends after it has shown this message. */
 function shownBy(message: ClientMessage): object | null {
   if (message.type === 'subagent.question')
     return { type: 'question.shown', requestId: message.requestId };

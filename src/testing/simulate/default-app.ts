@@ -1,7 +1,8 @@
-// The default app of `offstage simulate`. It has two lead agents, and subagents that look things up, ask questions,
-// need consent, and have effects that must not happen twice. For some seeds, the app has more: steps on an engine,
-// subagents of subagents, a service whose agent examines external events, a program that runs errands with subagents,
-// tools that run on the user's pages, a tool that takes minutes, or a language in which a model interprets consent.
+// The default app of `offstage simulate`. It has two lead agents. Its subagents look things up, ask questions, need
+// consent, and have effects that must not happen twice. For some seeds, the app also has some of these: steps on an
+// engine, subagents of subagents, a service whose agent examines external events, a program that runs errands with
+// subagents, tools that run on the user's pages, a tool that takes minutes, or a language in which a model interprets
+// consent.
 
 import { tool } from 'ai';
 import { z } from 'zod';
@@ -117,7 +118,7 @@ const leadTools = [
   }),
 ];
 
-/** The share of seeds whose app has this addition. Most conversations are small. */
+/** The share of seeds for which the app has this addition. Most conversations are small. */
 const FAMILIES = 0.3;
 const SERVICES = 0.25;
 const PROGRAMS = 0.15;
@@ -184,7 +185,7 @@ function slowTool({ environment: { scheduler }, seed }: AppContext, chance: Chan
   });
 }
 
-/** The app without tools on pages, without a tool that takes minutes, and in English. */
+/** The app in English, without tools that run on pages and without a tool that takes minutes. */
 export function plainApp(context: AppContext): SimulatedApp {
   const has = (what: string, share: number): boolean =>
     chanceOf(context.seed, 'app', what).happens(share);
@@ -256,7 +257,7 @@ export function withFamily(tools: Tools, { simulated }: AppContext): Tools {
   };
 }
 
-/** The number of events in the life of a process, and the time span in which they happen. */
+/** The number of events while a process lives, and the time span in which they happen. */
 const HAPPENINGS = 2;
 
 const WITHIN_MS = 20_000;
@@ -294,7 +295,7 @@ export function watchmanOf(tools: Tools, { seed }: AppContext): ServiceSubagentC
   };
 }
 
-/** Creates a program that continues its errands after a crash and starts new ones at certain times. */
+/** Creates a program that starts new errands at certain times and continues its errands after a crash. */
 export function errandsOf(
   tools: Tools,
   { seed, environment: { clock, scheduler }, simulated }: AppContext,
@@ -317,7 +318,7 @@ export function errandsOf(
         const waited = await service.await([subagentId], THE_LEAD);
         if (isClosed || !waited.ok) return;
         const [report] = waited.reports;
-        // No user answers the question, so the subagent continues when its time is over.
+        // No user answers the question, so the subagent continues when the question times out.
         if (waited.why === 'asked') await new Promise<void>((go) => scheduler.schedule(go, 1000));
         if (!report || report.endedAt === null) continue;
         waiting.delete(subagentId);

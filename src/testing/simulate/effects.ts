@@ -1,7 +1,7 @@
-// The real effects of tools, recorded outside every process. An effect remains even if the process that caused it dies.
+// The effects of tools, recorded outside every process. An effect remains even if the process that caused it dies.
 //
-// Owns:     the record of effects, and the faults of tools.
-// Does not: judge (promises).
+// Owns:     the record of effects, and the faults that tools have.
+// Does not: check the promises.
 
 import { isPromiseLike } from '../../values/plain-checks.ts';
 import { callerOf } from '../../actors/model/caller.ts';
@@ -52,7 +52,7 @@ export class Effects {
     );
   }
 
-  /** Watches an inline tool of the lead agent. */
+  /** Watches one of the lead agent's inline tools. */
   watchInline(definition: ToolDefinition, process: SimulatedProcess): ToolDefinition {
     const { execute, name } = definition as unknown as ToolDefinition<unknown>;
     if (!execute) return definition;
@@ -88,7 +88,7 @@ export class Effects {
     };
   }
 
-  /** Runs a tool with its faults and records its effect. */
+  /** Runs a tool, applies its faults and records its effect. */
   run(
     process: SimulatedProcess,
     execute: () => unknown,

@@ -1,5 +1,5 @@
-// One run's faults. Only the seed, the fault point and the occurrence count decide whether a fault fires. Removing a
-// step from a script therefore changes no other decision.
+// One run's faults. Only the seed, the fault point and the occurrence count decide whether a fault fires. Other
+// decisions therefore stay the same if a step is removed from a script.
 //
 // Owns:     the occurrence counts, and the faults that have fired.
 // Does not: know the effect of a fault (`fault-points` describes it, and the caller applies it).
@@ -16,7 +16,7 @@ export class Faults {
   readonly #onStrike: (strike: Strike) => void;
   #armed = true;
 
-  /** `what`: a plan, or the faults that fired in the run that is replayed. */
+  /** `what`: a plan, or the faults that fired in the run that is being replayed. */
   constructor(
     seed: number,
     what: FaultPlan | readonly Strike[],
@@ -38,7 +38,7 @@ export class Faults {
 
   /**
    * Decides whether a fault fires at this point now. Returns a random stream for the details of the fault, or null if
-   * no fault fires at this point.
+   * none fires.
    */
   strikes(point: FaultPoint): Chance | null {
     if (!this.#armed) return null;

@@ -5,13 +5,13 @@ import { chanceOf, type Chance } from '../doubles/chance.ts';
 import type { SimulatedApp } from './log/app.ts';
 import type { Step } from './log/script.ts';
 
-/** The number of steps in a generated script, and their time span. */
+/** The number of steps in a generated script, and the time that they span. */
 export interface GenerateOptions {
   /** The maximum number of steps. @defaultValue 10 */
   readonly steps?: number;
   /** The time span of the steps, in milliseconds. @defaultValue 40_000 */
   readonly spanMs?: number;
-  /** Whether a script contains crashes and lost connections in addition to the faults. */
+  /** Whether a script contains crashes and lost connections in addition to the faults in the plan. */
   readonly disasters: boolean;
 }
 
@@ -37,7 +37,7 @@ export function generateSteps(
   const made = Array.from({ length: count }, (_, index): Step => {
     const chance = chanceOf(seed, 'step', index);
     const at = index === 0 ? 0 : chance.below(spanMs);
-    // A run in which nothing happens cannot fail.
+    // A run in which nothing happens cannot fail, so the first step is always a request.
     const kind = index === 0 ? 'ask' : chance.pick(kindsOf(session, agents.length, disasters));
     const means = index === 0 && working.length > 0 ? working : tools;
     return { at, ...actionOf(kind, index, chance, means, agents) };
@@ -51,7 +51,7 @@ const STEERS = 0.2;
 const IN_PIECES = 0.2;
 const PAUSE_MS = 4000;
 
-/** The user steers a task and then continues a request that a model may already have acted on. */
+/** In some scripts, the user steers a task, or continues a request that a model may already have acted on. */
 function furtherSteps(
   seed: number,
   made: readonly Step[],

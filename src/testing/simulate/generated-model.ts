@@ -1,11 +1,11 @@
-// Models whose behaviour is random but plausible for a model. A subagent's model calls its tools with arguments that
-// fit their schemas, asks questions and returns a result. Sometimes it calls a tool that it does not have, or writes
-// nonsense. A lead agent's model calls the tools that the user's input names, and repeats its messages word for word. A
-// model with subagents starts them, waits for them, answers their questions, sends them messages, looks at them and
-// ends them. Sometimes it ignores them.
+// Models that behave randomly, but as a real model could. A subagent's model calls its tools with arguments that fit
+// their schemas, asks questions and returns a result. Sometimes it calls a tool that it does not have, or writes
+// nonsense. A lead agent's model calls the tools that the user's input names, and repeats its messages word for word.
+// If a model has subagents, it starts them, waits for them, answers their questions, sends them messages, checks on
+// them and stops them. Sometimes it ignores them.
 //
 // Owns:     the text and the calls of the models.
-// Does not: know whether the user hears the text.
+// Does not: know whether the user hears a text.
 //
 // Invariants
 //   GENERATED-MODEL-1. A model's answer depends only on the seed, the name, the task and the number of earlier answers.
@@ -32,9 +32,9 @@ import type { SimulatedProcess } from '../doubles/simulated-process.ts';
 const SLOW_MS = 8000;
 const SILENT_MS = 90_000;
 const THINKING_MS = 1500;
-/** The agent of a service may have no news. */
+/** A service's agent may have nothing to report. */
 const NOTHING_TO_TELL = '{"notify": false}';
-/** A tool that no agent has. */
+/** No agent has this tool. */
 const FORBIDDEN = 'transfer_all_funds';
 
 export interface ModelWorld {
@@ -43,7 +43,7 @@ export interface ModelWorld {
   readonly called?: (prompt: ScriptedPrompt) => void;
 }
 
-/** Creates a model in one process: a script with faults and thinking time. */
+/** Creates a model that lives in one process. It follows a script, has faults and takes time to think. */
 export function modelIn(
   { faults, called }: ModelWorld,
   process: SimulatedProcess,
@@ -53,7 +53,7 @@ export function modelIn(
     environment: process.environment,
     rules: true,
     async otherwise(prompt) {
-      // In a dead process, no caller is waiting for a model.
+      // The caller died with the process, so the call never settles.
       if (!process.isAlive) return new Promise<never>(() => {});
       called?.(prompt);
       if (faults.strikes('model.silent'))
@@ -82,7 +82,7 @@ export function subagentScript(seed: number, name: string): Script {
   };
 }
 
-/** Returns the name of the subagent that this prompt is for, from its task; null for a lead agent's prompt. */
+/** Returns the name of the subagent whose task this prompt contains, or null if it is a lead agent's prompt. */
 export function subagentIn({ system }: ScriptedPrompt): string | null {
   return (
     /^# Task\nYou do the work of the tool (?:subagent__)?(.*?) in the background/m.exec(
@@ -91,7 +91,7 @@ export function subagentIn({ system }: ScriptedPrompt): string | null {
   );
 }
 
-/** Returns the schema of the subagent's result, which is taken from its instructions, or null if there is none. */
+/** Returns the schema of the subagent's result from its instructions, or null if they contain none. */
 function resultSchemaIn({ system, outputSchema }: ScriptedPrompt): unknown {
   const told = /JSON that fits this JSON Schema:\n(.*)/.exec(system)?.[1];
   return told === undefined ? outputSchema : JSON.parse(told);
@@ -102,7 +102,7 @@ function taskIn({ prompt, user }: ScriptedPrompt): string {
   if (read === null) return user.slice(0, 400);
   const { task, arguments: args } = read;
   if (Object.keys(args).length === 0) return task.slice(0, 400);
-  // This text determines the random decisions of a subagent, so its form must not change for the stored seeds.
+  // A subagent's random decisions depend on this text. If its form changed, the stored seeds would play differently.
   return JSON.stringify(args, null, 1).replaceAll(/\n\s*/g, ' ');
 }
 
@@ -121,7 +121,7 @@ function stepOf(
     const calls = [move ?? callOf(chance.pick(callable), prompt, chance)];
     if (chance.happens(0.2)) calls.push(callOf(chance.pick(callable), prompt, chance));
     if (chance.happens(0.03)) calls.push({ name: FORBIDDEN, input: { amount: chance.below(100) } });
-    // GENERATED-MODEL-1: the ids are also the same.
+    // GENERATED-MODEL-1: the ids stay the same too.
     return { calls: calls.map((call, at) => ({ ...call, id: `call_${turn + 1}_${at + 1}` })) };
   }
   if (readTask(prompt.prompt)?.task.includes(NOTHING_TO_TELL) && chance.happens(0.3))
@@ -159,15 +159,15 @@ function questionOf(chance: Chance): object {
   return { question: `Which colour for number ${number}: ${labels.join(' or ')}?`, options };
 }
 
-/** The tools that the lead agent's model calls, by the words that the user says. */
+/** For each input of the user, the tools that the lead agent's model calls. */
 export type Meanings = ReadonlyMap<string, readonly string[]>;
 
-/** "Yes, but" with other arguments; the rest of such a request; what the user wants from a running task. */
+/** Patterns for "Yes, but" with other arguments, the rest of a request, and questions and commands about a task. */
 const CHANGE = /^Yes, but with (\{.*\})$/;
 const REST = / \(after "(.+)"\)$/;
 const STEER = /^(How far is|Stop|Tell) (\w+)/;
 
-/** Returns the calls of the lead agent's model for this input. The list is empty if the input needs none. */
+/** Returns the calls that the lead agent's model makes for this input. The list is empty if the input needs no call. */
 export function callsFor(
   seed: number,
   words: string,
@@ -224,8 +224,8 @@ export function leadScript(seed: number, meanings: Meanings): Script {
         !said.some((text) => text.startsWith(replyTo('').slice(0, -1)) && text.includes(words)) &&
         !prompt.flatMap(notesIn).some((note) => questionAnswered(note, words)),
     );
-    // A model that reads a request together with its rest makes only one call, and it makes none before the user has
-    // finished.
+    // If the prompt contains a request and its continuation, the model makes only one call. It makes none before the
+    // user has finished.
     const isBegun = (words: string): boolean => owed.some((rest) => REST.exec(rest)?.[1] === words);
     const further = isTold
       ? results.flatMap((output) => restOf(propertiesOf(output), asked.at(-1) ?? '') ?? [])
@@ -239,7 +239,7 @@ export function leadScript(seed: number, meanings: Meanings): Script {
       );
     if (calls.length > 0) return { calls };
     const news = notes.filter((note) => !/(?:answered|did not settle) a subagent/.test(note));
-    // While the model delivers news without a request, it calls no tool and replies to no input.
+    // While the model delivers news that the user did not request, it does not call a tool or reply to an input.
     const words = tools.length > 0 || news.length === 0 ? owed : [];
     const answers = words.filter((text) => meant(text).length === 0);
     const text = [
@@ -252,8 +252,8 @@ export function leadScript(seed: number, meanings: Meanings): Script {
 }
 
 /**
- * A model that interprets an utterance about an approval (`consentModel`): a plain yes and a plain no. `lies`:
- * interprets an utterance that means something else as a yes.
+ * A model that interprets an utterance about an approval (`consentModel`): a plain yes and a plain no. `lies`: whether
+ * it misinterprets another utterance as a yes.
  */
 export function consentScript(lies: () => boolean): Script {
   return ({ system, user }) => {
@@ -269,7 +269,7 @@ export function consentScript(lies: () => boolean): Script {
   };
 }
 
-/** Returns a short description of what a tool has answered. */
+/** Returns a short description of a tool's answer. */
 function gistOf(result: unknown): string {
   const { message } = propertiesOf(result);
   if (typeof message === 'string') return message;
@@ -284,7 +284,7 @@ function wordsIn(message: Message): readonly string[] {
   return message.content.flatMap((part) => (part.type === 'text' ? [part.text] : []));
 }
 
-/** Returns the notes of the runtime in a user or system message. */
+/** Returns the runtime's notes in a user or system message. */
 function notesIn(message: Message): readonly string[] {
   if (message.role !== 'user' && message.role !== 'system') return [];
   return wordsIn(message).filter((text) => text.startsWith('['));
@@ -299,7 +299,7 @@ function callsIn(message: Message, except: ReadonlySet<string>): readonly string
   );
 }
 
-/** Returns the calls that were not started because the user had said more. */
+/** Returns the calls that were not started because the user continued to speak. */
 function notStartedIn(prompt: readonly Message[]): ReadonlySet<string> {
   const parts = prompt.flatMap(({ role, content }) => (role === 'tool' ? content : []));
   const refused = parts.flatMap((part) =>
@@ -310,7 +310,7 @@ function notStartedIn(prompt: readonly Message[]): ReadonlySet<string> {
   return new Set(refused);
 }
 
-/** Tools that need the id of a subagent and are called for a reason. */
+/** Tools that need the id of a subagent. The model calls them only when it has a reason. */
 const NEEDS_SUBAGENT: ReadonlySet<string> = new Set([
   'await_subagent',
   'check_subagent',
@@ -323,7 +323,7 @@ const ENDED: ReadonlySet<unknown> = new Set(['completed', 'failed', 'cancelled']
 
 const CITIES = ['Berlin', 'Paris', 'Oslo', 'Rome', 'Lima', 'Cairo', 'Delhi', 'Quito'] as const;
 
-/** The latest state of one of the model's subagents, as far as the model knows. */
+/** The latest state that the model knows of one of its subagents. */
 interface Known {
   readonly subagentId: string;
   readonly status?: unknown;
@@ -335,7 +335,7 @@ export function withoutSubagent(tools: ScriptedPrompt['tools']): ScriptedPrompt[
   return tools.filter(({ name }) => !NEEDS_SUBAGENT.has(name));
 }
 
-/** Returns the next call about the subagents that the model has started, or null if there is none. */
+/** Returns the model's next call about one of its subagents, or null if it makes none. */
 export function familyMove(
   { prompt, toolNames }: ScriptedPrompt,
   chance: Chance,
@@ -368,7 +368,7 @@ export function familyMove(
   return { name: 'await_subagent', input: { subagentIds, mode: chance.pick(['any', 'all']) } };
 }
 
-/** Returns the arguments of a call if its schema alone does not determine them. Otherwise returns null. */
+/** Returns the arguments of this call if its schema is not enough to generate them. Otherwise returns null. */
 export function familyInput(
   name: string,
   { toolNames }: ScriptedPrompt,
@@ -377,7 +377,7 @@ export function familyInput(
   if (name === 'request_input')
     return { question: `Which city for number ${chance.within(100, 999)}?` };
   if (name !== 'spawn_subagent') return null;
-  // Usually few tools; a subagent that may start others has them as well.
+  // Usually passes only a few tools. If the subagent can start others, passes them these tools as well.
   const some = toolNames.filter((one) => one !== name && chance.happens(0.3));
   return {
     task: `Look around in ${chance.pick(CITIES)}, number ${chance.below(1000)}`,
@@ -386,14 +386,14 @@ export function familyInput(
   };
 }
 
-/** Returns the tools that can be passed to a child, without those that the runtime adds or restricts to a role. */
+/** Returns the tools that can be passed to a child: all except those that the runtime adds or restricts to a role. */
 function ofOthers(names: readonly string[]): readonly string[] {
   return names.filter(
     (name) => !['ask_user', 'not_for_me', 'request_input', 'complete_task'].includes(name),
   );
 }
 
-/** Returns the model's subagents by id, in the order in which they were started, from the results of its calls. */
+/** Reads the model's subagents from its call results. Returns them by id, in the order in which they were started. */
 function knownIn(prompt: ScriptedPrompt['prompt']): ReadonlyMap<string, Known> {
   const known = new Map<string, Known>();
   const begins = prompt.findLastIndex((message) => readTask([message]) !== null);
@@ -438,12 +438,12 @@ interface JsonSchema {
 }
 
 const WORDS = ['amber', 'birch', 'cedar', 'delta', 'ember', 'fjord', 'grove', 'heron'] as const;
-/** A schema may contain itself, but a value must be finite. */
+/** A schema may refer to itself, but a value must be finite. */
 const MAX_DEPTH = 6;
 
 /**
- * Generates a value that a JSON Schema allows. It considers the keywords that tool schemas use, so the values are
- * arguments that a model might write. The value may violate other keywords.
+ * Generates a value that a JSON Schema allows. It considers the keywords that tool schemas use, so a model could have
+ * written the values as arguments. The value may violate a schema's other keywords.
  */
 export function valueFor(schema: unknown, chance: Chance, depth = 0): unknown {
   if (typeof schema !== 'object' || schema === null || depth > MAX_DEPTH) return null;

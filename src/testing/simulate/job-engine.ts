@@ -26,7 +26,7 @@ export class JobEngine {
   readonly #stage: AppStage;
   readonly #environment: SimulatedEnvironment;
   readonly #killWorkers: () => void;
-  /** Null before the first job, which is the case in most apps. */
+  /** Null before the first job. Most apps have no jobs. */
   #worker: Worker | null = null;
 
   constructor(stage: AppStage, environment: SimulatedEnvironment) {

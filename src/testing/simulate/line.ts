@@ -1,6 +1,6 @@
 // The connection between a session and its voice model, with its faults. The connection can be refused, lost, slow or
-// resumed, and its transcripts can arrive late. It also records what the model says in each item, and passes the user's
-// audio to the model.
+// resumed, and the transcripts on it can arrive late. It also records what the model says in each item, and passes the
+// user's audio to the model.
 //
 // Owns:     the connections of one process.
 // Does not: interpret the text.
@@ -25,7 +25,7 @@ import type { SimulatedProcess } from '../doubles/simulated-process.ts';
 
 const SLOW_MS = 1000;
 const DROP_WITHIN_MS = 3000;
-/** A session gives up reconnecting after 15 to 31 s. */
+/** A session stops trying to reconnect after 15 to 31 s. */
 const OUTAGE_MS = [20_000, 120_000] as const;
 const LATE_MS = 4000;
 
@@ -40,13 +40,13 @@ export interface LinePorts {
   readonly environment: SimulatedEnvironment;
   readonly faults: Faults;
   readonly stage: ConformanceStage;
-  /** Returns the index of the model on the stage that the next connection uses. */
+  /** Returns which of the stage's models the next connection uses, as an index. */
   nextModel(): number;
-  /** Returns the current or latest utterance of the user. */
+  /** Returns the user's current or latest utterance. */
   utterance(): Utterance | null;
-  /** Returns whether a television is on near the user. */
+  /** Returns whether the microphone picks up a television. */
   isNoisy(): boolean;
-  /** A provider outage, during which every connection is refused; `begin` starts one of `ms` milliseconds. */
+  /** During an outage of the provider, every connection is refused. `begin` starts one that takes `ms` milliseconds. */
   readonly outage: { isOn(): boolean; begin(ms: number): void };
   happened(what: 'opened' | 'resumed' | 'lost' | 'refused'): void;
   /** Called when the session asks the model to speak a message. */
@@ -56,7 +56,7 @@ export interface LinePorts {
 /** What the voice model said in each item, on all connections of all processes. */
 export type ItemWords = Map<string, string>;
 
-/** Returns the transport as seen by one process. */
+/** Returns the transport that one process uses. */
 export function lineOf(process: SimulatedProcess, ports: LinePorts, words: ItemWords): Transport {
   const { stage, faults } = ports;
   const { name, lead, capabilities } = stage.transport;
@@ -93,7 +93,7 @@ class Line implements TransportConnection {
   readonly #words: ItemWords;
   readonly #connection: TransportConnection;
   readonly #model: () => ConformanceModel | undefined;
-  /** The late events, and all events that wait behind them. */
+  /** The late events, and all events that must wait until these have arrived. */
   readonly #behind: (() => void)[] = [];
   #heard: Utterance | null = null;
   #isSlow = false;
@@ -169,7 +169,7 @@ class Line implements TransportConnection {
     if (this.#isSlow) return;
     this.#isSlow = true;
     this.#later(ms, () => {
-      // The model responds to the first of these events that follows the last one (SIMULATE-LINE-1).
+      // The model may answer one of these events with a new one, which must arrive after all of them (SIMULATE-LINE-1).
       for (let give = this.#behind.shift(); give; give = this.#behind.shift()) give();
       this.#isSlow = false;
     });
@@ -179,7 +179,7 @@ class Line implements TransportConnection {
     this.#ports.environment.scheduler.schedule(task, ms);
   }
 
-  /** Passes the user's utterance to this model when loud audio arrives: once, either from the start or again. */
+  /** Passes the utterance to this model when loud audio arrives, but only once. A new connection may hear it again. */
   #hears({ samples }: AudioFrame): void {
     const utterance = this.#ports.utterance();
     const isLoud = samples.length > 0 && (samples[samples.length - 1] ?? 0) >= LOUDNESS;
@@ -211,7 +211,7 @@ function refused({ environment }: SimulatedProcess): TransportConnection {
   return connection;
 }
 
-/** A connection without a model behind it. */
+/** A connection that has no model. */
 function deaf() {
   return {
     events: new Subject<TransportEvent>(),

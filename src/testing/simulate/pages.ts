@@ -1,6 +1,6 @@
-// The user's two pages, which run the calls of tools with `runsAt: 'client'`. Both try to claim each call, and the one
-// that gets it runs the tool. A page that loses its connection remembers what it has done, but a page that reloads does
-// not.
+// The user's two pages, which run the tools with `runsAt: 'client'`. Both pages try to claim each call, and only the
+// page whose claim succeeds runs the tool. A page that loses its connection remembers what it has done, but a page that
+// reloads does not.
 //
 // Owns:     the pages, and their work.
 // Does not: decide which page has a call (the session does) or judge (promises).
@@ -20,7 +20,7 @@ const RUNS_WITHIN_MS = 3000;
 /** The process number of the first page. The numbers of sessions and workers are lower. */
 const FIRST_PAGE = 2001;
 
-/** `session`: also null while the user is away. */
+/** `session` also returns null while the user is away. */
 interface PagesOptions extends Omit<UserPorts, 'kind' | 'client' | 'note'> {
   readonly effects: Effects;
 }
@@ -30,7 +30,7 @@ export type Pages = ReturnType<typeof pagesOf>;
 
 export function pagesOf({ seed, environment, faults, effects, session, app }: PagesOptions) {
   let opened = FIRST_PAGE;
-  /** A page, and the calls that it has started, by id. */
+  /** A page, and the results of the calls that it has started, by call id. */
   const open = () => ({
     process: new SimulatedProcess(opened++, environment),
     begun: new Map<string, Promise<Result>>(),
@@ -77,13 +77,13 @@ export function pagesOf({ seed, environment, faults, effects, session, app }: Pa
     if (call.state !== 'waiting' && call.state !== 'left') return;
     for (const [at, page] of pages.entries())
       environment.scheduler.schedule(
-        // A session that cannot accept a claim or a result offers the call again later.
+        // If the session cannot accept a claim or a result now, it offers the call again later.
         () => void take(page, call).catch(() => {}),
         chanceOf(seed, 'page', at, call.id).within(1, TAKES_WITHIN_MS),
       );
   }
 
-  /** Called when the user is back or there is a session. */
+  /** Called when the user returns, and when the session has started. */
   const connect = (): void => session()?.clientCalls.list().forEach(offer);
 
   return {
@@ -98,7 +98,7 @@ export function pagesOf({ seed, environment, faults, effects, session, app }: Pa
   };
 }
 
-/** Returns the tool with this name of an agent or a subagent. */
+/** Returns the tool with this name, which belongs to a lead agent or to a subagent. */
 function toolIn({ agents, subagentConfigs = {} }: SimulatedApp, name: string) {
   const all: readonly object[] = [
     ...agents.flatMap(({ tools = [] }) => tools.filter((tool) => tool.name === name)),

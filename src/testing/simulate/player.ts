@@ -1,5 +1,5 @@
-// Plays a script. It advances time and performs the steps. It then disables all faults and waits until no work is left,
-// within a limit of simulated time.
+// Plays a script. It advances time and performs each step when it is due. After the last step, it disables all faults
+// and waits until all work is done, but not longer than a limit of simulated time.
 //
 // Owns:     how time passes in a run.
 // Does not: judge the result (promises).
@@ -10,12 +10,12 @@ import { FINAL, OVER, type RunRecord } from './log/log.ts';
 import type { Script, Step } from './log/script.ts';
 import { World, type WorldOptions } from './world.ts';
 
-/** The time after the last step during which faults may fire. */
+/** For this time after the last step, faults may still fire. */
 const AFTERMATH_MS = 30_000;
 const ROUND_MS = 1000;
-/** The suffixes that are added to repeated requests. */
+/** The suffixes that distinguish repeated requests from the first one. */
 const AGAIN = [', once more', ', a third time', ', a last time'] as const;
-/** The time without an event after which the run counts as finished. */
+/** A run counts as finished after it has had no unfinished work for this time. */
 const CALM_MS = 3000;
 const CLOSE_WITHIN_MS = 120_000;
 
@@ -65,7 +65,7 @@ export async function play(options: PlayOptions): Promise<RunRecord> {
     startedAt,
     effects: effects.all,
     plays: client.plays,
-    // After a false interruption, the continuation has a different name.
+    // After a false interruption, the item that continues the speech has a different id.
     wordsOf: (itemId) => words.get(itemId) ?? words.get(itemId.replace(/~\d+$/, '')) ?? '',
     state,
     unfinished: left,
@@ -75,7 +75,7 @@ export async function play(options: PlayOptions): Promise<RunRecord> {
   };
 }
 
-/** Advances time by at most `limitMs`, until no work has been in progress for a while. */
+/** Advances time by at most `limitMs`, until there has been no unfinished work for a while. */
 async function untilCalm(world: World, limitMs: number): Promise<void> {
   for (let ms = 0, calmMs = 0; ms < limitMs && calmMs < CALM_MS; ms += ROUND_MS) {
     await world.environment.advance(ROUND_MS);
@@ -84,7 +84,7 @@ async function untilCalm(world: World, limitMs: number): Promise<void> {
   }
 }
 
-/** Repeats a request of the user that had no effect at all, for example because it was lost with a process. */
+/** Repeats one of the user's requests if no subagent has started, for example because the request was lost. */
 function asksAgain(world: World, steps: readonly Step[], again: string): boolean {
   const { subagentConfigs = {} } = world.app;
   const request = steps.find(
@@ -94,7 +94,7 @@ function asksAgain(world: World, steps: readonly Step[], again: string): boolean
     (entry) => entry.kind === 'event' && entry.event.type === 'subagent.changed',
   );
   if (request?.do !== 'say' || hasWorked) return false;
-  // The client may have left at the last moment.
+  // The client may have left just before.
   world.client.comeBack();
   world.user.types(`${request.words}${again}`);
   return true;
@@ -158,7 +158,7 @@ function nthOf<T>(from: readonly T[], nth: number): T | undefined {
   return from[nth % Math.max(1, from.length)];
 }
 
-/** Returns the unfinished work, with a sentence for each item. */
+/** Describes each piece of unfinished work in a sentence. */
 function unfinished(world: World): readonly string[] {
   const { session, state, user, client, program } = world;
   if (!session || !state) return ['there is no session'];
@@ -211,7 +211,7 @@ async function close(world: World): Promise<number> {
   await environment.settle();
   const left = process.timers;
   await world.close();
-  // A session's `close` never rejects, so a rejection is an error of the program.
+  // A session's `close` never rejects, so the rejection comes from the program.
   for (const problem of problems) throw problem;
   return isClosed ? left : Math.max(1, left);
 }

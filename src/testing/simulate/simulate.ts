@@ -1,7 +1,7 @@
-// Simulation: complete conversations of an app in simulated time, each from one seed and with all possible faults. The
-// promises of a session are checked against the logs.
+// Simulates complete conversations of an app in simulated time. Each conversation comes from one seed and can contain
+// all faults. The logs are checked against the promises of a session.
 //
-// Owns:     the choice of runs, and what happens when a run fails.
+// Owns:     which runs to play, and what happens when a run fails.
 // Does not: play a run (player) or judge it (promises).
 
 import type { SnapshotPolicy } from '../../actors/runtime/scope-journal.ts';
@@ -23,13 +23,13 @@ import { SimulationError } from './simulation-error.ts';
 import { simulatedVoice } from './voice-stage.ts';
 import { WorkDone, workIn, type Work } from './work.ts';
 
-/** The app that is simulated, and the conditions of its runs. */
+/** The simulated app, and the conditions under which it runs. */
 export interface SimulationOptions {
-  /** Agents, tools, subagents and policies. @defaultValue the default app of the simulation */
+  /** Agents, tools, subagents and policies. @defaultValue the simulation's default app */
   readonly app?: SimulatedAppLike;
   /** The kind of session to simulate. `both`: each seed determines one of the two kinds. @defaultValue 'both' */
   readonly session?: 'text' | 'voice' | 'both';
-  /** The scripts of models, by the name of the subagent's configuration. @defaultValue generated from the seed */
+  /** The models' scripts, by the name of the subagent's configuration. @defaultValue generated from the seed */
   readonly models?: Readonly<Record<string, ModelScript>>;
   /** The voice model and its transport. @defaultValue `simulatedVoice()`, with `resumes` for some seeds */
   readonly voice?: ConformanceSetup;
@@ -39,20 +39,20 @@ export interface SimulationOptions {
   readonly steps?: readonly Step[];
   /** The options for generated scripts. */
   readonly generate?: Partial<GenerateOptions>;
-  /** Promises of the app, in addition to those of a session. */
+  /** The app's own promises, which are checked in addition to the session's promises. */
   readonly checks?: readonly PromiseCheck[];
   /** The minimum work of a run; a run with less work fails. @defaultValue `{ subagents: 1 }` for generated scripts */
   readonly atLeast?: Partial<Work>;
   /** The maximum time from the last fault to the end of all work, in milliseconds. @defaultValue 1_800_000 */
   readonly quietWithinMs?: number;
   /**
-   * Whether the process is released between any two messages and another one continues from the journal. @defaultValue
-   * false
+   * Whether the process may be released between any two messages, so that another one continues from the journal.
+   * @defaultValue false
    */
   readonly alwaysRehydrates?: boolean;
   /** When the session writes a snapshot. @defaultValue after 1 to 60 entries, depending on the seed */
   readonly snapshots?: SnapshotPolicy;
-  /** The maximum number of runs for shrinking a failing script. @defaultValue 300 */
+  /** The maximum number of runs that are used to shrink a failing script. @defaultValue 300 */
   readonly maxShrinks?: number;
 }
 
@@ -62,7 +62,7 @@ export interface SimulateOptions extends SimulationOptions {
   readonly seed?: number;
   /** The number of runs, whose seeds start at 1, or a range of seeds. */
   readonly seeds?: number | { readonly from: number; readonly count: number };
-  /** The kinds of work that must occur in more than half of the runs. @defaultValue none */
+  /** These kinds of work must occur in more than half of the runs. @defaultValue none */
   readonly inMostRuns?: readonly (keyof Work)[];
   /** Called after each run. */
   readonly onRun?: (run: { readonly seed: number; readonly work: Work }) => void;
@@ -77,8 +77,8 @@ export interface SimulationReport {
 }
 
 /**
- * Simulates an app in simulated time: one random conversation with random faults per seed. The simulation replaces the
- * app's models and keeps its tools.
+ * Simulates an app in simulated time. Each seed produces one random conversation with random faults. It replaces the
+ * app's models and uses the app's own tools.
  * @throws {SimulationError} if a seed breaks a promise; the error has the smallest script found that breaks it.
  * {ConfigurationError} if options contradict each other
  */
@@ -100,7 +100,7 @@ export async function simulate(options: SimulateOptions): Promise<SimulationRepo
 
 const RESUMING = 0.35;
 
-/** Plays the run of one seed, so that it can be inspected. */
+/** Plays the run of one seed and returns its record, so that you can inspect it. */
 export async function simulateOnce(
   seed: number,
   options: SimulationOptions = {},
@@ -168,8 +168,9 @@ export interface CrashEverywhereOptions extends SimulationOptions {
 }
 
 /**
- * Crashes one conversation at every possible place. Use it for short scenarios. Plays the scenario once to count its
- * appends, then twice per append: with a crash just before the entry is stored and with a crash just after.
+ * Crashes one conversation at every possible place. Use it for short scenarios. First plays the scenario once to count
+ * the appends. Then plays it twice for each append: with a crash just before the entry is stored, and with a crash just
+ * after.
  * @throws {SimulationError} at the first such place where a promise is broken
  */
 export async function crashEverywhere({
@@ -203,7 +204,7 @@ async function smallest(
 ) {
   const { seed, session } = script;
   let best = { script, broken, log };
-  // A smaller script may do less work than required, unless the lack of work is the failure itself.
+  // A smaller script may do too little work, but that counts only if it was the original failure.
   const lenient = promise === 'WORK' ? options : { ...options, atLeast: {} };
   const stillFails = async (parts: readonly Part[]): Promise<boolean> => {
     const steps = parts.flatMap((part) => (part.kind === 'step' ? [part.step] : []));
@@ -232,9 +233,9 @@ async function smallest(
 }
 
 /**
- * Shrinks a failing case: removes more and more parts while it still fails in the same way (delta debugging: Zeller and
- * Hildebrandt, 2002). Returns the smallest failing part of `items` that is found within `maxTries` tries. With enough
- * tries, every item in the result is needed.
+ * Shrinks a failing case by removing more and more parts as long as it still fails in the same way (delta debugging:
+ * Zeller and Hildebrandt, 2002). Returns the smallest failing part of `items` that it finds within `maxTries` tries.
+ * With enough tries, no single item in the result can be removed.
  */
 export async function shrink<T>(
   items: readonly T[],
@@ -258,7 +259,7 @@ export async function shrink<T>(
       } else at += size;
     }
     if (tries >= maxTries) break;
-    // An item that was needed before may not be needed any more.
+    // An item that was needed before may have become unnecessary.
     if (size > 1) size = Math.ceil(size / 2);
     else if (!hasShrunk) break;
   }
@@ -289,7 +290,7 @@ function stepsOf(
   return generateSteps(seed, session, plainApp(app, seed), { disasters: crashes, ...generate });
 }
 
-/** Returns a voice model. Some connections can be resumed after a loss, and some can end an utterance. */
+/** Returns a voice model. For some seeds, a lost connection can be resumed or an utterance can be ended. */
 function lineOf(seed: number): ConformanceSetup {
   return simulatedVoice({
     resumes: chanceOf(seed, 'line', 'resumes').happens(RESUMING),
@@ -297,7 +298,7 @@ function lineOf(seed: number): ConformanceSetup {
   });
 }
 
-/** Returns the app outside any process, so that the names of its tools and agents can be read. */
+/** Creates the app without a process, so that the names of its tools and agents can be read. */
 function plainApp(app: SimulatedAppLike, seed: number): SimulatedApp {
   return typeof app === 'function'
     ? app({ environment: simulatedEnvironment({ seed }), seed, simulated: (config) => config })

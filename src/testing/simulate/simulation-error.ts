@@ -1,5 +1,5 @@
-// The error that `simulate` throws. It has the seed, the broken promises, and the smallest script found that breaks one
-// of them, as text and as JSON.
+// The error that `simulate` throws. It contains the seed, the broken promises, and the smallest script that still
+// breaks one of them, as text and as JSON.
 
 import { clip } from '../../values/clip.ts';
 import { OffstageError } from '../../values/errors.ts';
@@ -23,8 +23,8 @@ export interface SimulationFailure {
 }
 
 /**
- * A simulation has broken a promise. The error has the seed, the promises, and the smallest script found that breaks
- * one of them.
+ * A simulation has broken a promise. The error contains the seed, the promises, and the smallest script that still
+ * breaks one of them.
  */
 export class SimulationError extends OffstageError {
   declare readonly failure: SimulationFailure;

@@ -1,6 +1,6 @@
 // An app in one process of a simulated world. Its models are replaced and its tools are watched.
 //
-// Owns:     the changes to an app, and what its models say.
+// Owns:     what the simulation changes in an app, and what the app's models say.
 // Does not: run the app (world).
 
 import { asSchema } from 'ai';
@@ -31,7 +31,7 @@ const GONE_WITHIN_MS = 5000;
 export interface AppStage {
   readonly seed: number;
   readonly app: SimulatedAppLike;
-  /** The scripts of models, by subagent name. Missing scripts are generated. */
+  /** The scripts that the models follow, by subagent name. A script is generated for each subagent that has none. */
   readonly models: Readonly<Record<string, ModelScript>>;
   readonly meanings: Meanings;
   readonly faults: Faults;
@@ -39,7 +39,7 @@ export interface AppStage {
   note(happening: Happening): void;
 }
 
-/** Returns the app in the form in which it runs in this process. */
+/** Returns the app as it runs in this process. */
 export function appIn(stage: AppStage, process: SimulatedProcess): SimulatedApp {
   const { app: given, seed, effects, faults } = stage;
   const simulated = <Config extends Partial<SubagentConfig>>(config: Config): Config =>
@@ -89,7 +89,7 @@ function configIn<Config extends Partial<SubagentConfig>>(
   };
 }
 
-/** Returns an event source with the faults that apply to it. */
+/** Returns an event source that may also fail. */
 function sourceIn({ faults }: AppStage, source: EventSourceConfig): EventSourceConfig {
   return {
     name: source.name,
@@ -118,8 +118,8 @@ function scriptOf({ seed, models }: AppStage, name: string): ModelScript {
 }
 
 /**
- * Returns the model of the session. It is used for the lead agent in a text session, for the delegations of a voice
- * model, and for every agent without its own model.
+ * Returns the session's model. It is used for the lead agent in a text session, for the delegations of a voice model,
+ * and for every agent without its own model.
  */
 export function sessionModelIn(stage: AppStage, process: SimulatedProcess): ScriptedLanguageModel {
   const { seed, faults, meanings } = stage;

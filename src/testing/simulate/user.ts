@@ -1,8 +1,8 @@
 // The user: speaks, types, answers questions, interrupts, digresses, stays silent, clicks too late and clicks twice.
-// The seed and the text of a question determine how the user reacts to it.
+// How the user reacts to a question depends on the seed and the question's text.
 //
-// Owns:     the actions that the user has planned.
-// Does not: start conversations (the script does) or judge.
+// Owns:     the actions that the user is about to take.
+// Does not: start conversations (the script does) or judge the answers.
 
 import type {
   DeliveryView,
@@ -47,11 +47,11 @@ export class User {
   readonly #questions = new Map<string, QuestionView>();
   /** The questions that the user is about to answer. */
   readonly #answering = new Set<string>();
-  /** The approvals whose call the user has changed by voice or text. The user changes no call twice. */
+  /** The approvals in which the user has changed the call by voice or text. The user does not change a call twice. */
   readonly #changed = new Set<string>();
   /** The lasting approvals that the user has already considered revoking. */
   readonly #lasting = new Set<string>();
-  /** The deliveries that remain on the screen. */
+  /** The deliveries whose cards remain on the screen. */
   readonly #cards = new Set<string>();
   #utterance: Utterance | null = null;
   #heard: string | null = null;
@@ -72,7 +72,7 @@ export class User {
     return this.#utterance !== null && this.#now < startedAt + durationMs;
   }
 
-  /** Returns whether a television can be heard during the current utterance. Once it is on, it stays on. */
+  /** Returns whether a television is audible during the current utterance. Once it is on, it stays on. */
   hasTelevision(): boolean {
     if (!this.#hasTelevision && this.#ports.faults.strikes('user.television')) {
       this.#hasTelevision = true;
@@ -81,7 +81,7 @@ export class User {
     return this.#hasTelevision;
   }
 
-  /** In a voice session, speaks after the current utterance (without a text: coughs). In a text session, types. */
+  /** In a voice session, speaks after the current utterance; an empty text is a cough. In a text session, types. */
   says(words: string): void {
     const { kind, client, faults, note } = this.#ports;
     if (!client.isThere) return;
@@ -155,7 +155,7 @@ export class User {
       this.#later(late.within(100, 5000), () => this.#clicks(question, this.#chance(question)));
   }
 
-  /** Revokes a lasting approval some time after it was granted. */
+  /** Revokes a lasting approval after some time. */
   #mayTakeBack({ requestId }: QuestionView): void {
     const chance = chanceOf(this.#ports.seed, 'takes back', requestId);
     if (this.#lasting.has(requestId) || !chance.happens(TAKES_BACK)) return;
@@ -231,7 +231,7 @@ export class User {
     return chance.pick(options).label;
   }
 
-  /** Lets the user leave or interrupt while a message is being delivered. Eventually, the user looks at a card. */
+  /** May make the client leave or reload while a message is being delivered. Eventually, the user looks at a card. */
   #told({ deliveryId, state, card, kind }: DeliveryView): void {
     const { faults, client } = this.#ports;
     if (card && state === 'pending') this.#cards.add(deliveryId);
@@ -253,7 +253,7 @@ export class User {
       });
   }
 
-  /** Makes the client disappear in the middle of a turn of either side, immediately or within `withinMs`. */
+  /** May make the client disappear in the middle of a turn, immediately or within `withinMs`. */
   #mayVanish(withinMs = 2000): void {
     const { faults, client } = this.#ports;
     const vanishes = faults.strikes('client.vanishes');
@@ -299,8 +299,8 @@ export class User {
 }
 
 /**
- * The probabilities that a user who agrees changes the call, or also agrees to later calls, and that the user revokes
- * such an approval.
+ * The probabilities that a user who agrees changes the call, that the user also agrees to later calls, and that the
+ * user then revokes this approval.
  */
 const CHANGES = 0.2;
 const LASTS = 0.3;

@@ -1,6 +1,6 @@
-// A voice model in memory and in simulated time. It hears the user's speech, speaks as fast as real models, remembers,
-// can be cancelled and truncated, and loses its connections. It implements the transport port directly and without a
-// protocol. For tests with protocols, use the voice server.
+// An in-memory voice model in simulated time. It hears the user, speaks as fast as real models, remembers the
+// conversation, can be cancelled and truncated, and loses its connections. It implements the transport port directly,
+// without a protocol. For tests with protocols, use the voice server.
 //
 // Owns:     one connection, and the model's memory on it.
 // Does not: decide what it says (`respond` does).
@@ -28,10 +28,10 @@ const READY_MS = 30;
 const THINKING_MS = 150;
 const TRANSCRIBING_MS = 120;
 const CHAR_MS = 60;
-/** A detector needs some audio after an utterance in order to recognise that it has ended. */
+/** A speech detector needs some more audio after an utterance before it recognises the end. */
 const DEAF_AFTER_MS = 1000;
 const LISTENS_EVERY_MS = 500;
-/** The noise of a television follows immediately. */
+/** With a television on, the audio continues immediately after the utterance. */
 const NOISE_AFTER_MS = 200;
 /** The duration of a chunk of audio, and the time between two chunks. */
 const CHUNK_MS = 600;
@@ -50,7 +50,7 @@ type Item = { -readonly [Key in keyof ConformanceMemory]: ConformanceMemory[Key]
 };
 type Reply = { -readonly [Key in keyof ConformanceReply]: ConformanceReply[Key] };
 
-/** Returns the id under which the model remembers a command, or null if the command contains no text. */
+/** Returns the id under which the model remembers the text of a command, or null if the command contains no text. */
 function idOf(command: TransportCommand): string | null {
   if (command.type === 'message.add') return command.itemId;
   if (command.type === 'tool.recall') return command.callId;
@@ -65,7 +65,7 @@ interface Response {
   readonly remembers: boolean;
 }
 
-/** Speech of the user, or noise. */
+/** The user's speech, or noise. */
 interface Utterance {
   readonly utteranceId: string;
   readonly text: string;
@@ -96,7 +96,7 @@ export class VoiceModel implements ConformanceModel, TransportConnection {
   #said: Reply | null = null;
   #isSilent = false;
   #utterance: Utterance | null = null;
-  /** The microphone always picks up some audio. */
+  /** Whether the microphone always picks up some audio. */
   #isNoisy = false;
   #soundAt = 0;
   /** The duration of the user's audio so far. */
@@ -206,7 +206,7 @@ export class VoiceModel implements ConformanceModel, TransportConnection {
     });
   }
 
-  /** Ends the utterance once silence follows it. */
+  /** Ends the utterance after it has been followed by silence. */
   #listenOn(utterance: Utterance): void {
     if (this.#utterance !== utterance) return;
     const isDeaf = this.#ports.environment.clock.now() - this.#soundAt >= DEAF_AFTER_MS;
@@ -232,14 +232,14 @@ export class VoiceModel implements ConformanceModel, TransportConnection {
       });
   }
 
-  /** Returns a turn that was requested: the model speaks about the latest message. */
+  /** Returns a turn that was requested, in which the model speaks about the latest message. */
   #turnAsked(instructions: string | null): ConformanceTurn {
     const last = this.memory.at(-1);
     const cause = CAUSES[last?.kind ?? 'assistant'];
     return this.#turnOf(cause, cause === 'nothing' ? '' : (last?.text ?? ''), instructions);
   }
 
-  /** Returns a turn with the memory of this connection, because a session that rotates has two connections. */
+  /** Returns a turn with this connection's own memory, because a session has two connections while it rotates them. */
   #turnOf(
     cause: ConformanceTurn['cause'],
     text: string,
@@ -255,8 +255,8 @@ export class VoiceModel implements ConformanceModel, TransportConnection {
   ): void {
     this.#after(THINKING_MS, () => {
       if (this.#isSilent) return;
-      // There is one response at a time. A request that arrives during a response is handled after it. A model that
-      // speaks without a request does not interrupt the user.
+      // The model gives only one response at a time. If a request arrives during a response, it is handled afterwards.
+      // A model that speaks without a request does not interrupt the user.
       const isPolite = this.#answersByItself && this.#utterance !== null;
       if (this.#response || isPolite) this.#turnSoon(turn, responseKey, remembers);
       else this.#respond(turn(), responseKey, remembers);

@@ -1,12 +1,12 @@
-// A stage whose transport has no protocol, and the voice models behind it. It is for simulations and for the
-// conformance suite, which passes on this stage.
+// A stage whose voice models use no protocol. It is for simulations, and for the conformance suite, which also runs on
+// this stage.
 
 import type { Transport, TransportCapabilities } from '../../voice/connection/transport.ts';
 import { spokenLead } from '../../voice/spoken-lead.ts';
 import type { ConformanceSetup, ConformanceWorld } from '../conformance/stage.ts';
 import { VoiceModel } from './voice-model.ts';
 
-/** The capabilities that most models have. The session emulates none of them. */
+/** The capabilities that most models have. The session does not need to emulate any of them. */
 export const SIMULATED_CAPABILITIES: TransportCapabilities = {
   inputSampleRateHz: 8000,
   outputSampleRateHz: 8000,
@@ -29,7 +29,7 @@ export const SIMULATED_CAPABILITIES: TransportCapabilities = {
   maxConnectionMs: null,
 };
 
-/** Creates a voice model without a protocol. `changed`: how its capabilities differ from the usual ones. */
+/** Creates a voice model without a protocol. `changed`: the capabilities that differ from the usual ones. */
 export function simulatedVoice(
   changed: Partial<TransportCapabilities> = {},
   name = 'simulated voice',

@@ -1,4 +1,4 @@
-// Counts the work in a run. A run in which nothing happened proves nothing.
+// Counts the work that a run has done. A run in which nothing happened proves nothing.
 
 import { eventsOf, type RunRecord } from './log/log.ts';
 
@@ -24,13 +24,13 @@ export interface Work {
   readonly heard: number;
   /** The number of crashes. */
   readonly crashes: number;
-  /** How often an idle session left memory. */
+  /** How many times an idle session left memory. */
   readonly sleeps: number;
   /** The number of connections that were lost or refused. */
   readonly drops: number;
   /** The number of connections whose voice model continued from an earlier one. */
   readonly resumed: number;
-  /** How often the user interrupted the lead agent. */
+  /** How many times the user interrupted the lead agent. */
   readonly bargeIns: number;
   /** Faults that fired. */
   readonly strikes: number;
@@ -75,7 +75,7 @@ function distinct(ids: readonly string[]): number {
   return new Set(ids).size;
 }
 
-/** The work of many runs and, for each kind, the number of runs that contain it. */
+/** The work in many runs and, for each kind of work, the number of runs that contain it. */
 export class WorkDone {
   readonly #total = new Map<string, number>();
   readonly #inRuns = new Map<string, number>();

@@ -1,15 +1,15 @@
-// The journal of a simulated world. It outlives the processes that write to it. It can be slow and can fail, and a
-// process can die while it writes: before an entry is stored, or just after.
+// The journal of a simulated world. It outlives the processes that write to it. It can be slow and can fail. A process
+// can die while it writes, either before an entry is stored or just after.
 //
 // Owns:     the stored entries, in the order in which they were appended.
 // Does not: kill a process itself (`crash` does) or start another one.
 //
 // Invariants
 //   WORLD-JOURNAL-1. The stored entries of a scope are a prefix of the entries that were appended to it, even after a
-//       crash. Of the pending appends, the first ones may be stored, but never a later one without those before it.
-//   WORLD-JOURNAL-2. An append of a dead process never settles and stores nothing more.
-//   WORLD-JOURNAL-3. Entries are stored as text, so an entry that is read shares nothing with the one that was
-//       appended.
+//       crash. When a process dies, some of its pending appends may still be stored, but never one without all those
+//       before it.
+//   WORLD-JOURNAL-2. The dead process's appends never settle, and no more of them are stored.
+//   WORLD-JOURNAL-3. Entries are stored as text, so a reader gets a copy and never the object that was appended.
 
 import { checkEntry } from '../../actors/ports/journal-entry.ts';
 import {
@@ -50,7 +50,7 @@ export interface WorldJournalPorts {
 }
 
 export class WorldJournal {
-  /** The number of appends, including those that failed. */
+  /** The number of appends, including failed ones. */
   appends = 0;
   readonly #ports: WorldJournalPorts;
   /** The stored entries by number, in the order in which they were stored. */
@@ -61,7 +61,7 @@ export class WorldJournal {
     this.#ports = ports;
   }
 
-  /** Returns the journal as seen by one process. */
+  /** Returns the journal that one process uses. */
   of(process: SimulatedProcess): Journal {
     return {
       append: (entry) => this.#append(process, entry),
@@ -82,7 +82,7 @@ export class WorldJournal {
       .map(({ json }) => JSON.parse(json) as JournalEntry);
   }
 
-  /** Completes the death of the process: the first `share` of the pending appends is stored (WORLD-JOURNAL-1). */
+  /** Called when the process has died: stores the first `share` of its pending appends (WORLD-JOURNAL-1). */
   settleCrash(share: number): void {
     const { length } = this.#pending;
     for (const { entry } of this.#pending.slice(0, Math.round(share * length))) this.#keep(entry);

@@ -1,11 +1,11 @@
-// A simulated world: one conversation, the processes that run it one after another, and what outlives them: the
-// journal, the effects of tools, the client, the user and the voice model.
+// A simulated world: one conversation, the processes that run it one after another, and everything that outlives them
+// (the journal, the effects of tools, the client, the user and the voice model).
 //
-// Owns:     the lives of processes, and the log.
+// Owns:     when processes start and die, and the log.
 // Does not: decide what happens (script, faults) or judge it (promises).
 //
 // Invariants
-//   WORLD-1. A dead process is released: the world calls nothing on it, its timers do not fire, and its output is
+//   WORLD-1. A dead process is released: the world no longer calls it, its timers do not fire, and its output is
 //       discarded. The next process has the same options and journal.
 
 import { createRuntime, type Runtime } from '../../actors/admission/runtime.ts';
@@ -49,7 +49,7 @@ export interface WorldOptions extends Pick<AppStage, 'seed' | 'app' | 'models' |
   readonly voice: ConformanceSetup;
   readonly faults: FaultPlan | readonly Strike[];
   readonly alwaysRehydrates: boolean;
-  /** The snapshot policy, or null if the seed decides. */
+  /** The snapshot policy, or null to derive one from the seed. */
   readonly snapshots: SnapshotPolicy | null;
 }
 
@@ -81,7 +81,7 @@ export class World {
   #outageUntil = 0;
   #silenceMs = 0;
   #longestSilenceMs = 0;
-  /** The number of entries since the session was started. */
+  /** The number of entries that this process has written. */
   #taken = 0;
   #isUp = false;
 
@@ -137,7 +137,7 @@ export class World {
     return this.#session;
   }
 
-  /** The program that runs together with the session in this process. */
+  /** The program that this process runs together with the session. */
   get program(): SimulatedProgram | null {
     return this.#program;
   }
@@ -151,7 +151,7 @@ export class World {
     return this.environment.clock.now() - this.startedAt;
   }
 
-  /** The state that the session shows, or the last state that it showed. */
+  /** The session's state, or the last one that it showed. */
   get state(): SessionState | null {
     if (this.#session) this.#lastState = this.#session.store.getSnapshot().context;
     return this.#lastState;
@@ -161,7 +161,7 @@ export class World {
     return this.#longestSilenceMs;
   }
 
-  /** Adds the time that has passed to the silence if a delivery is due and a client is listening. */
+  /** Counts this time as silence if a delivery is due and a client is listening. */
   listens(ms: number): void {
     const { state, client, user } = this;
     const isHeard = client.isThere && !client.isPlaying && !user.isSpeaking;
@@ -212,7 +212,7 @@ export class World {
     }, downMs);
   }
 
-  /** Called when the client has left. In some runs, hibernates the session once it is idle. */
+  /** Called when the client has left. In some runs, this hibernates the session after it has become idle. */
   maySleep(): void {
     const process = this.#process;
     const chance = chanceOf(this.#options.seed, 'sleep', this.now);
@@ -269,7 +269,7 @@ export class World {
       this.user.sees(event);
       this.#pages.sees(event);
     });
-    // A text session counts as attached until its first client leaves.
+    // A text session counts as attached until a first client has attached and left.
     const wasThere = this.client.isThere;
     this.client.meets(talking);
     const leave = wasThere ? null : session.attach();
@@ -328,8 +328,8 @@ export class World {
   };
 
   /**
-   * Snapshots are frequent enough that even short conversations have some. The entries before a snapshot are randomly
-   * trimmed.
+   * Snapshots are frequent enough that even short conversations have some. For some seeds, the entries before a
+   * snapshot are trimmed.
    */
   get #snapshots(): SnapshotPolicy {
     const { seed, snapshots } = this.#options;
@@ -338,7 +338,7 @@ export class World {
     return snapshots ?? { afterEntries, trim: chance.happens(0.5) };
   }
 
-  /** Creates the lead model's script. Like a provider, it outlives processes. */
+  /** Creates the lead model's script. Like a provider's model, it outlives processes. */
   #newLead(): LeadScript {
     return new LeadScript(voiceCalls(this.#ofApp, this.app), {
       thinksMs: 0,
@@ -365,7 +365,7 @@ export class World {
     if (!this.#isUp || !this.faults.isArmed) return;
     this.#taken += 1;
     const { seed } = this.#options;
-    // After one entry or several, so that work that needs several entries is completed too.
+    // This takes one or more entries, so that work that needs several entries can be completed.
     const enough = chanceOf(seed, 'rehydrate', process.number).within(1, MOST_TAKEN);
     if (this.#taken !== enough) return;
     this.environment.scheduler.schedule(() => {

@@ -1,4 +1,4 @@
-// A stage for the conformance suite that uses the fake voice server. It is for transports that use one of the server's
+// A stage for the conformance suite that uses the fake voice server. It is for transports that use one of this server's
 // protocols.
 
 import type { Transport } from '../../voice/connection/transport.ts';
@@ -21,7 +21,7 @@ import type {
 } from './engine/control.ts';
 import { createVoiceServer } from './voice-server.ts';
 
-/** The faults that the fake can simulate in every protocol, as the real servers have them. */
+/** The faults of the real servers that the fake can simulate in every protocol. */
 const common = [
   'late_transcripts',
   'duplicated_transcripts',
@@ -39,10 +39,10 @@ const faults: Readonly<Record<VoiceWire, readonly ConformanceFault[]>> = {
   'gemini-live': [...common, 'cancelled_calls'],
 };
 
-/** The text in Realtime's `response.done` and in Gemini's close frame. */
+/** The error text in Realtime's `response.done` and in Gemini's close frame. */
 const QUOTA_IS_SPENT =
   'You exceeded your current quota, please check your plan and billing details.';
-/** The time from Gemini's announcement until the connection ends. */
+/** The time between Gemini's announcement and the end of the connection. */
 const NOTICE_MS = 10_000;
 
 /** The options for `voiceServerStage`. */
@@ -64,7 +64,7 @@ const optionsSchema = z.strictObject({
   ),
 } satisfies ChecksOf<VoiceServerStageOptions>);
 
-/** Returns the setup of a conformance stage: a transport that talks to the fake of `wire` in memory. */
+/** Returns the setup of a conformance stage on which a transport talks to the in-memory fake of `wire`. */
 export function voiceServerStage(options: VoiceServerStageOptions): ConformanceSetup {
   const { wire, name = wire, transport } = check('voiceServerStage', optionsSchema, options);
   return {

@@ -13,9 +13,10 @@
 //   model.faults.drop({ afterMs: 3_000 });
 //
 // The fake's tests show that the official clients can hold conversations with it, and that its events pass their
-// schemas. They do not show that the real servers behave the same way. The audio is a tone and is never recognised. The
-// test decides who speaks and what they say. A fake cannot know when a real model speaks, what it speaks about, or for
-// how long. Not served: WebRTC, SIP, sideband connections, and Live with delegation to OpenAI's backends.
+// schemas. They cannot show that the real servers behave in the same way. The audio is a tone, and nothing recognises
+// speech in it. The test decides who speaks and what they say. A fake cannot know when a real model speaks, what it
+// speaks about, or for how long. Not served: WebRTC, SIP, sideband connections, and Live with delegation to OpenAI's
+// backends.
 
 export { voiceServerStage } from './conformance-stage.ts';
 export { createVoiceServer } from './voice-server.ts';

@@ -1,5 +1,5 @@
-// The fake voice server: connections with the three protocols over in-memory or real sockets, with one responder. See
-// `index.ts` for what its tests do not show.
+// The fake voice server: one responder for connections with all three protocols, over in-memory or real sockets. See
+// `index.ts` for the limits of its tests.
 //
 // Owns: the connections, admission, and the states that a later connection can resume.
 // Does not: define the events of a protocol (its engine does) or the model's answers (`respond` and scripts do).
@@ -28,7 +28,7 @@ import { answerRequest } from './engine/rest.ts';
 import { createResumeStore } from './engine/resume-store.ts';
 import { tokenIssuer } from './engine/token-issuer.ts';
 
-/** A connection that has not been returned yet. All of them have the same type. */
+/** A connection that has not been returned yet. Queues need a type, and all arrivals have the same one. */
 interface Arrival {
   readonly type: 'connection';
   readonly model: FakeVoiceModel;

@@ -5,8 +5,8 @@
 // heard from its start).
 //
 // `RecentSound` keeps the newest audio of a stream, at one sample rate. It copies the samples into a few long pieces
-// that are reused, so that the frames can be released at once. (Frames that are kept for seconds move to the garbage
-// collector's old generation and cause pauses.)
+// that are reused, so that the frames can be released immediately. (Frames that are kept for seconds move to the
+// garbage collector's old generation and cause pauses.)
 //
 // BOUNDED-BUFFER-1. The audio in the buffer never exceeds `maxMs`.
 // BOUNDED-BUFFER-2. Each frame that is pushed is either still in the buffer, or was taken, cleared, or counted in

@@ -12,20 +12,20 @@ import type { AudioFrame } from './audio-frame.ts';
 
 /** The minimum similarity at which the microphone is considered to pick up the loudspeaker. */
 export const ECHO_LIKENESS = 0.8;
-/** The time for which a room is assumed to have an echo after the last measured echo. */
+/** After an echo was measured, the room is assumed to have one for this time. */
 const ROOM_MS = 120_000;
-/** The gain above which an echo cannot be distinguished from a voice over the echo. */
+/** An echo that is louder than this cannot be distinguished from a voice over the echo. */
 const LOUDEST_ECHO_DB = -6;
-/** The maximum amount by which the room's echo may have become louder since it was measured. */
+/** Since it was measured, the room's echo may have become louder by at most this amount. */
 const LOUDER_DB = 6;
 /**
- * The number of bins by which reports and reflections can shift the echo, and for which a voice lasts after a loud bin.
+ * Reports and reflections can shift the echo by this many bins. After a loud bin, a voice lasts for `VOICE_BINS`.
  */
 const AROUND_BINS = { before: 8, after: 3 };
 const VOICE_BINS = 12;
 /** 80 ms, for the quiet start of a word. When the echo is known, the transport receives all audio with this delay. */
 const ONSET_BINS = 5;
-/** The number of bins of playing audio that are known beyond the last report. */
+/** After the last report, the playing audio is known for this many bins. */
 const AHEAD_BINS = 40;
 /** The gain applied to an echo before a transport receives it: -30 dB. */
 const QUIET = 0.03;
@@ -38,19 +38,19 @@ const LAGS = { least: -8, most: 31 };
 const KEPT_BINS = 256;
 /** A stream that is more than this late was interrupted. On a busy machine, audio is often late, but by less. */
 const GAP_MS = 500;
-/** If the newest audio of the two streams that can be compared is older than this, it is too old. */
+/** The two streams are not compared if their newest common audio is older than this. */
 const STALE_MS = 400;
 const SILENCE_DB = -90;
-/** The loudspeaker level below which no microphone picks up its audio. */
+/** If the loudspeaker is quieter than this, no microphone picks up its audio. */
 const AUDIBLE_DB = -60;
 /**
- * Audio that is quieter than the window's loudest bin by more than this counts as silence. Without this limit, any
- * silence would match any other silence, and any onset any other onset.
+ * Audio that is quieter than the window's loudest bin by more than this counts as silence. Without this limit, any two
+ * silences would match, and so would any two onsets.
  */
 const RANGE_DB = 30;
 /** 192 ms: the minimum amount of audio on either side for a comparison. */
 const LEAST_BINS = 12;
-/** The minimum variation of the level for a comparison. */
+/** A level that varies by less than this is not compared (standard deviation). */
 const LEAST_DEVIATION_DB = 3;
 /** The levels of a stream are computed from every fourth sample, but a gated frame is measured in full. */
 const STRIDE = 4;
@@ -288,7 +288,7 @@ class Timeline {
     this.#levels = this.#levels.slice(-KEPT_BINS);
   }
 
-  /** The background level, which a fifth of the stored bins are below. */
+  /** The background level. A fifth of the stored bins are quieter. */
   get quietDb(): number {
     const sorted = this.#levels.toSorted((a, b) => a - b);
     return sorted[Math.floor(sorted.length / 5)] ?? SILENCE_DB;
@@ -311,7 +311,7 @@ class Timeline {
   }
 }
 
-/** Compares two windows in the bins in which either of them contains audio; null if there are too few such bins. */
+/** Compares two windows in those bins in which at least one contains audio; null if there are too few such bins. */
 function likenessOf(
   near: readonly number[],
   far: readonly number[] | null,

@@ -33,8 +33,8 @@ const optionChecks: OptionChecks<ItemOperatorOptions> = {
 
 /**
  * Returns an operator that cuts each item into frames of `frameMs` (rounded to whole samples); the last frame of an
- * item may be shorter. Frames keep their `itemId` and `responseId`. A model sends 100 ms or more at once; a speaker, a
- * speech detector and a bounded buffer work better with 20 ms.
+ * item may be shorter. Frames keep their `itemId` and `responseId`. A model sends 100 ms or more at a time; a speaker,
+ * a speech detector and a bounded buffer work better with 20 ms.
  * @throws {ConfigurationError} `INVALID_OPTION` if `frameMs` is not a number from 1 to 1000.
  */
 export function reframe(

@@ -128,7 +128,9 @@ export function toFloat(samples: Int16Array): Float32Array {
 
 class PolyphaseResampler implements Resampler {
   readonly #bank: FilterBank;
-  /** The input samples from the first one that the next output needs. Initially, this is the silence before time 0. */
+  /**
+   * The input samples, starting with the first that the next output needs. Initially, the silence before time 0.
+   */
   #history: Float64Array;
   /** The position of the next output between two input samples, in 1/L of a sample: 0 to L−1. */
   #phase = 0;
@@ -204,8 +206,8 @@ interface FilterBank {
   weightsOf(phase: number): Float64Array;
 }
 
-// A process uses only a handful of ratios (48000 or 44100 to 24000, 24000 to 16000 …). The limit guards against unusual
-// rates of clients.
+// A process uses only a handful of ratios (48000 or 44100 to 24000, 24000 to 16000 …). The limit exists because clients
+// may have unusual rates.
 const MAX_CACHED_BANKS = 16;
 const banks = new Map<string, FilterBank>();
 

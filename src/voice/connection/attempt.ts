@@ -72,8 +72,8 @@ export class Attempt {
   }
 
   /**
-   * Returns the time by which enough of the attempt had been heard, assuming real-time playback, but at most `now`,
-   * which is the time of the report. Null if there is no report.
+   * Returns the time by which enough of the attempt had been heard if it was played in real time. This is at most
+   * `now`, the time of the report. Null if there is no report.
    */
   heardAt(now: number): number | null {
     if (this.#playedAt === null) return null;

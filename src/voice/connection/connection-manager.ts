@@ -60,14 +60,14 @@ import type {
 } from './transport.ts';
 
 /**
- * The maximum fraction of a connection's lifetime after which the connection is replaced. A random amount up to
- * `DUE_CHANCE` is subtracted.
+ * A connection is replaced after this fraction of its lifetime at the latest. A random amount up to `DUE_CHANCE` is
+ * subtracted.
  */
 const DUE = 0.95;
 const DUE_CHANCE = 0.05;
 /**
- * The time before the end of a connection at which the rotation stops waiting for a pause. For a short lifetime, it is
- * this fraction of the lifetime.
+ * The rotation stops waiting for a pause this long before the end of a connection. If the lifetime is short,
+ * `LAST_FRACTION` of the lifetime is used instead.
  */
 const LAST_MOMENT_MS = 5000;
 const LAST_FRACTION = 0.25;
@@ -76,12 +76,12 @@ const ONSET_LAG_MS = 2000;
 const MAX_UNANSWERED = 3;
 
 export interface ConnectionManagerOptions {
-  /** The amount of the newest user audio to store while no model can hear it. */
+  /** How much of the newest user audio is stored while no model can hear it. */
   readonly keptAudioMs: number;
   readonly connectTimeoutMs: number;
-  /** The pauses between candidates after failures. */
+  /** The pauses before another candidate is tried after a failure. */
   readonly backoff: BackoffInput;
-  /** The session's notes, for a transport that itself adds notes. */
+  /** Writes the session's notes, for a transport that adds notes itself. */
   readonly notes?: NoteWriter;
 }
 
@@ -97,11 +97,11 @@ export interface ConnectionOwner {
   history(): readonly TransportCommand[];
   /** Returns the part of the history that the current model has received or spoken. */
   knownHistory(): readonly TransportCommand[];
-  /** Handles a connection that is ready and needs these messages. */
+  /** Called when a connection is ready. Its model still needs the `pending` messages. */
   connectionReady(pending: readonly TransportCommand[]): void;
-  /** Handles the switch to another connection, which needs these messages. */
+  /** Called after the switch to another connection. Its model still needs the `pending` messages. */
   connectionReplaced(pending: readonly TransportCommand[]): void;
-  /** Handles the intentional close of the connection in use, which is about to be reopened. */
+  /** Called when the connection in use is closed intentionally and about to be reopened. */
   connectionRenewing(): void;
   connectionLost(event: ConnectionClosed): void;
   /** Reports that the other agent is ready, or why it cannot become ready. Called exactly once per `transfer`. */
@@ -455,7 +455,7 @@ export class ConnectionManager {
     if (this.#unanswered >= MAX_UNANSWERED) this.#resume = null;
   }
 
-  /** Handles a moment of silence, in which the connection may be replaced. */
+  /** Called in a moment of silence, in which the connection may be replaced. */
   rotateIfDue(): void {
     if (this.#isPrepared || this.#rotation.snapshot.matches('awaiting'))
       this.#rotate({ type: 'connection.rested' });

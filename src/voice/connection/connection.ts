@@ -63,7 +63,7 @@ export class Connection {
   readonly #host: Host;
   readonly #connection: TransportConnection;
   readonly #beginning: Beginning;
-  /** The messages that the transport requested as history, to send with its first message. */
+  /** The messages that the transport has requested as history and sends with its first message. */
   #taken: KnownMessages = new Set();
   #configuration: string;
   #configures = 0;
@@ -233,7 +233,7 @@ const nameOf = (command: TransportCommand): string =>
 export const knownMessages = (commands: readonly TransportCommand[]): KnownMessages =>
   new Set(commands.map(nameOf));
 
-/** Represents the connection of a transport whose `connect` threw an error; such a connection has already ended. */
+/** Represents the connection of a transport whose `connect` threw an error. The connection has already ended. */
 function refused(name: string, thrown: unknown): TransportConnection {
   const retryable = thrown instanceof ProviderError && thrown.retryable;
   const reason = `connect() of ${name} threw: ${messageOf(thrown)}`;

@@ -16,7 +16,8 @@ import type { AudioFrame } from '../audio/audio-frame.ts';
 import type { Voice } from '../speech/voice.ts';
 
 /**
- * The time that a transport takes to detect speech, in milliseconds, which limits the accuracy of an utterance's start.
+ * The time that a transport takes to detect speech, in milliseconds. The start of an utterance is not known more
+ * accurately.
  */
 export const ONSET_MS = 300;
 
@@ -77,9 +78,9 @@ export interface TransportCapabilities {
   /** A tool call may remain unanswered while the conversation continues. */
   readonly defersToolResults: boolean;
   /**
-   * The provider itself schedules when a tool result is spoken: not at all, when idle, or at once. Each `tool.answer`
-   * is then `silent`, and the session requests the speech. A model that responds `by_itself` without this capability
-   * speaks about each answer that is not silent; the session requests speech only if the model stays silent.
+   * The provider itself schedules when a tool result is spoken: not at all, when idle, or immediately. Each
+   * `tool.answer` is then `silent`, and the session requests the speech. A model that responds `by_itself` without this
+   * capability speaks about each answer that is not silent; the session requests speech only if the model stays silent.
    */
   readonly schedulesToolResults: boolean;
   /** `session.configure` can change instructions and tools; otherwise, a change requires a new connection. */
@@ -203,9 +204,9 @@ export type TransportCommand =
        * that may still speak a failed request.
        */
       readonly subject?: string;
-      /** An earlier request for the same content has failed, so the adapter uses its most reliable means. */
+      /** An earlier request for the same content has failed, so the adapter uses its most reliable method. */
       readonly insist?: boolean;
-      /** The model should not remember the response (such as a filler), if the provider supports this. */
+      /** Keeps the response (such as a filler) out of the model's memory, if the provider supports this. */
       readonly outOfBand?: boolean;
     }
   /** Cancels the current response; `response.ended` with status `cancelled` follows. */
@@ -382,7 +383,7 @@ export interface TransportConnection {
 
 /** A factory of connections to a voice model. An adapter creates it; it does not track its connections. */
 export interface Transport {
-  /** The name used in logs, in the inspector and for the runtime's `price`. */
+  /** The name of the transport in logs, in the inspector and for the runtime's `price`. */
   readonly name: string;
   /** The provider's name for the model, used for the runtime's `price`. @defaultValue `name` */
   readonly modelId?: string;
@@ -401,8 +402,8 @@ export interface TransportContext {
   /** Time, ids and randomness. */
   readonly environment: Environment;
   /**
-   * The latest value of `transport.resumable`, for a transport that `resumes`. A transport that cannot use the value
-   * starts a fresh session.
+   * The latest value of `transport.resumable`, if the transport `resumes`. A transport that cannot use the value starts
+   * a fresh session.
    */
   readonly resume?: unknown;
   /**
@@ -411,6 +412,6 @@ export interface TransportContext {
    * the history after `transport.ready`.
    */
   readonly history?: () => readonly TransportCommand[];
-  /** Writes the session's notes, for components that themselves add messages. @defaultValue without marks */
+  /** Writes the session's notes, for components that add messages themselves. @defaultValue without marks */
   readonly notes?: NoteWriter;
 }

@@ -25,7 +25,7 @@ import { checkVoice, type Voice } from '../speech/voice.ts';
 import type { Aside } from './aside.ts';
 import type { ReplyReader } from './held-speech.ts';
 
-/** The maximum time after `afterMs` at which the acknowledgement may still start if the model is busy but silent. */
+/** The acknowledgement may still start during this time after `afterMs` if the model is busy but silent. */
 const PATIENCE_MS = 2000;
 
 /** The runtime's acknowledgements in one language. */
@@ -43,7 +43,7 @@ export interface AcknowledgementPhrases {
 
 /** When and how the user's answer to a question is acknowledged. */
 export interface AcknowledgementOptions {
-  /** The silence after the answer before it is acknowledged, in milliseconds. @defaultValue 400 */
+  /** The acknowledgement is said after this much silence, in milliseconds. @defaultValue 400 */
   readonly afterMs?: number;
   /**
    * The phrases by language, such as `{ it: { choice: '{choice}. Un attimo.', other: 'Un attimo.' } }`, in addition to
@@ -134,7 +134,7 @@ export function acknowledgementOf(
   }
 
   /**
-   * Returns whether any other speech is due. A question that the user is still thinking about is not counted.
+   * Returns whether any other speech is due. A question is not counted while the user is still thinking about it.
    */
   function isOtherDue(isForTime: boolean): boolean {
     return moment.isDeliveryDue || (moment.isQuestionOpen && !isForTime);
@@ -165,7 +165,7 @@ export function acknowledgementOf(
         isLate: () => were !== 'repeat' && isOtherDue(were === 'time'),
       };
     },
-    /** Decides again about the acknowledgement after a change. */
+    /** Called after a change: decides again whether to say the acknowledgement. */
     update(): void {
       if (aside.owner === self && isOtherDue(saidForTime)) aside.noMore();
       if (!dueFor) return;
@@ -206,7 +206,7 @@ function phraseFor(
   were: NonNullable<WordsToQuestion>,
   phrases: AcknowledgementPhrases,
 ): string | undefined {
-  // The repeated question follows at once, so no acknowledgement is needed.
+  // The repeated question follows immediately, so no acknowledgement is needed.
   if (were === 'repeat') return undefined;
   if (were === 'time') return phrases.time;
   const { choice } = were;

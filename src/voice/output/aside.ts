@@ -12,7 +12,7 @@
 //        reported as heard, answered, interrupted or remembered, and it does not take the floor. The transcript marks
 //        it as a filler.
 //   FILLER-3. The phrase stops as soon as the user speaks.
-//   FILLER-4. The phrase delays the answer by at most the rest of a phrase that is already playing. A phrase without
+//   FILLER-4. A phrase that is already playing delays the answer by the rest of the phrase at most. A phrase without
 //        audio is cancelled when the answer arrives. None of its audio follows the model's first audio, and the session
 //        does not wait for a model that never ends the phrase.
 //   FILLER-5. While the model is being asked for a phrase, it receives no other request (RESPONSES-1).
@@ -32,7 +32,7 @@ import type { Turn } from './turn.ts';
 const KEY = 'filler:';
 /** The maximum time that the session waits for the model to say a phrase. */
 const PATIENCE_MS = 5000;
-/** The time limit for reporting the end of a cancelled phrase, after which the phrase counts as ended. */
+/** If the end of a cancelled phrase has not been reported after this time, the phrase counts as ended. */
 const CANCEL_GRACE_MS = 1000;
 /** The maximum duration of a phrase in ms: a constant plus a time per character for the slowest speech (FILLER-6). */
 const LONGEST_MS = { pause: 2000, character: 150 };
@@ -134,7 +134,7 @@ export class Aside {
     else this.#ask(saying);
   }
 
-  /** Stops the phrase at once. */
+  /** Stops the phrase immediately. */
   stop(): void {
     const saying = this.#saying;
     const wasSounding = this.isSounding;

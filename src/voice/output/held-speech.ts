@@ -104,17 +104,16 @@ export class HeldSpeech {
   readonly #held = new Map<string, Held>();
   readonly #silenced = new RecentIds();
   readonly #unplayed = new RecentIds();
-  /** Released responses whose remaining audio did not fit (HELD-SPEECH-3). */
+  /** Released responses whose remaining audio was dropped because it did not fit (HELD-SPEECH-3). */
   readonly #cutOff = new RecentIds();
-  /** The time until which a new response is assumed to be a reply to words that were addressed to a subagent. */
+  /** Until this time, a new response is assumed to be a reply to words that were addressed to a subagent. */
   #unwantedUntil = 0;
   /**
-   * The time for which new responses are silenced after the current response ends; null if the time does not depend on
-   * a current response.
+   * New responses are silenced for this time after the current response has ended. Null if no current response matters.
    */
   #unwantedAfter: number | null = null;
   #cancelPatience: (() => void) | null = null;
-  /** HELD-SPEECH-4: checks the next reply; null if no reply may acknowledge the answer. */
+  /** HELD-SPEECH-4: checks whether the next reply only acknowledges the answer. Null if no reply may do this. */
   #reader: ReplyReader | null = null;
   #cancelReading: (() => void) | null = null;
 

@@ -52,7 +52,7 @@ export class ModelMemory {
     this.sendNote(this.#transcript.note(prompt), prompt);
   }
 
-  /** Sends the note to which the next request refers, once per id. */
+  /** Sends the note to which the next request refers, unless the conversation already contains it. */
   noteOnce(itemId: string, prompt: Prompt): void {
     if (this.#core.records.conversation.get(itemId)) return;
     this.#transcript.note(prompt, itemId);
@@ -93,7 +93,7 @@ export class ModelMemory {
     for (const message of queued.flat()) this.#send(message);
   }
 
-  /** Handles the loss of the connection. How much of the `unsettled` items was heard is not known yet. */
+  /** Handles the loss of the connection. It is not known yet how much of the `unsettled` items was heard. */
   connectionLost(unsettled: readonly string[]): void {
     this.#ofAnother = new Set(unsettled);
   }

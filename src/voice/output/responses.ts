@@ -16,7 +16,7 @@
 //       ended.
 //   RESPONSES-9. If a response fails, requested or unprompted, the failure is reported with the provider's message.
 //       (The transport reports a request that the server rejects.)
-//   MODEL-VOICE-3. When the user speaks, the model's speech, including held output, stops at once.
+//   MODEL-VOICE-3. When the user speaks, the model's speech, including held output, stops immediately.
 //   MODEL-VOICE-7. An utterance is answered only once. A reply to words that may be addressed to a subagent is not
 //       played before the addressee is known (held-speech).
 //   MODEL-WORK-1. A model that reports that it is working counts as generating, and receives no request or offer.
@@ -49,7 +49,7 @@ import type { Speech } from './speech.ts';
 import { NOT_RUN } from './speech-prompts.ts';
 import type { Turn } from './turn.ts';
 
-/** The time limit for reporting the end of a cancelled response, after which the response counts as ended. */
+/** If the end of a cancelled response has not been reported after this time, the response counts as ended. */
 const CANCEL_GRACE_MS = 3000;
 /**
  * The maximum number of unprompted responses. A model produces one response at a time, so a larger number indicates a
@@ -86,7 +86,7 @@ export class Responses {
   readonly #cancelled = new RecentIds();
   /** The responses that are replies to the user. */
   readonly #replied = new RecentIds();
-  /** The last item that the model had read for each requested response; null for a response that speaks an offer. */
+  /** For each requested response, the last item that the model had read; null for a response that speaks an offer. */
   readonly #readTo = new Map<string, string | null>();
   /** The last item of the conversation at the time of the request. */
   #requestedAt: string | null = null;
@@ -150,8 +150,9 @@ export class Responses {
   }
 
   /**
-   * Whether all speech that is being generated has been cancelled. The model can say nothing else before this speech
-   * ends. Some transports report the end at once, and hold back the next request until the model has actually finished.
+   * Whether all speech that is being generated has been cancelled. The model cannot say anything else before this
+   * speech ends. Some transports report the end immediately, and hold back the next request until the model has
+   * actually finished.
    */
   get isCalledOff(): boolean {
     const { responses } = this.#chart.context;
@@ -169,8 +170,8 @@ export class Responses {
   }
 
   /**
-   * Returns the last item that the model had read when it started this reply; null if the response speaks an offer,
-   * undefined if the response is unprompted.
+   * Returns the last item that the model had read when it started this reply. Null if the response speaks an offer;
+   * undefined if it is unprompted.
    */
   repliesTo(responseId: string): string | null | undefined {
     return this.#readTo.get(responseId);
@@ -229,7 +230,7 @@ export class Responses {
     if (this.#chart.snapshot.matches({ model: 'working' })) this.#workWatchdog.touch();
   }
 
-  /** Stops all speech at once. */
+  /** Stops all speech immediately. */
   silence(): void {
     this.held.silence();
     this.#stopAll();
@@ -450,7 +451,7 @@ export class Responses {
     );
   }
 
-  /** Stops generation and drops the unplayed audio at once. */
+  /** Immediately stops generation and drops the unplayed audio. */
   #stopAll(): void {
     const asked = this.#asked;
     const { responses } = this.#chart.context;
@@ -492,7 +493,7 @@ export class Responses {
       this.#stopAll();
       if (this.#cancels) return;
     }
-    // When a response ends, the model becomes available and the next request may follow at once, without being overdue.
+    // When a response ends, the next request may follow immediately. That request is not overdue.
     const asked = this.#asked;
     for (const { id } of this.#own) this.#gone(id ?? '', null, 'timeout');
     if (asked && asked.key === this.#asked?.key) this.#fail(asked.key, 'timeout');

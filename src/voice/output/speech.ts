@@ -1,5 +1,5 @@
 // The session's speech as the user hears it: the audio on its way to the speaker, the offer that is being spoken, and
-// the rest of both after an interruption. Speech can pause at once and continue from the point up to which it was
+// what is left of both after an interruption. Speech can pause at once and continue from the point up to which it was
 // heard: sent audio is kept until the client reports it as played.
 //
 //   playing ─┬─ pause ─▶ paused ─┬─ resume ─▶ playing    the rest, as new items `<id>~2` …
@@ -13,8 +13,8 @@
 //
 // Invariants
 //   SPEECH-1. Each attempt has exactly one outcome: heard, interrupted, failed, or abandoned by the session.
-//   SPEECH-2. A stop takes effect at the client at once. The client's next report determines which part was heard. If
-//       no report arrives within `clearReportMs`, the previous report does.
+//   SPEECH-2. A stop takes effect at the client immediately. The client's next report determines which part was heard.
+//       If no report arrives within `clearReportMs`, the previous report is used.
 //   SPEECH-3. A client that stops reporting does not block the session. After all audio must have been played, the
 //       speaker counts as silent, and audio without a report counts as not heard. An attempt whose playback has started
 //       counts as interrupted.
@@ -42,7 +42,7 @@ import type { ModelMemory } from './model-memory.ts';
 import { Playout, type Played } from './playout.ts';
 import type { Turn } from './turn.ts';
 
-/** The client reports about every 100 ms. After this much time without a report, none is expected. */
+/** The client reports about every 100 ms. After this much time without a report, no more reports are expected. */
 const STALL_GRACE_MS = 5000;
 const KEPT_MS = 120_000;
 /** The level of lowered speech: -15 dB. */
@@ -143,8 +143,8 @@ export class Speech {
   }
 
   /**
-   * Records that other speech follows the last question before the client reports the question as heard. The outbox
-   * itself reports the playback of a question.
+   * Called when other speech follows the last question and the client has not reported the question as heard yet. The
+   * outbox itself reports the playback of a question.
    */
   #follow(responseId: string): void {
     const attempt = this.attempt;
@@ -179,12 +179,12 @@ export class Speech {
     this.#endChange?.();
   }
 
-  /** Pauses all speech at once, so that it can continue later. Returns false if there is nothing to continue. */
+  /** Pauses all speech immediately, so that it can continue later. Returns false if there is nothing to continue. */
   pause(): boolean {
     if (this.isSilent) return false;
     this.isLow = false;
     if (!this.#endChange) return this.#loudspeaker.pause();
-    // The client has already stopped for a change of the level.
+    // The client has already stopped, because the level is about to change.
     this.#cancelChange?.();
     return true;
   }
@@ -232,7 +232,7 @@ export class Speech {
     this.#core.projection.emit({ type: 'speech.resumed', itemId, playedMs });
   }
 
-  /** Stops all speech at once. `isGenerating`: the attempt's response has not ended yet. */
+  /** Stops all speech immediately. `isGenerating`: the attempt's response has not ended yet. */
   stop(isGenerating: boolean): void {
     if (this.#playout.isDrained) return;
     this.#endCut?.();
@@ -329,7 +329,7 @@ export class Speech {
   }
 
   /**
-   * Reports once that the app sends no playout reports. Without them, no delivery counts as heard, and the session
+   * Reports once that the app does not send playout reports. Without them, no delivery counts as heard, and the session
    * repeats deliveries.
    */
   #missReports(): void {

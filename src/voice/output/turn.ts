@@ -38,7 +38,7 @@ export interface Turn {
   replying(responseId: string): void;
   /** Handles the end of a requested response. `calledOff`: the session has cancelled the response. */
   responded(says: 'reply' | 'offer', status: string, calledOff: boolean): void;
-  /** Continues after an utterance or its words have been settled, because the floor may now be free. */
+  /** Called when an utterance or its words have been settled. The floor may now be free. */
   settled(): void;
   /** Called when the speaker's audio has ended. */
   drained(): void;

@@ -70,7 +70,7 @@ export class VoiceTranscript {
     this.#core.projection.emit({ type: 'transcript.changed', item });
   }
 
-  /** Withdraws the words of an utterance that is addressed to no agent. */
+  /** Withdraws the words of an utterance that is not addressed to any agent. */
   withdraw(id: string): void {
     const at = this.#shown.get(id);
     if (at === undefined) return;

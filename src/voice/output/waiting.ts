@@ -14,8 +14,8 @@
 //   THINKING-SOUND-1. The thinking sound plays only while the user is waiting for a reply, for a tool, or for the end
 //       of silenced speech that the model cannot stop. It starts after `afterMs`, stops without delay, and pauses while
 //       the filler can be heard.
-//   THINKING-SOUND-2. The thinking sound belongs to no item or response, so it is never reported as heard, interrupted
-//                     or remembered.
+//   THINKING-SOUND-2. The thinking sound does not belong to an item or a response, so it is never reported as heard,
+//                     interrupted or remembered.
 //   THINKING-SOUND-3. Its frames are sent in real time, at most `AHEAD_MS` early, so that only a few have to be dropped
 //                     at the end.
 //   FILLER-1. The filler is said once per wait, and only while the user is waiting. It is not said while a question has
@@ -88,11 +88,11 @@ const DEFAULT_PHRASES: Readonly<Record<string, readonly string[]>> = {
 };
 
 export interface WaitingOptions {
-  /** The thinking sound while a model or tool is working; absent for none. */
+  /** The thinking sound while a model or tool is working; absent for no sound. */
   readonly thinkingSound?: ThinkingSoundOptions | undefined;
-  /** The phrase that is said while the user is waiting; absent for none. */
+  /** The phrase that is said while the user is waiting; absent for no phrase. */
   readonly filler?: FillerSettings | undefined;
-  /** The acknowledgement of an answer; absent for none. */
+  /** The acknowledgement of an answer; absent for no acknowledgement. */
   readonly acknowledgement?: AcknowledgementSettings | undefined;
 }
 
@@ -102,7 +102,7 @@ export class Waiting {
   readonly #speech: Speech;
   readonly #turn: Turn;
   readonly #thinkingSound: ThinkingSound | null;
-  /** The player of the phrases, which receives the events and the audio of a model that was asked for a phrase. */
+  /** Plays the phrases, and receives the events and the audio of a model that was asked for a phrase. */
   readonly aside: Aside;
   readonly #filler: Filler | null;
   readonly #acknowledgement: Acknowledgement | null;
@@ -145,7 +145,7 @@ export class Waiting {
     return this.#turn.isToolAwaited && !this.#responses.isSpeaking && this.#canBeHeard;
   }
 
-  /** Whether the model is generating silenced speech and can say nothing else until it ends. */
+  /** Whether the model is generating silenced speech and cannot say anything else until it ends. */
   get isForEnd(): boolean {
     return this.#responses.isCalledOff && this.#speech.isSilent && this.#canBeHeard;
   }
@@ -167,7 +167,7 @@ export class Waiting {
     return this.#canBeHeard && this.#speech.isSilent && !this.#responses.isBusy;
   }
 
-  /** Whether a question is open or, with `isDeliveryDue`, a delivery is due (FILLER-1). */
+  /** Whether a question is open. The filler is not said then, and also not while `isDeliveryDue` (FILLER-1). */
   get isQuestionOpen(): boolean {
     return this.#core.unit.owner !== null;
   }
@@ -177,7 +177,7 @@ export class Waiting {
     return current !== null || pending.some(({ resting }) => !resting);
   }
 
-  /** Decides again which sounds to play after a change. */
+  /** Called after a change: decides again which sounds to play. */
   update(): void {
     if (this.#turn.userHasFloor || !this.isAttached) this.aside.stop();
     this.#filler?.update();

@@ -47,8 +47,8 @@ function checkMethod(option: string, what: string, value: unknown, method: strin
 }
 
 /**
- * Streams a voice's audio, in any of the forms that a voice can return. Ends at once when the signal aborts, even if
- * the voice ignores the signal.
+ * Streams a voice's audio, in any of the forms that a voice can return. Ends immediately when the signal aborts, even
+ * if the voice ignores the signal.
  * @throws {ProviderError} `INVALID_AUDIO` if the audio is invalid
  */
 export async function* soundOf(voice: Voice, request: VoiceRequest): AsyncGenerator<AudioFrame> {

@@ -19,8 +19,8 @@
 //   DELEGATIONS-4. The voice model is informed of the calls that a delegation stands for before any of these calls is
 //       answered.
 //   DELEGATIONS-5. Several delegations about the same words are interpreted only once: the first receives the calls,
-//       and the others are accepted without a call. A model that splits one request into two delegations therefore does
-//       not have it done twice.
+//       and the others are accepted without a call. If a model splits one request into two delegations, the work is
+//       therefore not done twice.
 
 import type { LanguageModel, ModelMessage } from 'ai';
 import { useOf } from '../../actors/model/price.ts';

@@ -21,24 +21,24 @@
 //       measured counts as distant, and its utterances are limited to `FAR_MS`.
 //   LISTEN-2. Audio that directly follows an overlong utterance (a television) counts as background, as does speech
 //       that is reported without any audio. Until it has been quiet for `QUIET_MS`, background neither takes the floor
-//       nor interrupts. Background words are handled like any other words, but the words of a distant voice are
-//       addressed to no agent.
+//       nor interrupts. Background words are handled like any other words, but the words of a distant voice are not
+//       addressed to any agent.
 //   BARGE-IN-5. A spoken interruption does not cancel a subagent, unless the subagent asks for this (`onBargeIn`).
-//   INTERRUPTIONS-1. When the user speaks, the model's speech stops at once, even if this may not be an interruption
-//       (MODEL-VOICE-3). While the session receives audio from the microphone, doubtful speech of the user at first
-//       only lowers the model's speech, and stops it when the voice has lasted for `VOICE_MS`. A hum or a cough is
-//       shorter than `VOICE_MS` and causes no gap in the speech.
+//   INTERRUPTIONS-1. When the user speaks, the model's speech stops immediately, even if this may not be an
+//       interruption (MODEL-VOICE-3). While the session receives audio from the microphone, doubtful speech of the user
+//       at first only lowers the model's speech, and stops it when the voice has lasted for `VOICE_MS`. A hum or a
+//       cough is shorter than `VOICE_MS` and does not cause a gap in the speech.
 //   INTERRUPTIONS-2. A doubt ends exactly once: when the words are known, when the utterance exceeds `backchannelMs`,
 //       when the user starts to speak again, or `falseInterruptionMs` after the user has stopped speaking.
 //   INTERRUPTIONS-3. Words that may be an answer never count as a backchannel. While a question is open, only a hum
-//       counts as a backchannel. While the lead agent is asking a question, nothing does. If the listening model is
-//       lost while the user is speaking, the doubt counts as an interruption.
+//       counts as a backchannel. While the lead agent is asking a question, nothing counts as a backchannel. If the
+//       listening model is lost while the user is speaking, the doubt counts as an interruption.
 //   INTERRUPTIONS-4. Words that arrive after the doubt has ended still interrupt the speech if they constitute an
 //       interruption.
 //   INTERRUPTIONS-6. If a sound without words, or a distant voice before the user's first words, has interrupted a
 //       reply, the reply is said again, but only once until the user speaks.
-//   INTERRUPTIONS-5. If the audio proves to be an echo, the speech continues at once (ECHO-1). It stops again when the
-//       user speaks over the echo. An echo is addressed to no agent.
+//   INTERRUPTIONS-5. If the audio proves to be an echo, the speech continues immediately (ECHO-1). It stops again when
+//       the user speaks over the echo. An echo is not addressed to any agent.
 
 import type { UnaddressedReason, UnansweredReason } from '../../actors/contracts/session-views.ts';
 import type { LeadSession } from '../../actors/session/lead/lead-agents.ts';
@@ -64,7 +64,7 @@ import type { Turn } from '../output/turn.ts';
 import { Overlap } from './overlap.ts';
 import type { VoiceTranscript } from '../output/voice-transcript.ts';
 
-/** The longest gap after which a new utterance counts as a continuation that the transport split off. */
+/** After a gap of at most this length, a new utterance counts as a continuation that the transport split off. */
 const CUT_MS = 100;
 /** The maximum delay with which a transport reports the end of an utterance. */
 export const END_LAG_MS = 600;
@@ -72,7 +72,7 @@ export const END_LAG_MS = 600;
 const MAX_PLAYED = 10;
 /** The maximum time that a voice below the level of a quiet room may hold the floor. */
 const FAR_MS = 5000;
-/** The time without audio after which an open microphone counts as off. */
+/** After this time without audio, an open microphone counts as off. */
 const MICROPHONE_GAP_MS = 2000;
 /**
  * The same time after the client has left. A client that returns earlier sends the audio that it recorded in the
@@ -80,8 +80,8 @@ const MICROPHONE_GAP_MS = 2000;
  */
 const AWAY_GAP_MS = 5000;
 /**
- * The fraction of the limit from which audio after an utterance also counts as background (LISTEN-2). A transport with
- * the same limit counts from the first audio, so it ends an overlong utterance slightly earlier.
+ * After an utterance that reaches this fraction of the limit, audio also counts as background (LISTEN-2). A transport
+ * with the same limit counts from the first audio, so it ends an overlong utterance slightly earlier.
  */
 const WIRE_LIMIT = 0.95;
 /**
@@ -249,7 +249,7 @@ export class Listening {
     this.#core.receive('session', { type: 'utterance.started' });
   }
 
-  /** Handles a new connection, on which the session no longer waits for utterances of the previous one. */
+  /** Called on a new connection. The session no longer waits for utterances of the previous one. */
   reset(): void {
     this.#known.clear();
     this.#floorless.clear();

@@ -29,7 +29,7 @@ const LEAST_COMPARED = 2;
 const LOUDER_DB = 5;
 /** The longest reverberation of a room, in milliseconds. */
 const TAIL_MS = 400;
-/** The minimum difference between the numbers of echoed words and other words at the start of an utterance. */
+/** At the start of an utterance, there must be at least this many more echoed words than other words. */
 const LEAST_ECHOED = 3;
 /** The minimum similarity at which two words count as the same, because a recogniser may misspell an echoed word. */
 const SAME_WORD = 0.6;
@@ -112,7 +112,7 @@ export class Overlap {
     const share = this.#compared === 0 ? 0 : this.#alike / this.#compared;
     if (share >= SURE.share && this.#compared >= SURE.compared) return true;
     if (share < ECHO_SHARE) return echoes && !this.#hasOther && own === '';
-    // The recogniser gets only a few words of a fragment of an echo right.
+    // If an echo is only a fragment, the recogniser gets few of its words right.
     if (echoes && !this.#hasOther && this.#compared >= LEAST_COMPARED) return true;
     const words = plainWords(text).slice(0, MAX_COMPARED_CHARS);
     return closestPart(words, plainWords(said).slice(-MAX_COMPARED_CHARS)) >= ECHO_WORDS;
@@ -131,7 +131,7 @@ export class Overlap {
 }
 
 /**
- * Returns the number of words at the start that belong to the speech, in the alignment with the most words in common.
+ * Aligns the words with the speech. Returns how many words at the start belong to the speech.
  */
 function echoedAtFirst(words: readonly string[], said: readonly string[]): number {
   const speech = said.slice(-MAX_WORDS);

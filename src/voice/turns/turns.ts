@@ -32,7 +32,7 @@
 //       words, so words that arrive later need no reply.
 //   ADDRESSEE-1. While a question has the floor and the user's words are not known yet, it is undecided whether an
 //       unprompted response may be played.
-//   ADDRESSEE-2. Words that are addressed to a subagent silence one reply of the model at most, or two if the model may
+//   ADDRESSEE-2. Words that are addressed to a subagent silence at most one reply of the model, or two if the model may
 //        reply twice because its requested response has failed in the meantime.
 
 import type { Utterance } from '../../actors/contracts/records.ts';
@@ -351,7 +351,7 @@ export class Turns implements Turn {
   #cancelCall(callId: string): void {
     const { unit, records } = this.#core;
     const isKept = unit.calls.of(callId)?.context.wordsMs === 0 && unit.runOf(callId) === 'awaited';
-    // The transport accepts no answer to a call that the model has withdrawn.
+    // The transport does not accept an answer to a call that the model has withdrawn.
     if (isKept) this.memory.note(keptCallNote(records.calls.get(callId)?.name ?? ''));
     this.chart.send({ type: 'call.dropped', callId });
     this.#core.receive(`call:${callId}`, {
@@ -377,7 +377,7 @@ export class Turns implements Turn {
     if (this.responses.isReply) this.chart.send({ type: 'reply.cutOff' });
     this.#waiting.silence();
     this.responses.silence();
-    // While only a tool is working, the delivery can be spoken at once.
+    // While only a tool is working, the delivery can be spoken immediately.
     this.chart.send({ type: 'urgent.waits' });
   }
 
@@ -459,7 +459,7 @@ export class Turns implements Turn {
     if (records.calls.has(callId) || records.conversation.get(callId)) return;
     this.chart.send({ type: 'call.made', callId, responseId, of: 'reply' });
     const readTo = this.responses.repliesTo(responseId);
-    // An unprompted response has read the whole conversation.
+    // Before an unprompted response, the model has read the whole conversation.
     const repliesTo = readTo === undefined ? records.conversation.items.at(-1)?.id : readTo;
     intoConversation(this.#core, {
       type: 'tool.called',
@@ -538,14 +538,14 @@ export class Turns implements Turn {
     this.listening.reset();
   }
 
-  /** Handles the loss of calls, for whose results the model no longer waits. */
+  /** Called when calls are lost, so that the model no longer waits for their results. */
   callsLost(): void {
     this.chart.send({ type: 'calls.lost' });
     this.update();
   }
 
   stop(): void {
-    // The user's last words get no reply, even if interrupted speech is settled later.
+    // The user's last words do not get a reply, even if interrupted speech is settled later.
     this.chart.send({ type: 'reply.forgotten' });
     this.#waiting.aside.lost();
     this.#waiting.stop();

@@ -51,7 +51,7 @@ export interface ResponseOwner {
   readonly settings: SpeechSettings;
   emit(event: TransportEvent): void;
   emitAudio(frame: AudioFrame): void;
-  /** Handles a failure of the voice, after which the model need not continue the response. */
+  /** Called when the voice fails. The model need not continue the response. */
   responseFailed(response: SpokenResponse, error: unknown): void;
   responseEnded(response: SpokenResponse, end: Ended): void;
 }
@@ -116,7 +116,7 @@ export class SpokenResponse {
     this.#proceed();
   }
 
-  /** Stops the speech at once. The response ends once the model has finished it. */
+  /** Stops the speech immediately. The response ends once the model has finished it. */
   cancel(): void {
     this.#breakOff('cancelled', null);
     this.#proceed();
@@ -190,7 +190,7 @@ export class SpokenResponse {
       if (this.#brokenOff !== null) return;
       const piece = samples.slice(start, start + step);
       const durationMs = (piece.length * 1000) / sampleRateHz;
-      // If the voice is slow, the client has played all of its audio, so the next audio starts at once.
+      // If the voice is slow, the client has played all of its audio, so the next audio starts immediately.
       this.#playedAt = Math.max(this.#playedAt, environment.clock.now()) + durationMs;
       this.#show(item, item.sounds(durationMs), false);
       this.#owner.emitAudio({
@@ -270,7 +270,7 @@ interface Sentence {
 /** One message of the response: its sentences, and their positions in the audio. */
 export class SpokenItem {
   readonly itemId: string;
-  /** Whether the words of the item should be removed from the model's memory. */
+  /** Whether the item was spoken out of band, so that the model's memory need not be corrected. */
   readonly isOutOfBand: boolean;
   readonly #chunker = new SentenceChunker();
   readonly #sentences: Sentence[] = [];

@@ -1,5 +1,5 @@
-// `withVoice` makes a transport with a text model look like a transport with a speaking model. A voice says the model's
-// text, and the session receives audio, words and ends as it does from any other transport.
+// `withVoice` makes a transport with a text model look like a transport with a speaking model. A voice speaks the
+// model's text, and the session receives audio, words and events as from any other transport.
 //
 // Owns:     which responses are spoken, in which order, and which of them were cancelled; the items that can still be
 //           truncated, and the messages that replace them in the model's conversation. The model remembers the text
@@ -56,8 +56,8 @@ export interface WithVoiceOptions {
   /** The sample rate of the audio that the session receives; the voice's audio is resampled. @defaultValue 24000 */
   readonly sampleRateHz?: number;
   /**
-   * The maximum amount of audio left to play at which the next sentence is synthesised, in milliseconds. If the user
-   * interrupts, up to this amount of paid audio is wasted. @defaultValue 5000
+   * The next sentence is synthesised when at most this much audio is left to play, in milliseconds. If the user
+   * interrupts, up to this much audio is wasted, although it has been paid for. @defaultValue 5000
    */
   readonly maxAheadMs?: number;
   /** The speaking rate, from 0.25 to 4; 1 is the normal pace of the voice. @defaultValue 1 */

@@ -105,7 +105,7 @@ describe('BUDGET-6: refuses a call before it is made', () => {
     expect(sharing.beginCall(1)).toMatchObject({ ok: false });
   });
 
-  test('shares with its parent any resource that a child does not limit', () => {
+  test("shares the parent's budget for any resource that a child does not limit", () => {
     const { budget } = budgetOf({ tokens: 100, steps: 3 });
     const child = admitted(budget, { tokens: 50 });
     const other = admitted(budget);
@@ -134,7 +134,7 @@ describe('BUDGET-6: refuses a call before it is made', () => {
   });
 });
 
-describe('BUDGET-7: an account, which is settled once', () => {
+describe('BUDGET-7: an account that is settled once', () => {
   test('returns unused amounts, even while a call is running', () => {
     const { budget } = budgetOf({ tokens: 100, agents: 5 });
     const child = admitted(budget, { tokens: 80, agents: 2 });

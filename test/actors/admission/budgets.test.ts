@@ -82,7 +82,7 @@ test("BUDGETS-11: counts only awake time against the scope's limit, but all time
   expect(told.map((line) => line.slice(0, 1)).toSorted()).toEqual(['a', 'b', 'c']);
 });
 
-test('BUDGETS-11: reports no timeout once the budgets have been stopped', async () => {
+test('BUDGETS-11: does not report a timeout once the budgets have been stopped', async () => {
   const { environment, budgets, told, admit } = scope({ timeMs: 10_000 });
   admit('a', null, { timeMs: 1_000 });
   budgets.stop();
@@ -95,7 +95,7 @@ test('refuses a scope with an impossible budget when it is created', () => {
   expect(() => scope({ tokens: -1 })).toThrow(/budget/);
 });
 
-test("BUDGETS-13: raises either all given limits from the parent's budget or none of them", () => {
+test("BUDGETS-13: raises all of the given limits or none, using the parent's budget", () => {
   const { budgets, admit } = scope({ tokens: 1_000, steps: 10 });
   admit('a', null, { tokens: 400, steps: 4 });
   admit('b', 'a', { tokens: 100 });
@@ -143,7 +143,7 @@ test('BUDGETS-13: refuses a new limit that is less than an expensive call has al
   expect(budgets.of('a')?.usedUp(49)).toBeNull();
 });
 
-test("BUDGETS-13: extends the time of all subagents that share it, up to their ancestors' time", async () => {
+test("BUDGETS-13: extends the time of all subagents that share it, within their ancestors' limits", async () => {
   const { environment, budgets, told, admit } = scope({ timeMs: 10_000 });
   admit('a', null, { timeMs: 3_000 });
   admit('b', 'a');

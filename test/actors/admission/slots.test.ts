@@ -81,7 +81,7 @@ describe('SLOTS-2: order', () => {
 });
 
 describe('SLOTS-3: a subagent that leaves the queue', () => {
-  test('receives no slot afterwards', () => {
+  test('does not receive a slot afterwards', () => {
     const { slots, granted, ask } = slotsOf(1, { a: 1 });
     for (const id of ['a1', 'a2', 'a3']) ask('a', id);
     slots.release('a', 'a2');
@@ -107,7 +107,7 @@ describe('SLOTS-3: a subagent that leaves the queue', () => {
   });
 });
 
-test('changes nothing when the holder of a slot asks again', () => {
+test('does not grant a second slot when the holder of a slot asks again', () => {
   const { slots, granted, ask } = slotsOf(2, { a: 2 });
   ask('a', 'a1');
   ask('a', 'a1');
@@ -115,7 +115,7 @@ test('changes nothing when the holder of a slot asks again', () => {
   expect(slots.held).toBe(1);
 });
 
-test('SLOTS-1 to SLOTS-3: hold for any events in any order', () => {
+test('SLOTS-1 to SLOTS-3: hold for any sequence of events', () => {
   const step = fc.record({
     session: fc.constantFrom('a', 'b', 'c'),
     number: fc.nat(7),

@@ -42,7 +42,7 @@ describe('SUPERVISOR-1: accepts or rejects a request once', () => {
     expect(admit('3')).toEqual(rejected('SESSION_LIMIT', 'maxTotalPerSession is 2'));
   });
 
-  test('maxTotalPerSession: counts subagents of an earlier process, ended or not', () => {
+  test('maxTotalPerSession: counts all subagents from an earlier process, including ended ones', () => {
     const { supervisor, admit } = supervised({ maxTotalPerSession: 4 });
     supervisor.readmit('s', '1');
     supervisor.remember('s', 2);

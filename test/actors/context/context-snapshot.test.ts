@@ -56,7 +56,7 @@ test('omits the call that started a fork, so that no call lacks a result', () =>
 });
 
 test(
-  'includes ten turns rather than ten items, and no tool JSON',
+  'includes ten turns instead of ten items, without tool JSON',
   { tags: ['B29', 'BW21'] },
   () => {
     let long = ConversationLog.empty();
@@ -208,7 +208,7 @@ describe('prompts', () => {
     });
   });
 
-  test('starts a run with the task, and a forked run with the conversation before the task', () => {
+  test('starts a run with the task, or with the conversation and the task if it is a fork', () => {
     const input = { task, instructions: 'x', conversation };
     expect(openingMessages(buildContextSnapshot(input), notes).map(({ role }) => role)).toEqual([
       'user',

@@ -133,7 +133,7 @@ describe('a summary', () => {
     expect(itemsToSummarise(big, { keepItems: 5, keepChars: 100 })).toHaveLength(2);
   });
 
-  test('UPKEEP-1 UPKEEP-5: is reported and retried when the summariser fails or times out', async () => {
+  test('UPKEEP-1 UPKEEP-5: reports a failed or late summary, and retries it', async () => {
     let attempt = 0;
     const { upkeep, book, errors, environment } = upkeepOf(
       {
@@ -159,7 +159,7 @@ describe('a summary', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('gets cut off at the limit, with a note, if the summariser returns too much', async () => {
+  test('ends at the limit with a note if the summariser returns too much', async () => {
     const { upkeep, book, environment } = upkeepOf(
       { summarise: async () => 'x'.repeat(500) },
       talkOf(...lines),
@@ -262,7 +262,7 @@ describe('facts', () => {
     },
   );
 
-  test('UPKEEP-3: the distiller reads items before they are summarised, and the last items at session end', async () => {
+  test('UPKEEP-3: the distiller reads items before their summary, and the last items when the session ends', async () => {
     const requests: DistilRequest[] = [];
     const { upkeep, book, environment } = upkeepOf(
       { distil: distilled(requests), distilEveryTurns: 99, summarise: async () => 'Short.' },
@@ -279,7 +279,7 @@ describe('facts', () => {
     expect(requests[1]?.items.map(({ id }) => id)).toEqual(['last']);
   });
 
-  test('UPKEEP-1 UPKEEP-5: get extracted again from the same items after a reported failure', async () => {
+  test('UPKEEP-1 UPKEEP-5: the distiller reports a failure, and retries the same items', async () => {
     let attempt = 0;
     const seen: number[] = [];
     const { upkeep, errors, environment } = upkeepOf(
@@ -353,7 +353,7 @@ describe('facts', () => {
   });
 });
 
-test('appear as data, so that no line of a fact becomes a heading', async () => {
+test('appear as data, so that text in a fact cannot become a heading', async () => {
   const asked: string[] = [];
   const model = scriptedModel({
     scripts: [],

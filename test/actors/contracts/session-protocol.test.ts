@@ -47,7 +47,7 @@ test.each(['outbx', '', 'question', 'outbox:1', ':1', 'toString', '__proto__'])(
   },
 );
 
-test('lets an address without a machine accept only its own events', () => {
+test('accepts only the events that belong to an address if the address has no machine', () => {
   expect(received('user', { type: 'user.said', at: 1 })?.kind).toBe('user');
   expect(received('user', { type: 'user.sayd', at: 1 })).toBeNull();
   expect(received('notices', { type: 'user.said', at: 1 })).toBeNull();

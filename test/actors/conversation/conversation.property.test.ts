@@ -89,7 +89,7 @@ const anyStep: fc.Arbitrary<Step> = fc
     }
   });
 
-test('CONVERSATION-1, CONVERSATION-4, CONVERSATION-5: keeps any log sorted, paired and bounded, and its history acceptable to the model', () => {
+test('CONVERSATION-1, CONVERSATION-4, CONVERSATION-5: keeps every log sorted, paired, bounded and usable', () => {
   const limits = { maxItems: 6, maxChars: 60, maxItemChars: 20 };
   fc.assert(
     fc.property(fc.array(anyStep, { maxLength: 40 }), (steps) => {

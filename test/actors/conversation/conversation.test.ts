@@ -34,7 +34,7 @@ describe('CONVERSATION-1: order', () => {
     expect(ids(log)).toEqual(['u1', 'c1', 'a1', 'u2', 'late', 'a2', 'c1.result']);
   });
 
-  test('inserts an item after the one that the wire names, and keeps the log sorted', () => {
+  test('inserts an item after the item that the provider names, and keeps the log sorted', () => {
     const log = talk().add({ id: 'x', role: 'user', at: 9_000, text: 'Hm.', after: 'c1' });
     expect(ids(log).slice(0, 4)).toEqual(['u1', 'c1', 'x', 'a1']);
     expect(log.get('x')?.at).toBe(2_100);
@@ -43,7 +43,7 @@ describe('CONVERSATION-1: order', () => {
     ).toEqual([...ids(talk()), 'y']);
   });
 
-  test('inserts an item before the one that it names when both are from the same millisecond', () => {
+  test('inserts an item before the item that it names if both have the same timestamp', () => {
     const log = ConversationLog.empty()
       .add({ id: 'a', role: 'user', text: 'a', at: 10 })
       .add({ id: 'b', role: 'user', text: 'b', at: 10 })
@@ -253,7 +253,7 @@ describe('CONVERSATION-6: summaries', { tags: ['B66'] }, () => {
     });
   });
 
-  test('keep items after the checkpoint, and a call whose result comes after it', () => {
+  test('keep items after the checkpoint, and also a call whose result comes after it', () => {
     expect(ids(talk().setSummary('s', 'u2'))).toEqual(['c1', 'a2', 'c1.result']);
     expect(ids(talk().setSummary('s', 'c1.result'))).toEqual([]);
     expect(ids(talk().setSummary('s', 'long gone'))).toEqual(ids(talk()));
@@ -337,7 +337,7 @@ describe('recent turns', { tags: ['BW21'] }, () => {
 });
 
 describe('serialised', () => {
-  test('survives JSON', { tags: ['B66'] }, () => {
+  test('survives a round trip through JSON', { tags: ['B66'] }, () => {
     const log = talk().setSummary('s', 'u1').interrupt('a2', { audioHeardMs: 5 });
     const copy = ConversationLog.fromJSON(JSON.parse(JSON.stringify(log)));
     expect(copy.toJSON()).toEqual(log.toJSON());

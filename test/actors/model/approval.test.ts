@@ -93,7 +93,7 @@ function isObject(value: unknown): boolean {
   return typeof value === 'object' && value !== null;
 }
 
-describe('APPROVAL-5: the check whether approval is needed', () => {
+describe('APPROVAL-5: checking whether approval is needed', () => {
   const inputSchema = z.object({ q: z.string().optional() });
   const entry = (source: Record<string, unknown>): ToolEntry =>
     prepareTools({ lookup: { inputSchema, ...source } }, 'tools').execution.get('lookup')!;

@@ -211,7 +211,7 @@ describe('MODEL-STEP-3: the response', () => {
     },
   );
 
-  test('adds no message when the answer is empty', async () => {
+  test('does not add a message when the answer is empty', async () => {
     const response = await step(model(answer([])));
     expect(response).toMatchObject({ text: '', assistantMessages: [], calls: [] });
   });
@@ -422,7 +422,7 @@ describe('MODEL-2: invalid answers', () => {
     );
   });
 
-  test('include the undefined that an exhausted mock returns', async () => {
+  test('include `undefined` from a mock that has no answers left', async () => {
     const mock = new MockLanguageModelV4({ doGenerate: [answer([text('one')])] });
     expect((await step(mock)).text).toBe('one');
     await expect(step(mock)).rejects.toThrow('got undefined');
@@ -430,7 +430,7 @@ describe('MODEL-2: invalid answers', () => {
 });
 
 describe('MODEL-STEP-1, MODEL-STEP-2: abort', () => {
-  test('rejects the step at once with the exact reason if the model ignores it', async () => {
+  test('rejects the step immediately with the exact reason if the model ignores it', async () => {
     const controller = new AbortController();
     const reason = new Error('cancelled by the user');
     const stuck = step(
@@ -473,7 +473,7 @@ describe('MODEL-STEP-1, MODEL-STEP-2: abort', () => {
     expect(scripted.prompts).toHaveLength(0);
   });
 
-  test('causes no unhandled rejection when an abandoned model fails later', async () => {
+  test('does not cause an unhandled rejection when an abandoned model fails later', async () => {
     const unhandled: unknown[] = [];
     const listen = (error: unknown): void => void unhandled.push(error);
     process.on('unhandledRejection', listen);
@@ -570,7 +570,7 @@ describe('models', () => {
       });
   });
 
-  test('resolves a string through the default provider, which can be a registry', async () => {
+  test('looks up a string in the default provider, which can be a registry', async () => {
     const scripted = new MockLanguageModelV4({
       doGenerate: async () => answer([call('c1', 'ping', {})]),
     });
@@ -619,7 +619,7 @@ describe('telemetry', () => {
   });
 });
 
-test('composes into a loop of three steps and two tools', async () => {
+test('supports a loop of three steps and two tools', async () => {
   const scripted = model(
     answer([call('c1', 'weather', { city: 'Rome' })]),
     answer([call('c2', 'remind', { at: '2030-01-01' })]),

@@ -45,7 +45,7 @@ function asking(asked: LanguageModel, schema: unknown = prices) {
 const formatsOf = ({ prompts }: ScriptedModel): unknown[] =>
   prompts.map(({ responseFormat }) => responseFormat?.type ?? null);
 
-test('sends the schema of structured output with the call, together with the tools', async () => {
+test('sends the output schema together with the tools', async () => {
   const asked = model(answer([call('c1', 'look', { at: 'shop' })]), answer([json]));
   const { step } = asking(asked);
   expect((await step()).calls).toMatchObject([{ toolName: 'look' }]);
@@ -70,7 +70,7 @@ test.each([
   expect(formatsOf(asked)).toEqual([null]);
 });
 
-describe('STRUCT-1: a call that is refused for its format', () => {
+describe('STRUCT-1: a call whose format the model refuses', () => {
   test.each([
     ['400', refusal(400)],
     ['422', refusal(422)],
@@ -131,7 +131,7 @@ describe('STRUCT-2: an answer without content', () => {
 });
 
 describe('STRUCT-3: does not request a refused format again', () => {
-  test('remembers a refused schema for the model, but tries another schema', async () => {
+  test('does not resend a schema that the model refused, but tries another schema', async () => {
     const asked = model(
       throwing(refusal(400)),
       answer([json]),

@@ -201,7 +201,7 @@ describe('the schema of arguments', () => {
     expect(providerRefusals({ prompt, tools })).toEqual([]);
   });
 
-  test('stays unchanged if every API accepts it, or is converted once', () => {
+  test('stays unchanged if every API accepts it, and is otherwise converted once', () => {
     const plain = z.object({ at: z.array(z.string()), by: z.union([z.string(), z.number()]) });
     expect(objectSchema(plain, 'a')).toBe(wrapSchema(plain, 'a'));
     const union = z.union([circle, square]);

@@ -28,7 +28,7 @@ const answering = (...ids: string[]): ModelMessage => ({
 });
 
 describe('toolMessage', () => {
-  test('orders results by their calls, regardless of their arrival', () => {
+  test('puts results in the order of their calls, regardless of their arrival', () => {
     const message = toolMessage(calls, [
       { callId: 'c3', output: { userResponse: 'economy' } },
       { callId: 'c2', denied: 'Not today' },
@@ -121,7 +121,7 @@ describe('closeDanglingCalls', () => {
     expect(closeDanglingCalls(messages)).toEqual([user, calling('c1'), answering('c1')]);
   });
 
-  test('requires no result for a provider-executed call, since a later step may contain it', () => {
+  test('does not require a result for a provider-executed call, because a later step may contain it', () => {
     const messages: ModelMessage[] = [
       user,
       {
@@ -155,7 +155,7 @@ describe('closeDanglingCalls', () => {
     fc.array(id).map((ids) => answering(...ids)),
   );
 
-  test('answers every call exactly once after any loss, in messages that the SDK accepts', async () => {
+  test('answers every call exactly once after any loss, with messages that the SDK accepts', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(anyMessage, { maxLength: 8 }), async (messages) => {
         const closed = closeDanglingCalls(messages);

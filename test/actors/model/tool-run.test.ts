@@ -195,7 +195,7 @@ describe('TOOL-RUN-1: a tool run, which always resolves', () => {
     expect(await run({ execute: generator })).toStrictEqual(failure(message));
   });
 
-  test('accepts an Error as a return value, and a thrown value that cannot be converted to text', async () => {
+  test('accepts a returned Error, and a thrown value that cannot be converted to text', async () => {
     expect(await run({ execute: () => new Error('soft') })).toStrictEqual(failure('Error: soft'));
     const hostile = new Error('x');
     Object.defineProperty(hostile, 'toString', { value: thrown(new Error('no')) });
@@ -286,7 +286,7 @@ describe('TOOL-OUTPUT-2: cuts an output that is too large, and says so', () => {
     expect(outcome.modelOutput).toStrictEqual({ type: 'json', value: output });
   });
 
-  test('keeps an output whose size in bytes is exactly the limit', async () => {
+  test('keeps an output whose size in bytes equals the limit', async () => {
     const fits = 'x'.repeat(maxOutputBytes);
     expect(await run({ execute: () => fits }, { maxOutputBytes })).toMatchObject({ output: fits });
     expect(await run({ execute: () => `${fits}y` }, { maxOutputBytes })).toMatchObject({
@@ -323,7 +323,7 @@ describe('TOOL-OUTPUT-2: cuts an output that is too large, and says so', () => {
 });
 
 describe('preliminary outputs', () => {
-  test('reach the listener one by one, with the last one as the result', async () => {
+  test('reach the listener one by one, and the last one becomes the result', async () => {
     const told: unknown[] = [];
     const outcome = await run(
       { execute: () => yields({ done: 1 }, { done: 2 }, 'all') },
@@ -381,7 +381,7 @@ describe('TOOL-RUN-2: cancellation', () => {
     expect(getEventListeners(controller.signal, 'abort')).toHaveLength(0);
   });
 
-  test('stops waiting for a toModelOutput that never settles', async () => {
+  test('stops waiting if toModelOutput never settles', async () => {
     const controller = new AbortController();
     const running = run(
       { execute: () => 1, toModelOutput: () => never() },
@@ -547,7 +547,7 @@ test('TOOL-RUN-3: handles the rejection of an abandoned tool', async () => {
   expect(unhandled).toBe(0);
 });
 
-test('recognises a tool() of the SDK', async () => {
+test("recognises a tool created with the SDK's tool()", async () => {
   const source = tool({ inputSchema, execute: ({ q }, { toolCallId }) => `${toolCallId} ${q}` });
   const prepared = prepareTools({ lookup: source }, 'tools').execution.get('lookup')!;
   expect(await run({}, { tool: prepared })).toMatchObject({ output: 'c1 x' });

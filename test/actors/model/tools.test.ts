@@ -127,7 +127,7 @@ test('TOOLS-2: converts a schema once, even if it is prepared and sent repeatedl
   expect(schema.counter.conversions).toBe(1);
 });
 
-describe('TOOLS-3: the tools that the model is offered', () => {
+describe('TOOLS-3: the tools offered to the model', () => {
   const full = {
     description: 'Weather',
     inputSchema: city,

@@ -113,7 +113,7 @@ describe.each(['notice', 'turn'] as const)('P8: in text, with `%s`', (promptStyl
   );
 });
 
-test('MARK-6: gives a quotation its own mark only if it does not directly follow its sentence', () => {
+test('MARK-6: gives a quotation its own mark unless it directly follows the sentence about it', () => {
   const notes = new NoteMarks('mark_a');
   const text = notes.text(note(sentence`Tell the user this result.`, { result: 'Done.' }), 'n');
   expect(text).toBe(
@@ -137,7 +137,7 @@ test('P8: passes typed text to the model unchanged, as user input', async () => 
 });
 
 describe('MARK-2: a mark that a third party has read', () => {
-  test('gains no authority in user input, a notice or a result', async () => {
+  test('does not give any authority to user input, a notice or a result', async () => {
     const prompts: string[] = [];
     let mark = '';
     const { start, type, session, environment } = textTalk({

@@ -287,7 +287,7 @@ describe('a session of a pool', () => {
     expect([opened, errors]).toEqual([['a'], []]);
   });
 
-  test('leaves memory first if it has been idle longest when maxAwake is exceeded', async () => {
+  test('leaves memory when maxAwake is exceeded, if it has been idle longest', async () => {
     const world = worldOf();
     const { pool, type } = poolOf(world, { maxAwake: 2 });
     for (const id of ['a', 'b', 'c']) {
@@ -409,7 +409,7 @@ describe('a session of a pool', () => {
     expect(errors.filter((error) => !error.includes('the disk is full'))).toEqual([]);
   });
 
-  test('appears as due in the process that holds it', async () => {
+  test('keeps its wake time if another process holds or takes over its claim', async () => {
     const world = worldOf();
     await world.wakeTimes.set('a', 42);
     const claimed: Journal = {
@@ -572,7 +572,7 @@ describe('a session of a pool', () => {
     expect(pool.awakeCount).toBe(0);
   });
 
-  test('unloads sessions after more than maxAwake were busy at once', async () => {
+  test('unloads sessions after more than maxAwake were busy at the same time', async () => {
     const world = worldOf();
     const { pool, type } = poolOf(world, { maxAwake: 2, idleMs: 100 });
     const all = (text: string) => Promise.all(['a', 'b', 'c', 'd'].map((id) => type(id, text)));
@@ -641,7 +641,7 @@ describe('a session of a pool', () => {
 });
 
 describe('sleeping sessions with a schedule', () => {
-  test('wake at their own times, once each, and use no memory until then', async () => {
+  test('wake once, each at its own time, and use no memory until then', async () => {
     const world = worldOf();
     const { pool, said, opened, errors } = poolOf(world, { lookMs: Infinity, maxAwake: 20 });
     const HOUR = 3_600_000;

@@ -131,7 +131,7 @@ describe.each([
   });
 });
 
-test('resumes all due sessions, but only on request, if searches are off', async () => {
+test('resumes due sessions only on request if searches are turned off', async () => {
   const world = worldOf();
   const { pool, opened } = processOf(world, { lookMs: Infinity });
   await pool.start();
@@ -146,7 +146,7 @@ test('resumes all due sessions, but only on request, if searches are off', async
 });
 
 describe('a pool that drains', () => {
-  test('lets busy sessions finish, accepts no new session, and closes', async () => {
+  test('lets busy sessions finish, refuses new ones, and closes', async () => {
     const world = worldOf({ gives: true });
     const [leaving, staying] = [processOf(world), processOf(world)];
     await leaving.type('waits', 'use paint');
@@ -188,7 +188,7 @@ describe('a pool that drains', () => {
     await drained;
   });
 
-  test('closes at its time limit despite a busy session, which another pool resumes at its next search', async () => {
+  test('closes at its time limit even if a session is busy, so that another pool resumes the session', async () => {
     const world = worldOf({ gives: true });
     const [leaving, staying] = [processOf(world), processOf(world)];
     await staying.pool.start();
@@ -246,7 +246,7 @@ describe('a session of a living process', () => {
     expect([other.opened, other.errors, world.shared.refused]).toEqual([[], [], []]);
   });
 
-  test('SESSION-POOL-6 WAKE-SCHEDULER-2: gets one try per round if the journal hides who holds the claim', async () => {
+  test('SESSION-POOL-6 WAKE-SCHEDULER-2: gets one try per round if the journal hides the claim holder', async () => {
     const world = worldOf({ knowsClaims: false });
     const other = processOf(world, { maxAwake: 1, idleMs: 60 * LOOK_MS });
     const first = processOf(world);
@@ -274,7 +274,7 @@ describe('a session of a living process', () => {
   });
 });
 
-test('WAKE-SCHEDULER-2: gets one start attempt per round while it fails to start, and loses its claim', async () => {
+test('WAKE-SCHEDULER-2: retries a failed start once per round, and releases the claim each time', async () => {
   const world = worldOf();
   const first = processOf(world);
   await first.type('a', 'hello');
@@ -298,7 +298,7 @@ test('WAKE-SCHEDULER-2: gets one start attempt per round while it fails to start
   expect(world.shared.holderOf('a')).toBeNull();
 });
 
-test('SESSION-POOL-6: keeps no claim after a search that found no session to resume', async () => {
+test('SESSION-POOL-6: releases its claim on a session that it could not resume', async () => {
   const world = worldOf();
   await world.shared.store.wakeTimes.set('nobody', 0);
   const { pool, errors } = processOf(world, {
@@ -388,7 +388,7 @@ test('SESSION-POOL-1: releases every claim when a pool is closed during a search
   expect([world.shared.holderOf('a'), opened]).toEqual([null, []]);
 });
 
-test('receives no second claim while its pool is closing', async () => {
+test('does not get a second claim while its pool is closing', async () => {
   const world = worldOf();
   const claimed: string[] = [];
   const { pool, type } = processOf(world, {

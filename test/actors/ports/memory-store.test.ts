@@ -88,7 +88,7 @@ describe('ranking', () => {
 });
 
 describe('keeping', () => {
-  test('replaces a fact with the same id, in its scope only', async () => {
+  test('replaces only a fact that has the same id in the same scope', async () => {
     await remember('old');
     await store.remember({ id: 'f0', scope: 'bob', text: 'of bob', at: 1 });
     await store.remember({ id: 'f0', scope: 'ann', text: 'new', at: 1 });

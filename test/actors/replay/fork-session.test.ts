@@ -41,7 +41,7 @@ describe('a fork', () => {
     expect(replayed(both('other')).view.agent).toBe('lead');
   });
 
-  test('starts from an entry of a finished session at which its question was still open', async () => {
+  test('reopens a question of a finished session when it starts from an earlier entry', async () => {
     const { of, talk, after } = await wholeRide();
     await talk.close();
     await forkSession(of.begin().runtime.journal, { from: 'ses', after, to: 'other' });

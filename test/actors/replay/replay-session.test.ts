@@ -301,7 +301,7 @@ describe('an unsuitable journal', () => {
     );
   });
 
-  test('shows as quarantined an entry that cannot be folded', async () => {
+  test('shows an entry that cannot be folded as quarantined', async () => {
     const { of } = await inMidQuestion();
     const at = of.entries.findIndex(({ event }) => event.type === 'model.responded');
     const broken = of.entries.map((entry, index) =>

@@ -45,7 +45,7 @@ test('stores an answer that the next process uses to book the ride', async () =>
   expect(ride(next)?.outcome?.text).not.toContain('coach');
 });
 
-test('UNLOADED-SESSION-1: returns, after any entry, receipts that match what the next process does', async () => {
+test("UNLOADED-SESSION-1: returns receipts that match the next process's behaviour after any entry", async () => {
   const { of: whole, talk } = await wholeRide();
   talk.kill();
   const { entries } = whole;
@@ -126,7 +126,7 @@ test('refuses a session that is unknown, closed or held by another process', asy
   await expect(claim).rejects.toMatchObject({ code: 'SCOPE_IN_USE' });
 });
 
-test('UNLOADED-SESSION-4: makes a hibernated session due at once, but not a killed one, and releases both', async () => {
+test('UNLOADED-SESSION-4: makes a hibernated session due immediately, but not a killed one; releases both', async () => {
   const dueAfter = async (isAsleep: boolean) => {
     const { of, talk, question } = await inMidQuestion();
     if (isAsleep) expect(await talk.session.hibernate()).toBe(true);

@@ -177,7 +177,7 @@ test("explains that a subagent's jobs are waiting for a worker, and names who ma
   expect(waits.find(({ cause }) => cause === 'answer')).toMatchObject({ by: ['carl'] });
 });
 
-test('names the users who may answer a question, even if an agent above the asking one restricts them', async () => {
+test('names the users who may answer a question, even if an ancestor of the asking agent restricts them', async () => {
   const of = world();
   const script = () => calls(['ask_user', { question: 'Which map?' }]);
   const model = castOf({ subagents: { helper: { script } } });

@@ -192,7 +192,7 @@ describe('a slow journal', () => {
 });
 
 describe.each(['throws', 'rejects'] as const)('a journal that fails at first (%s)', (how) => {
-  test('COMMIT-UNIT-3: leads to the same events, none of them early', async () => {
+  test('COMMIT-UNIT-3: produces the same events, none of them too early', async () => {
     const inner = failingJournal(how);
     // Every entry fails in the same way. A subagent does not wait for the session's entry, and must not overtake it.
     const tries = new Map<string, number>();

@@ -99,7 +99,7 @@ const numbered = (count: number) =>
   Array.from({ length: count }, (_, index) => ({ type: 'go', n: index + 1, then: ['effect'] }));
 
 describe('accepted events', () => {
-  test('get an entry that contains the time, the machine version and a number from 1 in the unit', async () => {
+  test('get an entry with the time, the machine version and a number that starts at 1 in each unit', async () => {
     const { unit, journal, environment } = unitWith();
     unit.receive('a', { type: 'go' });
     await environment.advance(50);
@@ -550,7 +550,7 @@ describe('COMMIT-UNIT-6: a unit restored from the journal', () => {
     return { first, entries: await first.journal.read() };
   };
 
-  test('has the same state, and executes no effect again', async () => {
+  test('has the same state, and does not execute any effect again', async () => {
     const { first, entries } = await kept(numbered(3));
     const { unit, body, environment } = unitWith();
     unit.refold(entries);
@@ -591,7 +591,7 @@ describe('COMMIT-UNIT-6: a unit restored from the journal', () => {
     expect(body.applied).toEqual(['a.deadline.due']);
   });
 
-  test('throws an error that names the entry that is missing or has another version', async () => {
+  test('throws an error that names a missing entry or an entry with another version', async () => {
     const { entries } = await kept(numbered(3));
     expect(() => unitWith().unit.refold(entries.slice(1))).toThrow(/Expected entry 1 .* has 2/);
     const other = entries.map((entry) => ({ ...entry, definitionVersion: 2 }));

@@ -84,7 +84,7 @@ function expectTogether(log: readonly string[]): void {
 }
 
 describe('COMMIT-UNIT-2 ROUTER-1: effects of one event, which are not interleaved with their consequences', () => {
-  test('run together at the start of a unit while nothing else is running', () => {
+  test('run together when a unit starts and nothing else is running', () => {
     const { one, log } = units(memoryJournal());
     one.unit.start(() => one.begin('a'));
     expectTogether(log);

@@ -28,7 +28,7 @@ const filesWith = (folder: string): string[] =>
   readdirSync(folder).filter((name) => readFileSync(join(folder, name)).includes(WORD));
 
 test.each([{ trim: true }, { trim: false }])(
-  "removes a user's word from every file when the session is deleted, with %j",
+  "removes a user's message from every file when the session is deleted, with %j",
   async ({ trim }) => {
     const folder = newFolder();
     const environment = simulatedEnvironment();

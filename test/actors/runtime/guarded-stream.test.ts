@@ -105,7 +105,7 @@ describe('a subscriber that throws does not end the process', () => {
     throw new Error('the screen is broken');
   };
 
-  test('a session in text continues', async () => {
+  test('a text session continues', async () => {
     const environment = simulatedEnvironment();
     const errors: string[] = [];
     const session = new TextSession({

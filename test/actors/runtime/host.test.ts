@@ -19,7 +19,7 @@ const hostWith = (onError: (error: unknown, where: string) => void, inspect?: ()
   createHost({ environment: simulatedEnvironment(), journal: memoryJournal(), onError, inspect });
 
 describe('code of the app', () => {
-  test('causes an error report that names the place when it throws or rejects', async () => {
+  test('causes an error report that says where it threw or rejected', async () => {
     const reports: unknown[] = [];
     const host = hostWith((error, where) => reports.push([where, (error as Error).message]));
     callSafely(host, 'one', () => {
@@ -36,14 +36,14 @@ describe('code of the app', () => {
     ]);
   });
 
-  test('causes no further error when it throws in onError', () => {
+  test('does not cause another error when it throws in onError', () => {
     const host = hostWith(() => {
       throw new Error('worse');
     });
     expect(() => host.report(new Error('bad'), 'here')).not.toThrow();
   });
 
-  test('causes no further error when it rejects in onError or throws in onIgnored', async () => {
+  test('does not cause another error when it rejects in onError or throws in onIgnored', async () => {
     const where: string[] = [];
     const host = createHost({
       environment: simulatedEnvironment(),

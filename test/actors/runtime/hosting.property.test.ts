@@ -238,7 +238,7 @@ describe.each(cases)('$name', ({ machine, input, events }) => {
     );
   });
 
-  test("stops in its exit actions every activity that a state's entry actions start", () => {
+  test("uses a state's exit actions to stop every activity that its entry actions started", () => {
     const nodes = [machine.root];
     for (let node = nodes.pop(); node !== undefined; node = nodes.pop()) {
       const ids = (actions: typeof node.entry, type: string) =>

@@ -30,7 +30,7 @@ test('keeps the latest entries in order', () => {
   }
 });
 
-test('reads one unit or all units, in results that do not change later', () => {
+test('returns the entries of one unit or all units in results that do not change later', () => {
   const journal = memoryJournal({ keep: Infinity });
   for (let seq = 1; seq <= 5000; seq += 1) journal.append(entry(seq, seq % 2 ? 'odd' : 'even'));
   const read = journal.read();
@@ -130,7 +130,7 @@ describe('trimmed entries', () => {
     expect(() => journal.read({ scope: 'scope' })).toThrow(cut);
   });
 
-  test('MEMORY-JOURNAL-2: make a scope complete again if only entries before the trim were lost', () => {
+  test('MEMORY-JOURNAL-2: make a scope complete again if all lost entries came before the trim', () => {
     const journal = memoryJournal({ keep: 4 });
     for (let seq = 1; seq <= 9; seq += 1) journal.append(entry(seq));
     expect(() => journal.read({ scope: 'scope' })).toThrow(cut);
@@ -144,7 +144,7 @@ describe('trimmed entries', () => {
     expect(() => journal.read({ scope: 'scope' })).toThrow(cut);
   });
 
-  test('change nothing when the scope is trimmed to an entry that has already been cut', () => {
+  test('stay the same when the scope is trimmed to an entry that has already been cut', () => {
     const journal = memoryJournal({ keep: 2 });
     for (let seq = 1; seq <= 9; seq += 1) journal.append(entry(seq));
     expect(seqs(journal)).toEqual([8, 9]);

@@ -146,7 +146,7 @@ test('keeps names like `__proto__`', () => {
   expect(({} as { token?: string }).token).toBeUndefined();
 });
 
-test('writes no redacted value to the file', async () => {
+test('never writes a secret to the file', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'offstage-journal-'));
   const inner = sqliteJournal({ path: join(folder, 'a.journal'), environment: nodeEnvironment() });
   const journal = redactingJournal(inner, { values: [KEY] });

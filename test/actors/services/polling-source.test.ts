@@ -38,7 +38,7 @@ describe('an event source that polls', { tags: ['B76'] }, () => {
     expect(stage.service.view.sources).toMatchObject([{ name: 'polling' }]);
   });
 
-  test('polls at once and then at its interval, and passes the previous cursor to each poll', async () => {
+  test('polls immediately and then at its interval, and passes the previous cursor to each poll', async () => {
     const stage = pollingStage(
       (_signal, cursor = 0) => Promise.resolve({ events: found(cursor + 1), cursor: cursor + 1 }),
       { cursor: 40 },
@@ -53,7 +53,7 @@ describe('an event source that polls', { tags: ['B76'] }, () => {
     expect(stage.seen()).toEqual([{ id: 41 }, { id: 42 }, { id: 43 }]);
   });
 
-  test('varies the interval by its jitter', async () => {
+  test('varies the interval by the configured jitter', async () => {
     const stage = pollingStage(() => Promise.resolve([]), { jitter: 0.5 });
     await stage.start();
     await stage.environment.advance(20_000);
@@ -166,7 +166,7 @@ describe('an event source that polls', { tags: ['B76'] }, () => {
     expect(stage.seen()[0]).toEqual({ id: 7 });
   });
 
-  test('aborts a running poll when stopped, and reports no failure', async () => {
+  test('aborts a running poll when stopped, without reporting a failure', async () => {
     const stage = pollingStage(never);
     await stage.start();
     const isStopped = stage.stop();

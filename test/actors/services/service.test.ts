@@ -43,7 +43,7 @@ describe('events become invocations', { tags: ['B76'] }, () => {
     });
   });
 
-  test('pass through shouldInvoke first, and are handled if it throws', async () => {
+  test('pass through shouldInvoke first, and are still handled if it throws', async () => {
     const stage = serviceStage({
       shouldInvoke: ({ type }) => {
         if (type === 'broken') throw new Error('no idea');
@@ -246,7 +246,7 @@ describe('a source that fails', { tags: ['B77'] }, () => {
     await expect(other.emit(order())).resolves.toMatchObject({ accepted: true });
   });
 
-  test('counts as running from its first event if start() resolves only on abort', async () => {
+  test('counts as running after its first event if start() resolves only on abort', async () => {
     const stage = serviceStage();
     stage.source.onStart = () =>
       new Promise((resolve) => {
@@ -262,7 +262,7 @@ describe('a source that fails', { tags: ['B77'] }, () => {
   });
 });
 
-describe('the stop of a service', { tags: ['BW20'] }, () => {
+describe('stopping a service', { tags: ['BW20'] }, () => {
   test('SERVICE-4: stops every source exactly once, after which nothing is emitted', async () => {
     const other = new ManualSource('other');
     const source = new ManualSource('shop');
@@ -309,7 +309,7 @@ describe('the stop of a service', { tags: ['BW20'] }, () => {
     expect(isStopped()).toBe(true);
   });
 
-  test('reports a source whose stop throws as stopped', async () => {
+  test('reports a source as stopped even if its stop throws', async () => {
     const stage = serviceStage();
     stage.source.onStop = () => Promise.reject(new Error('cannot'));
     await stage.start();
@@ -335,7 +335,7 @@ describe('the stop of a service', { tags: ['BW20'] }, () => {
     expect(never.source).toMatchObject({ starts: 0, stops: 0 });
   });
 
-  test('stops the sources without waiting, drops queued events and leaves the agent running when killed', async () => {
+  test('stops its sources and drops queued events without waiting when killed, but leaves the agent running', async () => {
     const stage = serviceStage();
     stage.source.onStop = () => new Promise(() => {});
     await stage.start();
@@ -352,7 +352,7 @@ describe('the stop of a service', { tags: ['BW20'] }, () => {
   });
 });
 
-test('SERVICE-4: executes no pending decision after a kill', async () => {
+test('SERVICE-4: does not execute pending decisions after it has been killed', async () => {
   const stage = serviceStage({}, { onChanged: (service) => service.kill() });
   await stage.start();
   expect(stage.source.starts).toBe(0);

@@ -33,7 +33,7 @@ const hanging = { script: () => calls(['hang']), config: { tools: { hang: simple
 
 describe('a pending delivery', () => {
   test(
-    'reaches the user on its own when the lead agent is idle, with urgent before high before normal',
+    'reaches the user when the lead agent is idle, in the order urgent, high, normal',
     { tags: ['B56', 'B57', 'B58', 'B59'] },
     async () => {
       const { start, type, session, said, release } = busyTalk({ subagents: { report: done } });
@@ -90,7 +90,7 @@ describe('a pending delivery', () => {
   });
 
   test(
-    'expires at its time if it is an unheard notice, but never if it is a result',
+    'expires on time if it is an unheard notice, but never expires if it is a result',
     { tags: ['BW29'] },
     async () => {
       const { start, type, session, state, environment, release, said } = busyTalk({
@@ -219,7 +219,7 @@ describe('OUTBOX-6: the outbox is bounded', () => {
   });
 
   test(
-    'drops a notice that does not fit, with a reason, and keeps the places of results in progress',
+    'drops a notice that does not fit and gives a reason, but keeps places for results in progress',
     { tags: ['BW29', 'BW31'] },
     async () => {
       const { start, type, session, state, environment } = busyTalk({
@@ -253,7 +253,7 @@ describe('OUTBOX-6: the outbox is bounded', () => {
   });
 });
 
-describe('a part in text that counts as seen (TEXT-OUTPUT-2)', () => {
+describe('a text part that counts as seen (TEXT-OUTPUT-2)', () => {
   test('has reached an observer', async () => {
     const { start, type, state } = textTalk({ subagents: { report: done } });
     await start();
@@ -281,7 +281,7 @@ describe('a part in text that counts as seen (TEXT-OUTPUT-2)', () => {
     expect(state().deliveries[0]).toMatchObject({ state: 'delivered', grade: 'assumed' });
   });
 
-  test('needs a listener, since otherwise the notice stays as a card without a second attempt', async () => {
+  test('needs a listener, or the notice stays a card and is not offered again', async () => {
     const { session, state, environment, said } = textTalk();
     await session.start();
     session.notifyBackground('Your order was sent');

@@ -23,7 +23,7 @@ function fill({ session }: Talk, journal: ReturnType<typeof gatedJournal>): void
 }
 
 test.each(['text', 'voice'] as const)(
-  'COMMIT-UNIT-8: limits every input of a session through %s',
+  'COMMIT-UNIT-8: limits all input to a %s session',
   async (kind) => {
     const journal = gatedJournal();
     const talk = kind === 'text' ? textTalk({ journal }) : voiceTalk({ journal });
@@ -60,7 +60,7 @@ test.each(['text', 'voice'] as const)(
   },
 );
 
-test('COMMIT-UNIT-8: limits input to an existing answer, call or subagent', async () => {
+test('COMMIT-UNIT-8: limits input addressed to an existing answer, call or subagent', async () => {
   const journal = gatedJournal();
   const talk = textTalk({
     journal,

@@ -184,7 +184,7 @@ describe('an inline tool', () => {
   );
 
   test(
-    'does not delay other tools when it is slow, while the model waits for all of them',
+    'does not delay other tools when it is slow, although the model waits for every result',
     { tags: ['BW30'] },
     async () => {
       let finish: () => void = () => {};
@@ -305,7 +305,7 @@ describe('a schema', () => {
     ]);
   });
 
-  test('emits no event for a call that was cancelled during validation', async () => {
+  test('does not emit an event for a call that was cancelled during validation', async () => {
     let pass: (fits: boolean) => void = () => {};
     const slow = checkedBy(() => new Promise((resolve) => (pass = resolve)));
     const told: string[] = [];

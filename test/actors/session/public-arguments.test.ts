@@ -126,7 +126,7 @@ describe('a text of more than 100,000 characters', () => {
   const long = 'wait '.repeat(25_000);
   const TOO_LONG = { name: 'CapacityError', code: 'TEXT_TOO_LONG' };
 
-  test('fails in every method, and leaves no entry', async () => {
+  test('fails in every method without writing an entry', async () => {
     const { session, nameId, of, entries } = await twoQuestions();
     const before = entries().length;
     await expect(session.sendText(long)).rejects.toMatchObject(TOO_LONG);

@@ -62,7 +62,7 @@ function voices(options: VoiceTalkOptions = {}) {
 
 const roles = () => records.latest.conversation.items.map(({ role }) => role);
 
-describe('a session in text', () => {
+describe('a text session', () => {
   test('restores a greeting, replies, notes, calls of every kind, results and questions', async () => {
     const { start, type, environment, same, session, close } = texts({
       greeting: 'Say hello.',
@@ -158,7 +158,7 @@ describe('a session in text', () => {
     expect(again().calls.size).toBe(0);
   });
 
-  test('answers a call that stayed open exactly once, with its result', async () => {
+  test('answers an open call exactly once, with its result', async () => {
     const { start, type, environment, entries, session, same } = texts({ subagents: { late } });
     await start();
     await type('use late');
@@ -253,7 +253,7 @@ describe('restores the state in the middle of an answer', () => {
   });
 });
 
-describe('a session by voice', () => {
+describe('a voice session', () => {
   test('restores replies, calls, late results, notes, and a connection lost in mid-sentence', async () => {
     const talk = voices({ subagents: { report, late, asks } });
     const { start, say: utter, speak, use, pause, asked, model, environment, same, session } = talk;

@@ -42,7 +42,7 @@ const FORGED = [
 ];
 
 describe('session.actor', () => {
-  test('P8, HOST-1, ACTORS-4: refuses internal events with a named error, without a state change', async () => {
+  test('P8, HOST-1, ACTORS-4: refuses internal events with a named error, and does not change state', async () => {
     const talk = textTalk({ subagents: asking });
     await talk.start();
     const { actor } = talk.session;

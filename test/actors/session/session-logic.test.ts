@@ -184,7 +184,7 @@ describe('sessionLogic', () => {
     expect(session?.store.getSnapshot().context.connection).toBe('closed');
   });
 
-  test("shows the complete tree to its system's inspector, but only its own part to the runtime's", async () => {
+  test("shows its system's inspector the whole tree, but shows the runtime's inspector only its own part", async () => {
     const ofSystem = new Map<string, string | undefined>();
     const ofRuntime: string[] = [];
     const { environment, logic } = stage(memoryJournal(), {
@@ -232,7 +232,7 @@ describe('sessionLogic', () => {
   });
 });
 
-describe('a session logic across a restart', () => {
+describe('session logic across a restart', () => {
   test('P9: continues the persisted session from its journal, with its open question', async () => {
     const leaving = new AbortController();
     const first = stage(memoryJournal(), { leave: leaving.signal });

@@ -51,7 +51,7 @@ function actionOf({ question: name, said, channel, began }: Case): Expected {
 /** The number of utterances that were handled correctly when this test was written; it must not decrease. */
 const RIGHT_AT_LEAST = 152;
 
-test('P3: interprets no utterance as a harmful action', () => {
+test('P3: never interprets an utterance as a harmful action', () => {
   const harmful = cases.filter((one) => isHarmful(actionOf(one), one));
   expect(harmful.map((one) => [one.question, one.said, actionOf(one)])).toEqual([]);
 });

@@ -468,7 +468,7 @@ describe.each(['the settings of an agent', 'a subagent'])('applies toolApproval 
 });
 
 describe('a subagent with settings after a restart', () => {
-  test('passes the steps that another process ran to the functions', async () => {
+  test('passes the functions the steps that another process ran', async () => {
     const environment = simulatedEnvironment();
     const journal = memoryJournal();
     const seen: unknown[] = [];

@@ -187,7 +187,7 @@ describe('an approval that is not given', () => {
     expect(ran).toEqual([]);
   });
 
-  test('P8: marks an approved call, but not a call that needs no approval', async () => {
+  test('P8: marks approved calls, but not calls that do not need approval', async () => {
     const { named } = recorded();
     const { run } = subagentRuns(steps(calls(['pay'], ['look']), say('done')));
     const { result } = run(
@@ -202,8 +202,8 @@ describe('an approval that is not given', () => {
   });
 });
 
-describe('an approval given beforehand by the author', () => {
-  test('runs without a question, is recorded, and covers only calls that match its condition', async () => {
+describe('an approval that the author gave in advance', () => {
+  test('applies without a question, is recorded, and covers only calls that match its condition', async () => {
     const { ran, named } = recorded();
     const { asked, onQuestion, answer } = user();
     const { run, environment } = subagentRuns(

@@ -70,7 +70,7 @@ describe('an exhausted budget', () => {
     expect(runs.prompts).toHaveLength(3);
   });
 
-  test('does not affect a subagent that completes within it', async () => {
+  test('does not affect a subagent that completes within the budget', async () => {
     const runs = subagentRuns(steps(calls(['look']), say('Seen.')));
     const outcome = await runs.outcome({ tools: look, budget: { steps: 2, tokens: 10_000 } });
     expect(outcome).toMatchObject({ status: 'completed', text: 'Seen.' });

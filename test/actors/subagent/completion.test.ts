@@ -203,7 +203,7 @@ describe('request_input', { tags: ['M9'] }, () => {
     expect((await run.result).output).toBe('[{"responded":false,"timedOut":true}]');
   });
 
-  test('reports no timeout when it is withdrawn', { tags: ['MW4'] }, async () => {
+  test('does not report a timeout when it is withdrawn', { tags: ['MW4'] }, async () => {
     const run = asking({ question: 'Which one?' });
     await run.environment.settle();
     run.subagent.receive({ type: 'question.withdrawn', requestId: 'sub_1.q1' });
@@ -221,7 +221,7 @@ describe('request_input', { tags: ['M9'] }, () => {
     ]);
   });
 
-  test('SUBAGENT-MACHINE-6: does not end the subagent at its limit of unanswered requests', async () => {
+  test('SUBAGENT-MACHINE-6: does not end the subagent when too many requests are unanswered', async () => {
     const run = loneSubagent(
       { tools: { request_input }, maxInputRetries: 1 },
       steps(calls(['request_input', { question: 'Which?' }]), say('on my own, then')),

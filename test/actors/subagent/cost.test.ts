@@ -107,7 +107,7 @@ describe('price', () => {
 });
 
 describe('budget.cost', () => {
-  test('ends the work with its partial result once it is spent', async () => {
+  test('ends the work with its partial result once the budget is spent', async () => {
     const runs = priced(looking, () => 0.4);
     const outcome = await runs.outcome({ tools: look, maxSteps: 100, budget: { cost: 1 } });
     expect(outcome).toMatchObject({
@@ -125,7 +125,7 @@ describe('budget.cost', () => {
     expect(await outcome({ tools: look, budget: { cost: 1 } })).toMatchObject({ text: 'Seen.' });
   });
 
-  test('treats a call of unknown cost as the last one', async () => {
+  test('treats a call with unknown cost as the last call', async () => {
     const runs = priced(looking, () => NaN);
     const outcome = await runs.outcome({ tools: look, maxSteps: 100, budget: { cost: 1 } });
     expect(outcome).toMatchObject({

@@ -81,7 +81,7 @@ describe('SUBAGENT-MACHINE-7: the step limit', () => {
     expect(JSON.stringify(prompts)).not.toContain('This is your last step');
   });
 
-  test('does not ask the questions of the last step', async () => {
+  test('does not ask questions from the last step', async () => {
     let asked = 0;
     const { outcome } = subagentRuns(() => calls(['ask_user', { question: 'Well?' }]));
     const result = await outcome(
@@ -212,7 +212,7 @@ describe('cancellation', () => {
     return { ...made, outcome: await result };
   };
 
-  test('ends the run at once, even if a tool never settles', { tags: ['R16'] }, async () => {
+  test('ends the run immediately, even if a tool never settles', { tags: ['R16'] }, async () => {
     const { outcome, environment } = await untilCancelled(steps(calls(['hang'])), {
       hang: simpleTool(never),
     });
@@ -224,7 +224,7 @@ describe('cancellation', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('ends the run at once, even if the model ignores its signal', async () => {
+  test('ends the run immediately, even if the model ignores its signal', async () => {
     let signal: AbortSignal | undefined;
     const { outcome } = await untilCancelled((prompt) => {
       signal = prompt.signal;
@@ -316,7 +316,7 @@ describe('a model call that fails', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('gets no retry before the time that the provider specifies', async () => {
+  test('waits until the retry time that the provider specifies', async () => {
     const error = apiError(429, 'slow down', { 'retry-after': '20' });
     const { run, environment, prompts } = subagentRuns(steps({ error }, say('at last')));
     const { result } = run();
@@ -343,7 +343,7 @@ describe('a model call that fails', () => {
     expect(await result).toMatchObject({ status: 'completed', steps: 2 });
   });
 
-  test('gets its retry at a different time from other calls that failed with it', async () => {
+  test('retries at a different time from other calls that failed at the same moment', async () => {
     const { run, environment } = subagentRuns(() => ({ error: overloaded(true) }));
     const at: number[] = [];
     const begin = environment.clock.now();
@@ -443,7 +443,7 @@ describe('the output schema', () => {
     expect(prompts[0]?.system).toContain('"price"');
   });
 
-  test('ends the run at the step limit if no answer matches, with the last text as the partial result', async () => {
+  test('ends the run at the step limit if no answer matches, and returns the last text as a partial result', async () => {
     const { outcome, prompts } = subagentRuns(() => say('about twelve'));
     expect(await outcome({ outputSchema, maxSteps: 2 })).toMatchObject({
       status: 'failed',

@@ -106,7 +106,7 @@ describe('a promised instance', () => {
   });
 });
 
-describe('an instance, which each ending disposes once', () => {
+describe('an instance that is disposed once, however its run ends', () => {
   test('ends when completed', async () => {
     const { config, created, disposed } = counted();
     await subagentRuns(() => say('done')).outcome(config);
@@ -263,7 +263,7 @@ describe('createInstance', () => {
     expect(outcomes.map(({ text }) => text)).toEqual(['1', '1']);
   });
 
-  test('fails the run when it throws, and disposes nothing', async () => {
+  test('fails the run when it throws, without disposing an instance', async () => {
     let disposed = 0;
     const { outcome } = subagentRuns(() => say('never'));
     expect(

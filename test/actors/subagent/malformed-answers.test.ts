@@ -155,7 +155,7 @@ const others: fc.Arbitrary<() => unknown> = fc.oneof(
 /** Codes that no answer may cause, because they stand for an event that the runtime's own journal refuses. */
 const REFUSED_INSIDE = ['MALFORMED_EVENT', 'INTERNAL', 'TIMEOUT', 'CRASHED'];
 
-describe('a malformed answer of a model', () => {
+describe('a malformed answer from a model', () => {
   const lacking = (part: object): Part => part as Part;
   it.each<[string, Part]>([
     ['a call without a name', lacking({ type: 'tool-call', toolCallId: 'c1', input: '{}' })],

@@ -18,7 +18,7 @@ function heldTool() {
   return { work, release: (value: unknown) => release(value), signal: () => signal };
 }
 
-describe('a message to steer', () => {
+describe('a steering message', () => {
   test('reaches the model in the next step', { tags: ['RW14'] }, async () => {
     const { work, release } = heldTool();
     const run = loneSubagent({ tools: { work } }, steps(calls(['work']), say('done')));
@@ -46,7 +46,7 @@ describe('a message to steer', () => {
   });
 });
 
-describe('a message to queue', () => {
+describe('a queued message', () => {
   test('reaches the model only when the model would otherwise have finished', async () => {
     const { work, release } = heldTool();
     const run = loneSubagent(
@@ -99,7 +99,7 @@ describe('a message to queue', () => {
   });
 });
 
-describe('a message that interrupts', () => {
+describe('an interrupting message', () => {
   test('aborts the model call, joins the next call, and counts as a step', async () => {
     const script = steps({ text: 'never said', delayMs: 60_000 }, say('done'));
     const run = loneSubagent({}, script);

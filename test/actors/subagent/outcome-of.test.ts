@@ -66,7 +66,7 @@ describe('an ending', () => {
     expect(outcomeOf({ status, steps: 0 }, new SubagentLog())).toMatchObject({ status, error });
   });
 
-  test('keeps its error, or has none when completed', () => {
+  test('keeps its error, or has none if the run completed', () => {
     const failed = unfinishedOutcome({ status: 'failed' });
     expect(readOutcome(failed)).toEqual(failed);
     expect(readOutcome(completedOutcome('x'))).toEqual(completedOutcome('x'));

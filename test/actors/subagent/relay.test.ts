@@ -336,7 +336,7 @@ describe('a tool that is reported as running, and then requests permission', () 
     { type: 'turn_ended', reason: 'completed' },
   ];
 
-  test('raises no doubt if the connection ends before the permission is answered', async () => {
+  test('does not count as in doubt if the connection ends before the permission is answered', async () => {
     const { doubts, result, send } = stage();
     await send(...ASKS);
     await send({ type: 'closed', message: 'killed' });
@@ -345,7 +345,7 @@ describe('a tool that is reported as running, and then requests permission', () 
     expect(doubts).toEqual([]);
   });
 
-  test('raises no doubt if it was permitted and finished before the connection ended', async () => {
+  test('does not count as in doubt if it was permitted and finished before the connection ended', async () => {
     const { asked, doubts, result, send, answer } = stage();
     await send(...ASKS);
     asked[0]?.({ approved: true });
@@ -360,7 +360,7 @@ describe('a tool that is reported as running, and then requests permission', () 
     expect(toolLedger.at(-1)).toMatchObject({ approval: 'given', output: 'done' });
   });
 
-  test('raises a doubt if the connection ends after it has been permitted', async () => {
+  test('counts as in doubt if the connection ends after it has been permitted', async () => {
     const { asked, doubts, result, send } = stage();
     await send(...ASKS);
     asked[0]?.({ approved: true });
@@ -658,7 +658,7 @@ describe('a message', () => {
   });
 });
 
-describe('after a crash of this process', () => {
+describe('after this process has crashed', () => {
   test('withdraws an open question, and prompts the agent again', async () => {
     let turns = 0;
     const stage = relayed([], {
@@ -738,7 +738,7 @@ describe('after a crash of this process', () => {
     expect(relay.told.filter((one) => JSON.stringify(one).includes('permitted'))).toEqual([]);
   });
 
-  test('does not apply to another request an approval that may not have arrived', async () => {
+  test('does not reuse an approval that may not have arrived for another request', async () => {
     let turns = 0;
     const stage = relayed([], {
       script: () =>

@@ -60,7 +60,7 @@ function folded(
 const all = [...lives()];
 
 describe('reduce', () => {
-  it('folds every recorded life without changing its arguments (SUBAGENT-UNIT-2)', () => {
+  it('applies every recorded event without changing its arguments (SUBAGENT-UNIT-2)', () => {
     let steps = 0;
     for (const life of all) {
       const state = folded(life, () => (steps += 1));

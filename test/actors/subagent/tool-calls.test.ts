@@ -13,7 +13,7 @@ import {
   subagentRuns,
 } from '../../support/subagent-runs.ts';
 
-describe('a call that is cut off when it may have had its effect', () => {
+describe('a call that is cut off after it may have had an effect', () => {
   function charging(more: Record<string, unknown> = {}) {
     const charged: string[] = [];
     const doubtful: unknown[] = [];
@@ -131,7 +131,7 @@ describe('the calls of one step', () => {
   });
 });
 
-describe('the call of a tool', () => {
+describe('a tool call', () => {
   test('returns an error to the model when the tool throws or rejects, and continues the run', async () => {
     const { outcome, prompts, errors } = subagentRuns(
       steps(calls(['throws'], ['rejects'], ['works']), say('I see')),

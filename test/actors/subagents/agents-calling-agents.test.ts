@@ -55,7 +55,7 @@ describe("a program's tool", { tags: ['H1', 'H4', 'H9'] }, () => {
   });
 
   test(
-    'runs several subagents at once, even of one type, and returns results in call order',
+    'runs subagents concurrently, even several of one type, and returns results in call order',
     { tags: ['H9', 'HW2'] },
     async () => {
       const { plan, service } = program({
@@ -115,7 +115,7 @@ describe("a program's tool", { tags: ['H1', 'H4', 'H9'] }, () => {
   });
 
   test(
-    "shows the child its input, but nothing of its parent's conversation",
+    "shows the child its input, but no part of its parent's conversation",
     { tags: ['H5'] },
     async () => {
       const prompts: ScriptedPrompt[] = [];
@@ -153,7 +153,7 @@ describe("a subagent's tool", () => {
     summarizer: [call('read'), { ...summaryOf('short'), thinking: 'Hm.' }],
   };
 
-  test('P7: holds no slot while the parent is waiting, and pauses its timeout', async () => {
+  test("P7: releases the parent's slot and pauses its timeout while it is waiting", async () => {
     const { environment, service } = program(
       { ...agents, summarizer: [{ ...summaryOf('late'), delayMs: 500_000 }] },
       { constraints: { maxConcurrentPerSession: 1 } },
@@ -169,7 +169,7 @@ describe("a subagent's tool", () => {
   });
 
   test(
-    "passes the parent's id to the child, and the result of the call to the parent",
+    "passes the parent's id to the child, and returns the call's result to the parent",
     { tags: ['H4', 'H8'] },
     async () => {
       const results: unknown[] = [];

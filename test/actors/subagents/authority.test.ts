@@ -101,7 +101,7 @@ const hiring = (name: string, ...before: ScriptedStep[]): Script =>
     say('All is done.'),
   );
 
-describe('P8, APPROVAL-3: a denial, which applies to all subagents below', () => {
+describe('P8, APPROVAL-3: a denial, which applies to the whole subtree', () => {
   const pay = (ran: unknown[], needsApproval: boolean): Record<string, unknown> => ({
     pay: {
       ...(simpleTool(() => null, { needsApproval }) as object),
@@ -242,7 +242,7 @@ describe('P7: the budget of a subtree', () => {
     ]);
   });
 
-  test('counts the agents of a scope at any depth', async () => {
+  test("counts a scope's agents at every depth", async () => {
     const { environment, hired, start } = program(
       {
         boss: { script: hiring('worker') },

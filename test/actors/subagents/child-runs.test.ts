@@ -189,7 +189,7 @@ test("does not let the program answer a child's request to its parent", async ()
   expect([outcome.status, requests, orders.length]).toEqual(['completed', 0, 2]);
 });
 
-test("runs a subagent inside the run if the call's result is the subagent's question", async () => {
+test("runs a subagent inside the run if the subagent's question becomes the call's result", async () => {
   const { orders } = await play(
     { tools: { helper: helperOf({}, 'return') } },
     { main: [help], helper: [said('here')] },

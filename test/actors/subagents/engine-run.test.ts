@@ -227,7 +227,7 @@ describe('a run on an engine', () => {
     },
   );
 
-  test('refuses an invalid message, and sends nothing', async () => {
+  test('refuses an invalid message without sending it', async () => {
     const { engine, runtime, traveller } = setUp();
     const run = runSubagent(traveller, 'Go [trip t: input]', { runtime, engine, id: 'r' });
     for (const [words, options, expected] of [
@@ -316,7 +316,7 @@ describe('a run on an engine', () => {
     }
   });
 
-  test('ENGINE-RUN-4: does not pass a question of unknown shape to a handler', async () => {
+  test('ENGINE-RUN-4: does not pass a question with an unknown shape to a handler', async () => {
     const { engine, runtime, traveller } = setUp();
     const asked: unknown[] = [];
     const { result } = runSubagent(traveller, 'Go [trip t: ask]', {
@@ -435,7 +435,7 @@ describe('a run on an engine', () => {
     expect(most).toBe(3);
   });
 
-  test("continues with a failed call when the engine does not store the call's result", async () => {
+  test('treats a call as failed, and continues, when the engine does not store its result', async () => {
     const { environment, runtime } = setUp();
     const { model } = runsConformanceAgents(() => Promise.resolve());
     const look = tool({
@@ -460,7 +460,7 @@ describe('a run on an engine', () => {
     expect(JSON.stringify(toolLedger)).toContain('expected at most 20000 bytes');
   });
 
-  test('RUN-WORKER-1: abandons no job during a turn, because the turn may be repeated', async () => {
+  test('RUN-WORKER-1: does not abandon a job during a turn, because the turn may be repeated', async () => {
     const { environment, runtime, traveller, configs, jobs } = setUp();
     const given: string[] = [];
     const told = { ...jobs, ended: (prefix: string) => void given.push(prefix) };

@@ -185,7 +185,7 @@ describe('a lead agent', () => {
     await close();
   });
 
-  test('gets no delivery of a result that it has already read', async () => {
+  test('does not receive a result that it has already read', async () => {
     const told: string[] = [];
     const { session, environment, said, close } = await talk(createParentSubagentToolset(), {
       lead: ({ results, user, prompt }) => {
@@ -258,7 +258,7 @@ describe('a lead agent', () => {
     await close();
   });
 
-  test("gets no delivery of a subagent's request that has already been closed", async () => {
+  test("does not receive a subagent's request that has already been closed", async () => {
     const told: string[] = [];
     const { session, environment, close } = await talk(createParentSubagentToolset(), {
       lead: ({ results, user, prompt }) => {

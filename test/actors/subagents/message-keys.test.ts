@@ -200,7 +200,7 @@ test("MESSAGES-2: returns the tool's result once the message is in the journal",
   expect(await isSettled(environment, answered)).toBe(true);
 });
 
-test('SUBAGENT-TREE-5: accepts no message for an ended subagent, but settles its receipt', async () => {
+test('SUBAGENT-TREE-5: refuses a message to an ended subagent, but settles its receipt', async () => {
   const { environment, journal, service, id } = await atWork();
   journal.shut();
   // Another entry is being written, and this one is waiting for it.

@@ -117,7 +117,7 @@ test('RETENTION-2: counts the characters of long results', () => {
   expect(registry.get(ended.at(-1)?.id ?? '')).toBeDefined();
 });
 
-test("TREE-SNAPSHOT-2: charges a child that was deleted after its parent to the parent's parent", () => {
+test('TREE-SNAPSHOT-2: charges the grandparent for a child that was deleted after its parent', () => {
   let now = 0;
   const registry = registryAt(() => now, RETENTION_MS);
   const boss = record('boss');

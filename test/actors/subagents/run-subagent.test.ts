@@ -281,7 +281,7 @@ describe('the questions of a run', () => {
     expect(second.errors).toEqual([expect.objectContaining({ code: 'INVALID_ANSWER' })]);
   });
 
-  test('PROGRAM-PORTS-2: expire, after which an answer has no effect', async () => {
+  test('PROGRAM-PORTS-2: expire, and ignore later answers', async () => {
     const answers: ((answer: { text: string }) => void)[] = [];
     const signals: AbortSignal[] = [];
     const { run, environment, errors } = setUp(() => ask('Still there?'));
@@ -331,7 +331,7 @@ describe('the questions of a run', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('include the approval of a tool call, which runs only after it is approved', async () => {
+  test("include a tool call's approval, without which the call does not run", async () => {
     const ran: string[] = [];
     const pay = tool({
       inputSchema: z.object({ sum: z.number() }),

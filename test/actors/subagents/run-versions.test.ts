@@ -121,7 +121,7 @@ describe('a deploy while a run waits for an approval', () => {
   });
 });
 
-describe('a turn of a later version', () => {
+describe('a turn from a later version', () => {
   const order: RunOrder = {
     id: 'pay-7',
     config: 'treasurer',

@@ -478,7 +478,7 @@ describe('a request to the parent', { tags: ['M9', 'M14'] }, () => {
     expect(await wait).toMatchObject({ ok: true, why: 'ended', reports: [{ result: 'done' }] });
   });
 
-  test('reaches no handler if a stream subscriber has already answered', async () => {
+  test('does not reach the handler if a stream subscriber has already answered', async () => {
     const asked: string[] = [];
     const stage = puppets({
       onInput: ({ question }) => {

@@ -67,7 +67,7 @@ describe("lifetime: 'session'", () => {
   );
 
   test(
-    'executes runs one after another, in order, and holds no slot for a waiting run',
+    'executes runs in order, one at a time, and does not hold a slot for a waiting run',
     { tags: ['BW35', 'BW34'] },
     async () => {
       const stage = puppets({ constraints: { maxConcurrentPerSession: 2, whenFull: 'reject' } });
@@ -86,7 +86,7 @@ describe("lifetime: 'session'", () => {
     },
   );
 
-  test('skips a subagent cancelled in the queue, and keeps the messages of one cancelled while running', async () => {
+  test('skips a subagent cancelled in the queue, but keeps the messages of a run that is cancelled', async () => {
     const stage = puppets();
     const { begin } = kept(stage);
     const [first, second, third] = [begin('1'), begin('2'), begin('3')];
@@ -128,7 +128,7 @@ describe("lifetime: 'session'", () => {
   });
 
   test(
-    'disposes an instance once if the service closes during its creation, and creates no other',
+    'disposes an instance once if the service closes during its creation, and does not create another',
     { tags: ['BW12'] },
     async () => {
       const stage = puppets();

@@ -212,7 +212,7 @@ describe('the actor of a subagent', () => {
     ]);
   });
 
-  it('lists the actors of its machine and of its subagents under its own (ACTORS-3)', async () => {
+  it('lists the actors of its machine and its subagents under its own actor (ACTORS-3)', async () => {
     const { environment, logic } = place(asks);
     const below = new Map<string, string | undefined>();
     const inspect = (inspected: InspectionEvent): void => {
@@ -432,7 +432,7 @@ describe('SUBAGENT-LOGIC-2: a snapshot', () => {
     expect(done).toEqual(['paid']);
   });
 
-  it('keeps the output of a finished actor, and starts nothing', async () => {
+  it('keeps the output of a finished actor, and does not start a new run', async () => {
     const one = place(asks);
     const first = createActor(one.logic(), { input: { task: 'Buy one', id: 'trip' } }).start();
     await one.environment.settle();
@@ -477,7 +477,7 @@ describe('SUBAGENT-LOGIC-3: a process that shuts down', () => {
     expect(again.getSnapshot().value).toBe('waiting_for_input');
   });
 
-  it('starts nothing afterwards, and removes the listeners of ended runs', async () => {
+  it('does not start anything afterwards, and removes the listeners of ended runs', async () => {
     const { environment, logic, leave, prompts, signal } = place(asks);
     let listeners = 0;
     const { addEventListener: add, removeEventListener: remove } = signal;
@@ -533,7 +533,7 @@ describe('SUBAGENT-LOGIC-3: a process that shuts down', () => {
     expect(again.getSnapshot()).toMatchObject({ status: 'done', value: 'cancelled' });
   });
 
-  it('fails for another task under a used id, without affecting the first run', async () => {
+  it('fails if its id is already used for another task, without affecting the first run', async () => {
     const { environment, logic } = place(asks);
     const first = createActor(logic(), { input: { task: 'Buy one', id: 'trip' } }).start();
     await environment.settle();

@@ -223,7 +223,7 @@ describe('parents and children', () => {
     },
   );
 
-  test('P7: holds no run slot while a parent is waiting', async () => {
+  test('P7: does not hold a run slot while a parent is waiting', async () => {
     const parentTools: Record<string, object> = {};
     const { plan, service } = program(
       {
@@ -252,7 +252,7 @@ describe('a child', () => {
   const spawned = [call('spawn_subagent', { task: 'Work' }), { text: 'Off it goes.' }];
 
   test(
-    'has only one open request at a time, and completes after the last',
+    'has only one open request at a time, and completes after the last request',
     { tags: ['M14', 'M21'] },
     async () => {
       const { plan, service, environment } = program({

@@ -222,7 +222,7 @@ describe('a subagent that has ended', { tags: ['M18', 'MW9'] }, () => {
     expect(stage.timersLeft()).toBe(0);
   });
 
-  test('counts as delivered after a wait or `delivered`, but not after a list', async () => {
+  test('counts as delivered after a wait or a `delivered` call, but not after a list call', async () => {
     const stage = puppets({ constraints: retention });
     const [a, b, c] = [stage.spawn('a'), stage.spawn('b'), stage.spawn('c')];
     void stage.service.await([a], THE_LEAD);
@@ -293,7 +293,7 @@ describe('a subagent that has ended', { tags: ['M18', 'MW9'] }, () => {
 describe('the detection of hung subagents', { tags: ['M17', 'MW2'] }, () => {
   const constraints = { inactivityTimeoutMs: 5000, sweepIntervalMs: 1000 };
 
-  test('reports a subagent without activity once its time is up, until it is active again', async () => {
+  test('reports a subagent as hung after too long without activity, until it is active again', async () => {
     const stage = puppets({ constraints });
     const id = stage.spawn('a');
     await stage.environment.advance(4000);

@@ -77,7 +77,7 @@ describe('a wait', { tags: ['M5'] }, () => {
     });
   });
 
-  test('WAITS-1: leaves no listener on its signal after it has ended', async () => {
+  test('WAITS-1: does not leave a listener on its signal after it has ended', async () => {
     const { spawn, says, service } = puppets();
     const id = spawn('a');
     const { signal } = new AbortController();
@@ -122,7 +122,7 @@ describe('a wait', { tags: ['M5'] }, () => {
 });
 
 describe('a wait for several', { tags: ['MW10'] }, () => {
-  test('returns the first subagent that ends for any, and every subagent for all', async () => {
+  test('returns the first ended subagent in mode any, and every subagent in mode all', async () => {
     const { spawn, says, service } = puppets();
     const ids = [spawn('a'), spawn('b')];
     const any = later(service.await(ids, THE_LEAD, { mode: 'any' }));
@@ -150,7 +150,7 @@ describe('a wait for several', { tags: ['MW10'] }, () => {
 });
 
 describe('a wait that ends at a question', { tags: ['MW1'] }, () => {
-  test('ends at a later question, and lets the subagent continue once answered', async () => {
+  test('ends at a later question, and lets the subagent continue once it is answered', async () => {
     const { spawn, calls, says, service, settle, timersLeft } = puppets();
     const id = spawn('a');
     const wait = later(service.await([id], THE_LEAD));
@@ -202,7 +202,7 @@ describe('a wait that ends at a question', { tags: ['MW1'] }, () => {
     expect(wait.value).toBeUndefined();
   });
 
-  test('ends when the awaited subagent is waiting for the one that asks', async () => {
+  test('ends when the awaited subagent is waiting for the subagent that asks', async () => {
     const { spawn, calls, service } = puppets();
     const asker = spawn('b', { workstreamId: 'w' });
     const first = spawn('a', { workstreamId: 'w' });
@@ -239,7 +239,7 @@ describe('AWAITING-2: a question and a wait', () => {
 });
 
 describe('WAIT_CYCLE', () => {
-  test('refuses the second of two waits for each other, and names both', async () => {
+  test('refuses the second of two agents that wait for each other, and names both', async () => {
     const { spawn, calls, says, waited } = puppets();
     const a = spawn('a', { workstreamId: 'w' });
     const b = spawn('b', { workstreamId: 'w' });
@@ -304,7 +304,7 @@ test('AWAITING-4: does not end when a subagent hangs', { tags: ['M17'] }, async 
   expect(wait.value).toBeUndefined();
 });
 
-test("a parent's end removes its waits", async () => {
+test("removes a parent's waits when the parent ends", async () => {
   const { spawn, calls, service, delegation, settle } = puppets();
   const parent = spawn('p');
   const child = spawn('c', { caller: by(parent) });

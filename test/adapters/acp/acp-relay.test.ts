@@ -224,7 +224,7 @@ describe('a permission', () => {
       ]);
   });
 
-  test('selects no lasting option for an answer that covers a single call', () => {
+  test('does not select a lasting option when the answer covers a single call', () => {
     const options = [option('allow_always'), option('reject_once')];
     expect(permissionOutcome(options, { type: 'permitted' })).toEqual({
       outcome: { outcome: 'cancelled' },
@@ -325,7 +325,7 @@ describe('a form', () => {
     expect(fields?.[0]?.value(said('premium'))).toBe('p');
   });
 
-  test('asks nothing for an empty form or a form with more than 20 fields', () => {
+  test('does not ask anything for an empty form or a form with more than 20 fields', () => {
     expect(form({})).toBeNull();
     const long = Object.fromEntries(Array.from({ length: 21 }, (_, at) => [`f${at}`, {}]));
     expect(form(long)).toBeNull();

@@ -38,7 +38,7 @@ async function opened() {
 }
 
 describe('a message', () => {
-  test('EMAIL-1: has the same Message-ID in each attempt, with the domain of the sender', async () => {
+  test("EMAIL-1: has the same Message-ID in each attempt, with the sender's domain", async () => {
     const { channel, mails } = await opened();
     await channel.send(ITEM, [], NEVER);
     await channel.send(ITEM, [], NEVER);
@@ -47,7 +47,7 @@ describe('a message', () => {
     expect(mails[0]?.raw).toMatch(/^auto-submitted: auto-generated/im);
   });
 
-  test('EMAIL-2: gets no header or recipient from the text of a delivery', async () => {
+  test("EMAIL-2: never takes a header or recipient from a delivery's text", async () => {
     const { channel, mails } = await opened();
     const label = 'x\r\nBcc: eve@example.com\r\n\r\nbody';
     await channel.send({ ...ITEM, label, text: '.\r\nMAIL FROM:<eve@example.com>' }, [], NEVER);

@@ -35,7 +35,7 @@ function live(args: readonly string[], killAfterMs?: number): Promise<readonly s
 }
 
 test.each(SEEDS)(
-  'P4: sends one message under random kills and presents it to the user later (seed %i)',
+  'P4: sends one message despite random kills, and presents it to the user later (seed %i)',
   { timeout: KILL_TIMEOUT_MS },
   async (seed) => {
     const folder = mkdtempSync(join(tmpdir(), 'mail-'));

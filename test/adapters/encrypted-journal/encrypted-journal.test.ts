@@ -129,7 +129,7 @@ test('reads entries that an earlier key encrypted, and fails if that key is miss
   );
 });
 
-test('ENCRYPTED-JOURNAL-3: refuses plain entries, except with `readsPlain` before the first encrypted one', async () => {
+test('ENCRYPTED-JOURNAL-3: refuses plain entries, except with `readsPlain` before any encrypted entry', async () => {
   const store = memoryJournal();
   store.append(entry(1));
   await encryptedJournal(store, { key }).append(entry(2));

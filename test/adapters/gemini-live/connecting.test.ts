@@ -206,7 +206,7 @@ describe('the conversation so far', () => {
     expect(peer.said[1]).toHaveProperty('clientContent.turnComplete', false);
   });
 
-  test('requires no message if it is empty', () => {
+  test('does not need a message if it is empty', () => {
     const { peer } = new Call({}, { history: () => [] });
     peer.open();
     peer.says({ setupComplete: {} });
@@ -230,7 +230,7 @@ describe('the end of a connection', () => {
     [1007, 'Request contains an invalid argument', true],
     [1008, 'Operation is not implemented', true],
     [1011, 'Internal error', true],
-  ])('reports code %i after ready as retryable or not: %s', async (code, reason, retryable) => {
+  ])('reports whether code %i after ready is retryable: %s', async (code, reason, retryable) => {
     const call = await startCall();
     call.peer.close(code, reason);
     expect(call.events.at(-1)).toMatchObject({ type: 'transport.closed', code, retryable });
@@ -308,7 +308,7 @@ describe('unknown messages', () => {
 });
 
 describe('the microphone', () => {
-  test('reports to the server once when the microphone is silent for a second', async () => {
+  test('informs the server once when the microphone has been silent for a second', async () => {
     const call = await startCall();
     call.hears();
     await call.advance(900);

@@ -50,7 +50,7 @@ const keyed = (events: readonly TransportEvent[]) =>
   );
 
 describe('messages', () => {
-  test('reach the model without causing a response, joined if they are sent in one event loop turn', async () => {
+  test('do not cause a response, and are joined if they are sent in one event loop turn', async () => {
     const call = await startCall();
     const said = await call.sends(note('Rain.'), {
       type: 'message.add',
@@ -76,7 +76,7 @@ describe('messages', () => {
     expect(call.peer.news()).toEqual([content(false, '[note] Rain.')]);
   });
 
-  test('OUTGOING-2: wait while the user is speaking, and until the model answers', async () => {
+  test('OUTGOING-2: wait while the user is speaking and then until the model answers', async () => {
     const call = await startCall();
     call.says(words('Hello.'));
     await call.sends(note('Rain.'));
@@ -181,7 +181,7 @@ describe('a request', () => {
     ]);
   });
 
-  test('GEMINI-LIVE-REQUESTS-1: gets the next response, and no later one', async () => {
+  test('GEMINI-LIVE-REQUESTS-1: gets the next response, and not a later one', async () => {
     const call = await startCall();
     await call.sends(request);
     call.says(sound(), generated, turnComplete, sound());

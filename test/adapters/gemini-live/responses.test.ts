@@ -84,7 +84,7 @@ describe('GEMINI-LIVE-MODEL-TURNS-1: a turn is a response with one item', () => 
     expect(call.last('response.ended')).toMatchObject({ status: 'completed' });
   });
 
-  test('emits no events for thoughts', async () => {
+  test('does not emit events for thoughts', async () => {
     const call = await startCall();
     call.says({ serverContent: { modelTurn: { parts: [{ text: 'Hm.', thought: true }] } } });
     expect(call.news()).toEqual([]);
@@ -166,7 +166,7 @@ describe('the end of a response', () => {
 });
 
 describe('a cancel by the session', () => {
-  test('ends the response at once, mutes the rest, and interrupts the server', async () => {
+  test('ends the response immediately, mutes the rest, and interrupts the server', async () => {
     const call = await startCall();
     call.says(sound());
     const said = await call.sends({ type: 'response.cancel' });

@@ -147,7 +147,7 @@ describe('USER-SPEECH-1: an utterance', () => {
 });
 
 describe('USER-SPEECH-2: text that arrives late', () => {
-  test('causes an error during a response, rather than an utterance that would interrupt it', async () => {
+  test('reports an error during a response instead of starting an utterance that would interrupt it', async () => {
     const call = await startCall();
     call.says(words('Hello.'), sound());
     await call.advance(600);

@@ -243,7 +243,7 @@ describe('a viewer that arrives late', () => {
     expect(late.snapshots('ses_2/interaction').at(-1)?.snapshot.value).toBe('subagent_interaction');
   });
 
-  test('STREAM-2: misses no actor, even after thousands of events', async () => {
+  test('STREAM-2: receives every actor, even after thousands of events', async () => {
     const { inspect, inspector: relay } = await watched({ maxQueuedLines: 100 });
     const session = startSession(inspect);
     const interaction = startInteraction(inspect);

@@ -331,7 +331,7 @@ describe('STREAM-4: a viewer that fails', () => {
   });
 });
 
-test('omits the machine of a snapshot that is stored in a context', async () => {
+test('omits the machine from a snapshot that is stored in a context', async () => {
   const { environment, view, inspect } = await watched({ redact: false });
   const child = createActor(lamp).start();
   const keeper = createMachine({

@@ -19,7 +19,7 @@ test('does not pack a short value', () => {
   expect(packed('x'.repeat(3999))).toBeNull();
 });
 
-test('DICTIONARIES-1: keeps the checksums of the dictionaries that packed existing journals', () => {
+test('DICTIONARIES-1: leaves the dictionaries that packed existing journals unchanged', () => {
   expect(DICTIONARIES.map((one) => crc32(one))).toEqual([2_101_770_692, 3_373_798_799]);
 });
 

@@ -111,7 +111,7 @@ describe('GUARD-1: input from any client', () => {
     expect(errors.map(String)).toEqual(['Error: no such column', 'Error: no such table']);
   });
 
-  test('gets a response even to bytes that are not HTTP', async () => {
+  test('gets a response even if its bytes are not HTTP', async () => {
     const { ask, port, enter } = await guarded();
     expect(await ask('hello\r\n\r\n')).toBe('HTTP/1.1 400 Bad Request');
     const long = `GET / HTTP/1.1\r\nHost: ${HOST}:${port}\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`;
@@ -131,7 +131,7 @@ describe('GUARD-1: input from any client', () => {
     await enter();
   });
 
-  test('causes no error when a listener writes after the response has ended', async () => {
+  test('does not cause an error when a listener writes after the response has ended', async () => {
     const { ask, port, enter } = await guarded({
       request: ({ response }) => {
         response.end('served');
@@ -142,7 +142,7 @@ describe('GUARD-1: input from any client', () => {
     await enter();
   });
 
-  test('causes no error when a client resets the connection while its verdict is pending', async () => {
+  test('does not cause an error when a client resets the connection before its verdict', async () => {
     let decide: (verdict: Verdict) => void = () => {};
     const { dial, port, until, errors, guard } = await guarded({
       webSocket: {

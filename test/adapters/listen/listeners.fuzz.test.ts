@@ -54,7 +54,7 @@ async function untilGone(
 }
 
 describe.each(Object.entries(listeners))('%s', (name, start) => {
-  test("serves a client with a key during attacks, and keeps no attacker's socket open", async () => {
+  test("serves a client with a key during attacks, and closes every attacker's socket", async () => {
     const listener = await started(start);
     const chance = chanceOf(SEED, name);
     await listener.serveRightful();

@@ -95,7 +95,7 @@ describe('a hostile client', () => {
     await other.fence();
   });
 
-  test('affects no other client when it does not speak HTTP or disconnects early', async () => {
+  test('does not affect other clients, even if it does not speak HTTP or disconnects early', async () => {
     const { address, connect } = await startHarness();
     for (const bytes of ['\0\u0001\u0002rubbish\r\n\r\n', 'GET /v1/realtime HTTP/1.1\r\nUpgr']) {
       await new Promise<void>((resolve) => {
@@ -126,7 +126,7 @@ describe('a hostile client', () => {
 describe('the server', () => {
   const parts = { model: scriptedModel(), environment: nodeEnvironment() };
 
-  test('starts only once, and ends every connection on close, which may be repeated', async () => {
+  test('starts only once, ends every connection on close, and allows repeated close calls', async () => {
     const speech = scriptedSpeech();
     const voice = localVoice({ ...parts, speech });
     const address = await voice.start();

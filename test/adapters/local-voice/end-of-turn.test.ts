@@ -71,7 +71,7 @@ async function waitedMs(client: WireClient): Promise<number> {
   return (await client.next('input_audio_buffer.speech_stopped'))['audio_end_ms'] - 1_600;
 }
 
-describe('the end of a turn by its words', () => {
+describe('the end of a turn, judged by its words', () => {
   test.each([
     ['a sentence that may be whole', WHOLE, 500],
     ['an answer, while no question is open', ECONOMY, 500],
@@ -128,7 +128,7 @@ describe('the end of a turn during an open question', () => {
     expect(await waitedMs(client)).toBe(expected);
   });
 
-  test('accepts questions, as the server announces, and refuses an invalid one', async () => {
+  test('announces that it accepts questions, and refuses an invalid question', async () => {
     const { client } = await start();
     expect((await client.next('session.updated'))['session'].extensions).toEqual([
       'session.open_question',
@@ -146,7 +146,7 @@ describe('the end of a turn during an open question', () => {
   });
 });
 
-describe("the end of a turn by the app's function", () => {
+describe("the end of a turn, decided by the app's function", () => {
   test('passes audio, text and the open question to the function, and waits as long as the result says', async () => {
     const asked: unknown[] = [];
     const { client } = await start({
@@ -170,7 +170,7 @@ describe("the end of a turn by the app's function", () => {
     ]);
   });
 
-  test('prefers the function to the list', async () => {
+  test("prefers the app's function to the word list", async () => {
     const { client } = await start({ endOfTurn: () => 1 });
     client.speak(tone(UM, 600));
     client.speak(tone(0, 3_000));
@@ -263,7 +263,7 @@ describe('the longest utterance', () => {
   });
 });
 
-describe('transcription in a pause', () => {
+describe('transcription during a pause', () => {
   test.each([
     ['after 200 ms of silence', 1_200, 200],
     ['after 70 ms of silence, if little was said: it may be a stop', 600, 70],

@@ -26,7 +26,7 @@ async function create(
 }
 
 describe('creating an item', () => {
-  test('inserts items after the item that they name, in the order in which the model reads them', async () => {
+  test('inserts each item after the item that it names, in the order in which the model reads them', async () => {
     const { connect, model } = await startHarness({ answers: [['ok']] });
     const client = await connect();
     client.send(textOnly);

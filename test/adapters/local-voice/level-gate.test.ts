@@ -87,7 +87,7 @@ describe('LEVEL-GATE-4: a television that was heard first', () => {
     expect(hear(gate, { db: USER_DB - 25, ms: 3_000 })).toBeLessThan(0.05);
   });
 
-  test("passes again after an utterance, unless the user's utterance was accepted", () => {
+  test("passes again in the next utterance unless one of the user's utterances has been accepted", () => {
     const gate = new LevelGate(15);
     hear(gate, silence(1_000));
     hear(gate, { db: USER_DB, ms: 1_500 });
@@ -111,7 +111,7 @@ test('LEVEL-GATE-1: uses the level of the nearest voice in an utterance', () => 
 });
 
 describe('LEVEL-GATE-3: a voice below the level', () => {
-  test('passes at its second utterance if it is a user who has moved away', () => {
+  test('passes at the second utterance if the user has moved away', () => {
     const gate = afterUser();
     const away = { db: USER_DB - 18, ms: 2_500 };
     expect(hear(gate, away)).toBe(0);
@@ -144,7 +144,7 @@ describe('LEVEL-GATE-4: the start of an utterance', () => {
     expect(windowsBeforeNearest(levels([-40, 60], [-5, 4], [-40, 60]))).toBe(0);
   });
 
-  test('excludes nothing from an utterance that is empty or too short to be a voice', () => {
+  test('keeps the whole utterance if it is empty or too short to be a voice', () => {
     expect(windowsBeforeNearest([])).toBe(0);
     expect(windowsBeforeNearest(levels([-20, 7]))).toBe(0);
   });

@@ -10,7 +10,7 @@ import { gate, startHarness, userSays } from './support/harness.ts';
 import { scriptedModel } from './support/scripted-model.ts';
 import { scriptedSpeech, tone } from './support/scripted-speech.ts';
 
-describe('a transcriber of the app', () => {
+describe("an app's transcriber", () => {
   test('receives only speech, and returns the transcript', async () => {
     const heard: number[] = [];
     const transcriber: Transcriber = {
@@ -43,7 +43,7 @@ describe('a transcriber of the app', () => {
   });
 });
 
-describe('a voice of the app', () => {
+describe("an app's voice", () => {
   test('speaks with any voice that the client requests, at the requested speed', async () => {
     const said: { text: string; speed: number | undefined }[] = [];
     const voice: Voice = {

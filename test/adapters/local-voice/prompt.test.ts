@@ -139,7 +139,7 @@ describe('toModelMessages', () => {
     ]);
   });
 
-  test('passes on as text any arguments that are not JSON', async () => {
+  test('passes on arguments that are not JSON as text', async () => {
     const broken: Remembered = { kind: 'call', callId: 'c', name: 'f', arguments: '{"a":' };
     const [, message] = await toModelMessages([broken]);
     expect(message?.content).toMatchObject([{ input: { text: '{"a":' } }]);

@@ -449,7 +449,7 @@ describe('cancelling a response', () => {
   });
 });
 
-describe('a response out of band', () => {
+describe('an out-of-band response', () => {
   test('REALTIME-SESSION-2: runs alongside the active response without joining the conversation', async () => {
     const [first, second] = [gate(), gate()];
     const { connect, model } = await startHarness({

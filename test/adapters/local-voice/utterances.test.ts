@@ -147,7 +147,7 @@ describe('server_vad', () => {
     });
   });
 
-  test('cancels the current response when the user speaks if interrupt_response is on', async () => {
+  test('cancels the current response on user speech if interrupt_response is on', async () => {
     const held = gate();
     const { client } = await start({ answers: [['Once upon a time', { until: held.opened }]] });
     configure(client, { type: 'server_vad', create_response: false });
@@ -186,7 +186,7 @@ describe('server_vad', () => {
     });
   });
 
-  test('reports no transcript when transcription is off, although the model still hears the user', async () => {
+  test('does not report a transcript when transcription is off, although the model still hears the user', async () => {
     const { client, model } = await start({ answers: [['Noted.']] });
     configure(client, { type: 'server_vad' }, null);
     say(client, ECONOMY);
@@ -231,7 +231,7 @@ describe('server_vad', () => {
     expect(JSON.stringify(model.prompt(0))).toContain('at last');
   });
 
-  test('transcribes another cut of the audio if the first cut yields no text', async () => {
+  test('retries with a different cut of the audio if the first cut yields no text', async () => {
     const { client, speech } = await start();
     speech.nextTranscriptions.push(() => Promise.resolve(''));
     configure(client, { type: 'server_vad', create_response: false });
@@ -323,7 +323,7 @@ describe('a session without turn detection', () => {
     expect(client.count('response.created')).toBe(0);
   });
 
-  test('finds no text in a commit of silence', async () => {
+  test('finds no text when only silence is committed', async () => {
     const { client } = await start();
     configure(client, null);
     client.speak(tone(0, 500));

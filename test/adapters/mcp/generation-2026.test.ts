@@ -116,7 +116,7 @@ function port(url: string): Port {
   };
 }
 
-test('lets a client with tasks delegate, answer and get the result', async () => {
+test('lets a client that supports tasks delegate, answer and get the result', async () => {
   const { url } = await served();
   const asked: unknown[] = [];
   const session = withTasks(
@@ -177,7 +177,7 @@ test('cancels a task, and returns a failed subagent as a result', async () => {
     .toMatchObject({ status: 'completed', result: { resultType: 'complete', isError: true } });
 });
 
-test('asks a client without tasks in a second round of the same call', async () => {
+test('asks a client that lacks task support in a second round of the same call', async () => {
   const { ask } = await served();
   const { result = {} } = await ask('tools/call', ride, withForms);
   expect(result).toMatchObject({ resultType: 'input_required', requestState: expect.any(String) });
@@ -208,7 +208,7 @@ test('returns a result without an answer if the client cannot be asked', async (
   expect((await ask('tools/call', ride)).result).toMatchObject({ resultType: 'complete' });
 });
 
-test('restricts tasks to clients with the capability, and each task to its user', async () => {
+test('restricts tasks to clients with the tasks capability, and each task to its own user', async () => {
   const { ask } = await served();
   const { result = {} } = await ask('tools/call', ride, withExtension);
   const { taskId } = result;

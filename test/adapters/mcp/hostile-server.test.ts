@@ -76,7 +76,7 @@ const asking = (requestedSchema: unknown) => ({
   },
 });
 
-describe('a form of a server', () => {
+describe("a server's form", () => {
   test.each([
     ['null as its fields', { properties: null }, { action: 'accept', content: {} }],
     ['a text for an object', 'form', { action: 'accept', content: {} }],

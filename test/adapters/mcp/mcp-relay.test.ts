@@ -129,7 +129,7 @@ describe.each(['2025-11-25', '2026-07-28'] as const)(
   },
 );
 
-test('starts, asks and stops a server on standard input and output', async () => {
+test('starts, queries and stops a server over standard input and output', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'offstage-test-mcp-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const program = fileURLToPath(new URL('support/ride-server.ts', import.meta.url));

@@ -461,7 +461,7 @@ describe('storage of tasks', () => {
     expect((await one.tasks.listTasks()).tasks).toEqual([]);
   });
 
-  test('unloads and resumes an idle user, but never a waiting one', async () => {
+  test("unloads and resumes an idle user's session, but never a waiting user's", async () => {
     const { pass, runtime } = moved();
     const { url, server } = await served({ runtime, limits: { idleMs: 1_000_000 } });
     const one = await connected(url);
@@ -509,7 +509,7 @@ describe('access', () => {
     expect([eve, unknown]).toEqual([404, 404]);
   });
 
-  test("counts a user's sessions, and stores none that were never initialized", async () => {
+  test("counts a user's sessions, and does not store uninitialized ones", async () => {
     const { url, server } = await served({ limits: { sessionsPerUser: 2 } });
     const headers = {
       authorization: 'Bearer ann',

@@ -18,7 +18,7 @@ const fact = (id: string, text = `fact ${id}`) => ({ id, scope: 'ann', text, at:
 const allOf = async (store = fileMemory({ path })): Promise<string[]> =>
   (await store.facts({ scope: 'ann', limit: 1_000 })).map(({ id }) => id);
 
-test('keeps facts, even with line breaks, after the store is gone', async () => {
+test('keeps facts after the store is gone, even facts with line breaks', async () => {
   const store = fileMemory({ path });
   const written = { ...fact('a', 'two\nlines'), category: 'c', source: 's' };
   await store.remember(written);
@@ -65,7 +65,7 @@ test('FILE-MEMORY-2: stores the other facts when one is refused', async () => {
 });
 
 describe('FACT-FILE-1: a crash', () => {
-  test('leaves a partial draft that no read sees and that the next write replaces', async () => {
+  test('leaves a partial draft that reads ignore and the next write replaces', async () => {
     await fileMemory({ path }).remember(fact('a'));
     await writeFile(`${path}.tmp`, '{"id":"b","scope":"ann","te');
     const store = fileMemory({ path });
@@ -75,7 +75,7 @@ describe('FACT-FILE-1: a crash', () => {
     expect(await readdir(folder)).toEqual(['memory.jsonl']);
   });
 
-  test('FILE-MEMORY-1, FILE-MEMORY-3: rejects a failed write without a change, and accepts the next write', async () => {
+  test('FILE-MEMORY-1, FILE-MEMORY-3: changes nothing when a write fails, and accepts the next write', async () => {
     const store = fileMemory({ path });
     await store.remember(fact('a'));
     const before = await readFile(path, 'utf8');

@@ -28,7 +28,7 @@ describe('a close by the session', () => {
   });
 });
 
-describe('an end by the server', () => {
+describe('a session that the server ends', () => {
   test.each([
     ['expired', true],
     ['connection_lost', true],
@@ -82,7 +82,7 @@ describe('a session that expires', () => {
     expect(of('transport.expiring')).toEqual([{ type: 'transport.expiring', inMs: 60_000 }]);
   });
 
-  test('announces no expiry if the clocks disagree', async () => {
+  test('does not announce its expiry if the clocks disagree', async () => {
     const call = startExpiring(-1000);
     await call.advance(60_000);
     expect(call.of('transport.expiring')).toEqual([]);

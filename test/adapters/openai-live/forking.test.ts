@@ -27,7 +27,7 @@ describe('a session that is stored', () => {
     ]);
   });
 
-  test('provides no token if the session is not stored', () => {
+  test('does not provide a token if the session is not stored', () => {
     const call = dial();
     call.peer.opens();
     call.peer.starts();
@@ -146,7 +146,7 @@ describe('a resumed session', () => {
   });
 });
 
-test('repeats notes that the model had not consumed, but no requests', () => {
+test('repeats notes that the model had not consumed, but does not repeat requests', () => {
   const first = dial({ store: true });
   first.peer.opens();
   first.peer.starts();

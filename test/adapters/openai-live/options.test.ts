@@ -39,7 +39,7 @@ describe('the URL', () => {
     expect(dial().peer.url).toBe('wss://proxy.test/v1/live/sessions');
   });
 
-  test('causes an error without the secret when the URL is invalid', () => {
+  test('hides the secret in the error for an invalid URL', () => {
     expect(() => openaiLive({ apiKey: API_KEY, url: 'ftp://x/?key=secret' })).toThrowError(
       expect.objectContaining({
         code: 'INVALID_URL',

@@ -29,7 +29,7 @@ describe('OPENAI-LIVE-REQUESTS-1: a request', () => {
     expect(news()[0]).toBe('started -');
   });
 
-  test('gets no response that started before its text was consumed', () => {
+  test('does not get a response that started before its text was consumed', () => {
     const { peer, news, request } = startCall();
     request('offer:1', 'Tell the user: it is done.');
     peer.sounds(100);
@@ -40,7 +40,7 @@ describe('OPENAI-LIVE-REQUESTS-1: a request', () => {
     expect(news()).toEqual(['ended - completed 100', 'started -']);
   });
 
-  test('gets no response if the user has spoken in between', async () => {
+  test('does not get a response if the user has spoken in between', async () => {
     const { peer, news, advance } = asked();
     peer.hears('And?', 0);
     await advance(1000);
@@ -86,7 +86,7 @@ describe('OPENAI-LIVE-REQUESTS-4: a held request', () => {
     expect(told(call)).toEqual([]);
   });
 
-  test('waits while the model is speaking, even muted, and is sent when the model falls silent', () => {
+  test('waits while the model is speaking, even if muted, and is sent when the model falls silent', () => {
     const call = startCall();
     const { peer, news, request, send } = call;
     peer.sounds(100);
@@ -167,7 +167,7 @@ describe('OPENAI-LIVE-REQUESTS-2: another cause of a response', () => {
     expect(news()).toEqual(['started offer:1']);
   });
 
-  test('does not count if it is a delegation while the model is speaking', () => {
+  test('does not include a delegation that arrives while the model is speaking', () => {
     const { peer, news, request } = startCall();
     peer.sounds(300);
     peer.delegates('d1');
@@ -228,7 +228,7 @@ describe('OPENAI-LIVE-REQUESTS-3: the end of a request', () => {
     expect(news().at(-1)).toBe('ended offer:1 completed 600');
   });
 
-  test('mutes no response after the user has interrupted', () => {
+  test('does not mute a response after the user has interrupted', () => {
     const { peer, news, send } = asked();
     peer.hears('Stop', 0);
     send({ type: 'response.cancel' });
@@ -382,7 +382,7 @@ describe('the text of a request', () => {
     expect(news()).toEqual(['started offer:1']);
   });
 
-  test('becomes a note first if it is too long for one append', () => {
+  test('starts with a note if it is too long for one append', () => {
     const { peer, request, news } = startCall();
     const long = 'The train to Rome leaves at noon. '.repeat(80);
     request('offer:1', long);

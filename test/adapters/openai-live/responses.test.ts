@@ -177,7 +177,7 @@ describe('SPOKEN-RESPONSES-3: a cancelled response', () => {
     expect(news()).toEqual(['started -']);
   });
 
-  test('causes no message if no response is running', () => {
+  test('does not send a message if no response is running', () => {
     const { news, send, peer } = startCall();
     send({ type: 'response.cancel' });
     expect(news()).toEqual([]);

@@ -150,7 +150,7 @@ describe('a session over OpenAI Live', () => {
     expect(call.state().deliveries.at(-1)).toMatchObject({ kind: 'result', state: 'delivered' });
   });
 
-  test('reconnects after a lost connection without the model losing the conversation', async () => {
+  test("reconnects after a lost connection without losing the model's conversation", async () => {
     const call = await talk({ subagent: { script: () => say('Sales are up.') } });
     await call.say('How are sales this week?', 30_000);
     call.model().faults.drop();

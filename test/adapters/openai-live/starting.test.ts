@@ -61,7 +61,7 @@ describe('session.start', () => {
     });
   });
 
-  test('describes the tools in the instructions, because the protocol has none', () => {
+  test('describes the tools in the instructions, because the protocol does not support tools', () => {
     const text = startInstructions(configuration);
     expect(text).toMatch(/^Be brief\.\n/);
     expect(text).toContain('- book_ride: Books a ride (details: to, when)');
@@ -160,7 +160,7 @@ describe('the input clock of a session', () => {
     expect(call.environment.pendingTimers).toBe(0);
   });
 
-  test('INPUT-CLOCK-1: adds no silence to audio that is merely late', async () => {
+  test('INPUT-CLOCK-1: does not add silence to audio that is merely late', async () => {
     const call = startCall();
     for (let index = 0; index < 5; index += 1) {
       call.connection.sendAudio(userFrame(7, 250));

@@ -41,7 +41,7 @@ describe('OPENAI-LIVE-TRANSLATOR-1: notes for the model', () => {
     for (const [, , part] of peer.told) expect(part).toMatch(/^\[data k-1\] /);
   });
 
-  test('omit an empty text', () => {
+  test('omit empty text', () => {
     const { peer, send } = startCall();
     send({ type: 'message.add', itemId: 'a', role: 'system', text: ' \n' });
     expect(peer.told).toEqual([]);
@@ -108,7 +108,7 @@ describe('delegations', () => {
     expect(peer.told).toEqual([['commentary', 'd1', 'Which day?']]);
   });
 
-  test('receive a note if they lead to no call', () => {
+  test('receive a note if they do not lead to a call', () => {
     const { peer, send } = startCall();
     peer.delegates('d1');
     send({ type: 'delegation.accept', delegationId: 'd1', callIds: [] });
@@ -132,7 +132,7 @@ test('refuses a new configuration', () => {
   expect(of('session.refused')).toMatchObject([{ code: 'IMMUTABLE_SESSION' }]);
 });
 
-describe('other messages of the server', () => {
+describe('other messages from the server', () => {
   test('report usage', () => {
     const { peer, of } = startCall();
     peer.says({ type: 'session.usage.updated', usage: { seconds: 12 } });

@@ -79,7 +79,7 @@ describe('HEARD-UTTERANCES-1: an utterance', () => {
 });
 
 describe('HEARD-UTTERANCES-2, HEARD-UTTERANCES-3: fragments', () => {
-  test('start another utterance after a pause, even if both arrive at once', () => {
+  test('start another utterance after a pause, even if both arrive at the same time', () => {
     const { peer, news } = startCall();
     peer.hears('Yes.', 0);
     peer.hears('And now?', 1200);

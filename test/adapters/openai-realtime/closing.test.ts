@@ -53,7 +53,7 @@ describe('a close by the session', () => {
     await server.close();
   });
 
-  test('makes later commands and audio ineffective', async () => {
+  test('ignores later commands and audio', async () => {
     const { client } = await startCall();
     await client.connection.close();
     const before = client.events.length;
@@ -144,7 +144,7 @@ describe('keep-alive', () => {
     });
   });
 
-  test('drops no peer when `keepAlive` is null', async () => {
+  test('does not drop a peer when `keepAlive` is null', async () => {
     const { client } = await startCall({ keepAliveMs: null });
     client.environment.advance(86_400_000);
     expect(client.events).toEqual([{ type: 'transport.ready' }]);

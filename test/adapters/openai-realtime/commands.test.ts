@@ -16,7 +16,7 @@ describe('the client event of a command', () => {
   });
 
   test(
-    'OPENAI-REALTIME-TRANSLATOR-5: gets one answer to a change, either session.updated or its error',
+    'OPENAI-REALTIME-TRANSLATOR-5: gets one answer to a change, either session.updated or an error',
     { tags: ['B69'] },
     async () => {
       const { client, peer } = await startCall();
@@ -191,7 +191,7 @@ describe("the user's audio", () => {
     expect(decodePcm16Base64(audio)).toEqual(samples);
   });
 
-  test('causes only one error if its rate is wrong, and is dropped', async () => {
+  test('causes only one error and is dropped if its rate is wrong', async () => {
     const { client, peer } = await startCall();
     for (let n = 0; n < 3; n += 1) {
       client.connection.sendAudio({ samples: new Int16Array(160), sampleRateHz: 16_000 });
@@ -231,7 +231,7 @@ describe("the user's audio", () => {
     expect(arrived).toEqual(arrived.toSorted((a, b) => a - b));
   });
 
-  test('SOCKET-CONNECTION-4: follows a long message without needing another trigger', async () => {
+  test('SOCKET-CONNECTION-4: gets sent after a long message without another trigger', async () => {
     const { client, peer } = await startCall();
     peer.socket.pause();
     const text = 'x'.repeat(12_000_000);

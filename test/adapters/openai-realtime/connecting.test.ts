@@ -316,7 +316,7 @@ describe('transport.closed', () => {
     });
   });
 
-  test('reports a failure after a factory throws', async () => {
+  test('reports a failure when the factory throws', async () => {
     const client = connectTo('ws://127.0.0.1:1', {
       webSocket: () => {
         throw new TypeError('no sockets today');

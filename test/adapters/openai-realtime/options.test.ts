@@ -23,7 +23,7 @@ describe('the key', () => {
   });
 
   test.each([undefined, ''])(
-    'throws an error at construction that names the missing environment variable (%j)',
+    'throws at construction, and names the missing environment variable in the error (%j)',
     (key) => {
       vi.stubEnv('OPENAI_API_KEY', key);
       expect(() => openaiRealtime()).toThrow(ConfigurationError);

@@ -26,7 +26,7 @@ describe('RESPONSE-LEDGER-5: the bounds of the ledger', () => {
     expect(ledger.soleRequest).toBe('event_64');
   });
 
-  test('drop the oldest of 257 calls in one response, held back or complete', () => {
+  test('drop the oldest of 257 calls in one response, whether held back or complete', () => {
     const record = new ResponseLedger().begin('resp', null);
     for (const number of numbers(257)) {
       const callId = `call_${number}`;

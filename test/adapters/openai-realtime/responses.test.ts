@@ -174,7 +174,7 @@ describe('OPENAI-REALTIME-TRANSLATOR-1: errors', () => {
     expect(await call.client.next('transport.error')).toMatchObject({ responseKey: null });
   });
 
-  test('name no response for other commands, and use the error type if there is no code', async () => {
+  test('do not name a response for other commands, and use the error type if there is no code', async () => {
     const { client, peer } = await startCall();
     client.send({ type: 'item.delete', itemId: 'gone' });
     const { event_id: eventId } = await peer.next('conversation.item.delete');
@@ -208,7 +208,7 @@ describe('OPENAI-REALTIME-TRANSLATOR-4: response.cancel', () => {
     expect(call.peer.received.filter(({ type }) => type === 'response.cancel')).toHaveLength(1);
   });
 
-  test('causes no error if it arrives too late', async () => {
+  test('does not cause an error if it arrives too late', async () => {
     const call = await startCall();
     const { client, peer } = call;
     const response = responseEvents('resp_1', { responseKey: 'k' });

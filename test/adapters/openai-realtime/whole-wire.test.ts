@@ -9,7 +9,7 @@ import { tokenServer } from '../socket/token-server.ts';
 import { startCall } from './support/connected.ts';
 
 describe('usage and limits', () => {
-  test('report the tokens of a response, and of a transcription that counts them', async () => {
+  test('report the tokens of a response, and of a transcription if the server counts them', async () => {
     const { client, peer } = await startCall();
     const usage = { input_tokens: 120, output_tokens: 34, total_tokens: 154 };
     peer.send({ type: 'response.created', response: { id: 'r1' } });
@@ -93,7 +93,7 @@ describe('the end of the session', () => {
   });
 
   test.each([[-1], [24 * 60 * 60_000], [Number.NaN]])(
-    'EXPIRY-2: causes no warning when it is %d ms away',
+    'EXPIRY-2: does not cause a warning when it is %d ms away',
     async (ms) => {
       const { environment, said } = started(ms);
       await environment.advance(25 * 60 * 60_000);
@@ -101,7 +101,7 @@ describe('the end of the session', () => {
     },
   );
 
-  test('causes no warning on a connection that is closed', async () => {
+  test('does not cause a warning on a closed connection', async () => {
     const { environment, said, expiry } = started(60 * 60_000);
     expiry.stop();
     await environment.advance(60 * 60_000);

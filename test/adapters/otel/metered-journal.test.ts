@@ -286,7 +286,7 @@ test('counts subagents at any depth until they end, even if no call is waiting f
   ]);
 });
 
-test('measures a subagent whose first entries are trimmed, but nothing in a reader (METERED-JOURNAL-1, -5)', async () => {
+test('measures a subagent despite trimmed first entries, but not in a reader (METERED-JOURNAL-1, -5)', async () => {
   const { measured, meterProvider } = sdk();
   const of = world({
     snapshots: { afterEntries: 1, trim: true },

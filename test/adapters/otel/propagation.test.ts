@@ -315,7 +315,7 @@ describe('TRACED-JOURNAL-8: the work for a caller', () => {
   });
 
   test.each(HOSTILE)(
-    'ignores an invalid header, and starts no trace from it: %j',
+    'ignores an invalid header, and does not start a trace from it: %j',
     async (given) => {
       const { tracerProvider, spans } = sdk();
       const kept: string[] = [];

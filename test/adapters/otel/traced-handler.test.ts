@@ -309,7 +309,7 @@ test('runs the job despite faults in the SDK (TRACED-HANDLER-3)', async () => {
   );
 });
 
-test('executes jobs without a trace, and executes jobs with a trace even if tracing is off', async () => {
+test('executes jobs without a trace, and jobs with a trace even if tracing is off', async () => {
   const { environment, config, bare } = worker();
   const asked: Job[] = [];
   const jobs = localJobs({

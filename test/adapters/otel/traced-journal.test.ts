@@ -152,7 +152,7 @@ test('passes on events unchanged without a provider (TRACED-JOURNAL-5)', async (
   expect(store.kept[0]).toBe(given);
 });
 
-test('tries the SDK once without a provider, and uses one that is registered later (TRACED-JOURNAL-5)', async () => {
+test('tries the SDK once without a provider, and uses a provider registered later (TRACED-JOURNAL-5)', async () => {
   const store = storeOf();
   let tried = 0;
   const deaf = {

@@ -44,7 +44,7 @@ describe('the cost of a node', () => {
     expect(buffers(plan)).toBeLessThan(20);
   });
 
-  test('POSTGRES-JOURNAL-WAKE-TIMES-4: reads under 100 pages per search with 200,000 sessions and none due', async () => {
+  test('POSTGRES-JOURNAL-WAKE-TIMES-4: reads fewer than 100 pages when none of 200,000 sessions is due', async () => {
     const schema = newSchema();
     const journal = await open({ schema });
     await journal.claim('scope');
@@ -73,7 +73,7 @@ describe('the cost of a node', () => {
 });
 
 describe('sessions that are due', () => {
-  test('POSTGRES-JOURNAL-WAKE-TIMES-5: go to one process each when several processes search at once', async () => {
+  test('POSTGRES-JOURNAL-WAKE-TIMES-5: go to one process each when several processes search simultaneously', async () => {
     const schema = newSchema();
     const journals = await Promise.all(Array.from({ length: 4 }, () => open({ schema })));
     const due = Array.from({ length: 100 }, (_, index) => `ses_${index}`);
@@ -224,7 +224,7 @@ describe('two releases of Offstage at the same time', () => {
     expect(failed).toEqual([]);
   });
 
-  test('lets a process of layout 2 keep its leases while it renews them, but claim no more', async () => {
+  test('lets a process with layout 2 renew its leases, but not claim more', async () => {
     const schema = newSchema();
     const first = await open({ schema });
     await first.claim('scope');

@@ -28,7 +28,7 @@ function forwardClock(): Environment & { forward(ms: number): void } {
   };
 }
 
-test("SESSION-POOL-3, SESSION-POOL-4: resumes a killed process's sessions at once, or when due if asleep", async () => {
+test("SESSION-POOL-3, SESSION-POOL-4: resumes a dead process's sessions immediately, or when due if asleep", async () => {
   const schema = newSchema();
   const environment = forwardClock();
   const journal = await open({ schema, leaseMs: LEASE_MS });

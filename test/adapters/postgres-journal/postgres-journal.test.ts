@@ -101,7 +101,7 @@ describe('appends', () => {
     ]);
   });
 
-  test('APPEND-QUEUE-3: write no entries to an unclaimed scope', async () => {
+  test('APPEND-QUEUE-3: do not write entries to an unclaimed scope', async () => {
     const journal = await open({ schema: newSchema() });
     await expect(journal.append(entry(1))).rejects.toMatchObject({
       code: 'FENCED',
@@ -299,7 +299,7 @@ describe('leases', () => {
     expect(environment.backgroundTimers).toBe(0);
   });
 
-  test('LEASES-5: pass to a claim made during a release once the release is complete', async () => {
+  test('LEASES-5: pass, after a release, to a claim that was made during the release', async () => {
     const journal = await open({ schema: newSchema() });
     await journal.claim('scope');
     const last = journal.append(entry(1));
@@ -364,7 +364,7 @@ describe('forgetting', () => {
 describe('long events', () => {
   const long = { ...entry(2), event: { type: 'said', long: 'a long text '.repeat(1000) } as never };
 
-  test('STORED-ENTRY-2: get packed, and may be repeated', async () => {
+  test('STORED-ENTRY-2: get packed, and can be appended again', async () => {
     const schema = newSchema();
     const journal = await open({ schema });
     await journal.claim('scope');
@@ -449,7 +449,7 @@ describe('trimming', () => {
     expect(found).toEqual(entries.slice(-found.length));
   });
 
-  test('DELETIONS-1: fails during a takeover, and deletes nothing', async () => {
+  test('DELETIONS-1: fails during a takeover without deleting anything', async () => {
     const schema = newSchema();
     const named = { ...connection, application_name: schema };
     const journal = await open({ schema, connection: named, leaseMs: 600_000 });
@@ -503,7 +503,7 @@ describe('wake times', () => {
       at: 1_700_000_000_000 + ((index * 7919) % 1000),
     }));
 
-  test('reach another process in order, even ten thousand of them, page by page', async () => {
+  test('reach another process in order and page by page, even ten thousand of them', async () => {
     const schema = newSchema();
     const [one, other] = await Promise.all([open({ schema }), open({ schema })]);
     const times = timesOf(10_000);
@@ -621,7 +621,7 @@ describe('wake times', () => {
 });
 
 describe('opening', () => {
-  test('POSTGRES-JOURNAL-DATABASE-2: creates the tables once, even from several processes at the same time', async () => {
+  test('POSTGRES-JOURNAL-DATABASE-2: creates the tables once when several processes start together', async () => {
     const schema = newSchema();
     const journals = await Promise.all(Array.from({ length: 5 }, () => open({ schema })));
     await journals[0]?.claim('scope');
@@ -708,7 +708,7 @@ describe('opening', () => {
     });
   });
 
-  test('requires no permission to create tables that already exist', async () => {
+  test('does not require permission to create tables if they already exist', async () => {
     const schema = newSchema();
     await (await open({ schema })).close();
     await ask(`create role ${schema} login`);

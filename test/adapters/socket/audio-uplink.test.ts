@@ -60,7 +60,7 @@ describe('AUDIO-UPLINK-1, AUDIO-UPLINK-2: a bounded uplink', () => {
     expect(congestions()).toBe(2);
   });
 
-  test('sends no empty frames', () => {
+  test('does not send empty frames', () => {
     const { uplink, marks } = start();
     uplink.open();
     uplink.push(userAudio(1, 0));
@@ -68,7 +68,7 @@ describe('AUDIO-UPLINK-1, AUDIO-UPLINK-2: a bounded uplink', () => {
   });
 });
 
-describe('AUDIO-UPLINK-3: times of the session', () => {
+describe('AUDIO-UPLINK-3: session times', () => {
   test("match the server's times if nothing has been dropped", () => {
     const { uplink } = start();
     uplink.push(userAudio());

@@ -40,7 +40,7 @@ describe('createKeepAlive', () => {
     expect(seen).toEqual(['ping', 'silence']);
   });
 
-  it('counts an answer that a blocked event loop reads only after its timers', () => {
+  it('counts an answer that a blocked event loop reads only after its timers have fired', () => {
     const { keepAlive, seen, turn } = begun();
     turn();
     turn(() => keepAlive.heard());

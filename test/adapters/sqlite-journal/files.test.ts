@@ -121,7 +121,7 @@ describe('SQLITE-JOURNAL-DATABASE-4: modes', () => {
   );
 
   test.each(['-wal', '-shm', '-journal'])(
-    'stay unchanged for the target of a link in place of its %s, which is refused',
+    'stay unchanged for the target of a refused link in place of its %s',
     async (end) => {
       await written('journal', 1);
       writeFileSync(at('victim'), '');

@@ -109,7 +109,7 @@ describe('READ-ONLY-1: a journal that was closed', () => {
     expect(files()).toEqual(before);
   });
 
-  test('supports several readers at once', async () => {
+  test('supports several readers at the same time', async () => {
     await write(entry(1));
     const [one, other] = [open(), open()];
     expect(one.read()).toEqual(other.read());

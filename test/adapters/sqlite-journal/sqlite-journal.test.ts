@@ -249,7 +249,7 @@ describe('scopes', () => {
 describe('long events', () => {
   const long = entry(2, 'ses', JSON.stringify({ state: 'waiting', 'äöü 🚕': null }).repeat(1000));
 
-  test('STORED-ENTRY-2: get packed, and may be repeated', async () => {
+  test('STORED-ENTRY-2: get packed, and can be appended again', async () => {
     const journal = open();
     for (const one of [entry(1), long, entry(3), long]) await journal.append(one);
     expect(journal.read()).toEqual([entry(1), long, entry(3)]);
@@ -312,7 +312,7 @@ describe('trimming', () => {
     expect(journal.read()).toEqual([entry(2), entry(3)]);
   });
 
-  test('yields to other work, and resumes where it stopped after the file was closed', async () => {
+  test('yields to other work, and continues after the file has been closed and reopened', async () => {
     const environment = simulatedEnvironment();
     const journal = open(environment);
     const entries = Array.from({ length: 950 }, (_, index) => entry(index + 1));
@@ -357,7 +357,7 @@ describe('trimming', () => {
 });
 
 describe('wake times', () => {
-  test('reach the next process in order, even ten thousand of them, page by page', async () => {
+  test('reach the next process in order and page by page, even ten thousand of them', async () => {
     const journal = open();
     const times = Array.from({ length: 10_000 }, (_, index) => ({
       scope: `ses_${index}`,
@@ -378,7 +378,7 @@ describe('wake times', () => {
     expect(found).toEqual(expected);
   });
 
-  test('APPEND-BATCH-1: resolve after the end of their turn', async () => {
+  test('APPEND-BATCH-1: resolve after their turn has ended', async () => {
     const environment = simulatedEnvironment();
     const journal = open(environment);
     const kept: string[] = [];
@@ -602,7 +602,7 @@ describe('other processes', () => {
   const ended = (child: ChildProcess): Promise<void> =>
     new Promise((resolve) => child.once('close', () => resolve()));
 
-  test('P9: leave their acknowledged entries after SIGKILL, plus at most one more', async () => {
+  test('P9: leave every acknowledged entry after SIGKILL, and at most one more', async () => {
     let kept = 0;
     for (const killAfter of [1, 7, 20]) {
       const { child, lines } = start('unit');

@@ -21,7 +21,7 @@ const entry: JournalEntry = {
 };
 
 describe('zipped', () => {
-  test('ZIPPED-TEXT-2: restores any text, and never makes one longer', () => {
+  test('ZIPPED-TEXT-2: restores any text, and never makes a text longer', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 2_000 }), (given) => {
         const text = given.toWellFormed();
@@ -51,7 +51,7 @@ describe('zipped', () => {
     expect(unzippedEntries([])).toEqual([]);
   });
 
-  test('refuses a modified text as unreadable', () => {
+  test('reports a modified text as unreadable', () => {
     expect(() => unzipped('z1:!!!!')).toThrow(expect.objectContaining({ code: 'JOB_UNREADABLE' }));
   });
 });

@@ -45,7 +45,7 @@ describe('a keypad during a question with options', () => {
     expect(done).toEqual(['req_2 option_1']);
   });
 
-  test('passes on a key that matches no option as typed text', () => {
+  test('passes on a key as typed text if it does not match an option', () => {
     const { press, done } = keypadFor({});
     press('7');
     press('0');

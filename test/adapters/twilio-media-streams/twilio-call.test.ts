@@ -303,7 +303,7 @@ describe('TWILIO-CALL-1: the end of a call', () => {
 type Ringing = Awaited<ReturnType<typeof inCall>>;
 
 describe('TWILIO-CALL-2: unexpected messages', () => {
-  test('cause one error each, but have no effect', async () => {
+  test('cause one error each, and have no other effect', async () => {
     const { twilio, session, connect, errors } = await inCall();
     connect();
     const mark = { mark: { name: 'played:1' } };
@@ -321,7 +321,7 @@ describe('TWILIO-CALL-2: unexpected messages', () => {
     expect(session.heard).toHaveLength(1);
   });
 
-  test('cause no error if Twilio adds a type', async () => {
+  test('do not cause an error if Twilio adds a type', async () => {
     const { twilio, errors } = await inCall();
     twilio.tell('weather', { weather: 'fine' });
     expect(errors).toEqual([]);

@@ -402,7 +402,7 @@ describe('WEBHOOK-SOURCE-4: the limits of a source', () => {
     for (const { request } of slow) request.destroy();
   });
 
-  test('refuse too many signed messages at once with 503, until one has been accepted', async () => {
+  test('respond with 503 to too many simultaneous signed messages, until one has been accepted', async () => {
     await start({ maxConcurrent: 1 });
     let accept: (receipt: EventReceipt) => void = () => {};
     hook.receipt = new Promise((resolve) => (accept = resolve));
@@ -458,7 +458,7 @@ describe('the listener', () => {
     expect((await hook.sendSigned({})).status).toBe(202);
   });
 
-  describe('on a server of the app', () => {
+  describe("a source on the app's server", () => {
     let server: Server;
     afterEach(
       () =>

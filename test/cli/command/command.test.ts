@@ -29,7 +29,7 @@ test('passes the remaining arguments to the named command', async () => {
   expect(await call('greet', 'Ada')).toEqual([0, 'hello Ada', '']);
 });
 
-it('prints cursor-moving characters as codes, even in JSON output', async () => {
+it('prints cursor control characters as codes, even in JSON output', async () => {
   expect(await call('greet', '\u001b[2J', '"\u009b"', 'two\nlines')).toEqual([
     0,
     'hello \\u001b[2J "\\u009b" two\nlines',

@@ -25,7 +25,7 @@ test('prints a link to the page and starts the conversation when a listener is r
   await expect.poll(connection).toBe('active');
 });
 
-test('close() disconnects the pages before it closes the session, and can be called twice', async () => {
+test('close() disconnects the pages and then closes the session, and can be called twice', async () => {
   const demo = await startDemo(options);
   const client = connect({ url: `${new URL(demo.url).origin}/offstage`, token: demo.token });
   onTestFinished(() => client.close());
@@ -42,7 +42,7 @@ test('releases its resources if it fails to start', async () => {
   await expect(startDemo({ ...options, port: 70_000 })).rejects.toThrow(/port/i);
 });
 
-test('keeps its link and conversation in a folder that a second demo does not write to', async () => {
+test('keeps its link and conversation in a folder that a second demo does not use', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'offstage-demo-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const first = await startDemo({ ...options, folder });

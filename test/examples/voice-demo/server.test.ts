@@ -76,7 +76,7 @@ test('shows the names of its model and its voice', async () => {
   expect(await (await call('/about')).json()).toEqual({ ...about, canCrash: false });
 });
 
-test('announces a changed order, immediately if the change is urgent', async () => {
+test('announces a changed order, without delay if the change is urgent', async () => {
   await talk.start();
   const urgent = await call('/order', { orderId: '1042', status: 'on its way', urgent: true });
   expect(await urgent.json()).toMatchObject({ orderId: '1042', item: 'an oak desk' });

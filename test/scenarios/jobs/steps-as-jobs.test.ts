@@ -110,7 +110,7 @@ function engine(script: ScriptLike, subagent: SubagentConfig, packing?: JobPacki
 }
 
 describe('a run on an engine', () => {
-  test('runs its steps as jobs but decides in the session, without a local model or tool call', async () => {
+  test('runs its steps as jobs, decides in the session and calls no model or tool locally', async () => {
     const { tools, done } = rides();
     const { jobs, environment } = engine(booking, config({ tools }));
     const runtime = createRuntime({ environment, jobs });
@@ -158,7 +158,7 @@ describe('a run on an engine', () => {
     expect(jobs.begun.filter(({ name }) => name.startsWith('tool'))).toEqual([]);
   });
 
-  test('creates jobs for only one tool if configured to', async () => {
+  test('creates jobs for a single tool if so configured', async () => {
     const { tools } = rides();
     const own = { ...tools, charge: { ...tools.charge, runs: 'jobs' } };
     const { jobs, environment } = engine(booking, config({ tools: own, runs: 'here' }));
@@ -171,7 +171,7 @@ describe('a run on an engine', () => {
     expect(jobs.begun.map(({ name }) => name)).toEqual(['tool charge of rides']);
   });
 
-  test('runs one tool in the session if configured to', async () => {
+  test('runs a single tool in the session if so configured', async () => {
     const { tools } = rides();
     const own = { ...tools, look_up: { ...tools.look_up, runs: 'here' } };
     const { jobs, environment } = engine(booking, config({ tools: own }));
@@ -182,7 +182,7 @@ describe('a run on an engine', () => {
     expect(jobs.begun.some(({ name }) => name.includes('look_up'))).toBe(false);
   });
 
-  test('executes every step in the session without an engine', async () => {
+  test('runs every step in the session without an engine', async () => {
     const { tools, done } = rides();
     const runtime = createRuntime({ environment: simulatedEnvironment() });
     const { result } = runSubagent(config({ tools }), 'Go', {
@@ -193,7 +193,7 @@ describe('a run on an engine', () => {
     expect(done.length).toBe(2);
   });
 
-  test('retries a failed call as another job that counts towards the budget', async () => {
+  test('retries a failed call as a new job that counts towards the budget', async () => {
     let failures = 2;
     const script: Script = () => {
       failures -= 1;
@@ -259,17 +259,20 @@ describe('a worker', () => {
     ['a configuration', { config: 'unknown' }],
     ['a tool', { tools: ['fly'], toolName: 'fly' }],
     ['a tool that the session did not grant', { tools: ['look_up'] }],
-  ])('JOB-WORKER-2: refuses a job with an unknown %s before any call', async (_, wrong) => {
-    const { tools, done } = rides();
-    const handler = jobWorker({
-      environment: simulatedEnvironment(),
-      configs: { rides: config({ tools }) },
-    });
-    expect(await once(handler, toolStep(wrong))).toMatchObject({
-      refused: { code: 'NOT_RECOVERABLE' },
-    });
-    expect(done).toEqual([]);
-  });
+  ])(
+    'JOB-WORKER-2: refuses a job with an unknown %s before it calls anything',
+    async (_, wrong) => {
+      const { tools, done } = rides();
+      const handler = jobWorker({
+        environment: simulatedEnvironment(),
+        configs: { rides: config({ tools }) },
+      });
+      expect(await once(handler, toolStep(wrong))).toMatchObject({
+        refused: { code: 'NOT_RECOVERABLE' },
+      });
+      expect(done).toEqual([]);
+    },
+  );
 
   test('JOB-WORKER-1: gives the model only the tools that the job names', async () => {
     const { tools } = rides();
@@ -351,7 +354,7 @@ describe('a worker', () => {
     expect(got).toEqual([7]);
   });
 
-  test("passes a tool its caller but not the session's service", async () => {
+  test("passes the caller to a tool, but not the session's service", async () => {
     const seen: unknown[] = [];
     const look = tool({
       inputSchema: z.object({}),
@@ -490,7 +493,7 @@ describe('a run after a crash', () => {
       }
   });
 
-  test('reports a charge in doubt once to the app and the model when its worker dies during the charge', async () => {
+  test('reports a charge in doubt once to the app and the model if the worker dies during the charge', async () => {
     const { begin, of, gate, done, jobs, doubts } = setUp(booking);
     const open = gate.close();
     const { result } = begin();
@@ -512,7 +515,7 @@ describe('a run after a crash', () => {
     expect(doubts).toEqual(['charge']);
   });
 
-  test('repeats a look-up under the same key when its worker dies during the look-up', async () => {
+  test('repeats a look-up under the same key if the worker dies during the look-up', async () => {
     const { begin, of, gate, done, jobs } = setUp(booking);
     const open = gate.close();
     const { result } = begin();
@@ -527,7 +530,7 @@ describe('a run after a crash', () => {
     expect(new Set(looked.map(({ key }) => key)).size).toBe(1);
   });
 
-  test('leaves a call in doubt that was started by a process without an engine', async () => {
+  test('leaves a call in doubt if a process without an engine started it', async () => {
     // A process without an engine started the call, whose outcome is unknown.
     const own = rides();
     const subagent = config({ tools: own.tools });
@@ -557,7 +560,7 @@ describe('a run after a crash', () => {
     expect(own.done.length).toBe(2);
   });
 
-  test('retries under the same key when the engine is unreachable', async () => {
+  test('retries under the same key while the engine is unreachable', async () => {
     const { begin, of, jobs } = setUp(booking);
     let down = 3;
     const { run } = jobs;
@@ -579,7 +582,7 @@ describe('a run after a crash', () => {
     expect(jobs.begun[0]?.key).toMatch(/:1:1#1$/);
   });
 
-  test('leaves its jobs to the next process after a suspend', async () => {
+  test('leaves its jobs to the next process when it is suspended', async () => {
     const { of, gate, done, jobs, tools } = setUp(booking);
     const cancelled: string[] = [];
     Object.assign(jobs, { cancel: (key: string) => cancelled.push(key) });
@@ -640,7 +643,7 @@ describe('a run after a crash', () => {
     expect(jobs.begun.every(({ key }) => key.startsWith(ended[0] as string))).toBe(true);
   });
 
-  test("leaves no plain text in the engine's storage if bodies are encrypted and claimed", async () => {
+  test("leaves no plain text in the engine's storage if all bodies are encrypted and large ones offloaded", async () => {
     const claims = memoryClaims();
     const packing = { codec: testCodec('a key'), claims, claimAboveBytes: 500 };
     const script = turns(calls(['charge', { dollars: 7 }]), say(`PLANTED ${'x'.repeat(2_000)}`));
@@ -688,7 +691,7 @@ describe('a run after a crash', () => {
     }
   });
 
-  test('removes secrets before they reach the engine', async () => {
+  test('removes secrets before they are sent to the engine', async () => {
     const packing = { redact: { values: ['sesame-opens-it'] } };
     const it = engine(turns(say('done')), config(), packing);
     const runtime = createRuntime({ environment: it.environment, jobs: it.seen });
@@ -733,19 +736,25 @@ describe('a step that fails finally', () => {
   test.each([
     [429, 'RATE_LIMITED', 3],
     [401, 'PROVIDER_UNAUTHORIZED', 1],
-  ])("returns only the code and message of a model's status %i", async (status, code, times) => {
-    const script: Script = () => {
-      throw apiError(status);
-    };
-    const { outcome, stored, jobs } = await failing(script, config({ retry: { maxAttempts: 3 } }));
-    expect(outcome).toMatchObject({
-      status: 'failed',
-      error: { code, message: expect.stringContaining('too many') },
-    });
-    expect(jobs.begun.length).toBe(times);
-    expect(stored.join()).toContain('too many');
-    expect([JSON.stringify(outcome), ...stored].join()).not.toContain(SECRET);
-  });
+  ])(
+    'returns only the code and the message if a model fails with status %i',
+    async (status, code, times) => {
+      const script: Script = () => {
+        throw apiError(status);
+      };
+      const { outcome, stored, jobs } = await failing(
+        script,
+        config({ retry: { maxAttempts: 3 } }),
+      );
+      expect(outcome).toMatchObject({
+        status: 'failed',
+        error: { code, message: expect.stringContaining('too many') },
+      });
+      expect(jobs.begun.length).toBe(times);
+      expect(stored.join()).toContain('too many');
+      expect([JSON.stringify(outcome), ...stored].join()).not.toContain(SECRET);
+    },
+  );
 
   test('gives the model only the message of an error that a tool throws', async () => {
     const charge = tool({
@@ -780,7 +789,7 @@ describe('a step that fails finally', () => {
     });
   });
 
-  test('JOBS-7: repeats a hanging model call as another job and fails with JOB_TIMEOUT', async () => {
+  test('JOBS-7: repeats a hanging model call as a new job and then fails with JOB_TIMEOUT', async () => {
     const { environment } = engine(() => never(), config());
     const keys: string[] = [];
     const worker = jobWorker({
@@ -802,7 +811,7 @@ describe('a step that fails finally', () => {
     expect(keys.map((key) => key.split('#')[1])).toEqual(['1', '2']);
   });
 
-  test('JOBS-7: marks a hanging tool call as in doubt if it must not be repeated', async () => {
+  test('JOBS-7: marks a hanging tool call as in doubt if it must not run again', async () => {
     const { environment } = engine(booking, config());
     let begun = 0;
     const charge = tool({
@@ -887,7 +896,7 @@ describe('old and new workers at the same time', () => {
     expect(refusals.length).toBe(1);
   });
 
-  test('JOBS-8: run a tool once on the new worker if the old worker lacks it', async () => {
+  test('JOBS-8: run a tool once on the new worker if the old worker does not have it', async () => {
     const own = rides();
     const subagent = config({ tools: own.tools });
     const { charge: _, ...before } = own.tools;
@@ -928,7 +937,7 @@ describe('old and new workers at the same time', () => {
     expect((await runSubagent(config(), 'Go', { runtime }).result).text).toBe('done');
   });
 
-  test('keep the keys of jobs across versions, so that a deployment finds earlier jobs', async () => {
+  test('keep the keys of jobs from an earlier version, so that a deployment finds its jobs', async () => {
     const own = rides();
     const subagent = config({ tools: own.tools });
     const { jobs, environment } = engine(booking, subagent);

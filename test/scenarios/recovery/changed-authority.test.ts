@@ -166,7 +166,7 @@ describe('an approval that waits across a restart', () => {
     expect(ran).toEqual([await inputSchema.parseAsync({ dollars: 900 })]);
   });
 
-  it('opens again when the model calls the tool in its current form', async () => {
+  it('opens again when the model calls the tool as it is now', async () => {
     const of = world();
     const ran: unknown[] = [];
     const first = await begun(of, before(ran));
@@ -187,7 +187,7 @@ describe('an approval that waits across a restart', () => {
     expect(ran).toEqual([{ amount: 900, currency: 'USD' }]);
   });
 
-  it('does not run if the code changed after the answer and before the call', async () => {
+  it('does not run if the code has changed between the answer and the call', async () => {
     const of = world();
     const ran: unknown[] = [];
     const first = await begun(of, before(ran));
@@ -203,7 +203,7 @@ describe('an approval that waits across a restart', () => {
     expect(JSON.stringify(second.state().subagents[0]?.outcome)).toContain('pay');
   });
 
-  it('does not run after its run was cancelled', async () => {
+  it('does not run after its run has been cancelled', async () => {
     const of = world();
     const ran: unknown[] = [];
     const first = await begun(of, before(ran));
@@ -252,7 +252,7 @@ describe('a question that waits across a restart', () => {
   });
 });
 
-describe('an idempotent call that is run again after a crash', () => {
+describe('an idempotent call that runs again after a crash', () => {
   const once = (ran: unknown[], tool: Tool): TalkOptions =>
     paying(ran, {
       needsApproval: false,
@@ -287,7 +287,7 @@ describe('an idempotent call that is run again after a crash', () => {
     ]);
   });
 
-  it('becomes in doubt instead if the tool no longer exists', async () => {
+  it('becomes in doubt if the tool no longer exists', async () => {
     const of = world();
     const ran: unknown[] = [];
     const first = await begun(of, once(ran, {}));
@@ -302,7 +302,7 @@ describe('an idempotent call that is run again after a crash', () => {
     expect([ran, doubtful]).toEqual([[{ dollars: 900 }], ['pay']]);
   });
 
-  it("becomes in doubt instead if the lead agent's tool has a different input", async () => {
+  it("becomes in doubt if the lead agent's tool expects a different input", async () => {
     const of = world();
     const ran: unknown[] = [];
     const doubtful: string[] = [];

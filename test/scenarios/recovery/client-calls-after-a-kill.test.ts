@@ -96,7 +96,7 @@ async function played(way: Way, kill?: (of: World) => void) {
   }
 }
 
-test('gives a client that left before a restart its full time again after the restart', async () => {
+test('gives a client that left before a restart its full time again afterwards', async () => {
   const of = world();
   const options = optionsOf({
     of: 'the lead agent',
@@ -128,7 +128,7 @@ describe.each(WAYS)(
   'a call of $of at a page that $page (idempotent: $idempotent, snapshots: $snapshots)',
   async (way) => {
     const { written, ...seen } = await played(way);
-    test('runs once if no process dies', () =>
+    test('runs once if no process is killed', () =>
       expect(seen).toMatchObject({ runs: 1, open: [], result: true, doubt: false }));
 
     const kills = Array.from({ length: written }, (_, index) => index + 1);

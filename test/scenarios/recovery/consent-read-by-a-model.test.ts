@@ -82,14 +82,14 @@ async function played(snapshots: boolean, kill?: (of: World) => void) {
 describe.each([false, true])('a yes that a model reads (snapshots: %s)', async (snapshots) => {
   const { written, begins, ...whole } = await played(snapshots);
 
-  test('runs the action once if no process dies', () => {
+  test('runs the action once if no process is killed', () => {
     expect(whole).toMatchObject({ sent: 1, open: 0, typed: 2, asked: 2 });
     expect(whole.readings).toEqual(['readBack', 'consent']);
   });
 
   const kills = Array.from({ length: written - begins }, (_, index) => begins + index + 1);
   test.each(kills)(
-    'runs the action at most once, after two readings in the journal, if killed after entry %i',
+    'runs the action at most once, after two interpretations, if killed after entry %i',
     async (entry) => {
       const after = await played(snapshots, (of) => of.killAt(entry, 'after'));
       expect(after.lives).toBe(2);

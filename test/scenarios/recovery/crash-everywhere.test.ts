@@ -99,7 +99,7 @@ describe('a process that dies at each entry', async () => {
     const of = world();
     const { talk, said } = await live(of, new Map());
     const entries = of.entries.length;
-    test('completes the story without a kill and produces results', () => {
+    test('completes the story and produces results if nothing is killed', () => {
       expect(said.join('\n')).toMatch(/Ride:.*done/s);
       expect(said.join('\n')).toContain('Report: all is well.');
       expect(entries).toBeGreaterThan(40);

@@ -13,7 +13,7 @@ const RESULT = 'the parcel is in Lyon';
 const WORK_MS = 20_000;
 
 describe('a pending delivery', () => {
-  test('P9: keeps its number of attempts after a kill', async () => {
+  test('P9: keeps count of its attempts after a kill', async () => {
     const of = world();
     const before = textLife(of);
     await before.session.start();

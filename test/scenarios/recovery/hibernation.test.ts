@@ -64,7 +64,7 @@ describe('a session that hibernates', () => {
     await after.close();
   });
 
-  test('does not repeat the request after an empty reply each time it wakes', async () => {
+  test('does not repeat a request each time it wakes if the reply was empty', async () => {
     const of = world();
     let asked = 0;
     const lead = () => {
@@ -106,7 +106,7 @@ describe('a session that hibernates', () => {
     await after.close();
   });
 
-  test('UPKEEP-3: does not extract facts from the same messages twice', async () => {
+  test('UPKEEP-3: extracts facts from each message only once', async () => {
     const of = world();
     const read: string[] = [];
     const options: TalkOptions = {
@@ -130,7 +130,7 @@ describe('a session that hibernates', () => {
     expect(read).toEqual(['hello,You said: hello', 'again,You said: again']);
   });
 
-  test('counts as busy while its conversation is being summarised', async () => {
+  test('counts as busy while its conversation is summarised', async () => {
     const of = world();
     let release: (summary: string) => void = () => {};
     const { session, start, type } = textLife(of, {
@@ -201,7 +201,7 @@ test('does not start the same work twice after a crash', async () => {
   await after.close();
 });
 
-test('keeps the working memory for the next process if a start fails', async () => {
+test('keeps the working memory for the next process if the start fails', async () => {
   const of = world();
   const forgotten: string[] = [];
   const workingMemory = Object.assign(newMemory({ environment: of.environment }), {

@@ -125,7 +125,7 @@ describe('RUN-SUBAGENT-KR-1: a run with an id', () => {
     expect(seen.asked).toBe(0);
   });
 
-  test('RUN-SUBAGENT-2: ends as lost when the journal fails, even if the error handler throws', async () => {
+  test('RUN-SUBAGENT-2: ends as lost if the journal fails, even if the error handler throws', async () => {
     const environment = simulatedEnvironment();
     const inner = memoryJournal({ keep: Infinity });
     let entries = 0;
@@ -175,7 +175,7 @@ describe('RUN-SUBAGENT-KR-1: a run with an id', () => {
     expect(await begin().result).toMatchObject({ status: 'completed', text: 'Done.' });
   });
 
-  test('RUN-SUBAGENT-2: ends as lost in this process if the journal refuses it permanently', async () => {
+  test('RUN-SUBAGENT-2: ends as lost in this process if the journal refuses it for good', async () => {
     const environment = simulatedEnvironment();
     const inner = memoryJournal({ keep: Infinity });
     let isOurs = true;
@@ -204,7 +204,7 @@ describe('RUN-SUBAGENT-KR-1: a run with an id', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('throws at once if the configuration is impossible or the id is in use', async () => {
+  test('throws immediately if the configuration is impossible or the id is in use', async () => {
     const runtime = createRuntime({ environment: simulatedEnvironment() });
     const bad = configOf('order', { maxSteps: 0 });
     expect(() => runSubagent(bad, 'Do it', { id: 'one', runtime })).toThrow(/maxSteps/);
@@ -216,7 +216,7 @@ describe('RUN-SUBAGENT-KR-1: a run with an id', () => {
   });
 });
 
-test('leaves nothing in a journal that can only delete by scope if it has no id', async () => {
+test('leaves nothing in a journal that deletes only whole scopes if it has no id', async () => {
   const appended: JournalEntry[] = [];
   const journal: Journal = {
     append: (entry) => void appended.push(entry),

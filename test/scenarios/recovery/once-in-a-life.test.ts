@@ -310,7 +310,7 @@ describe('a greeting, wherever the process dies', () => {
       }
   });
 
-  test('remains delivered if an earlier version stored it as text', async () => {
+  test('counts as delivered if an earlier version stored it as text', async () => {
     const before = world();
     const whole = world();
     await begin(whole);
@@ -336,7 +336,7 @@ describe('a greeting, wherever the process dies', () => {
         event.type === 'conversation.noted' && JSON.stringify(event).includes('invoice'),
     ).length;
 
-  test('reaches the first listener in the next process after a transfer without a listener', async () => {
+  test('reaches the first listener in the next process if a transfer had no listener', async () => {
     const of = world();
     let life = voice(of);
     await life.start();
@@ -354,7 +354,7 @@ describe('a greeting, wherever the process dies', () => {
     await life.close();
   });
 
-  test("includes the agent's pending answer", async () => {
+  test("contains the agent's pending answer", async () => {
     const of = world();
     let life = voice(of, never);
     await life.start();

@@ -16,7 +16,7 @@ import { calls, never, say, simpleTool } from '../../support/subagent-runs.ts';
 import { configOf } from '../../support/text-talk.ts';
 
 describe('a restarted service', () => {
-  test('P3: asks again under the original id and returns the existing subagent for a repeated request', async () => {
+  test('P3: asks again under the original id, and returns the existing subagent if requested again', async () => {
     const of = world();
     const before = life(of, askingOrder);
     expect(await before.service.recover()).toEqual({ resumed: [], ended: [], lost: [] });
@@ -40,7 +40,7 @@ describe('a restarted service', () => {
     await after.close();
   });
 
-  test('P1, P4: returns an unread result in every process until it has been read', async () => {
+  test('P1, P4: returns an unread result in every process until it is read', async () => {
     const of = world();
     const work = { script: turns(say('Done.')) };
     const before = life(of, work);
@@ -90,7 +90,7 @@ describe('a restarted service', () => {
     await after.close();
   });
 
-  test('P1: ends a subagent as lost, with the reason, if its configuration is missing', async () => {
+  test('P1: ends a subagent as lost if its configuration is missing, and gives the reason', async () => {
     const of = world();
     const before = life(of, askingOrder);
     await before.service.recover();
@@ -125,7 +125,7 @@ describe('a restarted service', () => {
     await third.close();
   });
 
-  test('refuses to spawn before it has recovered, and leaves its work for the next process when closed', async () => {
+  test('refuses to spawn before its recovery, and leaves its work to the next process when closed', async () => {
     const of = world();
     const before = life(of, askingOrder);
     expect(before.wanted).toThrow(/before `recover`/);
@@ -235,7 +235,7 @@ describe.each([
   });
 
   test.each(instants)(
-    'has the same outcome as without a kill when killed after entry %i',
+    'has the same outcome after a kill at entry %i as without a kill',
     async (entry) => {
       const killed = world(on);
       killed.killAt(entry, 'after');

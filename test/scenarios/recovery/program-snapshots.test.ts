@@ -60,7 +60,7 @@ describe('snapshots of a service', () => {
     expect(JSON.stringify(steps)).toContain('cancelled');
   });
 
-  test('P1, P4: list an unread result as ended in each process until it has been read', async () => {
+  test('P1, P4: list an unread result as ended in each process until it is read', async () => {
     const of = world({ snapshots: { afterEntries: 1, trim: true } });
     const before = programLife(of, quick);
     await before.service.recover();
@@ -196,7 +196,7 @@ describe('SNAPSHOT-FORMS-2: a service whose snapshot this version cannot read', 
 });
 
 describe('a suspended service', () => {
-  test('OWNED-SERVICE-2, P3: ends no subagent, interrupts waits and resumes under the same ids', async () => {
+  test('OWNED-SERVICE-2, P3: interrupts waits but ends no subagent, and resumes under the same ids', async () => {
     const of = world({ snapshots: { afterEntries: 1000, trim: true } });
     const signals: AbortSignal[] = [];
     const before = programLife(of, askingOrder, {
@@ -271,7 +271,7 @@ describe('a suspended service', () => {
   });
 });
 
-test('releases its claim when it is lost and leaves its id to a new, empty service', async () => {
+test('releases its claim after a loss, so that a new, empty service can use its id', async () => {
   const environment = simulatedEnvironment();
   const kept = memoryJournal({ keep: Infinity });
   const claims: string[] = [];
@@ -392,7 +392,7 @@ describe('OWNED-SERVICE-1: a failed recovery', () => {
   });
 
   test.each(['close', 'suspend'] as const)(
-    "does not release the claim of the id's next owner after a %s during the recovery",
+    "leaves the claim of the id's next owner in place after a %s during the recovery",
     async (leave) => {
       let read = (): void => {};
       const all = fails((kept) => ({
@@ -417,7 +417,7 @@ describe('OWNED-SERVICE-1: a failed recovery', () => {
     },
   );
 
-  test('claims nothing if it was closed first', async () => {
+  test('claims nothing if it has been closed before', async () => {
     const claimed: string[] = [];
     const { failing } = fails(() => ({ claim: (scope) => void claimed.push(scope) }));
     await failing.close();

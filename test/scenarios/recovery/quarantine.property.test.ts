@@ -82,7 +82,7 @@ async function recovered(
 describe.each(stories.map((story, index) => ({ scope: frozenScope(story), story, index })))(
   '$scope',
   ({ story, index }) => {
-    test('recovers if any single entry is corrupted', async () => {
+    test('recovers if any one of its entries is corrupted', async () => {
       const results: string[] = [];
       for (let number = 0; number < MUTATIONS; number += 1)
         results.push(await recovered(story, number * 1000 + index));

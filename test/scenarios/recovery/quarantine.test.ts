@@ -190,7 +190,7 @@ test('quarantines nothing in the unmodified journal', async () => {
   expect(reported(talk.events)).toEqual([]);
 });
 
-test('QUARANTINE-2: keeps an entry quarantined even in a version that could read it', async () => {
+test('QUARANTINE-2: leaves an entry quarantined even in a version that could read it', async () => {
   const entries = written.map((entry) =>
     entry.event.type === 'answer.given'
       ? { ...entry, event: { ...entry.event, text: 'economy' } }
@@ -211,7 +211,7 @@ test('QUARANTINE-2: keeps an entry quarantined even in a version that could read
   expect(steps.at(-1)?.view.questions[0]).toMatchObject({ state: 'open', answer: null });
 });
 
-test('QUARANTINE-3: fails for entries of another version or for gaps, with any `onUnfoldable`', async () => {
+test('QUARANTINE-3: fails for gaps or entries of another version, whatever `onUnfoldable` is', async () => {
   const newer = written.map((entry) => ({ ...entry, definitionVersion: 99 }));
   await expect(life(journalOf(newer)).session.start()).rejects.toMatchObject({
     code: 'JOURNAL_VERSION',

@@ -83,7 +83,7 @@ describe.each(WAYS)(
   'a plan for the channels (snapshots: $snapshots, awake: $isAwake, idempotent: $idempotent)',
   async (way) => {
     const { written, ...seen } = await played(way);
-    test('sends the text through each channel and then speaks it, if no process dies', () => {
+    test('sends the text through each channel and then speaks it if no process is killed', () => {
       expect(seen).toEqual({ said: 1, waiting: 0, mails: 2, messages: 1, keys: [1, 1] });
     });
 

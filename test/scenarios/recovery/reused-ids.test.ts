@@ -113,7 +113,7 @@ describe('RUN-SUBAGENT-KR-1: a run whose id is used again', () => {
     expect(run(runtime, [order, task({ b: { c: 2 }, a: 1 })], undefined, 'bob')).toBe(first);
   });
 
-  it('accepts any request if an earlier version wrote the journal', async () => {
+  it('accepts any request if the journal is from an earlier version', async () => {
     const { environment, rewrite, runtime } = place();
     void run(runtime(), [order, 'Order it']);
     await environment.settle();
@@ -126,7 +126,7 @@ describe('RUN-SUBAGENT-KR-1: a run whose id is used again', () => {
     expect(await later.result).toMatchObject({ status: 'completed' });
   });
 
-  it('REDACTING-JOURNAL-4: accepts its own request even if secrets were redacted in the journal', async () => {
+  it('REDACTING-JOURNAL-4: accepts its own request again even if the journal redacted its secrets', async () => {
     const { environment, read, runtime } = place((journal) => redactingJournal(journal));
     const wanted = { description: 'Order it', args: { password: '1234' } };
     void run(runtime(), [order, wanted]);
@@ -143,7 +143,7 @@ describe('RUN-SUBAGENT-KR-1: a run whose id is used again', () => {
 });
 
 describe('REFUSAL-1: a service', () => {
-  it('refuses a used key with another request, both in the same process and in a later one', async () => {
+  it('refuses another request with a used key, both in the same process and in a later one', async () => {
     const { environment, runtime } = place();
     const serve = async (id: string) => {
       const service = createSubagentService({ runtime: runtime(), id, model, configs: { order } });

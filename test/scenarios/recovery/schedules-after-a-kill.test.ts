@@ -75,7 +75,7 @@ async function played({ snapshots, isAwake }: Way, kill?: (of: World) => void) {
 
 describe.each(WAYS)('schedules (snapshots: $snapshots, awake: $isAwake)', async (way) => {
   const { written, lives: _, ...seen } = await played(way);
-  test('delivers reminders and starts tasks once if no process dies', () => {
+  test('delivers reminders and starts tasks once if no process is killed', () => {
     expect(seen).toMatchObject({ schedules: [['twice', true]] });
     // The utterance may have been in entries that have been trimmed.
     if (!way.snapshots) expect(seen).toMatchObject({ runs: 1, pizza: 1, report: 1 });

@@ -174,7 +174,7 @@ function wrongIn({ due, told, down }: Awaited<ReturnType<typeof year>>): readonl
 }
 
 describe('a year of schedules', () => {
-  test('P4, P6: becomes due once at each of its local times if the process stays alive', async () => {
+  test('P4, P6: becomes due once at each of its local times if the process is not killed', async () => {
     const lived = await year({ seed: 1, kills: 0 });
     expect(wrongIn(lived)).toEqual([]);
     expect(lived.due.length).toBeGreaterThan(TIMES.length * 50);
@@ -193,7 +193,7 @@ describe('a year of schedules', () => {
     expect(wrong.join()).toContain('due at');
   });
 
-  test('detects a session that is not woken', async () => {
+  test('detects that a session is not woken', async () => {
     const asleep = (right: WakeTimes): WakeTimes => ({
       ...right,
       earliest: async (query) => (await right.earliest(query)).filter(({ at }) => at === 0),

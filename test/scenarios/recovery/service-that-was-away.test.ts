@@ -85,7 +85,7 @@ describe.each([
   });
 });
 
-test('keeps the number of attempts for an event that a limit refused', async () => {
+test('remembers how often an event has been tried if a limit refused it', async () => {
   const of = world({ snapshots: { afterEntries: 1000, trim: true } });
   const config = { maxInvocations: 100 };
   const first = orderMonitor(config);

@@ -84,7 +84,7 @@ describe.each([
   const { length } = of.entries;
   const fate = fateOf(of, talk);
   await talk.close();
-  test('completes the story without a kill and settles the question', () => {
+  test('completes the story and settles the question if nothing is killed', () => {
     expect(fate).toEqual(settled);
     expect(of.entries.map(({ event }) => event.type)).toContain('question.settled');
   });
@@ -100,11 +100,11 @@ describe.each([
   });
 });
 
-describe('QUESTION-9: a question whose client leaves while the lead model reads the words', () => {
+describe("QUESTION-9: a question whose client leaves while the lead model reads the user's message", () => {
   test.each([
     ['comes back', true],
     ['is not back yet', false],
-  ])('keeps its answer when the client %s', async (_, comesBack) => {
+  ])('keeps its answer if the client %s', async (_, comesBack) => {
     const talk = voiceTalk({ subagents });
     await talk.start();
     await talk.use('ride');

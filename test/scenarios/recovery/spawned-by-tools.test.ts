@@ -206,7 +206,7 @@ describe('P1, P6: a spawned subagent after a kill at each entry', async () => {
   const first = await live(of);
   const instants = of.entries.filter(({ event }) => event.type !== 'session.close');
 
-  test('completes the story without a kill and produces results', () => {
+  test('completes the story and produces results if nothing is killed', () => {
     expect(first).toEqual(whole);
     expect(instants.length).toBeGreaterThan(15);
   });
@@ -307,7 +307,7 @@ describe('companions', () => {
   });
 });
 
-test('marks every call of the toolset as repeatable except a call that may start a new run', () => {
+test('marks every call of the toolset as repeatable unless the call may start a new run', () => {
   const tools = leadTools({
     ...createParentSubagentToolset(),
     ...companions([{ agent: { name: 'scout', ...worker } }]),

@@ -68,7 +68,7 @@ describe('a call that was running when the process ended', () => {
     expect(doubtful).toEqual([{ dollars: 900 }]);
   });
 
-  it('becomes in doubt once if a message interrupts it, and does not block the next call', async () => {
+  it('becomes in doubt only once if a message interrupts it, and does not block the next call', async () => {
     const ran: unknown[] = [];
     const { promise, resolve } = Promise.withResolvers<void>();
     const { second, doubtful, id } = await crashedWhilePaying(ran, promise);

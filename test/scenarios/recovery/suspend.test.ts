@@ -52,7 +52,7 @@ describe('a suspended session', () => {
     await after.close();
   });
 
-  test('frees its id at once, even in the same process and runtime', async () => {
+  test('frees its id immediately, even in the same process and runtime', async () => {
     const { runtime } = world().begin();
     const first = textTalk({ ...asking, runtime, sessionId: 'same' });
     await first.session.start();
@@ -80,7 +80,7 @@ describe('a suspended session', () => {
     await after.close();
   });
 
-  test('aborts a running tool and leaves its call in doubt unless the call may be repeated', async () => {
+  test('aborts a running tool and leaves its call in doubt unless it may be repeated', async () => {
     const of = world();
     let aborted = 0;
     const working: TalkOptions = {
@@ -133,7 +133,7 @@ describe('a suspended session', () => {
 });
 
 describe('a session whose journal belongs to another process', () => {
-  test('ends in this process with a report and cancels no work', async () => {
+  test('ends in this process with a report, without cancelling any work', async () => {
     const of = world();
     const { process } = of.begin();
     let isFenced = false;

@@ -82,7 +82,7 @@ describe('a session after a crash', () => {
   });
 
   test(
-    'resumes a subagent that is waiting for the user, with its question under the original id',
+    'resumes a subagent that is waiting for the user, and its question under the original id',
     { tags: ['H17'] },
     async () => {
       const of = world();
@@ -109,7 +109,7 @@ describe('a session after a crash', () => {
     },
   );
 
-  test('settles a question answered just before the crash without presenting it again', async () => {
+  test('settles a question that was answered just before the crash, without presenting it again', async () => {
     const begin = (of: World, asked: string[] = []) =>
       textLife(of, {
         ...asking,
@@ -202,7 +202,7 @@ describe('a session after a crash', () => {
     for (let entry = 1; entry <= count; entry += 1) await written(entry);
   });
 
-  test('SLOTS-2: gives run slots first to subagents that already held one', async () => {
+  test('SLOTS-2: gives run slots first to subagents that already held a slot', async () => {
     const of = world();
     let times = 0;
     const charge = {
@@ -239,7 +239,7 @@ describe('a session after a crash', () => {
     await after.close();
   });
 
-  test('P6: reports a call in doubt to model and app instead of repeating it, unless it is idempotent', async () => {
+  test('P6: reports a call in doubt to the model and the app, and repeats only an idempotent call', async () => {
     const of = world();
     const { keys, tool } = hanging();
     const doubtful: DoubtfulCall[] = [];
@@ -343,7 +343,7 @@ describe('a session after a crash', () => {
     await after.close();
   });
 
-  test('ends a subagent as lost, with the reason, if its configuration is missing', async () => {
+  test('ends a subagent as lost if its configuration is missing, and gives the reason', async () => {
     const of = world();
     const before = textLife(of, asking);
     await before.start();
@@ -500,7 +500,7 @@ test('SESSION-LIFE-6: finishes an interrupted close and starts a new session und
 });
 
 describe('a journal that is unavailable', () => {
-  test('fails the start of a session, which succeeds once the journal is available', async () => {
+  test("fails a session's start, which succeeds once the journal is available", async () => {
     const of = world();
     const { runtime } = of.begin();
     let isFree = false;

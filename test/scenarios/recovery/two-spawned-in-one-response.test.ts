@@ -60,7 +60,7 @@ describe('a process that dies at each entry', async () => {
         ? [(event as unknown as { task: { description: string } }).task.description]
         : [],
     );
-  test('completes the story without a kill and starts both subagents', () => {
+  test('completes the story and starts both subagents if nothing is killed', () => {
     expect(tasks(of).toSorted()).toEqual(['first', 'second']);
   });
   await talk.close();

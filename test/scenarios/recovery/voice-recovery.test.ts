@@ -70,7 +70,7 @@ describe('a result', () => {
     await after.close();
   });
 
-  test('waits for the next caller, even an hour later on another transport', async () => {
+  test('waits for the next caller, even if that caller uses another transport an hour later', async () => {
     const of = world();
     const before = voiceLife(of, reporting);
     await before.start();

@@ -32,7 +32,7 @@ describe('planted faults of tables', () => {
     expect(await outcome('pt', it)).toContain('the language has tables');
   });
 
-  test('include indecisive assent that is listed as a yes', async () => {
+  test('include indecisive assent listed as a yes', async () => {
     addAnswerLanguage({ ...italian, consent: { ...italian.consent, yes: ['sì', 'va bene'] } });
     expect(await outcome('it', it)).toContain('nothing else approves');
   });
@@ -52,7 +52,7 @@ describe('planted faults of tables', () => {
 });
 
 describe('tables of an app', () => {
-  test('apply to every tag of the language', () => {
+  test('apply to every tag of their language', () => {
     expect(answerLanguageFor('it-CH').consent.yes).toEqual(added.consent.yes);
   });
 

@@ -251,7 +251,7 @@ describe.each([
   test.each(cases)('$name', ({ run }) => run());
 });
 
-test('skips the cases for engines and their faults and gives the reason', () => {
+test('skips engine cases and their faults, and gives the reason', () => {
   const skipped = runsConformance(inProcess()).flatMap(({ skipped: why }) => why ?? []);
   expect(skipped.length).toBeGreaterThan(4);
   expect(skipped[0]).toContain('in process');
@@ -628,7 +628,7 @@ function stateOf({ waiting, children, wakeAt, outcome, journal, steps }: RunTurn
 }
 
 describe.each([undefined, 'one'] as const)(
-  'passes with a worker that dies during or after each step of each turn (steps: %s)',
+  'passes with a worker that dies during or after each step of every turn (steps: %s)',
   (steps) => {
     const setup = { ...simulatedWith(dyingInEachStep(steps)), name: 'dying', deploys: false };
     // A step that a timeout interrupted counts as cancelled in the next attempt, and the run fails instead of timing

@@ -181,7 +181,7 @@ describe('exploration', () => {
     expect(context).toHaveBeenCalledOnce();
   });
 
-  test("executes the machine's own actions: assign, raise, enqueueActions, messages to itself", () => {
+  test("executes the machine's own actions: assign, raise, enqueueActions and messages to itself", () => {
     const machine = setup({
       types: { context: {} as { log: string[] } },
       actions: { note: assign(({ context }, name: string) => ({ log: [...context.log, name] })) },
@@ -216,7 +216,7 @@ describe('exploration', () => {
     ]);
   });
 
-  test("lists XState's own effects in a uniform format", () => {
+  test("lists XState's own effects in the same format", () => {
     const seen: unknown[] = [];
     const machine = createMachine({
       initial: 'a',
@@ -332,7 +332,7 @@ describe('exploration', () => {
     ).toBe(1);
   });
 
-  test('starts in a given state without armed timers, as after a restore', () => {
+  test('starts in a given state without armed timers, as it would after a restore', () => {
     const start = job.resolveState({ value: 'running', context: { tries: 1 } });
     const violation = violationOf(() =>
       checkMachine(job, {
@@ -512,7 +512,7 @@ describe('findings', () => {
     expect(checkMachine(lamp, { events, end: ({ value }) => value === 'off' }).ends).toBe(1);
   });
 
-  test('reports a final state that an event would still leave through a root transition', () => {
+  test('reports a final state that an event can still leave through a root transition', () => {
     const machine = createMachine({
       id: 'door',
       initial: 'open',

@@ -41,7 +41,7 @@ const linesOf = (violation: Violation): readonly string[] =>
   violation.trace.steps.filter(({ step }) => step.kind !== 'start').map(({ step }) => lineOf(step));
 
 describe('delivery', () => {
-  test('sync: accepts a one-phase transfer of the floor, because messages arrive at once', () => {
+  test('sync: accepts a one-phase transfer of the floor, because messages arrive immediately', () => {
     const report = checkSystem(floor({ mode: 'sync', steward: onePhaseSteward }));
     expect(report.ok).toBe(true);
     expect(report.name).toBe('ann × bob × steward');
@@ -152,7 +152,7 @@ describe('delivery', () => {
     }
   }
 
-  test('delivers a message twice if configured to', () => {
+  test('delivers a message twice if so configured', () => {
     const counter = (twiceIsFine: boolean) =>
       createMachine({
         context: { paid: 0, seen: false },
@@ -277,7 +277,7 @@ describe('the check of a faulty system', () => {
     ).toEqual(['ann ← want', 'bob ← want', 'cid ← want', 'ann ← say']);
   });
 
-  test('detects a missing release when the owner has ended and another actor is waiting', () => {
+  test('detects a missing release if the owner has ended and another actor is waiting', () => {
     const check = (machine: AnyStateMachine) =>
       floor({
         mode: 'sync',
@@ -326,7 +326,7 @@ describe('the check of a faulty system', () => {
     });
   });
 
-  test('ends a wait on a named event, or on any event if none is named', () => {
+  test('ends a wait with a named event, or with any event if none is named', () => {
     // Bob's `say` frees the floor, and in a sync system, Ann receives it in the same step.
     const check = (exits?: string[]) =>
       checkSystem(
@@ -342,7 +342,7 @@ describe('the check of a faulty system', () => {
     expect(violationOf(() => check(['say']))).toMatchObject({ kind: 'wait' });
   });
 
-  test('ends a trace at the step of a sync transition that violates a property', () => {
+  test('ends a trace at the step in which a sync transition violates a property', () => {
     const violation = violationOf(() =>
       checkSystem(
         floor({
@@ -480,7 +480,7 @@ describe('identity of worlds', () => {
     expect(check(50, true)).toMatchObject({ states: 3, transitions: 4 });
   });
 
-  test('merges worlds with equal ghosts and separates worlds with different ghosts', () => {
+  test('merges worlds with equal ghost variables and separates worlds with different ones', () => {
     const check = (remember: boolean) =>
       checkSystem(
         floor({

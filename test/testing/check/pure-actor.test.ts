@@ -131,7 +131,7 @@ test('PURE-ACTOR-1: takes the same steps as `transition()`, with the names of it
   );
 });
 
-test("PURE-ACTOR-2: has a live actor's state and outcome, and one object for equal states", () => {
+test('PURE-ACTOR-2: has the state and outcome of a live actor, and one object for equal states', () => {
   fc.assert(
     fc.property(fc.array(events, { maxLength: 12 }), (path) => {
       const pure = begin();

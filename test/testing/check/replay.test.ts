@@ -84,7 +84,7 @@ const errorOf = async (run: Promise<unknown>): Promise<ViolationError> => {
 };
 
 describe('the paths of a report', () => {
-  test('cover every transition with a shortest path', () => {
+  test('cover every transition by a shortest path', () => {
     const report = checkOrder();
     const { model } = report.checked;
     const covered = new Set<string>();
@@ -186,7 +186,7 @@ describe('paths on the interpreter', () => {
     expect(violation.reason).toContain('the model says bought [done]');
   });
 
-  test('report a timer that the real machine does not arm', async () => {
+  test('report a timer if the real machine does not arm it', async () => {
     const { states } = order.config;
     const patient = createMachine({
       ...order.config,
@@ -201,7 +201,7 @@ describe('paths on the interpreter', () => {
     expect(violation.reason).toContain('the live actor has armed no such timer');
   });
 
-  test('report a real system in a different state', async () => {
+  test('report a real system that is in a different state', async () => {
     const report = checkSystem(floor({ mode: 'async', steward: twoPhaseSteward }));
     const harness = interpreter(report, {
       create: (id, { clock }) =>
@@ -232,7 +232,7 @@ describe('paths on the interpreter', () => {
     expect(violation.reason).toContain('the real message in the channel from "ann" is nothing');
   });
 
-  test('deliver a live `sendTo` to `system.get` and to itself as the model does', async () => {
+  test('deliver a live `sendTo` to `system.get` and to the actor itself, like the model', async () => {
     const machine = (other: string) =>
       createMachine({
         context: { balls: 0 },
@@ -259,7 +259,7 @@ describe('paths on the interpreter', () => {
     }
   });
 
-  test('deliver a message that a live actor sends itself once', async () => {
+  test('deliver a message that a live actor sends to itself once', async () => {
     const machine = createMachine({
       context: { ticks: 0 },
       initial: 'on',

@@ -219,7 +219,7 @@ describe('providerRules', () => {
     expect(refusing(after)).toContain('openai-chat');
   });
 
-  it('each name a source', () => {
+  it('each cite a source', () => {
     for (const { source } of providerRules) expect(source).toMatch(/^https:\/\//);
   });
 });
@@ -259,7 +259,7 @@ describe('a scripted model with rules', () => {
     ],
   });
 
-  it('refuses its own calls if they are split or lack reasoning, and accepts complete ones', async () => {
+  it('refuses its own calls if they are split or lack reasoning, but accepts complete ones', async () => {
     const { content } = await thinker.doGenerate({ prompt: asked });
     const echoed = content.map((part) => {
       const { providerMetadata: providerOptions, ...rest } = part as typeof part & {

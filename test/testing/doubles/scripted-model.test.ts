@@ -116,7 +116,7 @@ describe('delays', () => {
     expect(text).toBe('Late');
   });
 
-  test('end at once and leave no timer when the call is aborted', async () => {
+  test('end immediately and leave no timer when the call is aborted', async () => {
     const environment = simulatedEnvironment();
     const { call } = ask({ environment, otherwise: [{ text: 'Late', delayMs: 500 }] });
     const controller = new AbortController();
@@ -144,7 +144,7 @@ describe('scripts by agent', { tags: ['H19', 'HW8'] }, () => {
     summarizer: [{ text: 'sum 1' }, { text: 'sum 2' }],
   };
 
-  test('lets a parent and a child that run concurrently read their own scripts', async () => {
+  test('lets a parent and a child that run concurrently read from their own scripts', async () => {
     const { call } = ask({ agents });
     const answers = await Promise.all([
       call('You are the planner. Delegate to the summarizer.'),
@@ -162,7 +162,7 @@ describe('scripts by agent', { tags: ['H19', 'HW8'] }, () => {
     expect((await call(system)).text).toBe('sum 1');
   });
 
-  test('matches a name as a whole word, so that neither planner nor plan matches plan-checker', async () => {
+  test('matches a name as a whole word, so that plan and planner do not match plan-checker', async () => {
     const { call } = ask({ agents: { plan: [{ text: 'no' }], ...agents } });
     expect((await call('You are the plan-checker.')).text).toBe('check 1');
   });
@@ -177,7 +177,7 @@ describe('scripts by agent', { tags: ['H19', 'HW8'] }, () => {
     expect((await call('', 'planner')).text).toBe('somebody else');
   });
 
-  test('accepts a string, a pattern or a function as `when`', async () => {
+  test('accepts a string, a pattern or a function for `when`', async () => {
     const { call } = ask({
       scripts: [
         { when: 'text', script: [{ text: 'by text' }] },
@@ -190,12 +190,12 @@ describe('scripts by agent', { tags: ['H19', 'HW8'] }, () => {
     expect((await call('', 'fun')).text).toBe('by function');
   });
 
-  test('matches a global pattern from the start each time', async () => {
+  test('matches a global pattern from the start of the text each time', async () => {
     const { call } = ask({ scripts: [{ when: /nobody/g, script: () => ({ text: 'yes' }) }] });
     expect([(await call()).text, (await call()).text]).toEqual(['yes', 'yes']);
   });
 
-  test('names the exhausted script and the request', async () => {
+  test('names the script that is exhausted, and the request', async () => {
     const { call } = ask({ agents });
     await call('You are the plan-checker.');
     await expect(call('You are the plan-checker.', 'Once more')).rejects.toThrow(
@@ -203,7 +203,7 @@ describe('scripts by agent', { tags: ['H19', 'HW8'] }, () => {
     );
   });
 
-  test('names the agent that has no script', async () => {
+  test('names the agent that lacks a script', async () => {
     const { call } = ask({ agents });
     await expect(call('You are the butler.')).rejects.toThrow(
       /no script for .*butler.*planner, plan-checker, summarizer/,
@@ -231,7 +231,7 @@ test('works in an AI SDK tool loop', async () => {
   expect(steps[0]?.toolResults[0]?.output).toBe(3);
 });
 
-test('passes a script the step of its own run, so that concurrent runs do not share a counter', async () => {
+test('passes a script the step number of its own run, so that concurrent runs share no counter', async () => {
   const seen: [number, number][] = [];
   const script: Script = ({ turn, step }) => {
     seen.push([turn, step]);

@@ -683,7 +683,7 @@ test.each([
   await expect(cases[0]?.run()).rejects.toThrow(/offer/);
 });
 
-test('skips a case that needs a missing feature and reports the feature', () => {
+test('skips a case that needs a missing feature, and reports which feature', () => {
   const cases = journalConformance({ ...sharedStore({ name: 'it' }), offers: ['scopes'] });
   const skipped = cases.filter((one) => one.skipped !== null);
   expect(skipped.length).toBeGreaterThan(10);

@@ -33,7 +33,7 @@ test('passes if a session has the recorded consequences', async () => {
   expect(readFileSync(path, 'utf8')).toBe(text);
 });
 
-test('fails if a recording differs, naming the entry and the difference', async () => {
+test('fails if a recording differs, and names the entry and the difference', async () => {
   const path = file(text.replace('"connection":"connecting"', '"connection":"active"'));
   const error: unknown = await recording(path)
     .check()

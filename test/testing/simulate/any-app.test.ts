@@ -7,7 +7,7 @@ import { anyApp } from './support/any-app.ts';
 const from = Number(process.env['ANY_APP_FROM'] ?? 1);
 const count = Number(process.env['ANY_APP_SEEDS'] ?? 100);
 
-test('P1 to P10: hold for apps of any configuration', { timeout: 600_000 }, async () => {
+test('P1 to P10: hold for an app with any configuration', { timeout: 600_000 }, async () => {
   const { runs, work } = await simulate({ app: anyApp, seeds: { from, count } });
   expect(runs).toBe(count);
   expect(work.questions).toBeGreaterThan(0.3 * runs);

@@ -27,7 +27,7 @@ import {
 const silent = (): void => {};
 
 describe('faults', () => {
-  test('decides each occurrence only from the seed, the point and its count', () => {
+  test('decides each occurrence from nothing but the seed, the point and its count', () => {
     const plan: FaultPlan = { 'journal.slow': 0.5, 'tool.fails': 0.5 };
     const alone = new Faults(3, plan, silent);
     const among = new Faults(3, plan, silent);
@@ -75,14 +75,14 @@ test('lists every fault point and its description in the guide', () => {
 });
 
 describe('shrinking', () => {
-  test('finds the two items that fail together and nothing else', async () => {
+  test('finds the two items that fail only together, and nothing else', async () => {
     const items = Array.from({ length: 40 }, (_, index) => index);
     const fails = (some: readonly number[]) =>
       Promise.resolve(some.includes(7) && some.includes(31));
     expect(await shrink(items, fails, 1000)).toEqual([7, 31]);
   });
 
-  test('needs no faults for a case that fails without any', async () => {
+  test('needs no faults for a case that fails on its own', async () => {
     expect(await shrink([1, 2, 3], () => Promise.resolve(true), 10)).toEqual([]);
   });
 
@@ -112,7 +112,7 @@ describe('scripts', () => {
     strikes: [{ point: 'line.drops', occurrence: 22 }],
   };
 
-  test('parses a script that was printed as JSON into the same script', () => {
+  test('parses a printed script back into the same script', () => {
     expect(parseScript(JSON.stringify(script))).toEqual(script);
   });
 
@@ -181,7 +181,7 @@ describe('the journal of a world', () => {
     return { environment, process, journal, mine: journal.of(process), names };
   };
 
-  test('WORLD-JOURNAL-1: keeps a possibly empty prefix of the appends in progress when it crashes', () => {
+  test('WORLD-JOURNAL-1: keeps a prefix of the pending appends, possibly an empty one, when it crashes', () => {
     for (const [share, kept] of [
       [0, []],
       [0.5, ['a1', 'b1']],
@@ -213,7 +213,7 @@ describe('the journal of a world', () => {
     expect(names()).toEqual(['a1', 'b1']);
   });
 
-  test('keeps an append only if the crash comes after it; WORLD-JOURNAL-2: settles neither', async () => {
+  test('keeps an append only if the crash follows it; WORLD-JOURNAL-2: settles neither', async () => {
     for (const [point, kept] of [
       ['crash.beforeAppend', []],
       ['crash.afterAppend', ['a1']],
@@ -229,7 +229,7 @@ describe('the journal of a world', () => {
     }
   });
 
-  test('keeps nothing of an append that fails', async () => {
+  test('keeps nothing from an append that fails', async () => {
     const { mine, names } = setUp({ 'journal.fails': 1 });
     await expect(mine.append(entry('a', 1))).rejects.toThrow('no room');
     expect(names()).toEqual([]);
@@ -259,7 +259,7 @@ runJournalConformance({
   },
 });
 
-test('SIMULATE-LINE-1: puts an answer to a late event after all late events', async () => {
+test('SIMULATE-LINE-1: sends an answer to a late event only after all late events', async () => {
   const environment = simulatedEnvironment();
   const transport = new FakeTransport();
   const line = lineOf(
@@ -319,7 +319,7 @@ describe('tools', () => {
     throw new Error('broken');
   };
 
-  test('treats a slow tool that throws as failed and does not affect other tools', async () => {
+  test('treats a slow tool that throws as failed, without affecting other tools', async () => {
     const { environment, effects, call } = setUp(broken, { 'tool.slow': 1 });
     const [outcome] = await Promise.allSettled([call(), environment.advance(10_000)]);
     expect(outcome).toMatchObject({ status: 'rejected', reason: { message: 'broken' } });

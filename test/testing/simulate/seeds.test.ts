@@ -22,7 +22,7 @@ const counts = {
 
 const SLOW = { timeout: 600_000 };
 
-test('P1 to P10: hold by text for any fault', SLOW, async () => {
+test('P1 to P10: hold in text sessions despite any fault', SLOW, async () => {
   const { runs, work } = await simulate({
     session: 'text',
     seeds: { from, count: counts.text },
@@ -33,7 +33,7 @@ test('P1 to P10: hold by text for any fault', SLOW, async () => {
   expect(work.events).toBeGreaterThan(0.2 * runs);
 });
 
-test('P1 to P10: hold by voice for any fault', SLOW, async () => {
+test('P1 to P10: hold in voice sessions despite any fault', SLOW, async () => {
   const { runs, work } = await simulate({
     session: 'voice',
     seeds: { from, count: counts.voice },
@@ -44,7 +44,7 @@ test('P1 to P10: hold by voice for any fault', SLOW, async () => {
   expect(work.resumed).toBeGreaterThan(0.1 * runs);
 });
 
-test('P1 to P10: hold on a real wire for any fault', SLOW, async () => {
+test('P1 to P10: hold on a real wire despite any fault', SLOW, async () => {
   const voice = voiceServerStage({
     wire: 'openai-realtime',
     transport: (webSocket) => openaiRealtime({ apiKey: 'some-key', webSocket, keepAliveMs: null }),

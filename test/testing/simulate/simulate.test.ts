@@ -37,7 +37,7 @@ test.each(['text', 'voice'] as const)(
 );
 
 test.each(['text', 'voice'] as const)(
-  'replays the faults of a random run as a script with the same log, by %s',
+  'replays the faults of a random run from a script with the same log, by %s',
   async (session) => {
     const { record } = await simulateOnce(21, { session });
     const script = parseScript(JSON.stringify(record.script));
@@ -97,7 +97,7 @@ describe('an app of the user', () => {
     return n;
   });
 
-  test("checks the app's own promise and minimises what breaks it", async () => {
+  test("checks the app's own promise and minimises a run that breaks it", async () => {
     const options: SimulateOptions = {
       app,
       checks,
@@ -127,7 +127,7 @@ describe('an app of the user', () => {
     expect(record.effects).toEqual([]);
   });
 
-  test("calls an app that is a function once per process, with that process's time", async () => {
+  test('calls an app that is a function once per process, with the time in that process', async () => {
     const made: number[] = [];
     const waiting = (context: { readonly seed: number }): SimulatedApp => {
       made.push(context.seed);
@@ -139,7 +139,7 @@ describe('an app of the user', () => {
   });
 });
 
-describe('subagents that only a tool knows', () => {
+describe('subagents that only a tool can start', () => {
   const findings: unknown[] = [];
   const helping = {
     name: 'helping',
@@ -170,7 +170,7 @@ describe('subagents that only a tool knows', () => {
     expect(findings.at(-1)).toEqual({ finding: 'by script' });
   });
 
-  test('have observed tools if the app requests it', async () => {
+  test('have observed tools if the app requests this', async () => {
     const models: SimulateOptions['models'] = {
       work: ({ results }) =>
         results.length > 0
@@ -189,7 +189,7 @@ describe('subagents that only a tool knows', () => {
   });
 });
 
-test('asks both the program and the session for unfinished work in each process', async () => {
+test('asks the program and the session for unfinished work in each process', async () => {
   const begun: string[] = [];
   const app = (context: AppContext): SimulatedApp => ({
     ...appOf(() => 'done'),
@@ -241,7 +241,7 @@ test("keeps the result of a program's run with an id and breaks no promise", asy
   expect(ended).toEqual(['completed', 'completed', 'completed']);
 });
 
-test('gives the reason why a program cannot be closed', async () => {
+test('gives the reason if a program cannot be closed', async () => {
   const app: SimulatedApp = {
     ...appOf(() => 'done'),
     program: () => ({
@@ -270,7 +270,7 @@ describe('a run that does too little', () => {
   });
 });
 
-test('reaches each fault point in some run', { timeout: 120_000 }, async () => {
+test('reaches each fault point in at least one run', { timeout: 120_000 }, async () => {
   const struck = new Set<string>();
   const often: FaultPlan = Object.fromEntries(
     Object.keys(defaultFaults).map((point) => [point, { probability: 0.2, most: 2 }]),

@@ -57,7 +57,7 @@ test.each<[string, Loose | string]>([
   expect(await model.closed).toBe(1007);
 });
 
-test('GEMINI-MODEL-TURNS-1: ends a turn once its audio would have played, or at once if interrupted', async () => {
+test('GEMINI-MODEL-TURNS-1: ends a turn when its audio would end, or immediately if interrupted', async () => {
   const { call, pass } = stage({ speed: 10 });
   const { client, model } = await call(WIRE);
   model.answers({ say: 'A story.', durationMs: 2_000 });
@@ -176,7 +176,7 @@ test('3.1 accepts content only as initial history and does not answer it', async
   expect(client.closed?.code).toBe(1007);
 });
 
-test('cuts the reason to the size of a close frame and does not blame the client for server errors', async () => {
+test('shortens the reason to fit a close frame and does not blame the client for server errors', async () => {
   const { call, pass } = stage({
     respond: () => {
       throw new Error('No idea');
@@ -192,7 +192,7 @@ test('cuts the reason to the size of a close frame and does not blame the client
   expect(failing.client.closed).toEqual({ code: 1011, reason: 'No idea' });
 });
 
-test('ends the turn with the proper reason if a call has malformed arguments', async () => {
+test('ends the turn with the right reason if a call has malformed arguments', async () => {
   const { call, pass } = stage();
   const { client, model } = await call(WIRE);
   model.answers({ call: 'book_ride', arguments: 'airport' });
@@ -219,7 +219,7 @@ test('lets a client without activity detection report activity itself', async ()
   expect(model.heardMs).toBe(100);
 });
 
-test('resumes from a handle and refuses one that the server has dropped', async () => {
+test('resumes from a handle, but refuses a handle that the server has dropped', async () => {
   const { call, pass } = stage();
   const { client, model } = await call(WIRE);
   model.user.ends('I like tea');

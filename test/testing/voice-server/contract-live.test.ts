@@ -95,7 +95,7 @@ test('rejects audio before the start and an invalid start, then accepts a correc
 });
 
 describe('the model', () => {
-  test('becomes silent when the user starts to speak, and the wire does not report it', async () => {
+  test('becomes silent when the user starts to speak, without reporting it on the wire', async () => {
     const { call, pass } = stage();
     const { client, model } = await call(WIRE);
     const story = model.answers({ say: 'A long story.', durationMs: 10_000 });
@@ -129,7 +129,7 @@ describe('the model', () => {
     expect(model.openCalls.map(({ callId }) => callId)).toEqual(['one', 'two']);
   });
 
-  test('plays a fixture and refuses an append until it has been played', async () => {
+  test('plays a fixture, and refuses an append until the fixture has been played', async () => {
     const { call, pass } = stage();
     const { client } = await call(WIRE);
     client.send({ type: 'session.output_audio.fixture.play', audio: silence(500) });
@@ -142,7 +142,7 @@ describe('the model', () => {
   });
 });
 
-test('forks a stored session but not an unstored one', async () => {
+test('forks a session only if the session is stored', async () => {
   const { call, pass } = stage();
   const first = firstFrame(WIRE);
   first['session'].store = true;

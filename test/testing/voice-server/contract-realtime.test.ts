@@ -16,7 +16,7 @@ async function refusalOf(...frames: Loose[]): Promise<Loose> {
   return client.last('error')?.['error'] as Loose;
 }
 
-test('refuses a second response while one is running and returns the id of its event', async () => {
+test('refuses a second response while one is running, and returns the id of the refused event', async () => {
   const error = await refusalOf(
     { type: 'response.create', event_id: 'first' },
     { type: 'response.create', event_id: 'second' },
@@ -115,7 +115,7 @@ test('refuses a truncation past the end, and a change of voice after the first a
   expect(client.last('error')?.['error']).toMatchObject({ code: 'cannot_update_voice' });
 });
 
-test('lets a client without turn detection commit the audio itself and transcribes what was said', async () => {
+test('lets a client without turn detection commit the audio itself, and then transcribes it', async () => {
   const { call, pass } = stage();
   const first = firstFrame(WIRE);
   first['session'].audio.input.turn_detection = null;
@@ -132,7 +132,7 @@ test('lets a client without turn detection commit the audio itself and transcrib
   expect(client.count('response.created')).toBe(0);
 });
 
-test('answers on request and cannot be interrupted if its detection only reports', async () => {
+test('answers only on request and cannot be interrupted if its detection only reports', async () => {
   const { call, pass } = stage();
   const first = firstFrame(WIRE);
   first['session'].audio.input.turn_detection = {

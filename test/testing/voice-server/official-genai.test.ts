@@ -122,7 +122,7 @@ test('handles a non-blocking call, silence, its result when idle and an interrup
   expect(await live.next('sessionResumptionUpdate')).toMatchObject({ resumable: true });
 });
 
-test('handles content, a change of instructions and tools, and a resumption', async () => {
+test('handles content, changed instructions and tools, and a resumption', async () => {
   const { server, address } = await listening();
   const client = new GoogleGenAI({ apiKey: API_KEY, httpOptions: { baseUrl: address.baseUrl } });
   const first = await call(client);
@@ -155,7 +155,7 @@ test('handles content, a change of instructions and tools, and a resumption', as
   expect(spoken(second)).toBe('Hello.');
 });
 
-test('restricts the session with a token that can open it only once', async () => {
+test('restricts the session with a token that opens it only once', async () => {
   const warn = vi.spyOn(console, 'warn').mockReturnValue(undefined);
   onTestFinished(() => warn.mockRestore());
   const { server, address } = await listening();

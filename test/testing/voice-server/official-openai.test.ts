@@ -126,7 +126,7 @@ test("Realtime over the platform's socket: sends its key in a subprotocol", asyn
   await next('response.done');
 });
 
-test('Live: handles a delegation, silent progress, its spoken result, an unknown field and the close', async () => {
+test('Live: handles a delegation, silent progress, a spoken result, an unknown field and the close', async () => {
   const { server, address } = await listening();
   const client = new OpenAI({ apiKey: API_KEY, baseURL: `${address.baseUrl}/v1` });
   const live = new LiveWS(client);

@@ -95,7 +95,7 @@ describe('openaiRealtime', () => {
     expect(last('transport.error')).toBeUndefined();
   });
 
-  test('stops when interrupted and drops what has not been heard', async () => {
+  test('stops when it is interrupted and drops audio that has not been heard', async () => {
     const { model, last, say, pass } = await talk();
     model.willAnswer({ say: 'One two three four.', durationMs: 4_000 });
     say({ type: 'response.request', responseKey: 'story' });
@@ -135,7 +135,7 @@ describe('openaiRealtime', () => {
   });
 });
 
-test('geminiLive answers on its own, calls a tool and speaks about the result when asked', async () => {
+test('geminiLive answers on its own, calls a tool and, when asked, speaks about the result', async () => {
   const { model, last, say, pass, frames } = await talk(geminiLive);
   expect(last('transport.ready')).toBeDefined();
   expect(model).toMatchObject({ wire: 'gemini-live', tools: configuration.tools });
@@ -155,7 +155,7 @@ test('geminiLive answers on its own, calls a tool and speaks about the result wh
   expect(last('assistant.transcribed')).toMatchObject({ text: 'It is booked.', final: true });
 });
 
-test('openaiLive receives a delegation and has the result spoken', async () => {
+test('openaiLive receives a delegation and has its result spoken', async () => {
   const { model, last, say, pass } = await talk(openaiLive);
   expect(last('transport.ready')).toBeDefined();
   expect(model.instructions).toContain('Be brief.');

@@ -40,7 +40,7 @@ describe('createBoundedBuffer', () => {
   });
 
   test.each(['newest', 'oldest'] as const)(
-    '%s: drops a frame longer than the whole buffer and keeps the others',
+    '%s: drops a frame that is longer than the whole buffer, and keeps the others',
     (keep) => {
       const buffer = createBoundedBuffer({ maxMs: 60, keep });
       buffer.push(frame(1));
@@ -58,7 +58,7 @@ describe('createBoundedBuffer', () => {
     expect(buffer.shift()).toBeUndefined();
   });
 
-  test('has a duration of exactly 0 ms when empty, even after frames of fractional milliseconds', () => {
+  test('has a duration of exactly 0 ms when it is empty, even after frames of fractional milliseconds', () => {
     const buffer = createBoundedBuffer({ maxMs: 60, keep: 'newest' });
     const lengths = [7, 11, 13];
     for (const length of lengths) {

@@ -87,14 +87,14 @@ describe('another sound in the microphone', () => {
   });
 });
 
-describe('a comparison that is not possible', () => {
+describe('an impossible comparison', () => {
   test('returns null if nothing has been played', () => {
     const meter = new EchoMeter();
     meter.heard({ samples: new Int16Array(SAMPLES), sampleRateHz: RATE_HZ }, 0);
     expect(meter.compare(0)).toBeNull();
   });
 
-  test('returns NaN once the speech is over', () => {
+  test('returns NaN after the speech has ended', () => {
     const found = listen({ played: speech(1, 3000), user: speech(3, 6000), ms: 6000 });
     expect(found.slice(-8)).toEqual(Array.from({ length: 8 }, () => Number.NaN));
   });
@@ -164,7 +164,7 @@ describe('ECHO-3: the attenuation of a known echo', () => {
     expect(levelDb(before) - levelDb(after)).toBeGreaterThan(20);
   });
 
-  test.each([3, 4, 5, 6])('passes a voice over the echo (%i)', (seed) => {
+  test.each([3, 4, 5, 6])('preserves a voice over the echo (%i)', (seed) => {
     const user = speech(seed, PLAYED_MS);
     const { before, after } = heardIn({ echoDb: -20, user });
     expect(levelDb(before) - levelDb(after)).toBeLessThan(0.5);
@@ -177,7 +177,7 @@ describe('ECHO-3: the attenuation of a known echo', () => {
     }
   });
 
-  test('passes a voice in a pause of the speech and never amplifies a quiet voice', () => {
+  test('preserves a voice in a pause of the speech, and never amplifies a quiet voice', () => {
     const meter = heardIn({ echoDb: -20, headsetAfterMs: 2000, user: speech(3, PLAYED_MS) });
     expect(levelDb(meter.before) - levelDb(meter.after)).toBeLessThan(0.5);
     const quiet = speech(3, PLAYED_MS).map((sample) => sample * 0.05);

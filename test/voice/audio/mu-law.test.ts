@@ -71,7 +71,7 @@ test('MU-LAW-2: re-encodes each of the 256 codes unchanged, except −0', () => 
   expect(encodeMuLaw(values)).toEqual(expected);
 });
 
-test('clips the loudest samples rather than wrapping them around', () => {
+test('clips the loudest samples instead of wrapping them around', () => {
   expect([...encodeMuLaw(Int16Array.of(32_767, -32_768, 32_636, -32_636))]).toEqual([
     0x80, 0x00, 0x80, 0x00,
   ]);

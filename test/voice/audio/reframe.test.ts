@@ -18,7 +18,7 @@ function marbles(run: Parameters<TestScheduler['run']>[0]): void {
 }
 
 describe('reframe', () => {
-  test('splits long frames, joins short ones and emits the rest at the end', () => {
+  test('splits long frames, joins short ones and emits the remainder at the end', () => {
     marbles(({ cold, expectObservable }) => {
       const source = cold('a---b---c-----|', {
         a: frame(ramp(700)),
@@ -45,7 +45,7 @@ describe('reframe', () => {
     });
   });
 
-  test('emits the rest at once on endOfItem', () => {
+  test('emits the remainder immediately on endOfItem', () => {
     marbles(({ cold, expectObservable }) => {
       const source = cold('   a-----|', { a: frame(ramp(100)) });
       const endOfItem = cold('---x');
@@ -73,7 +73,7 @@ describe('reframe', () => {
     );
   });
 
-  test('emits frames that share no memory', async () => {
+  test('emits frames that do not share memory', async () => {
     const frames = await lastValueFrom(from([frame(ramp(1_000))]).pipe(reframe(20), toArray()));
     expect(new Set(frames.map(({ samples }) => samples.buffer)).size).toBe(frames.length);
   });

@@ -26,7 +26,7 @@ function marbles(run: Parameters<TestScheduler['run']>[0]): void {
 }
 
 describe('resampleFrames', () => {
-  test('keeps filter history across the frames of an item and flushes when the source completes', () => {
+  test("keeps the filter's history across the frames of an item, and flushes when the source completes", () => {
     const { parts, tail } = expectedOf(first.samples, second.samples, third.samples);
     marbles(({ cold, expectObservable }) => {
       const source = cold('a-b-c-|', { a: first, b: second, c: third });
@@ -65,7 +65,7 @@ describe('resampleFrames', () => {
     });
   });
 
-  test('flushes at once on endOfItem and processes the next frame as if after silence', () => {
+  test('flushes immediately on endOfItem and processes the next frame as if after silence', () => {
     const { parts, tail } = expectedOf(first.samples);
     marbles(({ cold, expectObservable }) => {
       const endOfItem = cold('--x', { x: 'response.ended' });
@@ -90,7 +90,7 @@ describe('resampleFrames', () => {
     expect(concatSamples(frames.map((frame) => frame.samples)).length).toBe(480 + 480 + 480);
   });
 
-  test('passes frames at the target rate through unchanged', async () => {
+  test('passes frames through unchanged if they already have the target rate', async () => {
     const frame: AudioFrame = { samples: new Int16Array(480), sampleRateHz: 24_000, itemId: 'i' };
     const out = await lastValueFrom(from([frame]).pipe(resampleFrames(24_000)));
     expect(out).toEqual(frame);
@@ -116,7 +116,7 @@ describe('resampleFrames', () => {
     });
   });
 
-  test('refuses an unsupported rate at construction or as an error of the stream', async () => {
+  test('refuses an unsupported rate at construction or with an error on the stream', async () => {
     expect(() => resampleFrames(96_000)).toThrow(ConfigurationError);
     const bad: AudioFrame = { samples: new Int16Array(1), sampleRateHz: 96_000 };
     await expect(lastValueFrom(from([bad]).pipe(resampleFrames(24_000)))).rejects.toThrow(

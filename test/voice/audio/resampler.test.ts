@@ -22,7 +22,7 @@ function resampleAll(samples: Int16Array, fromHz: number, toHz: number, taps?: n
 }
 
 describe('RESAMPLER-4: quality', () => {
-  test.each(RATIOS)('keeps tones from %i to %i Hz 85 dB above the error', (fromHz, toHz) => {
+  test.each(RATIOS)('keeps tones 85 dB above the error from %i to %i Hz', (fromHz, toHz) => {
     const lower = Math.min(fromHz, toHz);
     for (const hz of [100, 1000, Math.round(lower * 0.25), Math.round(lower * 0.4)]) {
       const out = resampleAll(tone({ hz, sampleRateHz: fromHz, seconds: 1 }), fromHz, toHz);
@@ -94,7 +94,7 @@ describe('RESAMPLER-3: linear phase without delay', () => {
     expect(Math.max(...out)).toBe(out[600]);
   });
 
-  test('keeps a constant signal constant in every phase', () => {
+  test('leaves a constant signal constant in every phase', () => {
     const out = resampleAll(new Int16Array(2_000).fill(10_000), 44_100, 48_000);
     expect([...new Set(middle(out))]).toEqual([10_000]);
   });

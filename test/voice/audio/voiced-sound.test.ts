@@ -38,7 +38,7 @@ describe('the voiced time', () => {
   });
 });
 
-test('counts from zero after a reset and keeps the level that it has learned', () => {
+test('counts from zero after a reset, but keeps the level that it has learned', () => {
   const sound = heard(...times(10, 8000));
   sound.voicedMs = 0;
   for (const level of times(10, 500)) sound.take(frame(level));

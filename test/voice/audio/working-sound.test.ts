@@ -17,7 +17,7 @@ test('lasts two seconds, is soft and repeatable, and starts and ends in silence'
   expect(workingSound().samples).toEqual(samples);
 });
 
-test('accepts another rate and volume and refuses invalid ones', () => {
+test('accepts another rate and volume, but refuses invalid ones', () => {
   const { samples, sampleRateHz } = workingSound({ sampleRateHz: 8000, volume: 0.5 });
   expect(sampleRateHz).toBe(8000);
   expect(samples).toHaveLength(16_000);

@@ -105,7 +105,7 @@ test.each(['events', 'audio'] as const)(
 );
 
 describe('CONNECTION-MANAGER-4: the configuration after a failed transfer', () => {
-  test("changes back to the lead agent's if the model has accepted the new one", async () => {
+  test("reverts to the lead agent's if the model has accepted the new one", async () => {
     const { connections, told, first } = managerOf();
     first.events.next({ type: 'transport.ready' });
     connections.transfer(billing);
@@ -153,7 +153,7 @@ describe('CONNECTION-MANAGER-3: make before break', () => {
     return { ...made, second: made.transport.connections[1] as FakeConnection };
   };
 
-  test('receives from the old connection until the new one takes over, and then only from the new one', () => {
+  test('receives from the old connection until the new one takes over, and then from the new one only', () => {
     const { connections, told, first, second } = apart();
     first.events.next({ type: 'utterance.ended', utteranceId: 'u' });
     second.events.next({ type: 'utterance.ended', utteranceId: 'v' });
@@ -168,7 +168,7 @@ describe('CONNECTION-MANAGER-3: make before break', () => {
     expect(told.slice(3)).toEqual(['replaced', 'spoke']);
   });
 
-  test('reports a connection as lost if it drops before it takes over', () => {
+  test('reports a connection as lost if it is lost before it takes over', () => {
     const { connections, told, first, second } = apart();
     second.events.next({ type: 'transport.ready' });
     second.drop(true, 'gone');
@@ -211,7 +211,7 @@ describe('CONNECTION-MANAGER-3: make before break', () => {
   });
 });
 
-test('CONNECTION-MANAGER-2: sends no command and keeps no audio after a close', () => {
+test('CONNECTION-MANAGER-2: sends no command and buffers no audio after a close', () => {
   const { connections, first } = managerOf();
   connections.close();
   expect(connections.sendAudio(sound, true)).toBe(false);

@@ -111,7 +111,7 @@ describe('make before break', () => {
     expect(open(made)).toEqual([false, false, true]);
   });
 
-  test('ROTATION-2: switches without a pause shortly before the old connection expires', async () => {
+  test('ROTATION-2: switches shortly before the old connection expires if there was no pause', async () => {
     const made = managerOf({});
     const { told, who, environment, at } = made;
     who.isIdle = false;
@@ -135,7 +135,7 @@ describe('make before break', () => {
     expect(open(made)).toEqual([false, true]);
   });
 
-  test('ROTATION-2: discards a new connection that is not ready if the old one is lost', () => {
+  test('ROTATION-2: discards a new connection if it is not ready when the old one is lost', () => {
     const made = managerOf({});
     const { told, at } = made;
     at(0).events.next({ type: 'transport.expiring', inMs: 10_000 });
@@ -144,7 +144,7 @@ describe('make before break', () => {
     expect(open(made)).toEqual([false, false]);
   });
 
-  test('ROTATION-4: opens another connection if one fails or hangs, and keeps the old one until then', async () => {
+  test('ROTATION-4: opens another connection if one fails or hangs, and uses the old one until then', async () => {
     const { told, who, environment, transport, at } = managerOf({});
     at(0).events.next({ type: 'transport.expiring', inMs: 120_000 });
     at(1).drop(true, 'no room');
@@ -197,7 +197,7 @@ describe('make before break', () => {
     expect(open(made)).toEqual([false, false, false, false, true]);
   });
 
-  test('ROTATION-3: postpones a rotation that becomes due during a transfer on the same connection', () => {
+  test('ROTATION-3: postpones a rotation that is due during a transfer on the same connection', () => {
     const { connections, transport, at } = managerOf({});
     connections.transfer(agent('billing'));
     at(0).events.next({ type: 'transport.expiring', inMs: 60_000 });
@@ -216,14 +216,14 @@ describe('make before break', () => {
   });
 });
 
-describe('a conversation that the next connection resumes', () => {
+describe('a conversation resumed by the next connection', () => {
   const resumable = () => {
     const made = managerOf({ resumes: true });
     made.at(0).events.next({ type: 'transport.resumable', resume: 'token' });
     return made;
   };
 
-  test('CONNECTION-MANAGER-3: closes the old connection in a pause and sends the next only new messages', async () => {
+  test('CONNECTION-MANAGER-3: closes the old connection in a pause and sends only new messages to the next', async () => {
     const made = resumable();
     const { connections, told, who, at } = made;
     who.isIdle = false;
@@ -245,7 +245,7 @@ describe('a conversation that the next connection resumes', () => {
     expect(at(1).commands).toEqual([]);
   });
 
-  test('waits for a resumption handle but not past the expiry', async () => {
+  test('waits for a resumption handle, but no later than the expiry', async () => {
     const { connections, told, environment, at } = resumable();
     at(0).events.next({ type: 'transport.resumable', resume: null });
     at(0).events.next({ type: 'transport.resumable', resume: 'another' });
@@ -280,7 +280,7 @@ describe('a conversation that the next connection resumes', () => {
     expect(told.at(-1)).toBe('ready: new');
   });
 
-  test('CONTINUATION-2: drops a refused resumption handle and retries an unanswered one a few times', () => {
+  test('CONTINUATION-2: drops a refused resumption handle, but retries an unanswered one a few times', () => {
     const { connections, told, who, transport, at } = resumable();
     at(0).drop();
     const resumes = () => transport.connections.slice(1).map(({ resume }) => resume ?? null);
@@ -336,7 +336,7 @@ describe('a conversation that the next connection resumes', () => {
 });
 
 describe("the user's audio", () => {
-  test('CONNECTION-MANAGER-2: keeps the most recent audio between two attempts and sends it once', () => {
+  test('CONNECTION-MANAGER-2: buffers the most recent audio between two attempts and sends it once', () => {
     const { connections, who, at } = managerOf({});
     connections.sendAudio(frame(1), true);
     at(0).drop();
@@ -365,7 +365,7 @@ describe("the user's audio", () => {
     expect(samples).toEqual([3, 4, 5].flatMap((mark) => [...frame(mark).samples]));
   });
 
-  test('CONNECTION-MANAGER-1: counts usage that a connection reports after it has been closed', () => {
+  test('CONNECTION-MANAGER-1: counts usage even if a connection reports it after being closed', () => {
     const { connections, told, at } = managerOf({});
     connections.disconnect();
     at(0).events.next({ type: 'usage.reported', inputTokens: 1, outputTokens: 2, raw: null });

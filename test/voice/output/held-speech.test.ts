@@ -66,7 +66,7 @@ const called = (responseId: string, callId: string): TransportEvent => ({
   responseId,
 });
 
-test('holds nothing if the utterance can only be for the lead agent', () => {
+test('holds nothing if the utterance can only be meant for the lead agent', () => {
   const { world, held, say, told, happen } = heldOf();
   world.isUndecided = false;
   held.began('r');
@@ -76,7 +76,7 @@ test('holds nothing if the utterance can only be for the lead agent', () => {
 });
 
 describe('HELD-SPEECH-1: order', () => {
-  test('releases held speech in order, before later speech', () => {
+  test('releases held speech in order, before any later speech', () => {
     const { held, say, told, happen } = heldOf();
     held.began('r');
     say('r', 10);
@@ -97,7 +97,7 @@ describe('HELD-SPEECH-1: order', () => {
     ]);
   });
 
-  test('plays each frame at most once and in order for any sequence of decisions', () => {
+  test('plays each frame at most once and in order, whatever the decisions', () => {
     const step = fc.record({
       kind: fc.constantFrom(
         'begin',
@@ -146,7 +146,7 @@ describe('HELD-SPEECH-1: order', () => {
 });
 
 describe('HELD-SPEECH-2: silence', () => {
-  test("silences a response's audio, text and calls, even those that arrive late", () => {
+  test("silences a response's audio, text and calls, even if they arrive late", () => {
     const { held, say, told, happen } = heldOf();
     held.began('r');
     say('r', 10);
@@ -175,7 +175,7 @@ describe('HELD-SPEECH-2: silence', () => {
     expect(told).toEqual(['silenced r true', 'response.ended']);
   });
 
-  test('drops a call that is cancelled while it is held', () => {
+  test('drops a held call when the call is cancelled', () => {
     const { held, told, happen } = heldOf();
     held.began('r');
     happen(called('r', 'c'));
@@ -185,7 +185,7 @@ describe('HELD-SPEECH-2: silence', () => {
     expect(told).toEqual(['tool.cancelled']);
   });
 
-  test('silences replies to an utterance meant for a subagent, for a time or until the next request', async () => {
+  test('silences replies to an utterance for a subagent, until a time limit or the next request', async () => {
     const { held, told, world, environment } = heldOf();
     world.isUndecided = false;
     held.expectUnwanted(1000, false);
@@ -198,7 +198,7 @@ describe('HELD-SPEECH-2: silence', () => {
     expect(told).toEqual(['silenced a false']);
   });
 
-  test('starts the time limit once the current response has ended', async () => {
+  test('starts the time limit after the current response has ended', async () => {
     const { held, told, world, environment, happen } = heldOf();
     world.isUndecided = false;
     held.expectUnwanted(1000, true);
@@ -226,7 +226,7 @@ describe('HELD-SPEECH-3: limits', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('cuts off audio beyond the limit and leaves no gap', () => {
+  test('cuts off audio beyond the limit without leaving a gap', () => {
     const { held, say, told } = heldOf();
     held.began('r');
     say('r', 59_000);
@@ -278,7 +278,7 @@ describe('HELD-SPEECH-4: a reply that only acknowledges an answer', () => {
     ]);
   });
 
-  test('never plays if a further utterance was meant for the lead agent', () => {
+  test('never plays if another utterance was meant for the lead agent', () => {
     const { held, told, happen } = heldOf();
     held.began('r');
     happen(words('r', 'Premium.'));
@@ -343,7 +343,7 @@ describe('HELD-SPEECH-4: a reply that only acknowledges an answer', () => {
       expect(environment.pendingTimers).toBe(1);
     });
 
-    test('stops when its text is no longer an acknowledgement', async () => {
+    test('stops when its text goes beyond an acknowledgement', async () => {
       const { told, speak, happen, environment } = await begun();
       const before = soundMs(told);
       await speak(' It is booked.', 1000);
@@ -386,7 +386,7 @@ describe('HELD-SPEECH-4: a reply that only acknowledges an answer', () => {
     });
   });
 
-  test('becomes silent if it takes too long or the user speaks', async () => {
+  test('becomes silent if it takes too long or if the user speaks', async () => {
     for (const isTooLong of [true, false]) {
       const { environment, held, told, happen } = heldOf();
       held.began('r');

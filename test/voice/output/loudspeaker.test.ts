@@ -61,7 +61,7 @@ describe('a pause', () => {
     ]);
   });
 
-  test('LOUDSPEAKER-1, LOUDSPEAKER-2: resumes where it was heard and includes speech added since then', () => {
+  test('LOUDSPEAKER-1, LOUDSPEAKER-2: resumes where it was last heard, with the speech added since then', () => {
     const { speaker, say, given, heard, clears } = loud();
     say('a', 100);
     say('a', 100);
@@ -114,7 +114,7 @@ describe('a pause', () => {
     expect(given(since)).toEqual([['c~2', 0, 100]]);
   });
 
-  test('LOUDSPEAKER-3: renames the rest of an item whose received part was fully played', () => {
+  test('LOUDSPEAKER-3: renames the rest of an item after its received part has been fully played', () => {
     const { speaker, say, given, heard } = loud();
     say('a', 100);
     speaker.pause();
@@ -126,7 +126,7 @@ describe('a pause', () => {
     expect(speaker.played({ itemId: 'a~2', playedMs: 50 }).playedMs).toBe(150);
   });
 
-  test('returns no stop position for a drop after it has resumed', () => {
+  test('returns no stop position when speech is dropped after it has resumed', () => {
     const { speaker, say } = loud();
     say('a', 100);
     speaker.pause();
@@ -135,7 +135,7 @@ describe('a pause', () => {
     expect(speaker.drop()).toBeNull();
   });
 
-  test('returns its stop position on a drop and plays nothing more', () => {
+  test('returns the stop position when speech is dropped, and plays nothing more', () => {
     const { speaker, say, heard, clears } = loud();
     say('a', 100);
     speaker.pause();
@@ -148,7 +148,7 @@ describe('a pause', () => {
     expect(heard).toHaveLength(since);
   });
 
-  test('clears the client and returns no position on a drop without a pause', () => {
+  test("clears the client's audio and returns no position if speech is dropped without a pause", () => {
     const { speaker, say, clears } = loud();
     say('a', 100);
     speaker.played({ itemId: 'a', playedMs: 40 });
@@ -228,7 +228,7 @@ test('LOUDSPEAKER-1, LOUDSPEAKER-2, LOUDSPEAKER-3: plays each millisecond once a
 describe('LOUDSPEAKER-5: lowered speech', () => {
   const low = (value: number) => Math.round(value * 0.25);
 
-  test('resumes where it was heard, at its original level, and includes speech added since then', () => {
+  test('resumes where it was last heard, at its original level and with the speech added since then', () => {
     const { speaker, say, given, heard } = loud();
     say('a', 200);
     speaker.pause();

@@ -11,8 +11,8 @@ function twoItems(): Playout {
   return playout;
 }
 
-describe('P3: items that play in order', () => {
-  test('count the first as played once the second has started', () => {
+describe('P3: items that play one after another', () => {
+  test('count the first item as played once the second one has started', () => {
     const playout = twoItems();
     playout.played('first', 500);
     expect(playout.played('second', 20)).toEqual([
@@ -20,7 +20,7 @@ describe('P3: items that play in order', () => {
     ]);
   });
 
-  test('infer nothing about the first from a second that has not started', () => {
+  test('infer nothing about the first item if the second one has not started', () => {
     const playout = twoItems();
     playout.played('first', 500);
     expect(playout.played('second', 0)).toEqual([]);

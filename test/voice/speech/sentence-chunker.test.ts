@@ -48,7 +48,7 @@ describe('SentenceChunker', () => {
     expect(chunker.flush()).toEqual(['The']);
   });
 
-  test('splits a long first sentence at a comma but not a later one', () => {
+  test('splits a long first sentence at a comma, but not a later sentence', () => {
     const long = 'I have looked at all of the rides near you this evening, and the best of them is';
     const chunker = new SentenceChunker();
     expect(chunker.push(long)).toEqual([

@@ -173,7 +173,7 @@ describe('words that do not arrive in time', () => {
     return talk;
   }
 
-  test('INTERRUPTIONS-4: resume the speech at the timeout and can stop it later', async () => {
+  test('INTERRUPTIONS-4: let the speech resume at the timeout, and can stop it later', async () => {
     const { bargeIn, done } = await withoutWords();
     expect(bargeIn.isBackchannel('u1', 'stop', true)).toBe(false);
     expect(done).toEqual(['pause', 'resume', 'breakOff']);
@@ -195,7 +195,7 @@ describe('words that do not arrive in time', () => {
 });
 
 test.each([{ falseInterruptionMs: 0 }, { canPause: false }])(
-  'stops at once if the waiting period is turned off: %j',
+  'stops immediately if the waiting period is turned off: %j',
   (options) => {
     const { bargeIn, done, environment } = speaking(options);
     bargeIn.began('u1', 0);

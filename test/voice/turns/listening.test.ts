@@ -44,7 +44,7 @@ describe.each([
   ['a model that is asked', {}],
   ['a model that answers by itself', BY_ITSELF],
 ] as const)('an utterance that does not end: %s', (_name, capabilities) => {
-  test('LISTEN-1: ends on a transport that can end utterances, and its text counts once', async () => {
+  test('LISTEN-1: ends on a transport that can end utterances, and its text is counted once', async () => {
     const { model, hums, said, state, environment } = await talkWith({
       ...capabilities,
       endsUtterances: true,
@@ -99,7 +99,7 @@ describe.each([
   });
 });
 
-test('LISTEN-1: keeps the floor with a user who speaks for 45 s and delivers nothing meanwhile', async () => {
+test('LISTEN-1: leaves the floor with a user who speaks for 45 s, and delivers nothing meanwhile', async () => {
   const { model, environment, session, state, asked, start } = voiceTalk({
     transport: new FakeTransport({ endsUtterances: true }),
   });
@@ -265,7 +265,7 @@ describe('LISTEN-2: a television', () => {
     expect(state().floor).toBe('user');
   });
 
-  test('remains background while it continues, even in pieces', async () => {
+  test('remains background for as long as it continues, even in pieces', async () => {
     const { model, hums, state } = await withTelevision();
     for (const id of ['tv2', 'tv3', 'tv4']) {
       model().speechStarted(id);

@@ -85,7 +85,7 @@ describe('REPLIES-1: expected replies', () => {
     expect(replies.isExpected).toBe(false);
   });
 
-  test('cause a request only after a long silence if the model responds on its own', async () => {
+  test('cause a request to a model that responds on its own, but only after a long silence', async () => {
     const { replies, environment, world } = repliesOf(true);
     replies.toWords(false);
     expect(replies.take()).toBe(false);
@@ -129,7 +129,7 @@ describe('REPLIES-1: expected replies', () => {
     expect(replies.take()).toBe(true);
   });
 
-  test('cause one reminder if the model spoke with its call but not about the result', async () => {
+  test('cause one reminder if the model spoke along with its call but not about the result', async () => {
     const { replies, environment, world } = repliesOf(true);
     replies.toWords(false);
     replies.given();
@@ -159,7 +159,7 @@ describe('REPLIES-1: expected replies', () => {
     expect(asked).toBe(3);
   });
 
-  test('cause two further requests after empty replies and then one report (TURN-7)', () => {
+  test('cause two more requests after empty replies, and then one report (TURN-7)', () => {
     const { replies, world } = repliesOf(false);
     replies.toWords(false);
     expect([1, 2, 3, 4].map(() => replies.take({ says: false }))).toEqual([

@@ -104,7 +104,7 @@ describe('spoken text of the model', () => {
     expect(of('response.ended')).toHaveLength(1);
   });
 
-  test('SPOKEN-RESPONSE-3: appears with its audio and ends with the spoken text as its transcript', async () => {
+  test('SPOKEN-RESPONSE-3: appears along with its audio, and ends with the spoken text as transcript', async () => {
     const { environment, begin, write, end, shown, of } = stage({ script: { latencyMs: 100 } });
     begin();
     write('One. Two. ', true);
@@ -120,7 +120,7 @@ describe('spoken text of the model', () => {
     expect(shown()).toBe('One. Two. ');
   });
 
-  test("SPOKEN-RESPONSE-3: appears with a streaming voice's audio as it arrives", async () => {
+  test("SPOKEN-RESPONSE-3: appears along with a streaming voice's audio as it arrives", async () => {
     let more: () => void = () => {};
     const samples = new Int16Array(24_000);
     const voice: Voice = {
@@ -235,7 +235,7 @@ describe('spoken text of the model', () => {
 });
 
 describe('an interrupted response', () => {
-  test('SPOKEN-RESPONSE-2: aborts the synthesis and cancels the model while it is writing', async () => {
+  test('SPOKEN-RESPONSE-2: aborts the synthesis, and cancels the model if it is still writing', async () => {
     const { environment, connection, begin, write, end, voice, frames, of, model } = stage({
       script: { latencyMs: 500 },
     });
@@ -388,7 +388,7 @@ describe('a voice that fails', () => {
 });
 
 describe("the model's memory", () => {
-  test('VOICED-MEMORY-1: replaces a message in place with the text that was heard', async () => {
+  test('VOICED-MEMORY-1: replaces a message in place with the part that was heard', async () => {
     const { environment, connection, begin, write, end, told } = stage();
     begin();
     write('One. Two and three. ', true);
@@ -422,7 +422,7 @@ describe("the model's memory", () => {
     expect(told()).toEqual([]);
   });
 
-  test('VOICED-MEMORY-1: loses unspoken text when a response is cut off', async () => {
+  test('VOICED-MEMORY-1: loses its unspoken text when a response is cut off', async () => {
     const { environment, connection, begin, write, end, told } = stage({
       script: { latencyMs: 500 },
     });
@@ -446,7 +446,7 @@ describe("the model's memory", () => {
     expect(told()).toEqual([]);
   });
 
-  test('VOICED-MEMORY-2: notes the unspoken text if items cannot be deleted', async () => {
+  test('VOICED-MEMORY-2: notes which text was not spoken if items cannot be deleted', async () => {
     const { environment, transport, connection, begin, write, end, told } = stage({
       can: { deletesItems: false },
       script: { latencyMs: 500 },
@@ -480,7 +480,7 @@ describe("the model's memory", () => {
 });
 
 describe('construction', () => {
-  test("adopts the transport's capabilities, except those of its output", () => {
+  test("adopts the transport's capabilities except those that concern its output", () => {
     const { transport } = stage({ can: { resumes: true }, sampleRateHz: 16_000 });
     expect(transport.capabilities).toMatchObject({
       output: 'audio',

@@ -1,5 +1,5 @@
-// Executes the effects of the lead agent's tool calls: validates, runs, delegates and answers the calls, each
-// independently of the others. Also returns the lead agent's inline tools for the subagents that it spawns.
+// Executes the effects of the lead agent's tool calls: validates, runs, delegates and answers each call independently
+// of the others. Also returns the lead agent's inline tools that its spawned subagents receive.
 //
 // A background call for work that is already running (the model asked again, or a provider delivered the call twice
 // with two ids) is handled as the configuration says:
@@ -12,15 +12,15 @@
 // | `confirm`    | is executed if the user has spoken since the work was last held back   |
 //
 // A task that is being stopped does not count as running, so the call starts the work again. If a `running_task` call
-// precedes a background call in the same model answer, the background call first waits for the result of that call.
+// precedes a background call in the same model answer, the background call first waits until that call has its result.
 //
 // The user may make a request in several utterances ("Write to Anna" … "that I am late, and copy Bob"):
 //
-//   ONE-REQUEST-1. If a reply has not read the user's latest input, its background call starts nothing. The model then
-//       reads the input, and calls again if the user still wants the work.
-//   ONE-REQUEST-2. If the agent has `running_task`, a call whose arguments extend those of a task for the same request
-//       starts nothing until the user speaks again. The model passes the additions to that task instead. A request
-//       remains open until the lead agent has replied completely, and for at least `CONTINUES_MS` after its call.
+//   ONE-REQUEST-1. If the model wrote its reply without having read the user's latest input, a background call in the
+//       reply starts nothing. The model then reads the input, and calls again if the user still wants the work.
+//   ONE-REQUEST-2. If the agent has `running_task` and a call's arguments extend those of a task for the same request,
+//       the call starts nothing until the user speaks again. The model passes the additions to that task instead. A
+//       request remains open until the lead agent's reply is complete, and for at least `CONTINUES_MS` after its call.
 //
 // An inline tool that takes too long is detached: it continues in the background, and another call to the tool with the
 // same arguments joins it. A tool that only waits for subagents stops instead, because the subagents' results arrive as
@@ -81,7 +81,7 @@ interface Returned {
   readonly failed: boolean;
 }
 
-/** Answers that report an error to the model. */
+/** The answers with which the model learns of an error. */
 const FAILURES: ReadonlySet<CallAnswer> = new Set(['failed', 'invalid', 'timed_out', 'cancelled']);
 
 interface Answered {
@@ -103,8 +103,8 @@ const NEEDS_RECONCILE = 'NEEDS_RECONCILE';
 const AWAIT_SUBAGENT: ParentTool = 'await_subagent';
 
 /**
- * The maximum time for which the user's input waits for an inline tool, in milliseconds. The tool's `detach` can
- * override it.
+ * The maximum time for which the user's input waits for an inline tool, in milliseconds. The tool's `detach` option
+ * overrides it.
  */
 const WORDS_WAIT_MS = 2000;
 
@@ -117,17 +117,17 @@ const REPLY_WAITS_MS = 60_000;
 /** The maximum number of held-back calls that are remembered. */
 const MAX_HELD = 100;
 
-/** Above this number of entries in `#works`, the entries of ended subagents are deleted. */
+/** When `#works` has more entries than this, those of ended subagents are deleted. */
 const MAX_WORKS = 1000;
 
 export class CallEffects {
   readonly #session: EffectsSession;
   readonly #executing = new Map<string, AbortController>();
-  /** For each piece of work, the subagents that last started it, by the hash of the tool and its arguments. */
+  /** The subagents that last started each piece of work, by the hash of the tool and its arguments. */
   readonly #works = new Map<string, string>();
-  /** Calls that wait because an earlier call may be stopping the same work. */
+  /** Calls that are waiting because an earlier call may be stopping the same work. */
   readonly #waiting = new Set<string>();
-  /** For each piece of work, the utterance for which a call was last held back. */
+  /** The utterance for which a call was last held back, for each piece of work. */
   readonly #heldBack = new Map<string, string | null>();
 
   constructor(session: EffectsSession) {
@@ -152,7 +152,7 @@ export class CallEffects {
         unit.calls.forget(callId);
       } else if (state.value === 'received') void this.validate(callId);
       else if (unit.runOf(callId) !== null) {
-        // The journal does not show whether the model knows that the call is detached.
+        // The journal does not record whether the model knows that the call is detached.
         if (call?.detachedAt !== undefined && !call.isAnswered)
           this.answered(callId, call.name, call.output, { status: 'pending' });
         if (!this.#endWait(callId)) void this.#executeAgain(callId);
@@ -168,7 +168,7 @@ export class CallEffects {
     }
   }
 
-  /** Answers a call that has finished, unless the journal says that the model received the answer. */
+  /** Answers a call that has finished, unless the journal shows that the model has received the answer. */
   #answerAgain({ callId, name, output, failed }: CallRecord): void {
     const status = failed === true ? 'failed' : 'result';
     const wantsReply = !needsNoReply(name, output, this.#session.lead);
@@ -354,7 +354,7 @@ export class CallEffects {
     const session = this.#session;
     const call = session.records.calls.get(callId);
     const isWait = call && isWaiting(this.#toolOf(call)?.definition);
-    // If the wait has already returned results, the call's delivery reports them.
+    // If the wait has already returned results, the call's delivery reports these results.
     if (!isWait || call.detachedAt === undefined || session.returnedTo(callId)) return false;
     const controller = this.#executing.get(callId);
     this.#executing.delete(callId);
@@ -414,22 +414,22 @@ export class CallEffects {
     const call = session.records.calls.get(callId);
     if (!call) return;
     const { name, output } = call;
-    // The model does not respond to the answer to a cancelled call.
+    // The model does not respond when a cancelled call is answered.
     const wantsReply = answer !== 'cancelled' && !needsNoReply(name, output, session.lead);
     const isOver = session.unit.calls.stateOf(callId)?.done === true;
     // A cancelled call's record may be gone before the event is applied.
     const isRecorded = isOver && answer !== 'cancelled';
     this.answered(callId, name, output, { status: answer, isOver, isRecorded, wantsReply });
-    // The reply that follows has read this answer (TEXT-LEAD-9).
+    // The next reply takes this answer into account (TEXT-LEAD-9).
     session.lead.answer(callId, { output, respond: wantsReply });
     if (isOver) session.unit.calls.forget(callId);
     else this.#endWait(callId);
-    // Iterates over a copy, because `delegate` re-adds a call that still has to wait.
+    // Iterates over a copy, because `delegate` adds a call again if it still has to wait.
     const waiting = [...this.#waiting];
     for (const id of waiting) this.delegate(id);
   }
 
-  /** Records that the model has the answer to this call. `isRecorded`: the call's own entry already says so. */
+  /** Records that the model has received the answer. `isRecorded`: the call's own entry already records this. */
   answered(
     callId: string,
     name: string,
@@ -501,7 +501,7 @@ export class CallEffects {
     });
   }
 
-  /** Returns why a call is not executed (a subagent is already doing the same work), or null if it may be executed. */
+  /** Returns the reason why a call is not executed (a subagent already does the same work), or null if it may be. */
   #heldBackBy({ name, duplicates }: SubagentDefinition, task: SubagentTask): Refusal | null {
     const work = workOf(task);
     const atWork = this.#atWork(work);
@@ -552,7 +552,7 @@ export class CallEffects {
     return true;
   }
 
-  /** Records accepted work. With `replace`, also cancels the earlier subagent that does the same work. */
+  /** Records accepted work. With `replace`, also cancels the earlier subagent for the same work. */
   #workBegan({ duplicates }: SubagentDefinition, task: SubagentTask, subagentId: string): void {
     const work = workOf(task);
     if (duplicates === 'replace') this.#atWork(work)?.cancel('the same work was asked for anew');
@@ -609,9 +609,9 @@ interface CallOptions {
 }
 
 /**
- * Returns, by name, a lead agent's tools for the subagents that its model spawns. A tool made from an AI SDK tool
- * becomes that tool again, so that it receives the real caller. Any other inline tool is called as if by the lead
- * agent. Background calls are not included, because only the lead agent can make them.
+ * Returns a lead agent's tools by name, for the subagents that its model spawns. A tool made from an AI SDK tool is
+ * converted back to that tool, so that it receives the real caller. Any other inline tool is called as if the lead
+ * agent had made the call. Background calls are not included, because only the lead agent can make them.
  */
 export function inheritedTools(
   session: EffectsSession,
@@ -695,9 +695,9 @@ function isWaiting(tool: ToolDefinition | undefined): boolean {
 }
 
 /**
- * Returns the time after which an inline tool's calls are detached, or undefined if they never are. By default, the
- * calls of a tool that waits for subagents or for a page are detached only when the user speaks or writes: the tool's
- * own time limit bounds the wait.
+ * Returns the time after which an inline tool's calls are detached, or undefined if they never are. By default, if a
+ * tool waits for subagents or for a page, its calls are detached only when the user speaks or writes. The tool's own
+ * time limit ends the wait.
  */
 function detachOf(tool: ToolDefinition) {
   const { afterMs, onWords } = tool.detach ?? {};
@@ -711,7 +711,7 @@ function duplicate(message: string, output?: Refusal['output']): Refusal {
   return { error: { code: 'DUPLICATE', message, retryable: false }, output };
 }
 
-/** Returns the key of the work, which consists of the tool and its arguments in any order. */
+/** Returns the key of the work: the tool and its arguments, in any order. */
 function workOf({ toolName, args }: SubagentTask): string {
   return callKey(toolName, args);
 }

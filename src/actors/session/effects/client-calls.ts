@@ -10,9 +10,9 @@
 // Invariants
 //   CLIENT-CALLS-1. A tool receives the result of its call once, even in a later process, and only after the result is
 //       in the journal.
-//   CLIENT-CALLS-2. A result that is too large, or that does not match the tool's schema, changes nothing: the call
-//       stays open.
-//   CLIENT-CALLS-3. Only a client of the user on whose behalf the call is made can claim it.
+//   CLIENT-CALLS-2. A result that is too large, or that does not match the tool's schema, is rejected and leaves the
+//       call open.
+//   CLIENT-CALLS-3. A call can be claimed only by a client of the user on whose behalf it is made.
 
 import { z } from 'zod';
 import type { ClientCallSnapshot } from '../../../machines/index.ts';
@@ -51,7 +51,7 @@ export interface CallsOfClients {
   list(): readonly ClientCallView[];
   /**
    * Assigns a call to a client, identified by a name that the app chooses. `by`: the client's user. Resolves with true
-   * if the client was assigned the call.
+   * if the call was assigned to the client.
    * @throws {ConfigurationError} `INVALID_ARGUMENT` (rejects).
    * @throws {CapacityError} `MAILBOX_FULL` (rejects).
    */
@@ -69,8 +69,8 @@ export interface CallsOfClients {
     result: { readonly output: unknown } | { readonly error: string },
   ): Promise<boolean>;
   /**
-   * Reports that the client has disconnected. Other clients can then claim its calls, either at once or if the client
-   * does not return in time.
+   * Reports that the client has disconnected. Other clients can then claim its calls, either immediately or if the
+   * client does not return in time.
    */
   left(client: string): void;
 }
@@ -98,7 +98,7 @@ export function clientCallsOf(
   session: LeadSession & { readonly user: string | undefined },
 ): ClientCalls {
   const callers = new Map<string, Caller>();
-  /** Results that arrived after a restart, before their tool ran again. */
+  /** Results that arrived after a restart but before their tool ran again. */
   const early = new Map<string, PromiseWithResolvers<void>>();
   const stateOf = (id: string): ClientCallSnapshot | null => session.unit.clientCalls.of(id);
   const openOf = (id: string): ClientCallSnapshot | null => {
@@ -257,7 +257,7 @@ function viewOf({ id, name, input, user }: ClientCallRecord, state: ClientCallSn
   return { id, name, input, user, subagentId, state: state.value, by, dueAt };
 }
 
-/** Returns the error that a tool throws when its call ended without a result. */
+/** Returns the error that a tool throws when its call has ended without a result. */
 function errorOf({ name, output }: ClientCallRecord, state: ClientCallSnapshot): OffstageError {
   const at = 'The page of the user';
   const { value } = state;

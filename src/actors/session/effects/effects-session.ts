@@ -20,19 +20,19 @@ export interface EffectsSession extends LeadSession {
   /** The ports that the subagents of background calls use. */
   readonly ofCalls: ScopePorts;
   readonly startedAt: number;
-  /** Receives the number of a snapshot once it is in the journal. */
+  /** Receives the entry number of a snapshot that is now in the journal. */
   readonly snapshots: { written(seq: number): void };
   /** The default of `SubagentConfig.speakProgress`. */
   readonly speakProgress: SpeakProgress;
-  /** Whether the lead model cannot leave a call open, in which case each call is answered at once. */
+  /** Whether each call is answered immediately, because the lead model cannot leave a call open. */
   readonly acknowledgesCalls: boolean;
   /** Whether a result is shown unchanged before the model rephrases it. */
   readonly showsRawResults: boolean;
-  /** The model that interprets the user's words when the language has no tables. */
+  /** The model that interprets the user's words if Offstage has no tables for the language. */
   readonly consentModel: LanguageModel | undefined;
   /** Notified when the model's turns end. */
   readonly upkeep: { turnEnded(): void };
-  /** Returns the subagents' results that were read while this call ran. */
+  /** Returns the subagents' results that this call read while it ran. */
   returnedTo(callId: string): readonly ReturnedResult[] | null;
   /**
    * Called when the floor may be free. Checks whether the lead agent has reported the results that its tools returned.

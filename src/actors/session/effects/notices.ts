@@ -1,4 +1,4 @@
-// Notices before they enter the outbox. A notice is news for the user that no tool call is waiting for.
+// Notices before they enter the outbox. A notice informs the user of something that no tool call is waiting for.
 //
 // Owns:     the properties of a notice, and the subset that an app may set.
 // Does not: decide whether there is room for a notice, or when it is delivered (outbox).
@@ -12,7 +12,7 @@ import type { EventFor, Receiver } from '../../contracts/session-protocol.ts';
 
 type Posted = EventFor<'notices'>;
 
-/** The content of a notice. Absent properties have defaults. */
+/** The content of a notice. */
 export type NewNotice = Pick<Posted, 'label' | 'text'> &
   Partial<Omit<Posted, 'type' | 'label' | 'text'>>;
 

@@ -6,8 +6,8 @@
 // Does not: decide whether a delivery may be sent now (machines/reach-machine.ts, with the outbox).
 //
 // Invariants
-//   REACH-POLICY-1. Each entry contains the next step and its time, so that a fold does not depend on a policy, a clock
-//       or a calendar.
+//   REACH-POLICY-1. Each entry contains the next step and its time, so that folding does not depend on a policy, a
+//       clock or a calendar.
 //   REACH-POLICY-2. No step starts during the quiet hours of the user's time zone, even if the process is late.
 //   REACH-POLICY-3. All attempts to send a step have the same key. An attempt whose outcome is unknown is repeated only
 //       if the channel is idempotent.
@@ -35,7 +35,7 @@ import { timeZoneName } from './schedules.ts';
 
 const INVALID = 'INVALID_ARGUMENT';
 const SEND_TIMEOUT_MS = 30_000;
-/** The pauses before the attempts to repeat a failed step. */
+/** The pauses before each retry of a failed step. */
 const PAUSES_MS = [60_000, 300_000];
 /** About 30 years: later times could not be read as dates. */
 const MAX_AFTER_MS = 1e12;
@@ -49,11 +49,11 @@ const MINUTE_MS = 60_000;
 export interface ReachOptions {
   /** The channels by name. */
   readonly channels: Readonly<Record<string, ReachChannel>>;
-  /** The steps, in the order of their times. If a step fails and is not repeated, the next step is taken at once. */
+  /** The steps, in the order of their times. If a failed step is not repeated, the next step is taken immediately. */
   readonly steps: readonly {
     /**
-     * The time after which the step is taken if the delivery has not been heard (or the question has not been
-     * answered), in milliseconds.
+     * The time in milliseconds after which the step is taken, unless the delivery has been heard (or the question
+     * answered).
      */
     readonly afterUnheardMs: number;
     /** The name of a channel. */
@@ -157,7 +157,7 @@ export function reachOf(
   const stateOf = (id: string) => unit.ways.of(id);
   const keyOf = (id: string, step: number): string => `${session.id}/${id}/${step}`;
 
-  /** Returns the first step, from number `first` on, that applies to the delivery's priority; null if there is none. */
+  /** Returns the first step, from number `first`, that applies to the delivery's priority; null if there is none. */
   function stepFrom(id: string, first: number, dueFrom: (afterMs: number) => number) {
     const priority = deliveries.joined(id)?.priority ?? 'normal';
     const step = steps.findIndex(
@@ -169,7 +169,7 @@ export function reachOf(
   }
 
   /**
-   * Ends an attempt. A failed step is repeated after a pause; if it is not repeated, the next step is brought forward.
+   * Ends an attempt. A failed step is repeated after a pause, or the next step is taken earlier.
    */
   function ended(id: string, receipt: ReachReceipt, failure?: Failed): void {
     const way = stateOf(id)?.context;
@@ -309,7 +309,7 @@ function subjectOf(key: string, sessionId: string): [deliveryId: string, step: n
   return [key.slice(sessionId.length + 1, end), Number(key.slice(end + 1))];
 }
 
-/** If a step becomes due within the quiet hours, adds the time at which they end to its event (REACH-POLICY-2). */
+/** If a step becomes due during the quiet hours, adds the end of the quiet hours to its event (REACH-POLICY-2). */
 export function withQuiet(
   options: ReachOptions | undefined,
   zone: string,
@@ -319,7 +319,7 @@ export function withQuiet(
   return until > event.at ? { ...event, until } : event;
 }
 
-/** Returns the time itself or, if it lies within the quiet hours, the time at which they end. */
+/** Returns the time itself or, during the quiet hours, the end of the quiet hours. */
 export function afterQuiet(
   { quiet }: Pick<Partial<ReachOptions>, 'quiet'> = {},
   at: number,
@@ -336,7 +336,7 @@ export function afterQuiet(
   // On a day on which the clocks go back, some local times occur twice.
   while (isQuiet(until))
     until += ((end - minutesAt(until) + DAY) % DAY) * MINUTE_MS - (until % MINUTE_MS);
-  // The clocks may have gone forward within the quiet hours.
+  // The clocks may have gone forward during the quiet hours.
   const early = until - ((minutesAt(until) - end + DAY) % DAY) * MINUTE_MS;
   return until > at && early > at && !isQuiet(early) ? early : until;
 }

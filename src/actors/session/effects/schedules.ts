@@ -6,8 +6,8 @@
 // Does not: decide when a schedule is waiting, due or over (its machine does), or when messages are delivered (outbox).
 //
 // Invariants
-//   SCHEDULES-1. The entry for a due time contains the next time, so that a fold does not depend on a clock, a calendar
-//       or time zone data.
+//   SCHEDULES-1. The entry for a due time contains the next time, so that folding does not depend on a clock, a
+//       calendar or time zone data.
 //   SCHEDULES-2. The next time is always later than the due one, even if the clock was set back.
 //   SCHEDULES-3. Each due time starts exactly one subagent for its task, even if the process dies before the start is
 //       in the journal.
@@ -30,7 +30,7 @@ import { dueNotice, type SessionRecords } from '../state/session-records.ts';
 
 /** An occurrence that is later than this counts as missed. */
 const LATE_MS = 60_000;
-/** If more occurrences were missed, even `all` makes up for only one of them. */
+/** If more occurrences than this were missed, even `all` makes up for only one. */
 const MAX_MISSED = 100;
 const MIN_EVERY_MS = 1000;
 /** The latest time that a date can represent. */
@@ -196,8 +196,8 @@ export function schedulesOf(
       if (failure?.code === 'SESSION_CLOSED') return;
       const text = `The scheduled task ${task?.subagent} was not started: ${failure?.message}`;
       if (failure) session.receive('notices', dueNotice(key, text, { dueAt }));
-      // SCHEDULES-3: the subagent is written to the journal first, so that no crash between the two entries loses the
-      // task.
+      // SCHEDULES-3: the subagent is written to the journal first. A crash between the two entries therefore does not
+      // lose the task.
       const started = { type: 'schedule.started', dueAt } as const;
       void session.tree.whenHandled().then(
         () => session.receive(`schedule:${key}`, started),
@@ -222,7 +222,7 @@ export function schedulesOf(
   }
 }
 
-/** Returns the first time of a schedule after `after`, or null if there is none. */
+/** Returns the schedule's first time after `after`, or null if there is none. */
 export function timeAfter(
   { dueAt, everyMs, cron, timeZone: timezone }: Omit<ScheduleRecord, 'key' | 'missed'>,
   after: number,
@@ -233,7 +233,7 @@ export function timeAfter(
   return new Cron(cron, { timezone, paused: true }).nextRun(new Date(after))?.getTime() ?? null;
 }
 
-/** Adds the schedule's next time to the event of a due time. Missed times may be skipped (SCHEDULES-1). */
+/** Adds the schedule's next time to the event for a due time. Missed times may be skipped (SCHEDULES-1). */
 export function withNextTime(
   { schedules }: SessionRecords,
   key: string,

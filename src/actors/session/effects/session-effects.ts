@@ -56,7 +56,7 @@ const READ = 'question.read';
 /** A channel is sending a delivery. */
 const SEND = 'reach.send';
 
-/** Why an invocation must wait until earlier messages are delivered. */
+/** The failure of an invocation that must wait until earlier messages are delivered. */
 const OUTBOX_FULL: Failure = {
   code: 'OUTBOX_FULL',
   message: 'Too much waits to be heard, or is being made: see maxDeliveries',
@@ -66,7 +66,7 @@ const OUTBOX_FULL: Failure = {
 /** The status that the model receives for each accepted settlement. */
 const STATUS = {
   answer: 'answered',
-  // A correction to a question that was still open counts as an answer.
+  // A correction counts as an answer if the question was still open.
   correct: 'answered',
   decline: 'declined',
   cancel: 'cancelled',
@@ -82,7 +82,7 @@ export class SessionEffects {
   readonly #session: EffectsSession;
   readonly #calls: CallEffects;
   readonly #handlers: EffectHandlers;
-  /** The pending calls of the model that interprets the user's words, by question. */
+  /** The pending calls to the model that interprets the user's words, by question. */
   readonly #reading = new Map<string, AbortController>();
   /** Receives the subagents' reports. */
   readonly subagentReports: SubagentReports;
@@ -153,7 +153,7 @@ export class SessionEffects {
       'call.answer': ({ callId, answer }) => this.#calls.answer(callId, answer),
       'call.delegate': ({ callId }) => this.#calls.delegate(callId),
       'call.deliver': ({ callId }) => waits(callId),
-      // The lead agent has reported the result through another tool, so a call that stayed open for the result is
+      // The lead agent has reported the result through another tool, so the call that stayed open for the result is
       // answered.
       'call.known': ({ callId }) => {
         this.#answerSilently(callId);
@@ -170,13 +170,13 @@ export class SessionEffects {
         this.#showEach(deliveryId, { state: 'pending' });
       },
       'outbox.begun': ({ deliveryId }) => this.#showEach(deliveryId, { state: 'playing' }),
-      // An attempt does not count if the client left during it.
+      // If the client left during an attempt, the attempt does not count.
       'outbox.returned': ({ deliveryId, attempts }) =>
         this.#showEach(deliveryId, { state: 'pending', attempts }),
       'outbox.card': card,
       'outbox.told': card,
       'outbox.rested': ({ deliveryId }) => this.#rested(deliveryId),
-      // If results were reported together, the batch settles them one by one.
+      // If results were reported together, the batch settles each of them.
       'outbox.delivered': ({ deliveryId, ...how }) => {
         if (!session.unit.batches.has(deliveryId)) this.#delivered(deliveryId, how);
       },
@@ -248,8 +248,8 @@ export class SessionEffects {
   }
 
   /**
-   * Repeats the reports about ended questions, which the earlier process may not have made. Must run first, because an
-   * observer must not see the next question presented while this one still has the floor.
+   * Repeats the reports about ended questions, which the earlier process may not have made. Must run first, so that no
+   * observer sees the next question presented while this one still has the floor.
    */
   replyAgain(): void {
     const { questions } = this.#session.unit;
@@ -261,7 +261,7 @@ export class SessionEffects {
   }
 
   /**
-   * Executes everything that was due when the process ended, as derived from the state; see `session-life.ts`.
+   * Executes every effect that was due when the process ended, as derived from the state; see `session-life.ts`.
    * `isAsleep`: the session was idle when it was suspended, so the app has already been notified.
    */
   resume(isAsleep: boolean): void {
@@ -285,7 +285,7 @@ export class SessionEffects {
     }
   }
 
-  /** Aborts all running work without reporting it. */
+  /** Aborts all running work without any report. */
   suspend(): void {
     this.#calls.stopAll(new CancelledError('the session was suspended'));
     for (const id of this.#reading.keys()) this.#stopReading(id);
@@ -302,7 +302,7 @@ export class SessionEffects {
 
   crashed(error: unknown): void {
     const session = this.#session;
-    // A later process continues the subagents, so their changes in this process are not written.
+    // A later process continues the subagents, so this process no longer writes their changes.
     session.unit.unit.pause();
     session.host.report(error, `session ${session.id}`);
     session.services.kill();
@@ -318,7 +318,7 @@ export class SessionEffects {
     userInput.said(utterance.id);
   }
 
-  /** Asks a model to interpret the words that are waiting, and passes the interpretation to their question. */
+  /** Asks a model to interpret the words waiting for a question, and passes the interpretation to the question. */
   #read(requestId: string): void {
     const session = this.#session;
     const question = session.records.questions.get(requestId);
@@ -342,8 +342,8 @@ export class SessionEffects {
   }
 
   /**
-   * Stops interpreting words. If no further words are being interpreted, reports the words to the lead agent as
-   * uninterpreted input to the question.
+   * Stops interpreting words. If no further words are being interpreted, reports the words to the lead agent as input
+   * that could not be interpreted.
    */
   #notRead(requestId: string): void {
     const { records, unit } = this.#session;
@@ -379,7 +379,7 @@ export class SessionEffects {
       const why = end === 'withdrawn' && reason !== CANCELLED ? `withdrawn: ${reason}` : end;
       asker?.receive({ type: 'question.withdrawn', requestId, reason: why });
     }
-    // Even if this process has not shown the question yet, it does not count as new.
+    // The question does not count as new, even if this process has not shown it yet.
     this.#question(requestId, true);
     this.#showLasting();
     this.#withdrawDelivery(requestId);
@@ -526,7 +526,7 @@ export class SessionEffects {
     this.#forget(requestId);
   }
 
-  /** Removes a completed delivery, together with the call that waited for it. */
+  /** Removes a completed delivery and the call that waited for it. */
   #forget(deliveryId: string): void {
     const { records, unit, tree } = this.#session;
     const { kind, subagentId } = records.delivery(deliveryId) ?? {};
@@ -546,7 +546,7 @@ export class SessionEffects {
     const batch = unit.batches.contextOf(deliveryId);
     const joined = this.joined(deliveryId);
     if (batch && joined) {
-      // The open calls are answered one by one, and then their results are reported together.
+      // Each open call is answered first. Then the results are reported together.
       for (const id of batch.parts) this.#answerSilently(id);
       const { parts: deliveryIds } = batch;
       lead.say({
@@ -614,7 +614,7 @@ export class SessionEffects {
     this.#showCard(deliveryId);
   }
 
-  /** Offers a resting delivery to current and later listeners as a card. */
+  /** Shows an unspoken delivery to current and later listeners as a card. */
   #showCard(deliveryId: string): void {
     const { lead, userInput } = this.#session;
     for (const part of this.#partsOf(deliveryId))
@@ -633,7 +633,7 @@ export class SessionEffects {
     subagent?.cancel(CEILING_REASON);
   }
 
-  /** Returns the names that the lead model uses for the members: called tools and spawned subagents. */
+  /** Returns the lead model's names for the members: tools that were called, and spawned subagents. */
   #namesOf(members: readonly string[]): readonly string[] {
     const { records, projection } = this.#session;
     return members.flatMap((member) => {
@@ -656,9 +656,9 @@ export class SessionEffects {
   }
 
   /**
-   * Turns a delivery that is about to reach the user, or has been dismissed, into the answer to the call that stayed
-   * open for it. Does so only once, even if the delivery is offered several times. Returns the call's id if the call
-   * must be answered now.
+   * Answers the call that stayed open for a delivery, because the delivery is about to reach the user or has been
+   * dismissed. Answers only once, even if the delivery is offered several times. Returns the call's id if the call must
+   * be answered now.
    */
   #answerLate(delivery: DeliveryRecord): string | null {
     const { callId, answersCall, label: name, text } = delivery;
@@ -668,7 +668,7 @@ export class SessionEffects {
     return callId;
   }
 
-  /** Tells the model about a delivery that reached the user without being spoken, or was dismissed. */
+  /** Tells the model that a delivery was dismissed, or reached the user without being spoken. */
   #answerSilently(deliveryId: string, words?: Prompt): void {
     const { records, lead } = this.#session;
     const delivery = records.delivery(deliveryId);

@@ -1,4 +1,4 @@
-// Passes on subagents' reports to screens, topics and hooks at once, to speech if the app requested that, and to the
+// Passes subagents' reports to screens, topics and hooks immediately, to speech if the app requested that, and to the
 // calls and batches that wait for them.
 //
 // Owns:     the pace of spoken progress, because screens show every report but speech skips some.
@@ -55,7 +55,7 @@ export class SubagentReports {
     { update: text, percent }: { readonly update: string; readonly percent: number | null },
   ): void {
     const session = this.#session;
-    // Shows the text in the subagent's view first, so that it does not count as another change there.
+    // Shows the text in the subagent's view first, so that the view does not count it as another change.
     session.projection.emit({ type: 'subagent.changed', subagent: { ...view, progress: text } });
     const timestamp = session.host.environment.clock.now();
     const { id: subagentId } = view;
@@ -125,7 +125,8 @@ export class SubagentReports {
   }
 
   /**
-   * Settles the subagent's call, even if there is no result. `isKnown`: another of the model's tools reports the end.
+   * Settles the subagent's call, even if there is no result. `isKnown`: the model learns about the end from another of
+   * its tools.
    */
   settleCall(view: SubagentView, outcome: Outcome, callId: string, isKnown: boolean): void {
     const { unit } = this.#session;

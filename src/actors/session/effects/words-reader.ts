@@ -5,8 +5,8 @@
 //           words (user-words).
 //
 // Invariants
-//   WORDS-READER-1. The model chooses one of the markers created for this call. An error, or any answer that is not one
-//       of these markers, has no meaning.
+//   WORDS-READER-1. The model chooses one of the markers created for this call. An error has no meaning, nor does an
+//       answer that is not one of these markers.
 
 import { z } from 'zod';
 import { sentence, note } from '../../notes/note.ts';
@@ -23,7 +23,7 @@ import type { EffectsSession } from './effects-session.ts';
 
 const MAX_ERROR_CHARS = 200;
 
-/** The meaning of each mark; only an approval has `yes`, `always` and `no`. */
+/** The meaning of each marker; only an approval has `yes`, `always` and `no`. */
 const MEANT = {
   yes: 'the words are a plain yes to exactly this: no condition, change, doubt or irony',
   always: 'the words are such a yes, and ask not to be asked again for it',

@@ -1,15 +1,15 @@
-// Lets an app wait until the session is quiet, or for the next reported result. Also determines whether a session is
-// idle, so that it can leave memory until an external event occurs, and when its next deadline is due.
+// Lets an app wait until the session is quiet, or until the next result is reported. Also determines when the next
+// deadline is due, and whether a session is idle and can leave memory until an external event occurs.
 //
 // Owns:     the open waits, and the reported results that have not been returned yet.
 // Does not: decide when something is delivered (outbox) or whether a delivery was heard, or suspend and wake the
 //           session (session-pool).
 //
 // Invariants
-//   AWAITED-1. Each result is returned once, in the order of reporting. A result reported before a wait started is
-//       returned at once. Only the latest `KEPT` unreturned results are stored.
+//   AWAITED-1. Each result is returned once, in the order in which the results were reported. If a result was reported
+//       before a wait started, the wait returns it immediately. Only the latest `KEPT` unreturned results are stored.
 //   AWAITED-2. A returned result counts as seen, because the app that waits for it counts as a listener.
-//   AWAITED-3. A wait settles once: with its result, when its signal aborts, or when the session ends.
+//   AWAITED-3. A wait settles exactly once: with its result, when its signal aborts, or when the session ends.
 
 import { z } from 'zod';
 import { check } from '../../../values/checks.ts';
@@ -152,7 +152,7 @@ export class Awaited {
     if (this.#isSettling || (this.#idle.size === 0 && this.#waiters.size === 0)) return;
     this.#isSettling = true;
     const { scheduler } = this.#session.host.environment;
-    // Events that follow in this turn, or are being written to the journal, are handled first.
+    // Events that follow in this turn, or that are being written to the journal, are handled first.
     scheduler.yieldThen(() =>
       scheduler.yieldThen(() => {
         this.#isSettling = false;
@@ -252,7 +252,7 @@ function ended(): CancelledError {
   return new CancelledError('the session has ended');
 }
 
-/** The states in which the connection waits for the user to speak, for a timer, or until it is needed. */
+/** The states in which the connection waits for the user's speech, for a timer, or until it is needed. */
 const IDLE_CONNECTION: ReadonlySet<unknown> = new Set(['active', 'resting', 'refused']);
 
 /** The states in which a call waits for an external event. */
@@ -275,7 +275,7 @@ function hasNothingUnderWay({ unit, tree, records, userInput, agents }: LeadSess
     !(isTelling && userInput.isAttached) &&
     !unit.ways.ids.some((id) => typeof unit.ways.stateOf(id)?.value === 'object') &&
     !unit.calls.ids.some((id) => !WAITING.has(unit.calls.stateOf(id)?.value)) &&
-    // Suspending would interrupt the hooks of an agent that is entering or leaving, and they would run again.
+    // Suspending would interrupt the hooks of an agent that is entering or leaving, and the hooks would run again.
     !agents.isTransferring &&
     !unit.unit.isBusy &&
     tree.isIdle
@@ -304,7 +304,7 @@ export function isIdle(
   );
 }
 
-/** Returns when the session's next deadline is due, in milliseconds since 1970, or null if none is pending. */
+/** Returns the time of the session's next deadline, in milliseconds since 1970, or null if none is pending. */
 export function nextDueAt({ unit, tree }: LeadSession): number | null {
   const next = Math.min(unit.unit.nextDueAt, tree.nextDueAt);
   return next === Infinity ? null : next;

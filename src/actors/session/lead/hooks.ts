@@ -13,7 +13,7 @@ import type {
 import type { Outcome } from '../../contracts/outcome.ts';
 import type { LeadUsage, UsageView } from '../../contracts/usage.ts';
 
-/** An app's hooks for a session. Each hook is called when its event happens. */
+/** An app's hooks for a session, each called when its event happens. */
 export interface SessionHooks {
   /** Called when the session starts. */
   readonly onSessionStart?: (event: { sessionId: string }) => void;
@@ -35,9 +35,9 @@ export interface SessionHooks {
   /** The error that an inline tool threw, unchanged. Its message is the answer to the call. */
   readonly onToolError?: (event: { callId: string; name: string; error: unknown }) => void;
   /**
-   * Called after a crash for a tool call that was running. The call may or may not have been executed, and it is not
-   * repeated because its tool is not `idempotent`. The model is also told about the call. `subagentId` is null for a
-   * call by the lead agent.
+   * Called after a crash for a tool call that was running at that time. The call may or may not have been executed. It
+   * is not repeated, because its tool is not `idempotent`. The model is also told about the call. `subagentId` is null
+   * for a call by the lead agent.
    */
   readonly onCallInDoubt?: (event: DoubtfulCall) => void;
   /** Called when a subagent starts. */
@@ -65,13 +65,13 @@ export interface SessionHooks {
   /** Called when the model has completed its turn. `turn` counts from 1. */
   readonly onTurnEnd?: (event: { turn: number; agentName: string }) => void;
   /**
-   * Called when the lead agent's model reports the usage since its last report (`used`). `usage` is the total. Called
-   * once more after the session has ended, with the usage of the last extraction of facts, which no state includes.
+   * Called when the lead agent's model reports its usage since the last report (`used`). `usage` is the total. Called
+   * once more after the session has ended, with the usage for the last extraction of facts, which no state includes.
    */
   readonly onUsage?: (event: { usage: UsageView; used: LeadUsage }) => void;
   /** Called when the voice model's provider reports its remaining limits. */
   readonly onLimits?: (event: { limits: readonly LimitView[] }) => void;
-  /** Called for an event that could not be applied: late, duplicate, or sent to an actor that has ended. */
+  /** Called for an event that could not be applied: it was late, a duplicate, or sent to an actor that has ended. */
   readonly onIgnored?: (event: { unit: string; actor: string; type: string }) => void;
   /** Called when a result or notice has been delivered. */
   readonly onDelivered?: (event: DeliveryView) => void;

@@ -1,5 +1,5 @@
-// An agent that can talk to the user, as its author defines it: its instructions, its tools, and the hooks that run
-// when it starts and stops leading. Also validates lists of agents.
+// An agent that can talk to the user, as its author defines it: its instructions, its tools, and the hooks for when it
+// starts and stops leading. Also validates lists of agents.
 
 import { z } from 'zod';
 import type { streamText } from 'ai';
@@ -19,20 +19,20 @@ export interface LeadAgent {
   /** The agent's purpose, described for the other agents. */
   readonly description?: string;
   /**
-   * The instructions. A function is called before each response (text), or whenever the model is configured (voice). If
+   * The instructions. A function is called before each response (text) or whenever the model is configured (voice). If
    * the function throws, the error is reported and the previous instructions are used.
    */
   readonly instructions: string | ((context: AgentContext) => string);
   /** The agent's tools, from `defineTool`. @defaultValue none */
   readonly tools?: readonly ToolDefinition[];
-  /** An instruction for what the agent says first each time it starts to lead, such as "Greet the user". */
+  /** The instruction for the agent's first words each time it starts to lead, such as "Greet the user". */
   readonly greeting?: string;
   /**
    * The language that the agent speaks, as a BCP 47 tag such as `de-AT`. The model is told the language before its
    * instructions.
    */
   readonly language?: string;
-  /** Options for the model's provider in a text session; see the AI SDK. */
+  /** Options for the model's provider, in a text session; see the AI SDK. */
   readonly providerOptions?: Parameters<typeof streamText>[0]['providerOptions'];
   /**
    * Called when the agent starts to lead. `from` is the agent that led before, or null if none did. The agent's first
@@ -84,7 +84,7 @@ const checks = {
   name: z.string().min(1).max(64),
   description: z.string().optional(),
   instructions: z.union([z.string(), aFunction], { error: 'expected a text, or a function' }),
-  // Tools are validated separately: first one by one, with errors that name the tool, and then as a whole.
+  // Tools are validated separately: first individually, with errors that name the tool, and then as a whole.
   tools: z.unknown().optional(),
   greeting: z.string().optional(),
   language: z

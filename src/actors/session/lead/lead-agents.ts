@@ -9,12 +9,12 @@
 //           change it (lead driver). A transfer does not affect subagents.
 //
 // Invariants
-//   TRANSFER-1. One transfer runs at a time. A request during a transfer is refused if a tool made it. If a hook made
-//       it, the transfer runs after the current one; only the last such request counts.
+//   TRANSFER-1. One transfer runs at a time. If a tool requests another transfer in the meantime, the request is
+//       refused. If a hook requests one, that transfer runs after the current one. Only the last such request counts.
 //   TRANSFER-2. There is always a lead agent: `agent.exited` and `agent.entered` alternate, and the agent that entered
 //       last is the lead agent.
 //   TRANSFER-3. Each requester receives one answer, when the transfer has completed or failed. A hook that throws or
-//       takes too long is reported, and causes no further delay.
+//       takes too long is reported and causes no further delay.
 
 import { jsonSchema } from 'ai';
 import { z } from 'zod';
@@ -118,7 +118,7 @@ const TRANSFER_TOOL = 'transfer_to_agent';
 
 const HOOK_TIMEOUT_MS = 5000;
 
-/** Longer than a transfer and its hooks may take, so that the transfer always finishes first. */
+/** Longer than the maximum time for a transfer and its hooks, so that the transfer always finishes first. */
 const TRANSFER_TIMEOUT_MS = 60_000;
 
 const TURNS_FOR_HOOK = 5;
@@ -223,7 +223,7 @@ export class LeadAgents {
   }
 
   /**
-   * After a crash, checks that the current lead agent still exists, because no other agent can continue its work.
+   * After a crash, checks that the current lead agent still exists. No other agent can continue its work.
    * @throws {ConfigurationError} `UNKNOWN_AGENT`.
    */
   checkLeader(): void {
@@ -259,7 +259,7 @@ export class LeadAgents {
     return this.#tools.get(agentName) ?? new Map();
   }
 
-  /** Returns a tool, of an agent or of the runtime, that a model may have called. */
+  /** Returns a tool that a model may have called. It belongs to an agent or to the runtime. */
   toolOf(agentName: string, name: string): LeadTool | undefined {
     const own = this.toolsOf(agentName).get(name);
     return own ?? (this.#offers(agentName, name) ? this.#ofRuntime.get(name) : undefined);
@@ -544,7 +544,7 @@ export class LeadAgents {
   }
 }
 
-/** Returns whether a tool's author has explicitly enabled the detaching of its calls. */
+/** Returns whether the author of a tool has explicitly enabled detaching for its calls. */
 function detachesIt(detach: ToolDefinition['detach']): boolean {
   return detach?.afterMs !== undefined || detach?.onWords === true;
 }
@@ -585,7 +585,7 @@ function isToEnter({ onEnter, greeting }: LeadAgent): boolean {
   return onEnter !== undefined || greeting !== undefined;
 }
 
-/** Passes a request to the machine, which performs the transfer or refuses it. The effects are limited to this unit. */
+/** Passes a request to the machine, which accepts or refuses the transfer. The effects are limited to this unit. */
 export function transferRequested(
   unit: SessionUnit,
   requested: EventFor<'transfers'> & Stamped,
@@ -597,7 +597,7 @@ export function transferRequested(
   return [];
 }
 
-/** Returns why the session cannot transfer now. */
+/** Returns the reason why the session cannot transfer the lead now. */
 export function notActive(connection: string): Failure {
   return refused('SESSION_NOT_ACTIVE', `The session is ${connection}: expected it to be active`);
 }

@@ -5,11 +5,11 @@
 // Does not: pass on the text, or run the calls (text-lead.ts).
 //
 // Invariants
-//   LEAD-STREAM-1. A retryable failure is retried, with growing pauses, as long as the response contains no text and no
-//       call, so that text that the user has read is never written twice.
+//   LEAD-STREAM-1. A retryable failure is retried with growing pauses, but only while the response contains no text and
+//       no call. Text that the user has read is therefore never written twice.
 //   LEAD-STREAM-2. All attempts read the same messages. New input from the user belongs to the next reply.
 //   LEAD-STREAM-3. A user waits at most `MAX_PAUSE_MS` for an attempt. If a provider requests a longer pause, the call
-//       counts as failed. A model that returned nothing is called once more, immediately.
+//       counts as failed. If a model returns nothing, it is called once more, immediately.
 //   LEAD-STREAM-4. Each failed call has its own entry: `model.retried` if another call follows, otherwise
 //       `model.failed`. A cancelled response has no such entry.
 
@@ -75,7 +75,7 @@ export interface LeadQuestion {
   /** Whether a response with neither text nor calls is allowed. */
   readonly maySayNothing: boolean;
   readonly signal: AbortSignal;
-  /** Called whenever the model shows activity, and while its next attempt is pending. */
+  /** Called whenever the model shows activity, and also while its next attempt is pending. */
   readonly touch: () => void;
 }
 
@@ -93,7 +93,7 @@ export async function* askLead(
     let isSilent = true;
     let pauseMs = 0;
     let failure: ProviderError | null = null;
-    /** LEAD-STREAM-4. `attempts`: null if no other call follows. */
+    /** LEAD-STREAM-4. `attempts` is null if no other call follows. */
     const noteFailure = (thrown: unknown, attempts: number | null): void => {
       if (core.unit.unit.disposed) return;
       const { code, message, retryable } = toStepError(thrown);

@@ -32,7 +32,7 @@ function toolName(tool: unknown): string {
   return typeof name === 'string' ? `"${name}"` : '…';
 }
 
-/** Validates one tool on its own, but does not check that its name is free or that its subagent exists. */
+/** Validates a single tool. Does not check that its name is free or that its subagent exists. */
 function checkTool(where: string, tool: ToolDefinition): void {
   if (notAnObject(tool) !== null) checkIsObject(where, tool, EXAMPLE);
   if ('inputSchema' in tool && !('parameters' in tool))
@@ -87,7 +87,7 @@ export interface LeadTool {
   readonly jsonSchema: Readonly<Record<string, unknown>>;
   /** Null means that a call runs in the process of the session. */
   readonly client: ClientTool | null;
-  /** Runs the tool with a value returned by `validate`; undefined for a background tool without `execute`. */
+  /** Runs the tool with the value that `validate` returned; undefined for a background tool without `execute`. */
   readonly execute: ((value: unknown, context: ToolContext) => unknown) | undefined;
   /** Parses and validates the arguments. Returns the value for `execute`, or a message for the model. Never rejects. */
   validate(json: string): Promise<{ ok: true; value: unknown } | { ok: false; message: string }>;
@@ -114,7 +114,7 @@ const checks = {
 
 const shape = z.strictObject(checks);
 
-/** The maximum length of an error message. Large quoted arguments would fill the model's context. */
+/** The maximum length of an error message. Without a limit, quoted arguments could fill the model's context. */
 const MAX_MESSAGE_CHARS = 4000;
 
 /**
@@ -128,7 +128,7 @@ export async function prepareLeadTools(
   for (const definition of definitions) {
     const { name, execution, parameters, execute } = definition;
     const given = objectSchema(parameters, `tool "${name}".parameters`);
-    // Background work does not start with inputs that are missing from its schema.
+    // A background call is refused if it names inputs that its schema does not have.
     const schema = execution === 'background' ? withInputNames(given) : given;
     tools.set(definition.name, {
       definition,
@@ -211,8 +211,8 @@ export function checkLeadTools(
 }
 
 /**
- * Checks that each subagent is a background tool of an agent, because otherwise no call could start it.
- * @throws {ConfigurationError} if a subagent is not the background tool of any agent.
+ * Checks that each subagent belongs to a background tool of an agent. Otherwise, no call could start it.
+ * @throws {ConfigurationError} if a subagent does not belong to a background tool.
  */
 export function checkSubagentNames(
   agents: readonly { readonly name: string; readonly tools?: readonly ToolDefinition[] }[],

@@ -1,10 +1,9 @@
 // The usage of a lead agent's model. Each report is written to the journal with its cost, and the totals are shown on
 // screens.
 //
-//   LEAD-USAGE-1. Usage is counted exactly once, when its entry is folded, regardless of the process in which it
-//       occurred. Screens and hooks receive the usage after it has been written to the journal. Usage after a session
-//       has ended (extracting facts) is reported only to the hook, because the journal may then belong to another
-//       process.
+//   LEAD-USAGE-1. Usage is counted exactly once, when its entry is folded, no matter in which process it occurred.
+//       Screens and hooks receive the usage after it has been written to the journal. After a session has ended, usage
+//       (for extracting facts) is reported only to the hook, because the journal may then belong to another process.
 
 import {
   addLeadUsage,
@@ -34,7 +33,7 @@ interface Report extends ModelNames, Pick<PricedCall, 'name'> {
   readonly counted: Reported;
   /** The usage that `price` receives if the provider counted nothing. @defaultValue `counted` */
   readonly estimated?: Omit<Usage, 'cost'> | undefined;
-  /** When a call outside the current response started, in milliseconds since 1970. */
+  /** The start time of a call outside the current response, in milliseconds since 1970. */
   readonly beganAt?: number;
   /** The duration of the call, in milliseconds. @defaultValue unknown */
   readonly tookMs?: number;
@@ -82,8 +81,8 @@ export function reportUsage(
 }
 
 /**
- * Counts model calls that are made for a conversation but not by its agents (LEAD-USAGE-1). `told` receives the usage
- * of each call.
+ * Counts model calls made for a conversation by anything other than its agents (LEAD-USAGE-1). `told` receives the
+ * usage of each call.
  */
 export function modelCallsOf(
   session: Counting,

@@ -1,5 +1,5 @@
-// Reminders that the user asks the lead agent for, and `reminders`, the runtime's tool with which the model sets, lists
-// and cancels them. A reminder is a schedule that delivers a message.
+// Reminders that the user requests from the lead agent, and `reminders`, the runtime's tool with which the model sets,
+// lists and cancels them. A reminder is a schedule that delivers a message.
 //
 // Owns:     the parsing of the times that a model writes, and the keys of reminders.
 // Does not: store a reminder until it is due (effects/schedules.ts), or deliver it (outbox).
@@ -8,7 +8,7 @@
 //   REMINDERS-1. The tool's description never changes, and every answer contains the user's local time.
 //   REMINDERS-2. The tool lists and cancels only schedules that it has set. It cancels a reminder only if the model's
 //       description fits that reminder and no other.
-//   REMINDERS-3. Only the user's input sets or cancels a reminder (like STEERING-4).
+//   REMINDERS-3. A reminder is set or cancelled only in response to the user's input (like STEERING-4).
 //   REMINDERS-4. Calls with the same text and the same time set only one reminder, even if a call is repeated after a
 //       crash.
 
@@ -148,7 +148,7 @@ async function set(session: RemindedSession, args: Args, callId: string): Promis
     return isSet();
   } catch (error) {
     const code = codeOf(error);
-    // An earlier process had set the reminder, which has been delivered since.
+    // An earlier process set the reminder, and it has been delivered since.
     const isTold = [...records.deliveries.keys()].some((id) => id.startsWith(`${key}@`));
     if (code === 'TIME_PASSED') return isTold ? isSet() : refused(PASSED);
     if (code === 'TOO_MANY_SCHEDULES') return refused(TOO_MANY);
@@ -168,7 +168,7 @@ async function cancel(session: RemindedSession, named: string): Promise<object> 
     const reminders = (reminder ? fits : all).map(({ name }) => name);
     return { status: 'unclear', reminders, next: UNCLEAR[why] };
   }
-  // Two reminders may have the same text and the same minute.
+  // Two reminders may have the same text and be due in the same minute.
   for (const { key, name } of all) if (name === reminder.name) await session.schedules.cancel(key);
   return { status: 'cancelled', reminder: reminder.name, next: CANCELLED };
 }
@@ -187,14 +187,14 @@ function remindersOf({ records, schedules, timeZone }: RemindedSession) {
     .map((one) => ({ ...one, words: wordsIn(one.name), isCurrent: true }));
 }
 
-/** Returns when the call first started, so that a call repeated after a crash refers to the same times. */
+/** Returns the time at which the call first started, so that a repeat after a crash refers to the same times. */
 function beganAt({ unit, host }: RemindedSession, callId: string): number {
   const { dueAt, timeoutMs } = unit.calls.of(callId)?.context ?? {};
   const now = host.environment.clock.now();
   return dueAt === undefined || timeoutMs === undefined ? now : dueAt - timeoutMs;
 }
 
-/** Returns the time that a model has given; null if it gave none or several, or if the time cannot be parsed. */
+/** Returns the time that a model has given. Null if the model gave none or several, or if the time cannot be parsed. */
 function timesOf(
   { at, inMinutes, everyMinutes, cron }: Args,
   now: number,

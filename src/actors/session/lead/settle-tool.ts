@@ -1,4 +1,4 @@
-// `settle_question`, the runtime's tool with which a lead model decides what the user's words mean for a subagent's
+// `settle_question`, the runtime's tool with which a lead model decides how the user's words settle a subagent's
 // question. Also builds the note about questions that the model reads before it answers.
 //
 // Owns:     the tool as it is offered to a model, and the context for its calls: open questions, recent answers,
@@ -6,11 +6,11 @@
 // Does not: decide whether a settlement is accepted (questions/settle-question.ts), or execute it (session-effects).
 //
 // Invariants
-//   SETTLE-TOOL-1. If a subagent may ask, a lead model always has the tool, with the same description, because changed
-//       tools would invalidate the provider's prompt cache. The context lists everything that the tool can refer to.
+//   SETTLE-TOOL-1. If a subagent may ask, a lead model always has the tool. Its description never changes, because a
+//       change would invalidate the provider's prompt cache. The context lists everything that the tool can refer to.
 //   SETTLE-TOOL-2. The context is not part of the conversation. It is added to the requests for one reply, before the
-//       user input that the reply answers. All calls in a turn read the same context, so that each request starts like
-//       the previous one.
+//       user input to which the reply responds. All calls in a turn read the same context, so that each request starts
+//       like the previous one.
 
 import { jsonSchema, type JSONSchema7, type ModelMessage } from 'ai';
 import { z } from 'zod';
@@ -102,12 +102,12 @@ export function settleTool(
     parameters: jsonSchema<Args>(parametersWith({ type: 'string', enum: actions }), {
       validate: validatedBy(schema),
     }),
-    // If the call is repeated, the repetition is recognised (SETTLE-3).
+    // A repeated call is recognised (SETTLE-3).
     idempotent: true,
     detach: { onWords: false },
     execute: async ({ questionId, action, text, quote, ...given }, { callId }) => {
       let answers = session.records.calls.get(callId)?.requestId;
-      // A model that hears the user makes the call before the speech is transcribed.
+      // A model that hears the user may make the call before the speech is transcribed.
       if (session.lead.awaitsWords) {
         await session.userInput.nextWords(WORDS_LIMIT_MS);
         answers = session.records.utteranceId;
@@ -149,7 +149,7 @@ export function settleTool(
 }
 
 /**
- * Returns the arguments of the proposed call, including changed arguments that a model writes as JSON.
+ * Returns the arguments for the proposed call. They include the changed arguments, which a model writes as JSON.
  * @throws {SyntaxError}
  */
 function changedArguments(question: QuestionRecord, text: string | null | undefined): unknown {
@@ -175,12 +175,12 @@ function meantQuestion(
   return question?.requestId ?? '';
 }
 
-/** Returns the approvals that remain in effect and that this identity may revoke. */
+/** Returns the approvals that remain in effect and can be revoked by this identity. */
 function lastingFor({ lasting }: SessionRecords, by: string | undefined) {
   return lasting.filter((one) => mayAnswer(one, by));
 }
 
-/** Returns the approvals that remain in effect, in the form that a model reads in order to revoke one. */
+/** Returns the approvals that remain in effect, in the form for a model that may revoke one. */
 const lastingQuotes = (records: SessionRecords, by: string | undefined): readonly Quotes[] =>
   lastingFor(records, by).map(({ requestId, subagentName, question, mayDiffer, answer }) => ({
     questionId: requestId,
@@ -190,8 +190,8 @@ const lastingQuotes = (records: SessionRecords, by: string | undefined): readonl
   }));
 
 /**
- * Returns the context of the next response, or null if there is none. If there is no open or recently answered
- * question, only a response to the user's input has a context, and only if there is work.
+ * Returns the context of the next response, or null if there is none. If no question is open or recently answered, only
+ * a response to the user's input has a context, and only while there is work.
  */
 function settleNote(session: ShownSession): Note | null {
   const { records, unit, host } = session;
@@ -225,7 +225,7 @@ const STEP_NOTE = 'questions';
 /** The maximum number of approvals that a note or a result lists. */
 const MAX_SHOWN = 10;
 
-/** The note that the calls in a turn read in addition to the conversation (SETTLE-TOOL-2). */
+/** The note that all calls in a turn read in addition to the conversation (SETTLE-TOOL-2). */
 export interface TurnContext {
   readonly note: Note | null;
   /** The user input before which the note is placed, or null for the latest input. */
@@ -238,7 +238,7 @@ export function turnContext(session: ShownSession): TurnContext {
   const replied = items.findLastIndex(
     (item) => item.role === 'assistant' && item.repliesTo !== null && item.interrupted !== true,
   );
-  // The model has already read the input that precedes its last call, and knows about the work that this call started.
+  // The model has already read the input before its last call, and knows about the work that this call started.
   const called = items.findLastIndex(({ role }) => role === 'tool_call');
   const [first = wordsForLead(items.slice(replied + 1))[0]] = wordsForLead(
     items.slice(Math.max(replied, called) + 1),
@@ -247,8 +247,8 @@ export function turnContext(session: ShownSession): TurnContext {
 }
 
 /**
- * Adds a turn's context before the user input that the turn answers, and after everything that the model has already
- * read.
+ * Adds a turn's context after everything that the model has already read, and before the user input to which the turn
+ * responds.
  */
 export function withTurnContext(
   messages: readonly ModelMessage[],
@@ -372,7 +372,7 @@ export function settlementRefused(
   }: { readonly tell?: string; readonly question?: AskedQuestion | undefined } = {},
 ): Settlement {
   const options = question?.options.map(({ id, label }) => ({ id, label }));
-  // The model was right to pass the approval on, so the result is not a refusal.
+  // The model was right to pass on the approval, so the result is not a refusal.
   if (reason === 'needs_consent') return { status: 'read_back_first', tell };
   return {
     status: 'refused',
@@ -383,8 +383,8 @@ export function settlementRefused(
 }
 
 /**
- * Returns whether this result needs no reply: either the runtime repeats the question, or the model has already
- * confirmed the user's answer in the message that contained the call.
+ * Returns whether this result needs no reply. Either the runtime repeats the question, or the model confirmed the
+ * user's answer in the message with the call.
  */
 export function needsNoReply(
   name: string,

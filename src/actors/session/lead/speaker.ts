@@ -8,7 +8,7 @@ import type { Receiver } from '../../contracts/session-protocol.ts';
 import type { SessionUnit } from '../unit/session-unit.ts';
 import type { Shown } from '../../runtime/hosting.ts';
 
-/** The time after which a running tool no longer delays due deliveries, in milliseconds. */
+/** The time in milliseconds after which a running tool stops delaying due deliveries. */
 export const HOLDS_FLOOR_MS = 2000;
 
 /** An item that must be delivered now, with the number of the attempt. */
@@ -21,7 +21,7 @@ export interface Offer {
   /** The attempt's number, from 1. */
   readonly attempt: number;
   /**
-   * The first attempt of which the user heard at least a sentence before interrupting. This attempt continues from
+   * The first attempt in which the user heard at least a sentence before interrupting. This attempt continues from
    * there. If absent, this attempt starts from the beginning.
    */
   readonly begunIn?: number;
@@ -33,11 +33,11 @@ export interface Offer {
   readonly role?: 'system' | 'user';
   /** The content as text, for a screen. */
   readonly text: string;
-  /** The lead agent's call that the item answers, if the call has no answer yet. */
+  /** The lead agent's call that the item answers; absent if the call already has an answer. */
   readonly answersCallId: string | null;
 }
 
-/** A message in a subagent's own words, for the user and not for the model. */
+/** A message to the user, and not to the model, in a subagent's own words. */
 export interface SubagentWords {
   readonly kind: 'progress' | 'result';
   readonly subagentId: string;
@@ -46,7 +46,7 @@ export interface SubagentWords {
   readonly text: string;
 }
 
-/** A resting delivery. The model was unable or not allowed to speak it, or spoke it without an acknowledgement. */
+/** A resting delivery. The model could not or must not speak it, or spoke it and received no acknowledgement. */
 export interface RestingCard {
   readonly kind: 'card';
   readonly deliveryId: string;
@@ -62,7 +62,7 @@ export interface ToolAnswer {
   readonly noteId?: string;
 }
 
-/** A subagent that the user addressed, and the meaning of the user's words for its question. */
+/** A subagent that the user addressed, and how the user's words affect its question. */
 export interface SpokenTo {
   readonly subagentName: string;
   readonly were: WordsToQuestion;
@@ -71,7 +71,7 @@ export interface SpokenTo {
 /**
  * The lead agent's side of a session. An implementation must report the following events to the session:
  * `transport.ready / lost`, `response.requested / waiting / ended`, `utterance.*`, `playout.*`, `delivery.playing /
- * heard / interrupted / failed` with the offer's generation. An implementation receives one offer at a time, and only
+ * heard / interrupted / failed` with the offer's generation. An implementation receives one offer at a time, either
  * while the gate is open or after `stop(null)`.
  */
 export interface Speaker {
@@ -79,28 +79,28 @@ export interface Speaker {
   machines?(): Iterable<Shown>;
   /** Whether the user has said something that is not transcribed yet. Absent if the model reads text. */
   readonly awaitsWords?: boolean;
-  /** Whether the model replies to the user's words without a request. @defaultValue false */
+  /** Whether the model replies to the user without being asked to. @defaultValue false */
   readonly repliesUnasked?: boolean;
   connect(): void;
   /**
    * Closes the connection, even one that is still being opened. With `forGood`, no other connection is opened later.
    */
   disconnect(forGood: boolean): void;
-  /** Prepares the model for the agent `to`, and reports `transfer.ended` with this id once. */
+  /** Prepares the model for the agent `to`, and then reports `transfer.ended` with this id, exactly once. */
   transfer(transferId: string, to: string): void;
   /** Reports that the session's transfer is over. After an error, the model is still that of the previous agent. */
   transferEnded(error: Failure | null): void;
   /**
-   * Starts to speak: the current agent's greeting if it has one or, after a crash, the reply that was due then. If
-   * `owes` is null, says nothing.
+   * Starts with the current agent's greeting or, after a crash, with the reply that was due at that time. If `owes` is
+   * null, says nothing.
    */
   begin(owes: 'greeting' | 'reply' | null): void;
   /** Updates the model, because the lead agent's instructions or tools have changed. */
   configure(): void;
   say(offer: Offer): void;
   /**
-   * Cancels this generation's attempt if it is still in progress. Null cancels all speech at once, because an urgent
-   * item is waiting.
+   * Cancels this generation's attempt if it is still in progress. Null cancels all speech immediately, because an
+   * urgent item is waiting.
    */
   stop(generation: number | null): void;
   /** Answers a tool call. Null leaves the call open, and a later offer answers it. */
@@ -108,16 +108,16 @@ export interface Speaker {
   /** Passes a note to the model. */
   note(prompt: Prompt, respond: boolean): void;
   /**
-   * Passes on the user's input, which the lead agent answers. With `to`, the input was addressed to a subagent. The
-   * lead agent neither answers it nor treats it as addressed to itself. Unless the input answered the subagent's
-   * question, the question stays open.
+   * Passes on the user's input for the lead agent to answer. With `to`, the input was addressed to a subagent. The lead
+   * agent does not answer it or treat it as its own input. The subagent's question stays open unless the input answered
+   * it.
    */
   heard(utterance: Utterance, to: SpokenTo | null): void;
   /** Shows an item to the user unchanged. Absent if clients have a screen for such items. */
   show?(shown: RestingCard | SubagentWords): void;
 }
 
-/** Records that the user receives something other than the question that has the floor (QUESTION-10). */
+/** Records that the user is receiving something other than the question that has the floor (QUESTION-10). */
 export function followQuestion(session: Receiver & { readonly unit: SessionUnit }): void {
   const { owner } = session.unit;
   if (owner === null) return;
@@ -126,7 +126,7 @@ export function followQuestion(session: Receiver & { readonly unit: SessionUnit 
   if (isNews) session.receive(`question:${owner}`, event);
 }
 
-/** Returns the event that reports that an offer has started to play. */
+/** Returns the event that reports the start of an offer's playback. */
 export function isHeardNow({ generation, attempt, deliveryId, deliveryIds = [deliveryId] }: Offer) {
   return { type: 'delivery.playing', generation, attempt, deliveryIds } as const;
 }

@@ -8,37 +8,38 @@
 // Invariants
 //   TEXT-LEAD-1. One response runs at a time (TURN-1). A request that arrives in the meantime is answered by the next
 //       response.
-//   TEXT-LEAD-2. The model is called again with tool results only after all calls of its last response that need an
+//   TEXT-LEAD-2. After tool calls, the model is called again only when all calls in its last response that need an
 //       immediate answer have been answered.
-//   TEXT-LEAD-3. An offer counts as heard when its whole text has been pushed and either an observer or a waiter
-//       received it or a reader pulled past it. A reader has `ACKNOWLEDGE_MS` for that. An offer that is not
-//       acknowledged by then, or that no reader can acknowledge, is considered reported (`delivery.told`) and delays
-//       nothing. A later acknowledgement still counts.
-//   TEXT-LEAD-4. A reply that was cut off by an urgent item is given afterwards, whatever happens to the item.
-//   TEXT-LEAD-5. If a new session has never had a listener, a delivery without a listener is reported to the app once.
-//       A client that left, or has not returned after a restart, is not an app error.
-//   TEXT-LEAD-6. An offer is reported in a limited number of responses. As in a reply, the model may call tools in each
-//       of them except the last. The offer counts as reported when the model has written text and no call follows.
-//       Calls alone do not report it. While a delivery is being reported, in any attempt, no call is repeated. This
-//       includes the call whose result is being reported (P6), because its result is in the conversation. Offers may
-//       use only a limited number of rounds until the user speaks again (`MAX_UNASKED`).
+//   TEXT-LEAD-3. An offer counts as heard when its whole text has been pushed and has been received by an observer or a
+//       waiter, or pulled past by a reader. A reader has `ACKNOWLEDGE_MS` for that. If an offer has not been
+//       acknowledged by then, or no reader can acknowledge it, it is considered reported (`delivery.told`) and no
+//       longer delays anything. A later acknowledgement still counts.
+//   TEXT-LEAD-4. If an urgent item cuts off a reply, the reply is given afterwards, whatever happens to the item.
+//   TEXT-LEAD-5. If a new session has never had a listener, its first delivery without a listener is reported to the
+//       app. A client that has left, or has not returned after a restart, is not an error of the app.
+//   TEXT-LEAD-6. Reporting an offer takes a limited number of responses. The model may call tools in each of them
+//       except the last, as in a reply. The offer counts as reported when the model has written text and no call
+//       follows. Calls alone do not report it. While a delivery is being reported, in any attempt, no call is repeated.
+//       This includes the call whose result is being reported (P6), because its result is in the conversation. Offers
+//       may use only a limited number of tool call rounds until the user speaks again (`MAX_UNASKED`).
 //   TEXT-LEAD-7. While the model waits for a slow tool, due offers may be reported. User input ends the model's waits
 //       for subagents.
-//   TEXT-LEAD-8. Each tool call in a response has its own entry, which records whether another call follows. After a
-//       crash between two tool calls, the model is told which calls were made, and makes the others.
-//   TEXT-LEAD-9. The lead agent's text and calls are recorded with the last item that the model had read. Input and
-//       results that arrived in the meantime therefore still receive a reply, even after a crash. Reporting an offer is
-//       not a reply to any item. A result that the outbox delivers, or that the user already has, needs no reply.
-//   TEXT-LEAD-10. A response's counted usage has its own entry, written before the response's text. After a crash
-//       between the two, the response is requested again, and both responses have used tokens.
+//   TEXT-LEAD-8. Each tool call in a response has its own entry, which records whether another call follows it. After a
+//       crash between two tool calls, the model is told which calls were made, so that it makes the others.
+//   TEXT-LEAD-9. The entries for the lead agent's text and calls name the last item that the model had read. Input and
+//       results that arrived in the meantime therefore still receive a reply, even after a crash. A report of an offer
+//       does not count as a reply to any item. A result that the outbox delivers, or that the user already has, needs
+//       no reply.
+//   TEXT-LEAD-10. A response's usage has its own entry, which is written before the response's text. After a crash
+//       between the two entries, the response is requested again, and both responses have used tokens.
 //   TEXT-RESPONSE-1. Text and calls follow the items that the model had read when it was called, in the order in which
-//       the model wrote them. They precede all items that arrived in the meantime, which the model's next call answers.
+//       they were written. They precede all items that arrived in the meantime. The model's next call answers those.
 //   TEXT-RESPONSE-2. A response with neither text nor calls is a failure, because the user would receive no answer. It
-//       is not a failure if the model has written text since the user last spoke, for example together with the calls
-//       that the response follows.
+//       is not a failure if the model has written text since the user last spoke, for example before the calls that led
+//       to this response.
 //   TEXT-RESPONSE-3. A response always ends and never throws.
 //   TEXT-RESPONSE-4. A call is passed on only when the next part of the stream has shown whether another call follows.
-//       The journal therefore shows whether the process crashed between two calls.
+//       The journal therefore shows if the process crashed between two calls.
 
 import type { Echo } from '../../../values/echo.ts';
 import { callKey, parsedOrText } from '../../../values/json.ts';
@@ -108,7 +109,7 @@ const TURN: TurnInput = {
   holdsFloorMs: HOLDS_FLOOR_MS,
   settleTimeoutMs: 0,
   replyTimeoutMs: 0,
-  // `askLead` has already retried a failed model call. After that, the client is told and may retry.
+  // `askLead` has already retried a failed model call. After that, the client is notified and may retry.
   maxAsked: 1,
   doubtMs: 0,
   falseInterruptionMs: 0,
@@ -118,7 +119,7 @@ type Said = Extract<TextPart, { type: 'text.done' }>;
 
 /** The progress of delivering an offer, across all its responses. */
 interface Telling extends LeadTurn {
-  /** The text of the last response, if it was followed by calls. */
+  /** The text of the last response, if calls followed the text. */
   said: Said | null;
 }
 
@@ -154,8 +155,8 @@ export class TextLead implements Speaker {
   /** The rounds of tool calls for offers since the user last spoke. */
   #unasked = 0;
   /**
-   * Whether the model received a note or an offer while a tool ran, in which case the tool's result is not the last
-   * message that the model reads.
+   * Whether the model received a note or an offer while a tool ran. If so, the tool's result is not the last message
+   * that the model reads.
    */
   #hasToldBetween = false;
   /** Whether the previous process died between two calls of one response (TEXT-LEAD-8). */
@@ -206,7 +207,7 @@ export class TextLead implements Speaker {
     this.#core.receive('session', { type: 'transport.ready' });
   }
 
-  /** Nothing to prepare, because the next response comes from the agent that leads then. */
+  /** Nothing to prepare, because the agent that leads at that time gives the next response. */
   transfer(transferId: string): void {
     this.#core.receive('session', { type: 'transfer.ended', transferId, error: null });
   }
@@ -275,7 +276,7 @@ export class TextLead implements Speaker {
     }
     if (this.#underWay?.says === 'reply') this.#turn.send({ type: 'reply.cutOff' });
     this.#response?.abort(new CancelledError('an urgent delivery waits'));
-    // While only a tool runs, the model is paused.
+    // While only a tool is running, the model is paused.
     this.#turn.send({ type: 'urgent.waits' });
     this.#checkIdle();
   }
@@ -408,7 +409,7 @@ export class TextLead implements Speaker {
 
   get #isConnected(): boolean {
     const { unit, session } = this.#core.unit;
-    // While the session is not connected, no agent leads yet or the next agent will speak.
+    // While the session is not connected, either no agent leads yet or the next agent will speak.
     return !unit.disposed && session.snapshot.hasTag('connected');
   }
 
@@ -471,8 +472,7 @@ export class TextLead implements Speaker {
     const core = this.#core;
     if (core.unit.unit.disposed) return;
     this.#turn.send({ type: 'request.read' });
-    // Otherwise, the offer's response would read input that arrived after it was requested, without answering that
-    // input.
+    // Otherwise, the model would read later input for the offer's response without answering that input.
     if (offer && this.#isReplyDue) return this.#responded();
     // Input that the user sends in the meantime belongs to the next reply, as do the calls made for it.
     const { utteranceId: requestId } = core.records;
@@ -506,8 +506,8 @@ export class TextLead implements Speaker {
     const core = this.#core;
     const { clock, ids } = core.host.environment;
     const telling = offer ? this.#telling : null;
-    // The response to an offer has already read this input, which arrived late or was left unanswered by an earlier
-    // process.
+    // The model already saw this input in its response to an offer; the input arrived late, or an earlier process did
+    // not answer it.
     const wroteLast = !offer && endsWithAssistant(core);
     if (wroteLast) this.note(READ_WORDS_NOTE, false);
     const maySayNothing = offer ? Boolean(telling?.said) : wroteLast || hasReplied(core);
@@ -518,7 +518,7 @@ export class TextLead implements Speaker {
     let hasCalled = false;
     let isBroken = false;
     let echo: Echo | undefined;
-    /** The last item that the model has read, or the last call that it has made since (TEXT-RESPONSE-1). */
+    /** The last item that the model has read, or the last call that it has made since then (TEXT-RESPONSE-1). */
     let after = readTo ?? undefined;
     /** The value of `after` when the text started. */
     let saidAfter = after;
@@ -600,10 +600,10 @@ export class TextLead implements Speaker {
     }
     handOver(false);
     isBroken ||= signal.aborted;
-    // Applied to the whole text, because a surrogate pair may be split between two deltas.
+    // Applied to the whole text, because two deltas may split a surrogate pair.
     text = storableText(text);
     if (text !== '') {
-      //   TEXT-LEAD-9. A reply that is due again had been cut off (TEXT-LEAD-4).
+      //   TEXT-LEAD-9. If the reply is due again, it had been cut off (TEXT-LEAD-4).
       const repliesTo = offer || this.#turn.context.isOwed ? null : readTo;
       intoConversation(core, {
         type: 'assistant.said',
@@ -614,7 +614,7 @@ export class TextLead implements Speaker {
         ...(saidAfter !== undefined && { after: saidAfter }),
         ...(echo && !isBroken && { echo }),
       });
-      // After this text, a question that was presented on a screen in the meantime is no longer the last thing said.
+      // After this text, a question that a screen presented in the meantime is no longer the last thing said.
       followQuestion(core);
       show(true);
     }
@@ -686,8 +686,8 @@ export class TextLead implements Speaker {
     const isDue = this.#turn.context.offer?.generation === generation;
     const telling = isDue ? this.#telling : null;
     if (!isBroken && hasCalled) {
-      //   TEXT-LEAD-6. Reporting the offer continues when the calls are answered. It stops if the offer has been
-      //       cancelled by then.
+      //   TEXT-LEAD-6. The report of the offer continues when the calls have been answered. It does not continue if the
+      //       offer has been cancelled by then.
       if (telling && text !== '') telling.said = done;
       else if (text !== '')
         this.#output.push({ type: 'text.done', itemId, text, deliveryId: null });
@@ -707,7 +707,7 @@ export class TextLead implements Speaker {
     this.#deliver(said, generation);
   }
 
-  /** Pushes the text before the calls, because more text about the same offer follows. */
+  /** Pushes the text before the calls, because more text about the offer will follow. */
   #pushSaid(telling: Telling | null): void {
     if (!telling?.said) return;
     const { itemId, text } = telling.said;
@@ -747,7 +747,7 @@ export class TextLead implements Speaker {
   }
 }
 
-/** Returns whether the model's last message is its own. Providers refuse such input or continue the message. */
+/** Returns whether the model's own message comes last. Providers refuse such input or continue the message. */
 function endsWithAssistant({ records }: LeadSession): boolean {
   const last = records.conversation.items.findLast(
     (item) => item.role !== 'tool_result' && !(isMessage(item) && item.partial),
@@ -771,7 +771,7 @@ function hasReplied({ records }: LeadSession): boolean {
 /** Returns the key shared by the responses that deliver an offer. */
 const keyOf = (generation: number): string => `offer:${generation}`;
 
-/** Returns the id prefix of the notes that start each attempt to report a delivery. Ids end with the generation. */
+/** Returns the id prefix of the notes that start each attempt to report a delivery. The ids end with the generation. */
 const tellingsOf = (deliveryId: string): string => `${deliveryId}.told.`;
 
 /** Adds the delivery's id to the text before the calls, so that a client can acknowledge the delivery. */
@@ -785,7 +785,7 @@ function showTold({ projection }: LeadSession, { itemId, deliveryId, deliveryIds
 }
 
 /**
- * Returns whether this call was made after the delivery was first offered, in any attempt and process, or is the call
+ * Returns whether this call was made after the delivery was first offered (in any attempt and process), or is the call
  * whose result is being reported.
  */
 function wasMade(
@@ -806,7 +806,7 @@ function wasMade(
     .some((item) => item.role === 'tool_call' && callKey(item.toolName, item.args) === key);
 }
 
-/** Returns whether a call was made while an offer that is still due was being delivered. */
+/** Returns whether a call was made during the delivery of an offer that is still due. */
 export function isOfTelling(
   { records, unit }: Pick<LeadSession, 'records' | 'unit'>,
   callId: string,

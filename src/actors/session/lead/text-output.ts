@@ -1,5 +1,5 @@
-// The output of a text session as a series of parts. Observers receive each part at once, and readers pull it. A reader
-// has seen a part when it pulls the next one.
+// The output of a text session as a series of parts. Observers receive each part immediately. Readers pull each part. A
+// reader has seen a part when it pulls the next one.
 //
 // Owns:     the readers' buffers, the parts that each reader has seen, and the unseen cards.
 // Does not: create text, or decide what happens to an unseen delivery (text-lead).
@@ -8,15 +8,15 @@
 //   TEXT-OUTPUT-1. Every reader receives, in order, every part that is pushed after the reader started.
 //   TEXT-OUTPUT-2. A part's `seen` is called at most once. It is called immediately if an observer or a waiter received
 //       the part, and otherwise when a reader asks for the next part. A reader that stops at a part has not seen it,
-//       because it may have failed to show it.
-//   TEXT-OUTPUT-3. A reader's buffer is limited. If it is full, the oldest parts are dropped, and a `gap` reports how
-//       many.
+//       because it may not have shown the part.
+//   TEXT-OUTPUT-3. A reader's buffer is limited. If it is full, the oldest parts are dropped, and a `gap` part contains
+//       their number.
 //   TEXT-OUTPUT-4. A part's `unseen` is called at most once, and never after `seen`. It is called when no remaining
 //       reader can see the part, or immediately if there is no listener.
-//   TEXT-OUTPUT-5. A card goes to every listener that does not have the part that the card replaces, and to every later
-//       listener, until one of them has seen the card or it is no longer due.
-//   TEXT-OUTPUT-6. A reader that stops leaves at once, even if it has not started to read or is waiting for a part. A
-//       plain generator would not run `finally` in those cases, or only when the next part arrives.
+//   TEXT-OUTPUT-5. A card goes to every listener that has not received the part that the card replaces, and to every
+//       later listener. This ends when a listener has seen the card, or when the card is no longer due.
+//   TEXT-OUTPUT-6. A reader that stops is removed immediately, even if it has not started to read or is waiting for a
+//       part. In those cases, a plain generator would run `finally` late (when the next part arrives) or never.
 
 import { Observable, Subject } from 'rxjs';
 import type { QuestionView } from '../../contracts/session-views.ts';
@@ -36,8 +36,8 @@ export type TextPart =
       readonly deliveryIds?: readonly string[];
     }
   /**
-   * A subagent's progress or result in its own words. This part is not in the conversation, and is never the final
-   * report, because the lead agent reports results in a separate message.
+   * A subagent's progress or result, in the subagent's own words. This part is not in the conversation. It is never the
+   * final report, because the lead agent reports results in a separate message.
    */
   | {
       readonly type: 'subagent.reported';
@@ -69,7 +69,7 @@ export type TextPart =
   /** The number of parts that were dropped because this reader was too slow. */
   | { readonly type: 'gap'; readonly missed: number };
 
-/** A part's callbacks. Exactly one of them is called, once. */
+/** A part's callbacks. Exactly one of the two is called, and only once. */
 export interface Fate {
   seen(): void;
   /** Called when no remaining listener can see the part. @defaultValue nothing is called */
@@ -94,7 +94,7 @@ interface Piece {
 
 interface Card {
   readonly piece: Piece;
-  /** Returns whether the card still has to be seen. */
+  /** Returns whether a listener must still see the card. */
   isDue(): boolean;
 }
 
@@ -105,7 +105,7 @@ type Waiter = (deliveryIds: readonly string[]) => boolean;
 const MAX_LAG = 10_000;
 
 export class TextOutput {
-  /** The unseen cards, followed by all new parts. */
+  /** The unseen cards, and then all new parts. */
   readonly parts: Observable<TextPart>;
   readonly #subject = new Subject<TextPart>();
   readonly #readers = new Set<Reader>();
@@ -155,7 +155,7 @@ export class TextOutput {
     );
   }
 
-  /** Sets the waiter. A delivery that it is waiting for counts as seen when it is reported. */
+  /** Sets the waiter. A delivery that the waiter is waiting for counts as seen when it is reported. */
   awaitedBy(waiter: Waiter): void {
     this.#isAwaited = waiter;
   }
@@ -261,7 +261,7 @@ function see(piece: Piece): void {
   fate?.seen();
 }
 
-/** Records that this many readers dropped the part without having seen it. */
+/** Records that this number of readers dropped the part without having seen it. */
 function drop(piece: Piece, readers: number): void {
   piece.holders -= readers;
   if (piece.holders > 0 || !piece.fate?.unseen) return;

@@ -1,7 +1,7 @@
-// Stops waiting for a silent model that neither continues nor finishes.
+// Stops waiting when a model is silent and neither continues nor finishes.
 //
 // Owns:     one timer, and the time of the model's last activity.
-// Does not: depend on the reason for waiting.
+// Does not: know the reason for waiting.
 
 import type { Environment } from '../../ports/environment.ts';
 
@@ -18,7 +18,7 @@ export class Watchdog {
     this.#onTimeout = onTimeout;
   }
 
-  /** Starts or restarts the watch. After that, activity is expected at least every `timeoutMs`. */
+  /** Starts or restarts the watch. After that, the model must show activity at least every `timeoutMs`. */
   watch(timeoutMs: number): void {
     this.stop();
     this.#timeoutMs = timeoutMs;

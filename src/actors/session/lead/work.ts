@@ -1,17 +1,17 @@
-// Background work from the point of view of a lead agent's model: the note before a reply, and `running_task`, the
-// runtime's tool with which the model reports on a task, stops it, or passes a message on to it.
+// Background work as a lead agent's model sees it: the note before a reply, and `running_task`, the runtime's tool with
+// which the model reports on a task, stops it, or passes a message to it.
 //
 // Owns:     the decision about which task the model refers to.
 // Does not: read, message or stop a subagent (the subagent service does, as for an agent's tools in toolsets/).
 //
 // Invariants
 //   STEERING-1. The tool is always offered with the same description. Its answers list the tasks.
-//   STEERING-2. The tool stops or messages a task only if the model's description fits this task and no other.
-//       Otherwise the tool does nothing, and its answer lists the tasks.
+//   STEERING-2. The tool stops a task, or sends it a message, only if the model's description fits this task and no
+//       other. Otherwise the tool does nothing, and its answer lists the tasks.
 //   STEERING-3. The tool neither starts work nor answers subagents' questions. A message to an ended task returns the
 //       task's result.
-//   STEERING-4. Only the user's input stops or changes a task. A call that the model makes while it reports a result
-//       does neither, unless the model has read user input that has no reply yet.
+//   STEERING-4. A task is stopped or changed only in response to the user's input. A call that the model makes while it
+//       reports a result does neither, unless the model has read new user input that has no reply yet.
 
 import { jsonSchema } from 'ai';
 import { z } from 'zod';
@@ -59,7 +59,7 @@ export interface WorkSession {
   readonly agents: { readonly steers: boolean };
 }
 
-/** The work that the user may ask the lead agent about, grouped by state and named by task (`summed`). */
+/** The work that the user may ask about, grouped by state and named by task (`summed`). */
 export interface WorkNow {
   /** Running work, with its latest progress if there is any. */
   readonly running: readonly (string | { readonly task: string; readonly progress: string })[];
@@ -203,24 +203,24 @@ export function steerTool(session: SteeredSession): ToolDefinition {
     name: RUNNING_TASK,
     description: DESCRIPTION,
     parameters: jsonSchema<Args>(parameters, { validate: validatedBy(schema) }),
-    // A repeated call is safe: a task that it stopped is found stopped, and a message that it sent is recognised by its
-    // key.
+    // A repeated call is safe, because a task that it stopped has already ended, and a message that it sent is
+    // recognised by its key.
     idempotent: true,
     detach: { onWords: false },
     execute: (args, context) => steer(session, args, context),
   });
 }
 
-/** A task of the user, under the name that the tool uses for it. */
+/** One of the user's tasks, with the name that the tool uses for it. */
 interface Task {
   /** Null if a tool does the task in a detached call. */
   readonly record: SubagentRecord | null;
-  /** The running detached call that does the task, itself or through its only subagent. */
+  /** The running detached call that does the task, directly or through its only subagent. */
   readonly callId: string | null;
   readonly name: string;
   readonly words: readonly string[];
   readonly isLive: boolean;
-  /** Whether the task is running, or its result is waiting to be reported. */
+  /** Whether the task is running or its result is still to be reported. */
   readonly isCurrent: boolean;
   readonly startedAt: number;
 }
@@ -276,7 +276,7 @@ function nameOf(toolName: string, about: string, title: string | null | undefine
   return clip(title ?? (about === '' ? toolName : `${toolName}: ${about}`), MAX_SHORT_CHARS);
 }
 
-/** The time after a call during which further input may continue the call's request, even if a reply has been given. */
+/** The time after a call during which further input may continue its request, even if a reply has been given. */
 const CONTINUES_MS = 10_000;
 
 /** Returns the user's utterances, oldest first, except those that a subagent received. */
@@ -294,7 +294,7 @@ export const indexOfCall = (items: readonly ConversationItem[], callId: string |
 
 type Calling = Pick<CallRecord, 'callId' | 'name' | 'input'>;
 
-/** Returns, oldest first, the tasks whose request a call may continue because its arguments extend theirs. */
+/** Returns the tasks, oldest first, whose request a call may continue because its arguments extend theirs. */
 function extendedBy({ tree }: Pick<WorkSession, 'tree'>, { callId, name, input }: Calling) {
   return tree.uppermost.filter(({ admission, outcome, subagent }) => {
     const { callId: before, task } = admission;
@@ -308,12 +308,12 @@ function extendedBy({ tree }: Pick<WorkSession, 'tree'>, { callId, name, input }
 }
 
 /**
- * Returns whether a call may continue an earlier call's request, which depends on speech that is not transcribed yet.
+ * Returns whether a call may continue an earlier call's request, depending on speech that is not transcribed yet.
  */
 export const mayGoOn = (session: Pick<WorkSession, 'tree'>, call: Calling): boolean =>
   extendedBy(session, call).length > 0;
 
-/** Returns the answer to a call whose request an earlier call has already started, or null if there is no such call. */
+/** Returns the answer to a call if an earlier call has already started the same request; otherwise, returns null. */
 export function begunBefore(session: TaskSession, call: Calling) {
   const { conversation, calls, utteranceId } = session.records;
   const { items } = conversation;
@@ -325,7 +325,7 @@ export function begunBefore(session: TaskSession, call: Calling) {
     const at = indexOfCall(items, callId);
     const made = items[at];
     const before = calls.get(callId ?? '');
-    // An utterance is placed where it started, which may be before the call that it led to.
+    // An utterance is placed at its start, which may be before the call that it led to.
     const isLater = at < until || (before !== undefined && before.requestId !== utteranceId);
     if (!made || !isLater) return false;
     const since = items.slice(at, until);
@@ -350,7 +350,7 @@ const WAS_DONE =
   'This was done before the user added to it: nothing was started. What came of it stands above, or comes as a note. Tell them, and ask whether it shall be done again with the rest.';
 
 /**
- * Returns whether a value contains an earlier value, with every word of its texts, every element and every property.
+ * Returns whether a value contains every word, element and property of an earlier value.
  */
 function extendsJson(before: unknown, after: unknown): boolean {
   if (before === null || before === undefined || before === '') return true;
@@ -384,13 +384,12 @@ function isAlike(word: string, other: string): boolean {
 }
 
 /**
- * Short function words, which do not identify a task: "the table for two" does not mean the only task that contains
- * "for".
+ * Short function words do not identify a task: "the table for two" does not mean the only task that contains "for".
  */
 const JOINING =
   /^(?:an?|the|of|for|to|in|on|at|by|and|or|with|my|der|die|das|den|dem|des|ein|zu|im|am|und|la|les?|du|une?|et|au|en|el|las|los|una|y|del|al|por|con)$/;
 
-/** Returns whether a word that matches no task makes the meaning uncertain. Short words do not. */
+/** Returns whether a word that matches no task makes the meaning uncertain, which short words do not. */
 const isTelling = (word: string): boolean =>
   word.length > 3 || /\p{N}/u.test(word) || word.search(UNSPACED) >= 0;
 
@@ -496,7 +495,7 @@ async function stop(
     return { status: 'stopped', task: name, next: BROKEN_OFF };
   }
   if (!record) return { status: 'stopped', task: name, next: STOPPED };
-  // The wait must start before the task ends: it then returns the outcome, and no note repeats it.
+  // The wait must start before the task ends. It then returns the outcome, so that no note repeats the outcome.
   const limit = { timeoutMs: LIMIT_MS, alsoAsking: false, signal };
   const ended = tree.await([record.id], THE_LEAD, limit);
   tree.cancel(record.id, THE_LEAD, 'The user stopped it', vouched);
@@ -510,13 +509,13 @@ async function stop(
   return { status: 'stopped', task: name, ...did, next };
 }
 
-/** Returns the answer that a task is about to end. */
+/** Returns the answer that says that a task is about to end. */
 const leavingView = (name: string, { subagent }: SubagentRecord) =>
   subagent?.leaving === 'over'
     ? { status: 'too_late', task: name, next: ENDING }
     : { status: 'stopping', task: name, next: STOPPING };
 
-/** Returns the work that a stopped task had done, and the interrupted calls, whose outcome is unknown. */
+/** Returns the work that a stopped task had done, and the calls that were interrupted, whose outcome is unknown. */
 function workDone(ledger: readonly LedgerEntry[]) {
   const calls = (status: LedgerEntry['status']): readonly string[] | undefined => {
     const of = ledger.filter((entry) => entry.status === status && entry.toolName !== ASK_USER);
@@ -543,7 +542,7 @@ async function tell(
   if (content === '') return { status: 'refused', next: 'Nothing was done: `words` is missing.' };
   if (record.isLive && wasTold(session, name, content))
     return { status: 'told_before', task: name, next: TOLD_BEFORE };
-  // Interrupts a model step, but never a tool call.
+  // Interrupts a model step but not a tool call.
   const mode = subagent?.isThinking === true ? 'interrupt' : 'steer';
   const sent = tree.send(id, { content, mode, idempotencyKey }, THE_LEAD, vouched);
   if (!sent.ok) return { ...taskView(session, task), next: ENDED };
@@ -573,7 +572,7 @@ async function tell(
   };
 }
 
-/** Returns whether the conversation, which survives a crash, shows that the task just received the same message. */
+/** Returns whether the conversation (which survives a crash) shows that the task has just received the same message. */
 function wasTold({ records, host }: SteeredSession, task: string, content: string): boolean {
   const { items } = records.conversation;
   const since = host.environment.clock.now() - CONTINUES_MS;
@@ -621,7 +620,7 @@ const endOf = ({ name, record }: Task) =>
     ...(record && { status: reportOf(record).state, why: whyOf(record) }),
   });
 
-/** Returns an explanation for the user of why an ended task has no result. */
+/** Returns an explanation for the user: why an ended task has no result. */
 function whyOf({ outcome }: SubagentRecord): string | undefined {
   return (
     outcome?.error && (WHY[outcome.error.code] ?? clip(reasonOf(outcome.error), MAX_FINISHED_CHARS))

@@ -171,7 +171,7 @@ export class SessionCore<Lead extends Speaker = Speaker> implements HostedSessio
     });
     this.host.actors.root = this.id;
     this.startedAt = runtime.environment.clock.now();
-    // The subscriber that threw would receive an event about its own error.
+    // Otherwise, the subscriber that threw would receive an event about its own error.
     this.projection = new Projection(this.host, this.#tellOfError);
     this.awaited = new Awaited(this);
     this.userInput = new UserInput(this, { isHeard: options.hasVoice });
@@ -261,7 +261,7 @@ export class SessionCore<Lead extends Speaker = Speaker> implements HostedSessio
         crashed: (error) => this.#effects.crashed(error),
         ignored: (event, error) => {
           this.userInput.ignored(event, error);
-          // If such an event fails, the session would never end, and a caller of `close` would wait forever.
+          // If such an event failed, the session would never end, and a caller of `close` would wait forever.
           if (error && ENDS.has(event.type)) this.#effects.crashed(error);
         },
         journalRefused: (error) => {
@@ -288,7 +288,7 @@ export class SessionCore<Lead extends Speaker = Speaker> implements HostedSessio
       this.journal,
       runtime.snapshots,
     );
-    // Must be the last step, so that invalid options have already thrown before it.
+    // Must be the last step, so that invalid options have thrown before it.
     runtime.supervisor.open(this.id, limits);
   }
 
@@ -358,7 +358,7 @@ export class SessionCore<Lead extends Speaker = Speaker> implements HostedSessio
   }
 
   /**
-   * Raises limits of the session's own budget to new totals.
+   * Raises the limits in the session's own budget to new totals.
    * @throws {ConfigurationError} `INVALID_ARGUMENT`.
    * @throws {CapacityError} `MAILBOX_FULL`.
    */
@@ -406,7 +406,7 @@ export class SessionCore<Lead extends Speaker = Speaker> implements HostedSessio
     this.projection.emit({ type: 'error.reported', code, message, entry: error.entry });
   }
 
-  /** Returns the settings that an event's entry records, so that its effects do not depend on later code. */
+  /** Returns the settings that an event's entry contains, so that its effects do not depend on later code. */
   #termsOf(event: SessionMessage['event']): object | null {
     if (event.type === 'user.said') {
       const { language } = this.agents.current;
@@ -423,7 +423,7 @@ export class SessionCore<Lead extends Speaker = Speaker> implements HostedSessio
     };
   }
 
-  /** Adds the facts about the current state that an event's entry records. */
+  /** Adds the facts about the current state that are recorded in an event's entry. */
   #completed({ event, id }: Received): Received['event'] {
     const { records, unit } = this;
     const { leadSettles = true, consentModel } = this.#options;
@@ -437,7 +437,7 @@ export class SessionCore<Lead extends Speaker = Speaker> implements HostedSessio
     return event.type === 'question.settled' ? withVerdict(records, unit, event) : event;
   }
 
-  /** Returns the session's user, for input and answers without another identity. */
+  /** Returns the session's user, to whom input and answers without another identity belong. */
   #byOf({ by }: { readonly by?: string }): { readonly by?: string } {
     const { user } = this.#options;
     return user === undefined || by !== undefined ? {} : { by: user };

@@ -151,7 +151,7 @@ export interface SessionHistory {
 }
 
 /**
- * Finds the entries to fold among all entries of the session `id`. `quarantined`: the numbers of quarantined snapshots.
+ * Finds the entries to fold in the journal of the session `id`. `quarantined`: the numbers of quarantined snapshots.
  * @throws {JournalError} `JOURNAL_CUT` if the opening is missing; `JOURNAL_VERSION` if the journal has only a snapshot
  *   that this version cannot read.
  */
@@ -252,7 +252,7 @@ function beginningOf(
   // SNAPSHOT-FORMS-2
   const last = entries.findLast((entry) => isUnreadable(entry, SNAPSHOT_FORMS));
   if (last) throw unreadable(last, SNAPSHOT_FORMS);
-  // An entry that predates openings has an old version, so reading it fails with an error that names the version.
+  // If an entry predates openings, it has an old version. Reading it fails with an error that names the version.
   const [first] = entries;
   if (first && (first.seq > 1 || first.event.type === SNAPSHOT))
     throw journalCut(first, unfit[0] ?? passedOver);
@@ -283,7 +283,7 @@ export function foldSessionEvent(
   return records.fold(received);
 }
 
-/** Client calls that have ended but are kept because the tool may not have received the result yet. */
+/** Client calls that have ended but whose result the tool may not have received yet. */
 const MAX_ENDED_CALLS = 20;
 
 function forgetEndedCalls({ clientCalls }: SessionRecords, unit: SessionUnit): void {
@@ -295,7 +295,7 @@ function forgetEndedCalls({ clientCalls }: SessionRecords, unit: SessionUnit): v
 }
 
 /**
- * Removes the records of everything that has ended, as a live session does when it executes the effects. Returns their
+ * Removes the records of everything that has ended, as a live session does when it executes effects. Returns their
  * names, such as `question sub_1:1`.
  */
 export function forgetWhatIsOver(records: SessionRecords, unit: SessionUnit): readonly string[] {

@@ -9,19 +9,19 @@
 //           (session-effects), fold entries (units), or manage suspended sessions (session-pool.ts).
 //
 // Invariants
-//   SESSION-LIFE-1. A start settles once: when the lead agent is connected, when a resumed session waits without a
-//       connection, or when it is certain that there will be no connection.
+//   SESSION-LIFE-1. A start settles exactly once: when the lead agent is connected, when a resumed session waits
+//       without a connection, or when it is certain that no connection will be made.
 //   SESSION-LIFE-2. A start that failed before anything was started holds no claim and can be repeated.
 //   SESSION-LIFE-3. A suspended session writes every accepted event, and does not report that it has ended.
-//   SESSION-LIFE-4. When a session leaves this process, it does not release the claim of a later session with the same
-//       id in this process, which continues under the same claim.
+//   SESSION-LIFE-4. A session that leaves this process does not release the claim of a later session with the same id,
+//       if that session continues in this process under the same claim.
 //   SESSION-LIFE-5. A start after the session has ended or been suspended is refused. The error names the state and the
 //       remedy. The store also shows the state: `closed` or `suspended`.
 //   SESSION-LIFE-6. If a process died during a close, the next start completes the close and reports it
 //       (`CLOSE_INTERRUPTED`). The session has then ended as if it had been closed in time, and a new session can use
 //       its id.
 //   RECOVERY-1. The effects of old entries are not executed again. The session derives from its state everything that
-//       is due: deadlines with their original time, interrupted work, and unreported ends.
+//       is due: deadlines with their original time, interrupted work, and ends that were not reported.
 //   RECOVERY-2. First, the entry `session.recovered` removes everything that no longer exists (clients, connections,
 //       voices). Questions are asked again with the same ids, and unheard deliveries are due again. An exception is a
 //       session that was idle when it was suspended (`session.woken`). Its clients are considered still attached.
@@ -80,7 +80,7 @@ export interface HostedSession extends EffectsSession {
   readonly quarantined: RecoveryReport['setAside'];
 }
 
-/** The activities that another process must not simply restart. */
+/** The activities that another process must not restart without further checks. */
 const NOT_RESUMED: ReadonlySet<string> = new Set(['execute', 'read', 'send']);
 
 const suspended: Failure = {
@@ -92,7 +92,7 @@ const suspended: Failure = {
 export class SessionLife {
   readonly #core: HostedSession;
   readonly #effects: SessionEffects;
-  /** The facts from which the session was resumed, or null if the session is new. */
+  /** The facts from which the session was resumed; null if the session is new. */
   #recovery: Recovery | null = null;
   /** Whether the session was resumed from its journal. */
   #isContinued = false;
@@ -156,7 +156,7 @@ export class SessionLife {
     });
   }
 
-  /** Rejects the start of a session that has been closed, because nothing else would settle it. */
+  /** Rejects the start if the session has been closed, because nothing else would settle it. */
   #checkNotOver(): void {
     if (this.#unit.disposed) throw new CancelledError('closed');
   }
@@ -173,8 +173,9 @@ export class SessionLife {
   }
 
   /**
-   * Opens the session, either as a new one or with the effects that are due according to the journal. Returns the facts
-   * with which it resumes, or null if the session is new, even if an earlier session with its id was closed.
+   * Opens the session. A new session starts; a resumed session executes the effects that are due according to the
+   * journal. Returns the facts from which the session resumes. Null if the session is new; an earlier, closed session
+   * may have had the same id.
    * @throws {ConfigurationError} `UNKNOWN_AGENT` if the previous lead agent no longer exists.
    */
   #open(history: SessionHistory): Recovery | null {
@@ -202,8 +203,8 @@ export class SessionLife {
       awakeMs: history.awakeMs,
       raised: core.records.facts.raised,
     });
-    // A running tool is handled separately, because it may have had an effect (P6). A question is asked again if a
-    // model was interpreting the user's words for it.
+    // A running tool is handled separately, because it may already have had an effect (P6). A question is asked again
+    // if a model was interpreting the user's words for it.
     unit.unit.releaseDue(unit.underWay.filter(({ effect }) => !NOT_RESUMED.has(effect.name)));
     effects.replyAgain();
     const continues: EventFor<'session'> = isAsleep
@@ -216,7 +217,7 @@ export class SessionLife {
       // An attached client either received the reply before the session was suspended, or will never receive it.
       owesReply:
         !(isAsleep && unit.session.snapshot.value.client === 'attached') && owesReply(core),
-      // A transfer tool's result answers its call and is not speech by the new agent.
+      // The result of a transfer tool answers its call and is not the new agent's speech.
       hasGreeted: items.slice(tookOver + 1).some(({ role }) => role !== 'tool_result'),
       hasEntered: core.records.facts.hasEntered || tookOver >= 0,
       takesOverFrom: core.records.facts.takesOverFrom,
@@ -245,7 +246,7 @@ export class SessionLife {
 
   /**
    * Sets the unit and the records to the state in the journal (RECOVERY-4). Returns the history. `isFresh`: both are in
-   * their initial state. Keeps their actors, because observers may already follow them.
+   * their initial state. Keeps their actors, because observers may be following them.
    * @throws {OffstageError} if the journal cannot be folded.
    */
   #restore(entries: readonly JournalEntry[], isFresh = false): SessionHistory {
@@ -354,7 +355,7 @@ export class SessionLife {
       this.#closed.push(resolve);
       // Repeated calls to `close` cause only one event.
       if (this.#closed.length > 1) return;
-      // The session is not closed in the journal, and can be continued later.
+      // The journal does not record the session as closed, so it can be continued later.
       if (this.#unit.isPaused) this.#effects.endUnopened();
       else this.#core.receive('session', { type: 'session.close' });
     });
@@ -362,7 +363,8 @@ export class SessionLife {
 
   /**
    * Writes accepted events and removes the session from this process without reporting that it ended. If `isIdle`, the
-   * session later continues as if it had never left memory. Returns whether the session was still idle when it left.
+   * session later continues as if it had never left memory. Returns whether the session was still idle when it left
+   * this process.
    */
   suspend(isIdle: () => boolean = () => false): Promise<boolean> {
     return (this.#leaving ??= this.#putAway(isIdle));
@@ -372,7 +374,7 @@ export class SessionLife {
     const { snapshots, journal, upkeep } = this.#core;
     if (this.#unit.disposed) return false;
     if (this.#unit.isPaused) {
-      // The session was not started here, so there is nothing to write.
+      // The session was not started here, so nothing has to be written.
       this.leave(null);
       await upkeep.end();
       await journal.release(this.#core.id);
@@ -467,7 +469,7 @@ function closeInterrupted(id: string): OffstageError {
   );
 }
 
-/** Returns the message of the error that `begin` throws, or null if it throws none. */
+/** Returns the message of the error that `begin` throws; null if there is no error. */
 function failureOf(begin: () => void): string | null {
   try {
     begin();
@@ -488,8 +490,8 @@ function withdrawQuestionsOfEnded(core: HostedSession): void {
 }
 
 /**
- * Returns whether the lead agent still owes a response to the user's latest input, a response to the result of a tool
- * called for that input, or the current agent's greeting. The outbox handles subagents' results.
+ * Returns whether the lead agent still owes a response to the user's latest input, or to the result of a tool called
+ * for that input, or whether the current agent still has to greet the user. The outbox handles subagents' results.
  */
 function owesReply({
   records,
@@ -500,10 +502,10 @@ function owesReply({
   const calls = new Map(
     items.flatMap((item) => (item.role === 'tool_call' ? [[item.callId, item] as const] : [])),
   );
-  // A call that was made while a due delivery was being reported is made again when the report is repeated.
+  // If a call was made during the report of a due delivery, the repeated report makes the call again.
   const isOfOffer = (callId: string): boolean =>
     calls.get(callId)?.repliesTo === null || isOfTelling({ records, unit }, callId);
-  // The process died after the call returned its result and before the result was in the conversation.
+  // The process died after the call had returned its result but before the result was in the conversation.
   const isUntold = ({ callId, name, output, isAnswered }: CallRecord): boolean =>
     unit.calls.stateOf(callId)?.value === 'answered' &&
     !isAnswered &&
@@ -524,7 +526,7 @@ function owesReply({
   const readTo = items.map((item, index) => {
     if (item.role === 'assistant')
       return item.repliesTo === null ? -1 : (places.get(item.repliesTo ?? '') ?? index);
-    // The call counts as a reply, unless the next call in its response was lost.
+    // The call counts as a reply unless the next call in the same response was lost.
     const isReply = item.role === 'tool_call' && !(item.isFollowed && item === lastOfModel);
     return isReply ? (places.get(item.repliesTo ?? '') ?? -1) : -1;
   });

@@ -38,11 +38,11 @@ export interface SessionOptions extends OutcomeOptions {
   /** The model for subagents that do not specify one. */
   readonly model?: LanguageModel;
   /**
-   * The model that interprets the user's answer to a question (a yes, a no, a choice or a request for time) in a
-   * language that has no tables for answers. A yes that only this model has recognised counts after the action has been
+   * The model that interprets the user's answer to a question (a yes, a no, a choice or a request for time) if Offstage
+   * has no tables for the language. If only this model has recognised a yes, the yes counts after the action has been
    * read back and confirmed. Use a small, fast model: its answer is ignored after 1.2 s, and the question is asked
    * again.
-   * @defaultValue none: in such a language only the names of options, the buttons and the lead agent settle questions
+   * @defaultValue none: in such a language, questions are settled only by option names, the buttons and the lead agent
    */
   readonly consentModel?: LanguageModel;
   /** Facts about the user, for the subagents' context. */
@@ -50,7 +50,7 @@ export interface SessionOptions extends OutcomeOptions {
   /** The scope of the facts, such as a user's id. @defaultValue 'default' */
   readonly memoryScope?: string;
   /**
-   * The user's identity, which applies to input, answers and dismissals without `by`. Required if subagents or tools
+   * The user's identity. It applies to input, answers and dismissals that have no `by`. Required if subagents or tools
    * restrict who may answer (`answerableBy`). Tools receive it as `requester`. @defaultValue none
    */
   readonly user?: string;
@@ -62,8 +62,8 @@ export interface SessionOptions extends OutcomeOptions {
    */
   readonly timeZone?: string;
   /**
-   * The channels through which a user who has left receives results, notices and questions, and the times after which
-   * they are used one after another. @defaultValue none: deliveries wait for the next client
+   * The channels through which a user who has left receives results, notices and questions, and the time after which
+   * each channel is used. @defaultValue none: deliveries wait for the next client
    */
   readonly reach?: ReachOptions;
   /** The session's limits. Omitted limits have defaults. @defaultValue the defaults of `SessionLimits` */
@@ -73,8 +73,8 @@ export interface SessionOptions extends OutcomeOptions {
   /** Functions of the app that are called when events occur in the session. @defaultValue none */
   readonly hooks?: SessionHooks;
   /**
-   * Whether the lead model has `running_task`, the tool that it uses to report on background work, stop it, and pass
-   * messages on to it. @defaultValue true if there is background work, for each agent without tools of its own for that
+   * Whether the lead model has `running_task`, the tool with which it reports on background work, stops it, and passes
+   * messages to it. @defaultValue true for each agent without its own tools for this, if there is background work
    */
   readonly steering?: boolean;
   /**
@@ -87,13 +87,13 @@ export interface SessionOptions extends OutcomeOptions {
    * 'off' by voice, because listeners prefer news in small pieces
    */
   readonly consolidation?: Consolidation;
-  /** Which of the subagents' progress reports are spoken. @defaultValue 'off' */
+  /** Determines which of the subagents' progress reports are spoken. @defaultValue 'off' */
   readonly speakProgress?: SpeakProgress;
   /**
    * The role of the runtime's notes to the lead model within the conversation. `system` requires a model that accepts
-   * system messages there. Most providers refuse them in text sessions. Results, errors, questions and the user's words
-   * are always quoted and have the user role. @defaultValue 'user' in text; by voice what the transport supports
-   * (`takesSystemMessages`)
+   * system messages there. In text sessions, most providers refuse system messages. Results, errors, questions and the
+   * user's words are always quoted, in the user role. @defaultValue 'user' in text; by voice what the transport
+   * supports (`takesSystemMessages`)
    */
   readonly systemAs?: SystemAs;
   /**
@@ -104,10 +104,11 @@ export interface SessionOptions extends OutcomeOptions {
   readonly traceparent?: string;
   /** The session's id in the journal and the inspector. @defaultValue a new id */
   readonly sessionId?: string;
-  /** The time limit for subagents to stop after `close()`, in milliseconds. @defaultValue 5000 */
+  /** The time in milliseconds that subagents have to stop after `close()`. @defaultValue 5000 */
   readonly closeGraceMs?: number;
   /**
-   * The time without an attached client after which open questions are withdrawn, in milliseconds. @defaultValue null: never
+   * The time in milliseconds without an attached client after which open questions are withdrawn. @defaultValue null:
+   * never
    */
   readonly detachGraceMs?: number | null;
 }
@@ -177,13 +178,13 @@ export function checkSessionOptions(
     checkParts(`subagentConfigs.${key}`, config);
 }
 
-/** The options of a conversation, which determine its length, its summaries and the facts that are remembered. */
+/** The options of a conversation: its length, its summaries and the facts that are remembered. */
 export interface ConversationOptions {
   /** The limits of the conversation. @defaultValue 500 items, 200,000 characters, 20,000 per item */
   readonly limits?: Partial<ConversationLimits>;
   /**
-   * Summarises the oldest part of a long conversation, between turns. With `false`, the oldest items are dropped
-   * without a summary. @defaultValue `modelSummary` with the session's `model`; `false` without a model
+   * Summarises the oldest part of a long conversation between turns. With `false`, the oldest items are dropped without
+   * a summary. @defaultValue `modelSummary` with the session's `model`; `false` without a model
    */
   readonly summarise?: Summarise | false;
   /**

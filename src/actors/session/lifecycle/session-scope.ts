@@ -1,18 +1,19 @@
-// The ports of a session's subagents that work for the user through the lead agent.
+// The ports of those subagents of a session that work for the user through the lead agent.
 //
 // Owns:     which results are held back, expected, or reported by a tool (ONCE-1, ONCE-2). Passes on all other reports
 //           from the subagents.
 // Does not: run subagents (subagents/), or decide when a delivery is made (outbox).
 //
 // Invariants
-//   ONCE-1. A result that ends a lead agent's wait (`await_subagent`), or arrives during it, is reported by the text
-//       that follows the tool's result and not by a delivery. If no text follows, or the user interrupts it, a delivery
-//       reports the result (P4). Until the outcome is clear, neither of them reports it. The entry with the tool's
-//       output names the result, so that a process that takes over either gives the reply that is due or posts the
-//       delivery, but never both.
-//   ONCE-2. A pending result that the lead agent reads (`check_subagent`, `running_task`) waits for the reply. A reply
-//       that is delivered in full dismisses the result's delivery. After an interruption, a failure or an empty reply,
-//       the outbox offers the delivery. If the app reads the result, the delivery is dismissed.
+//   ONCE-1. A result that ends a lead agent's wait (`await_subagent`), or arrives during it, is not reported by a
+//       delivery. The text that follows the tool's result reports it. If no text follows, or the user interrupts it, a
+//       delivery reports the result (P4). Until the outcome is clear, neither of them reports it. The entry with the
+//       tool's output names the result. A process that takes over therefore either gives the reply that is due or posts
+//       the delivery, but never both.
+//   ONCE-2. If the lead agent reads a pending result (`check_subagent`, `running_task`), the result's delivery waits
+//       for the reply. The delivery is dismissed when the whole reply has been delivered. After an interruption, a
+//       failure or an empty reply, the outbox offers the delivery. If the app reads the result, the delivery is
+//       dismissed.
 
 import type { LanguageModel } from 'ai';
 import { requestMessage } from '../../subagents/messages.ts';
@@ -74,12 +75,12 @@ export class SessionScope implements ScopePorts {
   readonly #beside: SessionScope | undefined;
   /** The ids of deliveries that were posted and have not been withdrawn. The outbox may not have them yet. */
   readonly #posted = new Set<string>();
-  /** Results that the lead agent is waiting for, and that the wait will return. */
+  /** Results that the lead agent is waiting for and that its wait will return. */
   readonly #held = new Map<string, Held>();
   /** Results that were returned but may not have been reported yet (ONCE-1). */
   readonly #told = new Map<string, Told>();
   /**
-   * The subagents whose results are missing and may be reported together with others. The value is true if their
+   * The subagents whose results are missing but may be reported together with others. The value is true if their
    * siblings wait for them.
    */
   readonly #expected = new Map<string, boolean>();
@@ -95,7 +96,7 @@ export class SessionScope implements ScopePorts {
       readonly outcomes: OutcomeProcessor;
       readonly subagentReports: () => SubagentReports;
       readonly hasCalls: boolean;
-      /** The session's other scope, which this one notifies of the lead agent's waits. */
+      /** The session's other scope, which this scope notifies when the lead agent starts or ends a wait. */
       readonly beside?: SessionScope;
     },
   ) {
@@ -159,8 +160,7 @@ export class SessionScope implements ScopePorts {
       }
       case 'input.requested':
         return this.#inputRequested(news.view, news.request);
-      // The notice is withdrawn even if the lead agent answers the request in the very response that was to deliver the
-      // notice.
+      // Withdraws the notice even if the lead agent answers the request in the response that was to deliver the notice.
       case 'input.settled':
         return this.#takeBack(deliveryAbout(news.requestId), ['pending', 'offered']);
       case 'progressed':
@@ -215,7 +215,7 @@ export class SessionScope implements ScopePorts {
     return briefing(own, isFork ? { ...snapshot, conversation: messages } : snapshot, notes);
   }
 
-  /** Tells the lead agent about a request in the next pause. The lead agent answers it with a tool. */
+  /** Informs the lead agent of a request in the next pause. The lead agent answers it with a tool. */
   #inputRequested(view: SubagentView, request: PendingInput): void {
     const { requestId, question, dueAt, askedAt } = request;
     this.#post(deliveryAbout(requestId), {
@@ -262,7 +262,7 @@ export class SessionScope implements ScopePorts {
       return;
     }
     const { records } = this.#session;
-    // `running_task` has read how the subagent ended and reports it in its answer.
+    // `running_task` has read how the subagent ended, and its answer reports that.
     const isKnown =
       isDelivered &&
       this.#runningCalls.some((running) => records.calls.get(running)?.name === RUNNING_TASK);
@@ -318,7 +318,7 @@ export class SessionScope implements ScopePorts {
     const turns = before ? this.#turnsBefore : facts.turns;
     // If a detached tool has returned the result, the delivery for its call reports it.
     const isOfDelivery = callIds.some((callId) => records.calls.get(callId)?.detachedAt);
-    // It is unknown whether the user heard the previous process's reply, so the delivery reports the result again (P4).
+    // The user may not have heard the previous process's reply, so the delivery reports the result again (P4).
     const isUnsure = before && !isOfDelivery && this.#replyAfter(callIds);
     if (callIds.length === 0 || isUnsure) held.post();
     else this.#told.set(id, { ...held, callIds, turns });
@@ -367,7 +367,7 @@ export class SessionScope implements ScopePorts {
     for (const id of this.#expected.keys()) this.#heed(id);
   }
 
-  /** Posts results that the wait did not return before it ended, so that they are reported in the next pause. */
+  /** Posts the results that the wait did not return, so that they are reported in the next pause. */
   #waitEnded(): void {
     this.#beside?.tell({ type: 'wait.ended' });
     this.#waitBegan();
@@ -378,7 +378,7 @@ export class SessionScope implements ScopePorts {
     }
   }
 
-  /** Handles a result that the lead agent has read or was told about. */
+  /** Handles a result that the lead agent has read or been told about. */
   #delivered(id: string): void {
     const callId = this.#session.projection.subagent(id)?.callId ?? null;
     const deliveryId = this.#hasCalls ? callId : deliveryAbout(id);
@@ -395,8 +395,8 @@ export class SessionScope implements ScopePorts {
   }
 
   /**
-   * Returns the two possible outcomes for a pending delivery that the lead agent has read; its reply determines which
-   * one applies.
+   * Returns the two possible outcomes for a pending delivery that the lead agent has read. The lead agent's reply
+   * determines which one applies.
    */
   #readOf(deliveryId: string): Held {
     return {
@@ -408,8 +408,8 @@ export class SessionScope implements ScopePorts {
   }
 
   /**
-   * Resumes with the results that the lead agent had read when the previous process ended. `owesReply`: whether this
-   * process still has to produce the reply that reports the results.
+   * Resumes with the results that the lead agent had already read when the previous process ended. `owesReply`: whether
+   * this process still has to produce the reply that reports the results.
    */
   recovered(owesReply: boolean): void {
     const { records, tree, projection, unit } = this.#session;
@@ -421,7 +421,7 @@ export class SessionScope implements ScopePorts {
       const ofCall = records.calls.get(deliveryId)?.subagentId;
       if ((ofCall !== undefined) !== this.#hasCalls) continue;
       if (read.has(deliveryId)) {
-        // Without an entry for the tool's output, the lead agent has not read the result.
+        // If the tool's output has no entry, the lead agent has not read the result.
         const held = this.#readOf(deliveryId);
         if (records.returned.has(deliveryId)) this.#returned(ofCall ?? subjectOf(deliveryId), held);
         else held.post();
@@ -436,7 +436,7 @@ export class SessionScope implements ScopePorts {
   }
 
   /**
-   * After a crash, makes batches wait only for the subagents that continue. `live`: the ids of the live subagents, and
+   * After a crash, lets batches wait only for the subagents that continue. `live`: the ids of the live subagents, and
    * of those that are about to be reported as ended.
    */
   expectOnly(live: ReadonlySet<string>): void {
@@ -450,7 +450,7 @@ export class SessionScope implements ScopePorts {
       }
   }
 
-  /** Makes the results of one request's subagents wait for each other, so that one reply reports them ([R34]). */
+  /** Lets the results of one request's subagents wait for each other, so that a single reply reports them ([R34]). */
   #expect({ id, parentId, callId }: SubagentView): void {
     const { unit, records, tree } = this.#session;
     const isToldToUser = !this.#hasCalls && parentId === null;
@@ -464,8 +464,8 @@ export class SessionScope implements ScopePorts {
   }
 
   /**
-   * Updates whether the siblings of a subagent wait for it. They do not while it waits for the user or sleeps, or while
-   * the lead agent waits for it.
+   * Updates whether a subagent's siblings wait for it. They do not wait while the subagent sleeps or waits for the
+   * user, or while the lead agent waits for the subagent.
    */
   #heed(id: string, state = this.#session.projection.subagent(id)?.state): void {
     const before = this.#expected.get(id);
@@ -500,7 +500,7 @@ export class SessionScope implements ScopePorts {
       this.#session.receive(`delivery:${deliveryId}`, { type: 'delivery.dismissed', deliveryId });
   }
 
-  /** Returns whether a delivery is in one of these states, or will be as soon as the outbox has handled its post. */
+  /** Returns whether a delivery is in one of these states, or will be once the outbox has handled its post. */
   #isPending(deliveryId: string, from: readonly DeliveryView['state'][] = ['pending']): boolean {
     const view = this.#session.projection.delivery(deliveryId);
     return view ? from.includes(view.state) : this.#posted.has(deliveryId);

@@ -1,6 +1,6 @@
 // Applies the lead agent's decision about a question: the answer, a correction, the cancellation of the asker, or a
-// request to hear the question later or again. user-words.ts interprets the user's words first; this file handles those
-// that its tables leave to the lead agent.
+// request to hear the question later or again. user-words.ts interprets the user's words first; this file handles the
+// words that its tables leave to the lead agent.
 //
 // Owns:     whether such a settlement is accepted, and its effects within the unit.
 // Does not: interpret the user's words (the lead model does), describe the tool to a model (lead/settle-tool.ts), or
@@ -8,14 +8,14 @@
 //
 // Invariants
 //   SETTLE-1. A settlement is based on the user's words. It quotes one of the utterances that the lead agent is
-//       answering, which are all those since its last complete reply.
-//   SETTLE-2. A settlement neither gives nor changes an approval (P3). It may decline the approval in the user's words,
-//       or cancel, postpone or repeat it. If the lead agent interprets an utterance as a yes, the action is read back
-//       after its reply, and the user's next yes counts. A changed call, and an approval that remains in effect, are
-//       read back in the same way. They count only after a yes to the read-back, and a no leaves the original call
-//       open. An approval that remains in effect is revoked at once if a user who may give it says so.
-//   SETTLE-3. An utterance settles a question at most once. If the call is repeated after a crash, it settles nothing a
-//       second time.
+//       answering, which are all utterances since its last complete reply.
+//   SETTLE-2. A settlement neither gives nor changes an approval (P3). It may decline the approval with the user's
+//       words, or cancel, postpone or repeat it. If the lead agent interprets an utterance as a yes, the action is read
+//       back after its reply, and the user's next yes counts. A changed call, and an approval that remains in effect,
+//       are read back in the same way. They count only after a yes to the read-back. A no leaves the original call
+//       open. An approval that remains in effect is revoked immediately if a user who may give it asks for that.
+//   SETTLE-3. An utterance settles a question at most once. If the call is repeated after a crash, it does not settle
+//       anything a second time.
 //   SETTLE-4. An answer is accepted if the question was presented before the user started to speak, and if the user may
 //       answer it (QUESTION-9, WHO-1).
 //   SETTLE-5. The entry contains the verdict, so that later versions of the comparison do not change past verdicts.
@@ -52,8 +52,7 @@ export const LATER_MS = 300_000;
 const QUOTED_FRACTION = 0.8;
 
 /**
- * The maximum number of characters of a quotation that are compared, because the time is proportional to the product of
- * both lengths.
+ * The maximum number of characters compared in a quotation. The time is proportional to the product of both lengths.
  */
 const MAX_COMPARED_CHARS = 100;
 
@@ -99,8 +98,8 @@ export function speakerOf(
 }
 
 /**
- * Returns the utterance that a model quotes, among those that it answers, up to this one. If none of them contains the
- * quotation, returns this utterance (SETTLE-1).
+ * Returns the utterance that a model quotes. It is this utterance or an earlier one that the model answers. If none of
+ * them contains the quotation, returns this utterance (SETTLE-1).
  */
 export function quotedUtterance(
   { conversation, questions, answered }: SessionRecords,
@@ -131,7 +130,7 @@ export function optionOf({ options }: AskedQuestion, given: string) {
   );
 }
 
-/** Returns the answer in a settlement, or null if the settlement contains none or the question has no such option. */
+/** Returns the answer in a settlement. Null if the settlement contains none, or if the question has no such option. */
 export function answerIn(
   question: AskedQuestion,
   { optionId, text }: Pick<QuestionSettled, 'optionId' | 'text'>,
@@ -141,7 +140,7 @@ export function answerIn(
   return option ? givenAnswer(question, { optionId: option.id }) : null;
 }
 
-/** Returns the user's refusal of the action in question, in the user's own words or in the model's summary. */
+/** Returns the user's refusal of the action, in the user's own words or in the model's summary. */
 function refusalIn(
   { kind }: AskedQuestion,
   { text, quote }: Pick<QuestionSettled, 'text' | 'quote'>,
@@ -180,7 +179,7 @@ function refusalOf(
   const question = open ?? answered;
   if (!question) return 'not_open';
   const { settledBy } = question;
-  // The process died after the settlement and before the call was answered (SETTLE-3).
+  // The process died after the settlement but before the call was answered (SETTLE-3).
   if (settledBy?.callId === callId) return null;
   if (action === 'explain') return null;
   if (settledBy?.utteranceId === utteranceId) return 'already_settled';
@@ -281,7 +280,7 @@ export function questionSettled(
   return event ? [{ actor: `question:${requestId}`, event }] : [];
 }
 
-/** Returns the question as the user is asked it, for the original call or for the changed one. */
+/** Returns the question as it is put to the user, for the original call or for the changed one. */
 export function putQuestion(question: QuestionRecord): QuestionRecord {
   const { action, proposed, byButton: _, ...rest } = question;
   if (!proposed || !action) return question;
@@ -296,8 +295,8 @@ export function lastingOf({ lasting }: SessionRecords, requestId: string) {
 }
 
 /**
- * Makes the question read back this call instead of the original: a changed call, or an approval that remains in effect
- * (SETTLE-2).
+ * Lets the question read back this call instead of the original call: a changed call, or an approval that remains in
+ * effect (SETTLE-2).
  */
 export function propose(
   records: SessionRecords,
@@ -324,7 +323,7 @@ export function dropChange(records: SessionRecords, question: QuestionRecord): S
   };
 }
 
-/** From now on, each presentation of the question states the action that a yes approves. */
+/** From now on, the question states the action that a yes approves each time it is presented. */
 export function readBack(
   { questions, deliveries }: SessionRecords,
   { requestId }: QuestionRecord,
@@ -339,6 +338,6 @@ function isQuoted(quote: string, text: string): boolean {
   const words = plainWords(text).slice(0, MAX_SEARCHED_CHARS);
   if (wanted === '') return false;
   if (` ${words} `.includes(` ${wanted} `)) return true;
-  // A speech recogniser may split a word in two or join two words.
+  // A speech recogniser may split one word or join two.
   return closestPart(wanted, words) >= QUOTED_FRACTION;
 }

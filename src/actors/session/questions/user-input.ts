@@ -7,11 +7,10 @@
 //           settle-question).
 //
 // Invariants
-//   USER-INPUT-1. Each caller receives one result, which is the receipt for its text or answer, or the end of the
-//       session.
-//   USER-INPUT-2. A call does not resolve unless the session has received the input. Otherwise, it rejects with the
-//       error that prevented this. The same applies to an answer, unless the question has ended or the session was
-//       closed. The question of a suspended session waits for the next process.
+//   USER-INPUT-1. Each caller receives one result: the receipt for its text or answer, or the end of the session.
+//   USER-INPUT-2. A call resolves only if the session has received the input. Otherwise, it rejects with the error that
+//       prevented the session from receiving it. The same applies to an answer, unless the question has ended or the
+//       session was closed. The question of a suspended session waits for the next process.
 
 import { withoutUndefined } from '../../../values/without-undefined.ts';
 import { CancelledError, ConfigurationError } from '../../../values/errors.ts';
@@ -52,7 +51,7 @@ export class UserInput {
   /** The lead agent's running settlements, by call. */
   readonly #settling = new Map<string, PromiseWithResolvers<Settlement>>();
 
-  /** Why the session left this process, or null if it has not left or was closed. */
+  /** The reason why the session left this process. Null if it has not left or was closed. */
   #left: Error | null = null;
   /** The attached clients with their identities. Speech is attributed to the last client. */
   readonly #clients: { readonly by: string | undefined }[] = [];
@@ -119,7 +118,7 @@ export class UserInput {
     };
   }
 
-  /** Records that a screen shows a question. If the user of the screen may not answer, the call is ignored (WHO-1). */
+  /** Records that a screen shows a question. If the screen's user may not answer, the call is ignored (WHO-1). */
   questionShown(requestId: string, by?: string): void {
     const { records, projection } = this.#session;
     const question = records.questions.get(requestId);
@@ -184,7 +183,7 @@ export class UserInput {
   }
 
   /**
-   * Returns an approval's call with other arguments, or null if its subagent is no longer asking.
+   * Returns an approval's call with other arguments; null if the subagent is no longer asking.
    * @throws {ConfigurationError} `INVALID_INPUT` (rejects).
    */
   async changedCall({ subagentId, requestId }: QuestionRecord, input: unknown) {
@@ -270,7 +269,7 @@ export class UserInput {
   }
 
   /**
-   * Rejects a call whose event the session did not apply (USER-INPUT-1, USER-INPUT-2). `error`: the reason, or null if
+   * Rejects a call if the session did not apply its event (USER-INPUT-1, USER-INPUT-2). `error`: the reason, or null if
    * the event came too late.
    */
   ignored(event: UnitEvent, error: Error | null): void {

@@ -1,21 +1,21 @@
 // While a question has the floor, interprets the user's words and clicks as an answer before their entry is written.
-// Routes them in the step that applies them, so that the answer and its effects are committed together. Input about
+// The step that applies them also routes them, so that the answer and its effects are committed together. Input about
 // another subject goes to the lead agent, and the question stays open.
 //
 // Owns:     the interpretation of the user's words, and the choice of their addressee.
 // Does not: match phrases (language does), or decide when a question may be answered (its machine does).
 //
 // Invariants
-//   USER-WORDS-1. An utterance has at most one addressee: the question that has the floor, the lead agent, or none. An
-//       utterance that answers and asks for more ("yes, and then book a table") answers the question, and the lead
-//       agent receives the rest.
-//   USER-WORDS-2. An answer is accepted at once only if its question was the last thing said to the user when they
-//       started to speak (QUESTION-10). An utterance that started before the question was presented is never treated as
-//       its answer. An utterance that started during an earlier presentation, or after other speech, goes to the lead
-//       agent, which may use it to settle the question. The lead agent cannot settle an approval. When it has replied
-//       to a yes or a no, the exact action is read back to the user.
-//   USER-WORDS-3. While more than one approval is waiting, a yes approves nothing: the exact action is read back first,
-//       and only a yes to that counts. A no does not need to be read back.
+//   USER-WORDS-1. An utterance has at most one addressee: the question that has the floor, the lead agent, or none. If
+//       an utterance answers and asks for more ("yes, and then book a table"), the question receives the answer and the
+//       lead agent receives the rest.
+//   USER-WORDS-2. An answer is accepted immediately only if its question was the last thing said to the user before
+//       they started to speak (QUESTION-10). An utterance that started before the question was presented is never
+//       treated as its answer. If an utterance started during an earlier presentation, or after other speech, it goes
+//       to the lead agent. The lead agent may use it to settle the question. The lead agent cannot settle an approval.
+//       When it has replied to a yes or a no, the exact action is read back to the user.
+//   USER-WORDS-3. While more than one approval is waiting, a yes approves nothing. The exact action is read back first,
+//       and only a yes to the read-back counts. A no does not need to be read back.
 //   USER-WORDS-4. The entry of an utterance contains its interpretation, so that later versions of the tables do not
 //       change past interpretations.
 //   USER-WORDS-5. A user who asks for more time gets it, and the question is asked again later.
@@ -23,17 +23,16 @@
 //       no question, and the question stays open (WHO-1).
 //   USER-WORDS-7. An utterance that the tables cannot interpret with certainty goes to the lead agent together with the
 //       question. The lead agent settles the question with one of the runtime's tools (settle-question.ts), or responds
-//       to a different meaning of the utterance. A lead agent without tools receives the utterance after the question
-//       has been asked once more. The asker receives only answers to its question: an option, a yes or a no, or text if
-//       it asked for text.
+//       if the utterance means something else. A lead agent without tools receives the utterance after the question has
+//       been asked once more. The asker receives only answers to its question: an option, a yes or a no, or text if it
+//       asked for text.
 //   USER-WORDS-9. If the tables do not cover the language, a model interprets the utterance, provided that the session
 //       has one (words-reader.ts). Until the model has answered, the utterance has no addressee. Further utterances by
-//       the same user are interpreted together with it. The model returns the same form as the tables, with two limits:
-//       it may only choose the question's own options, and its yes must satisfy QUESTION-12. Without an answer from the
-//       model, the utterance is handled as in a session without a model.
-//   USER-WORDS-8. If the user postpones a result while it is being delivered ("not now"), the result becomes a card,
-//       and the utterance goes to the lead agent. Such an utterance is never an answer, even if a question has the
-//       floor.
+//       the same user are interpreted together with it. The model returns the same form as the tables, with two
+//       restrictions: it may only choose the question's own options, and its yes must satisfy QUESTION-12. If the model
+//       does not answer, the utterance is handled as in a session without a model.
+//   USER-WORDS-8. If the user postpones a result during its delivery ("not now"), the result becomes a card, and the
+//       utterance goes to the lead agent. Such an utterance is never an answer, even if a question has the floor.
 
 import { areTablesSilent, matchAnswer } from '../../../language/match-answer.ts';
 import { putsOff } from '../../../language/side-talk.ts';
@@ -63,11 +62,11 @@ import { dropChange, lastingOf, propose, putQuestion, readBack } from './settle-
  */
 const DECISIVE_CONFIDENCE = 0.8;
 
-/** How much longer a question waits when the user types that they need more time. */
+/** The additional time that a question waits if the user types that they need more time. */
 export const HOLD_MS = 10_000;
 /**
- * How much longer a question waits when the user says that they need more time: twice the time after which a question
- * is asked again.
+ * The additional time that a question waits if the user says that they need more time: twice the time after which a
+ * question is asked again.
  */
 const SPOKEN_HOLD_MS = 30_000;
 
@@ -90,7 +89,7 @@ export interface Heard {
   readonly approvals?: number;
   /** Whether the lead agent can settle the question with a tool. @defaultValue true */
   readonly leadSettles?: boolean;
-  /** Whether other speech followed the question. @defaultValue false */
+  /** Whether the user heard other speech after the question. @defaultValue false */
   readonly isFollowed?: boolean;
   /** Whether a model can interpret an utterance in a language that has no tables. @defaultValue false */
   readonly hasModel?: boolean;
@@ -99,8 +98,9 @@ export interface Heard {
 }
 
 /**
- * Interprets an utterance as an answer to the question that has the floor. An unclear yes is requested once more, a yes
- * to one of several approvals is read back, and other unclear utterances go to the lead agent (USER-WORDS-7).
+ * Interprets an utterance as an answer to the question that has the floor. If a yes is unclear, the question is asked
+ * once more. A yes to one of several approvals is read back, and other unclear utterances go to the lead agent
+ * (USER-WORDS-7).
  */
 export function readUtterance(
   asked: QuestionRecord,
@@ -135,7 +135,7 @@ export function readUtterance(
     // The question is asked again once by voice. After that, only its buttons and the lead agent can settle it.
     return reading.to === 'again' && question.askedAgain ? toLead : reading;
   }
-  // The asker has already returned an utterance, so it receives none that the lead model has not read first.
+  // The asker has already returned an utterance, so the lead model must read further utterances first.
   const isFree = reading.to === 'question' && reading.answer.optionId === undefined;
   if (isFree && question.returned && leadSettles) return toLead;
   if (reading.to !== 'again') return reading;
@@ -145,7 +145,7 @@ export function readUtterance(
   return isForLead || question.timesUnclear > 0 ? toLead : reading;
 }
 
-/** Returns the part of a question that an answer is matched against. */
+/** Returns the part of a question against which an answer is matched. */
 export function answerable(record: QuestionRecord): AnswerableQuestion {
   const { kind, options, action } = record;
   const asksForWords = options.length === 0 ? 'free_text' : 'choice';
@@ -169,7 +169,7 @@ function readOnce(
     readonly typed: boolean;
     readonly language: string;
     readonly leadSettles: boolean;
-    /** Whether the approval would remain in effect for later calls and has not been read back as such. */
+    /** Whether the approval would cover later calls and has not been read back as such. */
     readonly isToLast: boolean;
   },
 ): Reading | 'digression' {
@@ -198,7 +198,7 @@ function readOnce(
     case 'none':
       return { to: 'question', decisive: false, answer: { userResponse: match.text } };
     case 'free_text':
-      // An open-ended question is answered only with free text: "neither" or "I don't mind" name no option.
+      // An open-ended question is answered only with free text: "neither" or "I don't mind" does not name an option.
       return asked.kind === 'free_text'
         ? { to: 'question', decisive: !match.doubt, answer: { userResponse: match.text } }
         : { to: 'again' };
@@ -257,9 +257,9 @@ export function userSaid(
 }
 
 /**
- * Adds to an utterance how it is interpreted for the question that has the floor, so that its entry records the
- * interpretation (USER-WORDS-4). `leadSettles`: whether the lead agent can settle a question with a tool. `hasModel`:
- * whether a model interprets languages that the tables do not cover.
+ * Adds to an utterance its interpretation for the question that has the floor, so that the utterance's entry records it
+ * (USER-WORDS-4). `leadSettles`: whether the lead agent can settle a question with a tool. `hasModel`: whether a model
+ * interprets languages that the tables do not cover.
  */
 export function withReading(
   records: SessionRecords,
@@ -300,7 +300,7 @@ function unreadOf(
   return unit.questions.stateOf(requestId)?.value === 'reading' ? unread : [];
 }
 
-/** Completes a model's interpretation with the utterance's addressee, so that its entry records both (USER-WORDS-4). */
+/** Adds the addressee to a model's interpretation, so that its entry records both (USER-WORDS-4). */
 export function withMeaning(
   records: SessionRecords,
   unit: SessionUnit,
@@ -336,7 +336,7 @@ export function withMeaning(
   };
 }
 
-/** How each interpretation affects the question, unless it is an answer. */
+/** The effect of each interpretation on the question, unless the interpretation is an answer. */
 const GIVES: Readonly<Partial<Record<Reading['to'], Ended['gives']>>> = {
   again: 'again',
   repeat: 'again',
@@ -350,7 +350,7 @@ function givenBy(reading: Reading): Ended['gives'] {
 }
 
 /**
- * Applies a model's interpretation: gives the utterance its addressee.
+ * Applies a model's interpretation, which determines the utterance's addressee.
  */
 export function wordsRead(
   records: SessionRecords,
@@ -384,7 +384,7 @@ function holding(requestId: string, remindAt: number): SessionMessage {
 }
 
 /**
- * Returns what an utterance means to a question, in the form that the lead agent receives. `isAnswer`: whether the
+ * Returns the meaning of an utterance for a question, in the form that the lead agent receives. `isAnswer`: whether the
  * utterance may be accepted as an answer.
  */
 function meaningOf({ kind }: QuestionRecord, reading: Reading, isAnswer: boolean): WordsToQuestion {
@@ -427,7 +427,7 @@ function readingOf(
 }
 
 function approvalsIn(records: SessionRecords, unit: SessionUnit): number {
-  // A question that is over stays in the records until its effects are executed, and a refold does not execute them.
+  // A question that is over stays in the records until its effects are executed. A refold does not execute them.
   return [...records.questions.values()].filter(
     ({ kind, requestId }) =>
       kind === 'approval' && unit.questions.stateOf(requestId)?.done === false,
@@ -469,7 +469,7 @@ function wordsOf(
     return [{ actor, event: begun }];
   }
   if (reading.to === 'lead') {
-    // Together with this input, the utterances that were still being interpreted may mean something else.
+    // This input may change the meaning of the utterances that were still being interpreted.
     if (before.length > 0)
       return [...toLead(reading.about), { actor, event: { type: 'question.repeat' } }];
     if (reading.readsBack) readBack(records, question);
@@ -527,7 +527,7 @@ function wordsOf(
   return [{ actor, event: { type: 'question.repeat' } }];
 }
 
-/** When an asker returns the user's words, passes them to the lead agent once. */
+/** If an asker returns the user's words, passes the words to the lead agent, exactly once. */
 export function wordsReturned(
   records: SessionRecords,
   unit: SessionUnit,
@@ -538,7 +538,7 @@ export function wordsReturned(
   const said = records.kept.items.findLast(
     (item) => item.role === 'user' && item.text.trim() === words.trim(),
   );
-  // The lead agent responds to them now, and may use them to settle the question.
+  // The lead agent now responds to the words, and may use them to settle the question.
   if (said) records.note({ requestId: said.id });
   unit.post('questions.returned', { words, reason, subagentName });
 }
@@ -549,7 +549,7 @@ interface Fate {
   readonly follow: readonly SessionMessage[];
 }
 
-/** Returns the result that a button's choice or a programmatic answer would have, without changing anything. */
+/** Returns the result that a button or a programmatic answer would have, without changing anything. */
 export function fateOfAnswer(records: SessionRecords, unit: SessionUnit, given: Given): Fate {
   const { requestId, by } = given;
   const refused = (reason: Extract<AnswerReceipt, { accepted: false }>['reason']): Fate => ({
@@ -589,7 +589,7 @@ export function fateOfAnswer(records: SessionRecords, unit: SessionUnit, given: 
   };
 }
 
-/** Applies a button's choice or a programmatic answer, and posts the receipt. */
+/** Applies the answer from a button or a program, and posts the receipt. */
 export function answerGiven(
   records: SessionRecords,
   unit: SessionUnit,
@@ -603,8 +603,8 @@ export function answerGiven(
 }
 
 /**
- * Returns the delivery, other than a question, that the user was hearing when this utterance started. It is still being
- * delivered, or was interrupted by this utterance. Returns null if there is none.
+ * Returns the delivery (other than a question) that the user was hearing when this utterance started. The delivery is
+ * still in progress, or this utterance interrupted it. Returns null if there is none.
  */
 function toldWhenSaid(unit: SessionUnit, { startedAt }: Said): string | null {
   const { snapshot } = unit.outbox;
@@ -645,7 +645,7 @@ function isToBeReadBack(unit: SessionUnit, question: QuestionRecord): boolean {
   return presentationOf(unit, question)?.readBack === 'due';
 }
 
-/** Returns what this utterance follows: the question, other speech after it, or neither (`wordsFollow`). */
+/** Returns whether this utterance follows the question, other speech after it, or neither (`wordsFollow`). */
 function followedBy(unit: SessionUnit, question: QuestionRecord, { channel, startedAt }: Said) {
   const put = presentationOf(unit, question);
   return put && wordsFollow(put, channel === 'typing' ? null : startedAt);

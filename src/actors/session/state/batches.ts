@@ -1,8 +1,8 @@
 // A session's batches. Assigns each call, and each subagent that a tool spawned, to a batch, and stores the batch's
 // members. A member's id is that of the call or, for a spawned subagent, that of its result's delivery.
 //
-// Owns:     the options that decide which results are reported together, the batches, and the batch that the calls of
-//           the latest request join.
+// Owns:     the options that determine which results are reported together, the batches, and the batch that new calls
+//           for the latest request join.
 // Does not: decide when a batch is reported (the batch's machine does).
 
 import { z } from 'zod';
@@ -14,36 +14,36 @@ import type { Host } from '../../runtime/host.ts';
 import { Population, type MemberSnapshot } from '../../runtime/hosting.ts';
 
 /**
- * The time limits within which the results of one request wait for each other so that they can be reported together.
+ * The time limits for the results of one request to wait for each other, so that they can be reported together.
  */
 export interface ConsolidationOptions {
   /**
-   * How long a result waits for the others of its batch while a client is attached, in milliseconds, counted from the
-   * first result.
+   * The maximum time in milliseconds, counted from the first result, that a result waits for the others in its batch
+   * while a client is attached.
    * @defaultValue 300000
    */
   readonly interactiveCeilingMs: number;
-  /** The same limit for work that started while no client was attached. @defaultValue 600000 */
+  /** The same limit, for work that started when no client was attached. @defaultValue 600000 */
   readonly backgroundCeilingMs: number;
   /**
-   * How to handle subagents that are still working when this time has passed. `deliver`: they continue, and their
-   * results are reported later. `cancel`: they are stopped and reported as cancelled together with the others,
-   * including their partial work.
+   * Determines how subagents are handled that are still working when this time has passed. `deliver`: they continue,
+   * and their results are reported later. `cancel`: they are stopped, and reported as cancelled together with the other
+   * results. The report includes their partial work.
    * @defaultValue 'deliver'
    */
   readonly atCeiling: AtCeiling;
-  /** With `cancel`: how long stopped subagents may take to finish, in milliseconds. @defaultValue 5000 */
+  /** With `cancel`: the time in milliseconds that stopped subagents have to finish. @defaultValue 5000 */
   readonly graceMs: number;
 }
 
 /**
- * `batch`: one reply reports the results of all background calls, and of all subagents that tools spawned, for one
- * request by the user. `off`: each result is reported separately. An object means `batch` with the given limits.
+ * `batch`: one reply reports all results for one request by the user: those of background calls, and those of subagents
+ * that tools spawned. `off`: each result is reported separately. An object means `batch` with the given limits.
  */
 export type Consolidation = 'off' | 'batch' | Partial<ConsolidationOptions>;
 
 /**
- * The reason given when a subagent is stopped because the other results of its batch have waited for the maximum time.
+ * The reason for stopping a subagent after the other results in its batch have waited for the maximum time.
  */
 export const CEILING_REASON = 'cancelled at consolidation ceiling';
 
@@ -135,7 +135,7 @@ export class Batches extends Population<typeof batchMachine> {
   }
 
   /**
-   * Returns whether this batch has stopped its unfinished members, which are then reported together with the others.
+   * Returns whether this batch has stopped its unfinished members. They are then reported together with the others.
    */
   hasStopped(batchId: string | null): boolean {
     return batchId !== null && this.stateOf(batchId)?.value === 'closing';
@@ -158,7 +158,7 @@ export class Batches extends Population<typeof batchMachine> {
       return latest.batchId;
     }
     const replied = { type: 'batch.replied', at };
-    // The previous request's reply is over, even if its model is still speaking.
+    // The reply to the previous request is over, even if the model is still speaking.
     if (latest && this.accepts(latest.batchId, replied)) this.apply(latest.batchId, replied);
     const batchId = `batch_${callId}`;
     const ceilingMs = isAttached ? interactiveCeilingMs : backgroundCeilingMs;

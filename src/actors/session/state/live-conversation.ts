@@ -7,14 +7,14 @@
 //
 // Invariants
 //   LIVE-CONVERSATION-1. The stored conversation is a function of the folded events. Nothing else changes the stored
-//       conversation, and a step reads nothing else.
-//   LIVE-CONVERSATION-2. Text is readable before its event is committed, and appears in the position that folding the
-//       event will give it.
+//       conversation, and a step does not read anything else.
+//   LIVE-CONVERSATION-2. Text is readable before its event is committed. It appears in the position that it will have
+//       when the event is folded.
 //   LIVE-CONVERSATION-3. Text of a message that is still in progress is never stored, because deltas are not events.
 //   LIVE-CONVERSATION-4. A message precedes all items that arrived while it was in progress, even if they started in
 //       the same millisecond.
-//   LIVE-CONVERSATION-5. Appending text takes constant time: only the start of an unfinished message is readable, and
-//       its pieces are joined once, when it is complete.
+//   LIVE-CONVERSATION-5. Appending text takes constant time. Only the start of an unfinished message is readable, and
+//       its pieces are joined only when it is complete.
 
 import { parsedOrText } from '../../../values/json.ts';
 import { head as headOf } from '../../../values/clip.ts';
@@ -116,7 +116,7 @@ export class LiveConversation {
     this.#draft.later(() => this.#changed());
   }
 
-  /** Folds an event of the session's unit, after which the event no longer counts as posted. */
+  /** Folds an event of the session's unit. The event then no longer counts as posted. */
   fold(event: ConversationEvent): void {
     this.#kept.value = this.#after(this.kept, event);
     this.#draft.later(() => {
@@ -145,7 +145,7 @@ export class LiveConversation {
   }
 
   /**
-   * Appends text to a message that the lead agent started at `saidAt`; `after` is the item that the message follows.
+   * Appends text to a message that the lead agent started at `saidAt`. `after` is the item that the message follows.
    * Returns whether the readable part has grown.
    */
   saying(itemId: string, words: string, saidAt: number, after?: string): boolean {
@@ -260,7 +260,7 @@ interface Session extends Receiver {
   readonly records: { expect(event: ConversationEvent): ConversationEvent };
 }
 
-/** Adds a message, a call or an answer to the conversation: readable at once, and posted to the session's unit. */
+/** Adds a message, a call or an answer to the conversation (readable immediately) and posts it to the unit. */
 export function intoConversation(session: Session, event: ConversationEvent): void {
   const told = session.records.expect(event);
   if (told.type === 'tool.called') session.receive('calls', told);

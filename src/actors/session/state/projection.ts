@@ -1,6 +1,6 @@
 // A session as screens see it: a stream of its events, and a store of its state. Events are emitted immediately. The
-// store is updated one or two turns of the event loop later, and only after it has been read once, so that ten thousand
-// changes produce one new state.
+// store is updated one or two turns of the event loop later, and only if it has ever been read. Ten thousand changes
+// therefore produce one new state.
 //
 // Owns:     views, the order of events, the choice of the views to store, and the store's listeners.
 // Does not: decide anything about the session.
@@ -12,7 +12,7 @@
 //   KEPT-VIEWS-3. Views and lists are frozen, because the session reads them too and a screen must not change them.
 //   EVENT-ORDER-1. Every subscriber receives the events in the same order. If a subscriber causes an event while it
 //       handles another, the new event is emitted afterwards. Otherwise, later subscribers would receive the newer
-//       state first and keep the older one.
+//       state first and be left with the older one.
 //   SESSION-STORE-1. When the session ends, all subscribers are released. Otherwise, an app that holds on to the store
 //       would keep the listeners, their screens and the session in memory. (V8 immediately moves the functions of
 //       @xstate/store's subscriptions to the old generation, with everything that they reference.)
@@ -44,7 +44,7 @@ export class Projection {
   readonly #host: Pick<Host, 'environment' | 'report'>;
   readonly #published = new Subject<SessionEvent>();
   readonly #events: Observable<SessionEvent>;
-  /** The event that subscribers are receiving, followed by the events that it has caused. */
+  /** The event that subscribers are receiving, and the events that it has caused. */
   readonly #unpublished: SessionEvent[] = [];
   readonly #transcript = new KeptViews<TranscriptItem>(KEPT_VIEWS.transcript, ({ final }) => final);
   readonly #subagents = new KeptViews<SubagentView>(KEPT_VIEWS.subagents, isEnded);
@@ -71,7 +71,7 @@ export class Projection {
     this.#events = guarded(this.#published, { report }, 'events');
   }
 
-  /** The store, brought up to date when it is read. */
+  /** The store, which is updated when it is read. */
   get store(): SessionStore {
     if (this.#isDirty) this.flush();
     this.#created ??= createSessionStore(this.#state, (error) => this.#threw(error));
@@ -257,8 +257,7 @@ export class Projection {
     if (!this.#created || this.#isDirty) return;
     this.#isDirty = true;
     const { scheduler } = this.#host.environment;
-    // The update runs after work that is already waiting, because answering the user is more urgent than updating a
-    // screen.
+    // The update runs after all waiting work, because answering the user is more urgent than updating a screen.
     scheduler.yieldThen(() =>
       scheduler.yieldThen(() => {
         if (this.#isDirty) this.flush();
@@ -311,7 +310,7 @@ export function questionView(
   const open = proposed && { input: proposed.changed.input, question: proposed.question };
   const changed = answer ? answer.changed && { input: answer.changed.input } : open;
   return {
-    // Uses the record's id, because the given id may be a slice of an actor's name, which V8 would then keep in memory.
+    // The given id may be a slice of an actor's name, and V8 would then keep the whole name in memory.
     requestId,
     subagentId,
     subagentName,
@@ -459,7 +458,7 @@ const readOnly = {
 
 interface Listeners {
   readonly listeners: Set<Listener>;
-  /** Null once released. It also holds a reference to the session (SESSION-STORE-1). */
+  /** Null once released. This function also holds a reference to the session (SESSION-STORE-1). */
   threw: ((error: unknown) => void) | null;
 }
 

@@ -1,11 +1,11 @@
-// The content behind a session's machines: questions, calls, answers, deliveries and the conversation, folded from the
-// same events as the machines.
+// The content that belongs to a session's machines: questions, calls, answers, deliveries and the conversation. It is
+// folded from the same events as the machines.
 //
 // Owns:     the records, each stored under the id that its machine uses.
 // Does not: decide the effects of an event (machines), or publish anything.
 //
 // Invariants
-//   SESSION-RECORDS-1. A record exists until its machine has ended and the effects of that end have been executed.
+//   SESSION-RECORDS-1. A record exists until its machine has ended and the resulting effects have been executed.
 //   SESSION-RECORDS-2. Folding is a function of the events: the same events produce the same records.
 
 import { priorityOf, type OutboxItem, type Stamped } from '../../../machines/index.ts';
@@ -66,7 +66,7 @@ export interface LeadTrouble {
   readonly code: string;
   /** The maximum number of calls, or null if the model is not called again. */
   readonly attempts: number | null;
-  /** When the model is called next, in milliseconds since 1970, or null if it is not called again. */
+  /** The time of the next model call, in milliseconds since 1970; null if the model is not called again. */
   readonly retryAt: number | null;
 }
 
@@ -233,7 +233,7 @@ export class SessionRecords {
     return this.facts.trouble;
   }
 
-  /** Changes facts that belong to no table of records. */
+  /** Changes facts that do not belong to a table of records. */
   note(facts: Partial<Facts>): void {
     this.#facts.value = { ...this.facts, ...facts };
   }
@@ -284,7 +284,7 @@ export class SessionRecords {
       const outcome = call.outcome && readOutcome(call.outcome);
       this.calls.set(call.callId, { ...call, outcome });
     }
-    // Earlier versions stored copies of the deliveries that are derived from a question or a call.
+    // Earlier versions also stored the deliveries that are derived from a question or a call.
     for (const delivery of deliveries)
       if (!this.#deliveryOf(delivery.deliveryId))
         this.deliveries.set(delivery.deliveryId, delivery);
@@ -292,7 +292,7 @@ export class SessionRecords {
     this.#conversation.restore(conversation);
   }
 
-  /** The conversation that the folded entries produce, which steps read. */
+  /** The conversation from the folded entries. Steps read this form. */
   get kept(): ConversationLog {
     return this.#conversation.kept;
   }
@@ -338,7 +338,7 @@ export class SessionRecords {
   fold({ kind, id, event }: Received): readonly SessionMessage[] {
     switch (kind) {
       case 'session':
-        // The next response may not start soon. Until it does, the last failure is shown.
+        // The next response may not start soon. Until then, the last failure is shown.
         if (
           TROUBLE_ENDS.has(event.type) ||
           (event.type === 'response.ended' && typeof this.trouble?.retryAt === 'number')
@@ -461,7 +461,7 @@ export class SessionRecords {
       case 'snapshots':
         this.#toldByReply.clear();
         return [];
-      // These events only change machines, or their text is recorded by `userSaid` and similar methods.
+      // These events only change machines, or `userSaid` and similar methods record their text.
       case 'interaction':
       case 'batch':
       case 'member':
@@ -478,7 +478,7 @@ export class SessionRecords {
   }
 
   /**
-   * Returns whether the result of a subagent that the lead agent spawned has been posted as a delivery or reported in a
+   * Returns whether the result of a subagent spawned by the lead agent has been posted as a delivery or reported in a
    * reply.
    */
   knowsResult(deliveryId: string): boolean {
@@ -486,8 +486,8 @@ export class SessionRecords {
   }
 
   /**
-   * Ends the wait of a returned result for the reply that reports it. If no reply has reported it, a delivery will. The
-   * lead agent then owes no reply to its calls.
+   * Stops a returned result from waiting for the reply that reports it. If no reply has reported it, a delivery will.
+   * The lead agent then does not owe a reply to the calls that returned it.
    */
   #settled(deliveryId: string, isTold: boolean): void {
     const result = this.returned.get(deliveryId);
@@ -647,7 +647,7 @@ export class SessionRecords {
 }
 
 /**
- * Returns the notice that a schedule posts when it is due. A later process gives the notice for the same due time the
+ * Returns the notice that a schedule posts when it is due. In a later process, the notice for the same due time has the
  * same id.
  */
 export function dueNotice(
@@ -674,7 +674,7 @@ export function idOf(actor: string): string {
   return actor.slice(actor.indexOf(':') + 1);
 }
 
-/** Returns the changes that an event of the call's machine makes to the call's record. */
+/** Returns the changes to a call's record that an event of the call's machine makes. */
 function changeOfCall(
   { name, pendingMessage = '', detachedAt }: CallRecord,
   event: EventFor<`call:${string}`> & Stamped,
@@ -741,7 +741,7 @@ function promptOfQuestion(question: QuestionRecord): DeliveryRecord['prompt'] {
     ...question,
     ...question.proposed,
   };
-  // An approval is read out word for word each time.
+  // An approval is read aloud word for word each time.
   if (kind === 'approval') return approvalPrompt(subagentName, asked, question);
   return nudged === undefined
     ? questionPrompt(subagentName, asked, options)

@@ -1,4 +1,4 @@
-// The notes that report results to the lead model: individually or together, either as a notice from the runtime or as
+// The notes that report results to the lead model, individually or together: either as a notice from the runtime or as
 // a turn in the user's name.
 
 import { isUnfinished as endsUnfinished } from '../../../results/verify-claims.ts';
@@ -10,8 +10,8 @@ import type { ToldResult } from '../../contracts/records.ts';
 
 /**
  * The form in which results reach the lead model. `notice`: a note from the runtime, "Background task completed
- * successfully. …", which quotes the result. `turn`: `[Subagent task x completed]: "…"`, as a turn in the user's name,
- * which the conversation records in the same way as the reply to it.
+ * successfully. …", which quotes the result. `turn`: `[Subagent task x completed]: "…"`, as a turn in the user's name.
+ * The conversation records this turn and the reply to it like any other.
  */
 export type PromptStyle = 'notice' | 'turn';
 
@@ -53,7 +53,7 @@ export function toldResult(
   };
 }
 
-/** Returns what is spoken about a result: its summary, if it has one. The model receives the whole result. */
+/** Returns the text to speak about a result: its summary, if it has one. The model receives the whole result. */
 export function saidOf({ error, text }: ToldResult, { summary }: Outcome): string {
   return error?.message ?? summary ?? text;
 }
@@ -117,8 +117,8 @@ function joined(first: Sentence, ...others: readonly Sentence[]): Sentence {
 }
 
 /**
- * Returns the sentence that asks the model to report all results in one reply, and to mention failures and unfinished
- * work if there are any.
+ * Returns the sentence that asks the model to report all results in one reply. If there are failures or unfinished
+ * work, the sentence asks for those too.
  */
 function togetherSentence(results: readonly ToldResult[], working: readonly string[]): Sentence {
   return joined(
@@ -130,8 +130,8 @@ function togetherSentence(results: readonly ToldResult[], working: readonly stri
 }
 
 /**
- * Returns the doubts about results, so that the model does not present them as certain, and names where it can read
- * more. Empty if there are no doubts, because a model would otherwise look for them.
+ * Returns the doubts about results, so that the model does not present them as certain. Also names where the model can
+ * read more. Empty if there are no doubts, because otherwise a model would look for them.
  */
 function remarks(results: readonly ToldResult[]): readonly Sentence[] {
   return [

@@ -2,7 +2,7 @@
 // the session was opened or lost; lifecycle/session-journal.ts defines its snapshots.
 //
 // The first entry contains the initial inputs of the session's machines and records. A process that continues the
-// session may have other options, which would lead to a different state when the same events are folded.
+// session may have other options. With those, folding the same events would lead to a different state.
 
 import { z } from 'zod';
 import { DELIVERY_MODES, type OutboxInput, type SessionInput } from '../../../machines/index.ts';
@@ -30,15 +30,15 @@ import type { ConsolidationOptions } from '../state/batches.ts';
 import type { PromptStyle } from '../state/synthetic-turns.ts';
 
 /**
- * The version of the session's definition. Increase it when a machine changes or its effects change meaning. Entries of
- * another version are not folded.
+ * The version of the session's definition. Increase it when a machine changes, or when the meaning of its effects
+ * changes. Entries of another version are not folded.
  */
 export const SESSION_VERSION = 2;
 
 export const OPENED = 'session.opened';
 
 /**
- * The type of the last entry of a session that was given up because it could not fold an entry (`onUnfoldable:
+ * The type of a session's last entry if the session was given up because it could not fold an entry (`onUnfoldable:
  * 'lose'`).
  */
 export const LOST = 'session.lost';
@@ -48,7 +48,7 @@ export interface SessionInputs {
   readonly outbox: OutboxInput;
   /** Whether the lead agent's speech can be stopped in mid-sentence. */
   readonly canInterrupt: boolean;
-  /** The rules for reporting results together, or null if each is reported separately. @defaultValue null */
+  /** The rules for reporting results together; null if each result is reported separately. @defaultValue null */
   readonly batches?: ConsolidationOptions | null;
   /**
    * The records' inputs in the process that started the session. Other processes may have other options.
@@ -68,7 +68,7 @@ export interface SessionInputs {
 
 /**
  * Builds the first entry of a session.
- * @param traceparent The W3C trace context of the request that opened it.
+ * @param traceparent The W3C trace context of the request that opened the session.
  */
 export function openedWith(
   inputs: SessionInputs,

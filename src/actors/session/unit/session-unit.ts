@@ -1,5 +1,5 @@
 // A session's commit unit: its machines, and the messages between them. The session's regions, the interaction arbiter,
-// the outbox, the questions and the tool calls apply one event at a time, and exchange messages in the same
+// the outbox, the questions and the tool calls apply one event at a time. They exchange messages in the same
 // transaction.
 //
 // Owns:     the session's machines, and the order within a transaction.
@@ -7,14 +7,15 @@
 //           (lead), or run subagents.
 //
 // Invariants
-//   SESSION-UNIT-1. Accepting an answer, releasing the floor and granting it again are one transaction.
+//   SESSION-UNIT-1. The same transaction accepts an answer, releases the floor and grants it again.
 //   SESSION-UNIT-2. The outbox learns whether its gate is open in the transaction that changes the gate.
 //   SESSION-UNIT-3. User input has exactly one addressee: the question that has the floor, or the lead agent.
-//   SESSION-UNIT-4. Background work is delegated, and a tool is detached, only if the same transaction has reserved a
-//       place for the result. Otherwise, that transaction rejects the call, or the model waits for the tool. A reserved
-//       place is freed exactly once.
-//   SESSION-UNIT-5. The result of a subagent that a tool spawned waits for the rest of its batch only if the result's
-//       transaction reserves a place in the outbox. Otherwise, the result is reported separately. It is never dropped.
+//   SESSION-UNIT-4. Background work is delegated, or a tool is detached, only if the same transaction has reserved a
+//       place for the result. Otherwise, that transaction rejects the call, or the model keeps waiting for the tool. A
+//       reserved place is freed exactly once.
+//   SESSION-UNIT-5. If a tool spawned a subagent, the subagent's result waits for the rest of its batch only if the
+//       result's transaction reserves a place in the outbox. Otherwise, the result is reported separately. It is never
+//       dropped.
 
 import { OffstageError } from '../../../values/errors.ts';
 import type { Snapshot, SnapshotFrom } from 'xstate';
@@ -108,16 +109,16 @@ export const DEFAULT_TOOL_TIMEOUT_MS = 30_000;
 /** The actor of a session. */
 export type SessionActor = HostedActor<SnapshotFrom<typeof sessionMachine>, SessionActorEvent>;
 
-/** The session that contains the unit. None of the owner's methods may call the unit's machines. */
+/** The session that contains the unit. The owner's methods must not call the unit's machines. */
 export interface SessionUnitOwner extends Pick<
   UnitBody,
   'release' | 'crashed' | 'ignored' | 'journalRefused'
 > {
-  /** Holds the changes that a step makes, in the unit and outside it. */
+  /** Holds the changes that a step makes inside and outside the unit. */
   readonly draft: Draft;
   /** Applies an event that contains text or creates a machine, and returns the messages within the unit. */
   fold(received: Received): readonly SessionMessage[];
-  /** Adds facts that are known at that moment to an event, so that its entry records them. */
+  /** Adds to an event the facts that are known at that moment, so that its entry records them. */
   complete?(taken: Received): UnitEvent & Stamped;
 }
 
@@ -353,13 +354,13 @@ export class SessionUnit implements UnitBody {
     return ownerOf(this.#interaction.snapshot);
   }
 
-  /** Returns the batch with which a call's or a spawned subagent's result is reported, or null if there is none. */
+  /** Returns the batch that reports the result of a call or of a spawned subagent; null if there is none. */
   batchOf(id: string): string | null {
     const call = this.calls.of(id);
     return call ? call.context.batchId : this.batches.holding(id);
   }
 
-  /** Returns whether the delivery has yet to reach the user: it is in the outbox or is an open question. */
+  /** Returns whether the delivery has not reached the user yet: it is in the outbox or is an open question. */
   isWaiting(deliveryId: string): boolean {
     const { pending, current } = this.outbox.snapshot.context;
     return (
@@ -369,7 +370,7 @@ export class SessionUnit implements UnitBody {
     );
   }
 
-  /** Returns whether a call's running tool is awaited or detached, or null if the call has no running tool. */
+  /** Returns whether a call's running tool is awaited or detached; null if no tool is running. */
   runOf(callId: string): 'awaited' | 'detached' | null {
     return runOf(this.calls.stateOf(callId)?.value);
   }
@@ -414,7 +415,7 @@ export class SessionUnit implements UnitBody {
           this.#within([{ actor: 'outbox', event: { type: 'outbox.unreserve' } }], event.at);
         break;
       case 'call':
-        // Freed in the same transaction, because a call that was cancelled in the meantime frees its place on its own.
+        // Freed in the same transaction, because a call that has been cancelled in the meantime frees its own place.
         if (event.type === 'subagent.rejected' && event.reserved !== undefined)
           this.#within([{ actor: 'outbox', event: { type: 'outbox.unreserve' } }], event.at);
         break;
@@ -423,7 +424,7 @@ export class SessionUnit implements UnitBody {
         if (this.questions.has(requestId)) break;
         this.questions.create(requestId, { requestId, timeoutMs });
         this.#within([askingFor(requestId)], event.at);
-        // A question that has to wait its turn posts no event.
+        // A question that must wait for its turn does not post an event.
         this.#changed(`question:${requestId}`);
         this.post('ways.wanted', { deliveryId: requestId });
         break;
@@ -507,11 +508,11 @@ export class SessionUnit implements UnitBody {
         break;
     }
     this.#within(follow, event.at);
-    // Some state changes post no event, but screens must show them.
+    // Some state changes do not post an event, but screens must show them.
     if (SHOWN.has(kind)) this.#changed(actor);
   }
 
-  /** Posts an effect that belongs to the unit and not to a machine, for the event that is being applied. */
+  /** Posts an effect of the unit itself (not of a machine), for the event that is being applied. */
   post<Name extends keyof UnitEffects>(name: Name, params: UnitEffects[Name]): void {
     const [actor, effect] = split(name);
     this.unit.post(actor, { kind: 'do', name: effect, params });
@@ -550,7 +551,7 @@ export class SessionUnit implements UnitBody {
     const made = { callId, requestId, isConsolidated: true, at };
     const batchId = this.batches.join(made, this.isAttached);
     if (batchId === null || floorOf(this.session.snapshot) !== 'nobody') return;
-    // The reply in which the subagent was spawned is already over.
+    // The reply that spawned the subagent is already over.
     this.#within([{ actor: `batch:${batchId}`, event: { type: 'batch.replied' } }], at);
   }
 

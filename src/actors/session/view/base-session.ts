@@ -1,5 +1,5 @@
 // The API that voice and text sessions share, and the API of their subagents. Also contains the commands that a user
-// can give. They are the same from a client over a network, from the inspector, and as events sent to a session's
+// can give. The commands are the same from a network client, from the inspector, and as events sent to a session's
 // actor.
 
 import { filter, map, type Observable } from 'rxjs';
@@ -85,8 +85,8 @@ export interface SessionSubagents {
    */
   send(id: string, message: SendRequest, options?: VouchedFor): SendResult;
   /**
-   * Raises limits in a subagent's budget, or in the session's own budget (null), to new totals, as `raiseBudget` of the
-   * service does for the lead agent.
+   * Raises limits in a subagent's budget (or, for null, in the session's own budget) to new totals, as `raiseBudget` of
+   * the service does for the lead agent.
    * @throws {ConfigurationError} `INVALID_ARGUMENT`.
    * @throws {CapacityError} `MAILBOX_FULL`.
    */
@@ -126,7 +126,7 @@ export abstract class BaseSession {
   /**
    * The session's XState actor, which is the same object on every read. The actors of the interaction, the outbox, the
    * questions, the calls and the subagents are its children. An app may send it user commands (`SessionActorEvent`),
-   * which are recorded in the journal. Any other event, and a command without an effect, changes nothing and is emitted
+   * which are recorded in the journal. Any other event, or a command without an effect, changes nothing and is emitted
    * as `refused`. Stopping the actor closes the session.
    */
   get actor(): SessionCore['unit']['actor'] {
@@ -179,7 +179,8 @@ export abstract class BaseSession {
   }
 
   /**
-   * Makes another agent the lead agent. Resolves when that agent has taken over, or with the reason why it has not.
+   * Makes another agent the lead agent. Resolves when that agent has taken over, or with the reason why it has not
+   * taken over.
    * @throws {ConfigurationError} `INVALID_ARGUMENT` if the name is not a string (rejects).
    */
   async transfer(agentName: string): Promise<TransferAnswer> {
@@ -237,9 +238,9 @@ export abstract class BaseSession {
   }
 
   /**
-   * Suspends the session: it leaves memory, but no subagent is cancelled, and the session does not end. To resume it,
-   * in this or another process, start a session with the same id and journal. Running work is interrupted as in a
-   * crash: model calls are repeated, and so are tool calls that permit it (`idempotent`). May be repeated.
+   * Suspends the session: removes it from memory without ending it or cancelling its subagents. To resume it, in this
+   * or another process, start a session with the same id and journal. Running work is interrupted as in a crash: model
+   * calls are repeated, and so are tool calls that permit it (`idempotent`). May be repeated.
    */
   async suspend(): Promise<void> {
     await this.#core.life.suspend();
@@ -247,18 +248,18 @@ export abstract class BaseSession {
 
   /**
    * Suspends an idle session without a visible effect. Unlike after `suspend`, the next start treats the session's
-   * clients as still attached and its time as continuous, and nothing is said or asked again. A session that is not
-   * idle is suspended as by `suspend`. Resolves with whether the session was still idle when it left memory. If it was
-   * not, some of its work may be due at once. May be repeated.
+   * clients as still attached and its time as continuous. Nothing is said or asked again. If the session is not idle,
+   * does the same as `suspend`. Resolves with true if the session was still idle when it left memory. If it was not
+   * idle, some of its work may be due immediately. May be repeated.
    */
   hibernate(): Promise<boolean> {
     return this.#core.life.suspend(() => this.isIdle);
   }
 
   /**
-   * Whether nothing is being spoken, executed, delivered or interpreted, so that the session only waits for the user, a
-   * timer or an external event. A session with `services` or with an attached client is never idle, because both need
-   * it in memory.
+   * Whether the session is idle: nothing is being spoken, executed, delivered or interpreted, and the session only
+   * waits for the user, a timer or an external event. A session with `services` or an attached client is never idle,
+   * because both need it in memory.
    */
   get isIdle(): boolean {
     return isIdle(this.#core, this.ownClients);
@@ -270,9 +271,9 @@ export abstract class BaseSession {
   }
 
   /**
-   * Resolves when the session is quiet: no model, tool or subagent is running, and every due delivery has been made or
-   * has no listener to receive it. A question that waits for the user does not prevent this. Also resolves when the
-   * session has ended.
+   * Resolves when the session is quiet: no model, tool or subagent is running, and every due delivery has either been
+   * made or has no listener. A question that waits for the user does not prevent this. Also resolves when the session
+   * has ended.
    * @throws {CancelledError} if `signal` aborts (rejects).
    * @throws {ConfigurationError} `INVALID_ARGUMENT`; `SESSION_NOT_ACTIVE` before `start()` (rejects).
    */
@@ -281,9 +282,9 @@ export abstract class BaseSession {
   }
 
   /**
-   * Returns the next subagent result that is spoken or shown as a card, or an earlier one that has not been returned
-   * yet. Each result is returned once, in the order of the reports, in the process that reported it. In a text session,
-   * a pending call counts as a listener, so the result counts as heard.
+   * Returns the next subagent result that is spoken or shown as a card. Earlier results that have not been returned yet
+   * come first. Each result is returned once, in the order of the reports, and only in the process that reported it. In
+   * a text session, a pending call counts as a listener, so the result counts as heard.
    * @throws {CancelledError} if the session ends or `signal` aborts (rejects).
    * @throws {OffstageError} `NO_RESULT` if the named subagent has ended and none of its results will be reported.
    * @throws {ConfigurationError} `INVALID_ARGUMENT`.
@@ -293,7 +294,7 @@ export abstract class BaseSession {
   }
 
   /**
-   * When the session's next deadline is due, such as a question's timeout, in milliseconds since 1970; null if none is
+   * The time of the session's next deadline, such as a question's timeout, in milliseconds since 1970; null if none is
    * pending.
    */
   get nextDueAt(): number | null {
@@ -307,7 +308,7 @@ export abstract class BaseSession {
 
   /**
    * Attaches a client. Returns a function that detaches the client. `by`: the identity of the client's user, if the app
-   * has verified it. Speech is attributed to this identity while this client is the one that attached last.
+   * has verified it. Speech is attributed to this identity while this is the client that attached last.
    * @defaultValue the session's `user`
    * @throws {ConfigurationError} `INVALID_ARGUMENT`.
    * @throws {CapacityError} `MAILBOX_FULL` while 10,000 of the session's events wait for the journal.
@@ -343,10 +344,10 @@ export abstract class BaseSession {
   }
 
   /**
-   * Answers a question with exactly one of these: an option's id, text, or an approval decision. The first valid answer
-   * counts. The receipt says whether this answer was accepted. If the question restricts who may answer it
-   * (`answerableBy`), `by` must be one of these identities. If `by` is absent, the session's `user` must be. An answer
-   * by any other identity is refused with `not_allowed`, and the question stays open.
+   * Answers a question with exactly one of the following: an option's id, text, or an approval decision. The first
+   * valid answer counts. The receipt says whether this answer was accepted. If the question restricts who may answer it
+   * (`answerableBy`), `by` (or the session's `user` if `by` is absent) must be one of these identities. An answer by
+   * any other identity is refused with `not_allowed`, and the question stays open.
    * @throws {ConfigurationError} `INVALID_ANSWER` if the answer has an unknown property, a value of the wrong type, or
    *   not exactly one of the three (rejects).
    * @throws {CapacityError} `TEXT_TOO_LONG` for text above 100,000 characters; `MAILBOX_FULL` while 10,000 of the
@@ -379,7 +380,7 @@ export abstract class BaseSession {
   }
 
   /**
-   * Reports that the user has seen a result or notice, which then does not have to be spoken.
+   * Reports that the user has seen a result or notice, so that it does not have to be spoken.
    * @throws {ConfigurationError} `INVALID_ARGUMENT`.
    * @throws {CapacityError} `MAILBOX_FULL`.
    */
@@ -403,9 +404,9 @@ export abstract class BaseSession {
   }
 
   /**
-   * Reports what a channel of `reach` learned later about the delivery with this `key`: that it reached the user's
-   * device, or that the user has read it, which counts as heard. Resolves with false if the report changed nothing: it
-   * was a repeated or outdated receipt, the delivery was already over, or the key belongs to another session.
+   * Reports a later receipt from a channel of `reach`, for the delivery with this `key`: it has reached the user's
+   * device, or the user has read it (which counts as heard). Resolves with false if the report changed nothing: the
+   * receipt was repeated or outdated, the delivery was already over, or the key belongs to another session.
    * @throws {ConfigurationError} `INVALID_ARGUMENT` (rejects).
    * @throws {CapacityError} `MAILBOX_FULL` (rejects).
    */
@@ -444,8 +445,8 @@ export abstract class BaseSession {
 
   /**
    * Sets a schedule. At each scheduled time, a message is delivered or a task is started, even if the session is not in
-   * memory then or its process has died. Resolves when the schedule has been written to the journal. A schedule
-   * replaces any other with the same key. Setting an identical schedule again does not restart it.
+   * memory at that time or its process has died. Resolves when the schedule has been written to the journal. A schedule
+   * replaces an existing schedule with the same key. Setting an identical schedule again does not restart it.
    * @throws {ConfigurationError} `INVALID_ARGUMENT`; `TIME_PASSED` for a time that is not in the future;
    *   `SESSION_NOT_ACTIVE` before `start()` and after the session has ended (rejects).
    * @throws {CapacityError} `TOO_MANY_SCHEDULES` above `limits.maxSchedules`; `TEXT_TOO_LONG` above 100,000 characters;
@@ -468,8 +469,8 @@ export abstract class BaseSession {
 
   /**
    * Resolves when all requests made so far to the session and its subagents are in the journal and cannot be lost in a
-   * crash: `cancel`, `shown`, `dismiss`, a notice. Promises that the session returns, such as that of `answer`, do not
-   * resolve earlier.
+   * crash: `cancel`, `shown`, `dismiss`, a notice. Promises from the session's methods, such as that of `answer`, do
+   * not resolve earlier.
    * @throws {CancelledError} (rejects) if the session has ended or was suspended, which drops later requests.
    */
   async committed(): Promise<void> {
@@ -482,8 +483,8 @@ export abstract class BaseSession {
   }
 }
 
-// A class rather than an object with getters: V8 would immediately put such a getter, together with the session that it
-// reads, into the old generation, where both stay until the next full collection.
+// A class rather than an object with getters: V8 would immediately move such a getter, and the session that it reads,
+// to the old generation. Both would stay there until the next full collection.
 class SubagentsOfSession implements SessionSubagents {
   readonly #core: Pick<SessionCore, 'projection' | 'tree' | 'user' | 'raiseBudget'>;
 
@@ -544,8 +545,8 @@ export type CommandedSession = Pick<
 >;
 
 /**
- * Executes a command, and returns its value once the request is in the journal, so that a crash loses nothing that the
- * sender has a receipt for.
+ * Executes a command, and returns its value once the request is in the journal. A crash therefore never loses a request
+ * for which the sender has a receipt.
  * @throws {OffstageError} like the session's method (rejects).
  * @throws {CancelledError} if the session ends or is suspended first.
  */
@@ -555,7 +556,7 @@ export async function carryOut(
   by: VouchedFor,
 ): Promise<unknown> {
   const value = await valueOf(session, command, by);
-  // The promises of these two commands already wait for the journal, and the session may have ended when they resolve.
+  // The promises of these two commands already wait for the journal, and the session may be over when they resolve.
   if (command.type !== 'send' && command.type !== 'answer') await session.committed();
   return value;
 }
@@ -619,7 +620,7 @@ const OF_SUBAGENT: readonly CommandType[] = ['cancel', 'message', 'raise'];
  * The actor of a question or a subagent accepts only commands about itself.
  */
 export function doorOf(session: CommandedSession & Pick<BaseSession, 'id' | 'close'>): Door {
-  /** Returns the commands that an actor accepts, and the properties that the actor's path already determines. */
+  /** Returns the commands that an actor accepts, and the properties that are already determined by its path. */
   function openAt(path: string): readonly [readonly CommandType[], object] {
     const name = path.slice(path.lastIndexOf('/') + 1);
     if (path === session.id) return [OF_SESSION, {}];
@@ -629,7 +630,7 @@ export function doorOf(session: CommandedSession & Pick<BaseSession, 'id' | 'clo
   }
   async function carried(command: SessionCommand, by: VouchedFor): Promise<OffstageError | null> {
     try {
-      // A user who answers a question by its id must have seen it.
+      // If a user answers a question by its id, the user must have seen it.
       if (command.type === 'answer') session.questionShown(command.requestId, by);
       return refusalIn(command, await carryOut(session, command, by));
     } catch (error) {
@@ -650,7 +651,7 @@ export function doorOf(session: CommandedSession & Pick<BaseSession, 'id' | 'clo
   };
 }
 
-/** Returns why a command had no effect, according to its receipt, or null if it had an effect. */
+/** Returns the reason why a command had no effect, according to its receipt; null if it had an effect. */
 function refusalIn(command: SessionCommand, value: unknown): OffstageError | null {
   if (command.type === 'answer') {
     const receipt = value as AnswerReceipt;

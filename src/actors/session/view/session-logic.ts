@@ -5,10 +5,10 @@
 // Does not: run the session, or decide what effect an event has (base-session.ts does).
 //
 // Invariants
-//   SESSION-LOGIC-1. Code outside the session can send it only user commands. Any other event, and a command without an
-//       effect, is emitted as `refused` and changes nothing.
-//   SESSION-LOGIC-2. The snapshot shows an answered question as `answered` at once, so that a machine that answers in
-//       `onSnapshot` answers only once. If the answer is refused, the next change shows the question as open again.
+//   SESSION-LOGIC-1. Code outside the session can send only user commands to it. Any other event, or a command without
+//       an effect, is emitted as `refused` and changes nothing.
+//   SESSION-LOGIC-2. The snapshot immediately shows an answered question as `answered`, so that a machine that answers
+//       in `onSnapshot` answers only once. If the answer is refused, the next change shows the question as open again.
 //   SESSION-LOGIC-3. Stopping an actor closes its session, unless `leave` has aborted. In that case, the session is
 //       suspended.
 
@@ -50,7 +50,8 @@ export type SessionActorSnapshot<Input = unknown> = Snapshot<SessionEnd> & {
 export interface SessionLogicOptions {
   /**
    * The signal that the process is about to exit. Once it aborts, the session is suspended, and stopping its actor does
-   * not close it. An actor whose `open` creates a session with the same `sessionId` resumes it from its journal.
+   * not close it. To resume the session from its journal, start an actor whose `open` creates a session with the same
+   * `sessionId`.
    * @defaultValue none: stopping an actor closes its session
    */
   readonly leave?: AbortSignal;
@@ -69,7 +70,7 @@ export type SessionLogic<Input = unknown> = ActorLogic<
 interface Live {
   readonly door: Door;
   readonly id: string;
-  /** The questions with an answer that is still being processed. */
+  /** The questions whose answer is still being processed. */
   readonly answered: Set<string>;
   /** Called when the actor is stopped. */
   leave(): void;
@@ -177,7 +178,7 @@ export function sessionLogic<Input>(
       },
     });
     leave?.addEventListener('abort', suspend, { once: true });
-    // The app that follows the snapshots displays the session and therefore counts as a listener.
+    // An app that follows the snapshots displays the session, and therefore counts as a listener.
     session.listen();
     // Reading `session.actor` also creates the actors of the session's parts.
     void session.actor;

@@ -1,4 +1,4 @@
-// A text conversation: the lead agent is a streaming model that reports subagents' results between its replies.
+// A text conversation. The lead agent is a streaming model that reports subagents' results between its replies.
 
 import type { LanguageModel } from 'ai';
 import type { Observable } from 'rxjs';
@@ -35,7 +35,7 @@ export interface TextSessionOptions extends SessionOptions {
 
 const schema = z.strictObject({
   ...sessionChecks,
-  // Validated on its own and first, because it is the option that is most often forgotten.
+  // Validated separately and first, because it is the option that is most often forgotten.
   model: z.unknown().optional(),
   runtime: anObject('a runtime: createRuntime(…)'),
   promptStyle: z.enum(['notice', 'turn']).optional(),
@@ -56,7 +56,7 @@ const TEXT_EXAMPLE =
  * else is being said.
  */
 const QUIET_MS = 0;
-/** The time after which an attempt fails if the model has not started to respond. */
+/** The time in which the model must start to respond before the attempt fails. */
 const OFFER_TIMEOUT_MS = 60_000;
 const PLAY_TIMEOUT_MS = 600_000;
 const MAX_ATTEMPTS = 3;
@@ -114,8 +114,8 @@ export class TextSession extends BaseSession {
   }
 
   /**
-   * Sends text to the session and reads the output until there is nothing more to say at the moment. Later results
-   * arrive through `parts`.
+   * Sends text to the session, and reads the output until there is nothing left to say for now. Later results arrive
+   * through `parts`.
    */
   async *send(text: string, options: SaidBy = {}): AsyncGenerator<TextPart, void, undefined> {
     const { parts, end } = this.#output.read();

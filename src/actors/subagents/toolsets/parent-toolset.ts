@@ -1,4 +1,4 @@
-// The tools with which an agent works with subagents: it spawns, checks, messages, awaits, lists and cancels them.
+// An agent's tools for working with subagents: they spawn, check, message, await, list and cancel them.
 //
 // Owns:     the schemas of these tools, the interpretation of the names in a spawn (spawn-plan.ts), and the outputs for
 //           a model (parent-views.ts).
@@ -9,8 +9,8 @@
 //   PARENT-TOOLSET-1. If the service refuses a request, the result is `{ error: { code, message } }` with the service's
 //       code. The tools never throw.
 //   PARENT-TOOLSET-2. A wait that is aborted or times out never ends a subagent.
-//   PARENT-TOOLSET-3. After a crash, a running call is repeated (`idempotent`): a spawn finds its subagent by the key,
-//       the recipient recognises a message by its key, and the other tools only read, or cancel a subagent that has
+//   PARENT-TOOLSET-3. After a crash, a running call is repeated (`idempotent`). A spawn finds its subagent by the key,
+//       and the recipient recognises a message by its key. The other tools only read, or cancel a subagent that has
 //       already ended. A call that sends a message returns only when the message is in the journal and can no longer be
 //       lost.
 
@@ -71,7 +71,8 @@ export type ParentTool =
 /** The options of `createParentSubagentToolset`. */
 export interface ParentToolsetOptions extends SpawnOptions {
   /**
-   * The service for a program's calls: `createSubagentService(…)`. In a session or a subagent, its own service is used.
+   * The service that the tools use when a program calls them: `createSubagentService(…)`. In a session or a subagent,
+   * its own service is used.
    */
   readonly service?: SubagentService;
 }
@@ -247,7 +248,7 @@ function spawn(
   const { systemPrompt: instructions, ...recipe } = spawnRecipe.parse(input);
   const receipt = service.spawn({
     config: plan.config,
-    // Text from the calling model is part of the task's data and never of the system prompt.
+    // Text from the calling model becomes part of the task's data, never part of the system prompt.
     task: {
       toolName: plan.config.name,
       args: withoutUndefined({ instructions }),
@@ -295,7 +296,7 @@ function cancel(
   reason: string,
 ): { cancelled: true } | ToolFailure {
   if (service.cancel(subagentId, requester, reason)) return { cancelled: true };
-  // `list` does not mark the result as delivered, as `check` would.
+  // Unlike `check`, `list` does not mark the result as delivered.
   const found = service.list(requester, { includeEnded: true }).find(({ id }) => id === subagentId);
   if (!found) return toolFailure('NOT_FOUND', `There is no subagent "${subagentId}"`);
   return found.endedAt === null

@@ -20,7 +20,7 @@ import type {
 
 const MAX_TASK_CHARS = 300;
 
-/** The status of a subagent, as its parent sees it. */
+/** The status of a subagent in its parent's view. */
 export type ChildStatus =
   | 'spawning'
   | 'running'
@@ -41,14 +41,14 @@ export interface ChildView extends OutcomeNotes {
   readonly subagentId: string;
   readonly status: ChildStatus;
   readonly pendingRequest?: PendingRequest;
-  /** The result, which is text, or a JSON value if a `responseSchema` was given. */
+  /** The result: a text, or a JSON value if a `responseSchema` was given. */
   readonly result?: unknown;
   readonly summary?: string;
   /** The reason why the subagent failed or was cancelled. */
   readonly error?: { readonly code: string; readonly message: string };
   /** The last text from a subagent that did not complete its task. */
   readonly partial?: string;
-  /** The messages that were sent to the subagent, with their receipts. */
+  /** The messages that were sent to the subagent, each with its receipt. */
   readonly messages?: readonly SentMessage[];
 }
 
@@ -187,7 +187,7 @@ export function awaitManyView(service: SubagentService, waited: Waited): AwaitMa
   };
 }
 
-/** Returns the status without the result, which is reported after the user's input has been answered. */
+/** Returns the status without the result. The result is reported after the user's input has been answered. */
 function howItIs({ subagentId, status, pendingRequest, messages }: ChildView): ChildView {
   return withoutUndefined({ subagentId, status, pendingRequest, messages });
 }
@@ -292,7 +292,7 @@ export function sentMessages(service: SubagentService, subagentId: string): read
   return logs.get(service)?.get(subagentId)?.slice() ?? [];
 }
 
-/** A subagent of a subagent, in Helix's terms. */
+/** A subagent of a subagent, with the property names of Helix. */
 export interface SubAgentRef {
   /** The subagent's id. */
   readonly id: string;

@@ -27,7 +27,7 @@ export const words = z.string().trim().min(1).max(100_000);
 
 const OF_HOST = 'Only if your instructions name one';
 
-/** The arguments of `spawn_subagent`, as a model writes them. */
+/** The arguments that a model writes for `spawn_subagent`. */
 export const spawnInput = z.object({
   task: words.describe('What the subagent shall do: everything that it has to know'),
   adapterName: aName.optional().describe('The kind of subagent, if your instructions name kinds'),
@@ -85,9 +85,9 @@ export interface SpawnOptions {
   /** Models by name. Any other name is refused. */
   readonly models?: Readonly<Record<string, LanguageModel>>;
   /**
-   * Resolves the names in a call, for this host. Required for `providerConfigId`, `harnessId` and `executionTargetId`,
-   * and for `adapterName` and `model` if `adapters` or `models` are absent. Takes precedence over all other options. If
-   * it throws, the error becomes the result of the call.
+   * Returns the base configuration for the names in a call. Required for `providerConfigId`, `harnessId` and
+   * `executionTargetId`, and for `adapterName` and `model` if `adapters` or `models` are absent. Takes precedence over
+   * all other options. If it throws, the error becomes the result of the call.
    */
   readonly configure?: (names: HostNames) => SpawnBase;
 }
@@ -127,7 +127,7 @@ export type SpawnPlan =
 
 /**
  * Returns the configuration of a spawned subagent, without its caller's tools. `earlier`: instructions that an earlier
- * version stored in the recipe, which are quoted as a model's text.
+ * version stored in the recipe. They are quoted as a model's text.
  */
 export function planSpawn(
   input: Omit<SpawnInput, 'systemPrompt'>,

@@ -1,7 +1,7 @@
 // A subagent as a tool with typed input and output. A call of the tool waits for the result. The same tool can be used
 // in a program's `generateText`, by another subagent, and by a lead agent.
 //
-// Owns:     the contract of the call, and the form in which the calling model receives a failure.
+// Owns:     the contract of the call, and how the calling model learns of a failure.
 // Does not: run the subagent (the service does), or share state. The subagent receives only the input, and the parent
 //           only the result.
 //
@@ -167,7 +167,7 @@ async function run(
   const toolName = `${SUBAGENT_TOOL_PREFIX}${config.name}`;
   const task = { toolName, args: argsOf(input), description };
   const wanted = { config, task, caller: requester, idempotencyKey };
-  // Only a configuration with `lineage` has inputs to look up. Without it, the call is accepted or refused at once.
+  // Only a configuration with `lineage` has inputs to look up. Without it, the call is accepted or refused immediately.
   const missing = config.lineage === true ? await service.checkInputs(wanted) : null;
   abortSignal?.throwIfAborted();
   if (missing) return flat(missing.error);

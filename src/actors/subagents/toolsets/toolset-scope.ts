@@ -1,8 +1,8 @@
 // One call of a tool that uses subagents: its service, its requester, and the wait until a subagent ends.
 //
 // In a session or a subagent, the call's context contains the service and the requester. A program passes the service
-// when it creates the tool. A tool that represents a subagent returns only a result, and its caller cannot be asked
-// during the call. Therefore, a question is returned as the result (`return`), or the subagent is told at once that it
+// when it creates the tool. A tool that represents a subagent returns only a result. Its caller cannot be asked during
+// the call. Therefore, a question is returned as the result (`return`), or the subagent is told immediately that it
 // will get no answer (`decline`). The call never waits for an answer that cannot come. Questions from other subagents
 // to the caller are not handled here.
 

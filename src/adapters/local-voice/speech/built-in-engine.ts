@@ -1,7 +1,8 @@
-// The built-in speech engine: Silero and Moonshine in one thread, Flite in another. Supports English only, needs no key
-// and no network, and uses about 350 MB of memory. The engine loads no model that an external service replaces.
+// The built-in speech engine: Silero and Moonshine in one thread, Flite in another. Supports English only, does not
+// need a key or a network, and uses about 350 MB of memory. The engine does not load models that an external service
+// replaces.
 //
-// SPEECH-THREAD-1. Every call settles, either with a result, with a failure, or with a rejection when the thread ends.
+// SPEECH-THREAD-1. Every call settles: with a result, with a failure, or with a rejection when the thread ends.
 // SPEECH-THREAD-2. If a call is made after the thread has ended, a new thread starts without the old thread's state.
 // SPEECH-THREAD-3. Neither closing the engine nor exiting the process interrupts a running model, because its native
 //     code would abort the whole process.

@@ -6,7 +6,7 @@
 /** On a slow machine, a step of the model takes several hundred milliseconds, and loading takes one to two seconds. */
 const LONGEST_STEP_MS = 5000;
 
-/** A thread that the exiting process controls without using the event loop of the thread. */
+/** A thread that the exiting process controls without using the thread's event loop. */
 export interface GuardedThread {
   /** Shared memory. Any value other than 0 means that the thread has ended. */
   readonly ended: Int32Array;
@@ -31,7 +31,7 @@ function endAll(): void {
   for (const { ended } of guarded) Atomics.wait(ended, 0, 0, LONGEST_STEP_MS);
 }
 
-/** Reports the end of the thread, whatever the cause. It must be called before anything else in the thread. */
+/** Reports the end of the thread, whatever the cause. Call it before anything else in the thread. */
 export function tellEnd(ended: Int32Array): void {
   process.once('exit', () => {
     Atomics.store(ended, 0, 1);

@@ -125,8 +125,8 @@ class Exit extends Error {
 }
 
 /**
- * Runs a WASI command once, in memory, with arguments as its input and one file as its output. It implements the part
- * of WASI that a program needs for computing and writing a file. The command has no clock, environment or disk, so the
+ * Runs a WASI command once, in memory. The command receives arguments and writes one file. It implements the part of
+ * WASI that a program needs for computing and writing a file. The command has no clock, environment or disk, so the
  * same arguments always yield the same bytes. (node:wasi would need a directory on disk, and warns that it is
  * experimental.)
  *
@@ -316,8 +316,8 @@ class GrowingFile {
 }
 
 /**
- * The part of the global `WebAssembly` that this file uses. TypeScript declares it only together with the globals of
- * the browser, which the rest of the code must not use.
+ * The part of the global `WebAssembly` that this file uses. TypeScript declares it only together with the browser's
+ * globals, which the rest of the code must not use.
  */
 declare const compiled: unique symbol;
 

@@ -89,7 +89,7 @@ class Moonshine {
   }
 
   /**
-   * Returns the words, with capitals and punctuation; empty if the model recognises no words.
+   * Returns the recognised words with capitals and punctuation, or an empty text if there are none.
    * @param samples Speech at 16000 Hz, ±1, with little silence around it (long silence makes the result empty).
    */
   async transcribe(samples: Float32Array): Promise<string> {
@@ -137,7 +137,7 @@ class Moonshine {
 }
 
 /**
- * Returns the cache for the next step. The encoder's part does not change after the first step, and the decoder's part
+ * Returns the cache for the next step. The encoder's part does not change after the first step. The decoder's part
  * grows.
  */
 function nextPast(past: Tensors, result: Readonly<Tensors>, first: boolean): Tensors {

@@ -12,7 +12,7 @@ import {
 
 export const SILERO_SAMPLE_RATE_HZ = 16_000;
 const WINDOW_SAMPLES = 512;
-/** The end of the previous window, which the model also receives. */
+/** The number of samples from the previous window that precede each window in the model's input. */
 const CONTEXT_SAMPLES = 64;
 const STATE_SHAPE = [2, 1, 128] as const;
 
@@ -48,7 +48,7 @@ export class SileroStream {
   readonly #session: InferenceSession;
   readonly #sampleRate: Tensor;
   #state: Tensor;
-  /** The end of the last window and the samples after it, which are too few for another window. */
+  /** The end of the last window and the later samples, which do not fill another window yet. */
   #pending = new Float32Array(CONTEXT_SAMPLES);
 
   constructor(onnx: Onnx, session: InferenceSession) {

@@ -6,7 +6,7 @@ import type { Transcriber } from '../../../voice/speech/voice.ts';
 
 /** A request for speech. */
 export interface SpokenRequest {
-  /** The words to speak. */
+  /** The text to speak. */
   readonly text: string;
   /** One of `voices`. */
   readonly voice: string;

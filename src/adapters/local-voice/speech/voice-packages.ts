@@ -1,8 +1,8 @@
-// The packages of the built-in voice: the list of packages, their folder and their parts.
+// The npm packages that the built-in voice needs, and the folder that contains them.
 //
 // The packages are not dependencies of Offstage. With their own dependencies, they take up 600 MB, mostly for browsers
-// and other platforms. Only the root of an install, and not a package, can make npm omit such parts. `offstage voice
-// install` (cli/voice) therefore creates a folder with this manifest as its root, which takes up only 105 MB.
+// and other platforms. npm omits such parts only if the root manifest of an installation says so. `offstage voice
+// install` (cli/voice) therefore creates a folder with this manifest as its root. The folder takes up only 105 MB.
 //
 // VOICE-PACKAGES-1. Each package has one fixed version and checksum, which npm verifies.
 // VOICE-PACKAGES-2. The folder's name depends on the packages and the platform. The folder is given this name only once

@@ -1,4 +1,4 @@
-// The simulated app with its agents, tools and policies. The simulation replaces only the models of the app.
+// The app under simulation, with its agents, tools and policies. The simulation replaces only the models of the app.
 
 import type { SessionOptions } from '../../../actors/session/lifecycle/session-options.ts';
 import type { Environment } from '../../../actors/ports/environment.ts';
@@ -15,11 +15,11 @@ export interface SimulatedApp extends Omit<SessionOptions, 'sessionId' | 'model'
   readonly voice?: Partial<VoiceOptions>;
   readonly thinkingSound?: ThinkingSoundOptions;
   readonly promptStyle?: PromptStyle;
-  /** Returns the app's program, which runs together with the session from the start of each process. */
+  /** Returns the app's program, which runs together with the session in each process. */
   readonly program?: (host: ProgramHost) => SimulatedProgram;
 }
 
-/** The simulated process in which the program of an app runs. */
+/** The simulated process in which an app's program runs. */
 export interface ProgramHost {
   /** The runtime that uses the journal of the process. */
   readonly runtime: Runtime;
@@ -31,9 +31,9 @@ export interface ProgramHost {
  * subagents (`await`, `check`). The promises require that it receives each result exactly once.
  */
 export interface SimulatedProgram {
-  /** The open work, with a sentence for each item. A run continues until there is none. */
+  /** Describes each piece of unfinished work in a sentence. A run continues until the list is empty. */
   unfinished(): readonly string[];
-  /** Stops the program at the end of the run. If this rejects, the simulation ends. */
+  /** Stops the program at the end of the run. If the promise that it returns rejects, the simulation ends. */
   close(): Promise<void>;
 }
 
@@ -44,13 +44,13 @@ export interface AppContext {
   /** The run's seed. */
   readonly seed: number;
   /**
-   * Returns the same configuration with a generated model and watched tools. It is for a subagent that only one of the
-   * app's tools knows (`createSubAgentTool`, `createParentSubagentToolset({ agent })`).
+   * Returns the same configuration, but replaces its model with a generated one and watches its tools. Use it for a
+   * subagent that only one of the app's tools knows (`createSubAgentTool`, `createParentSubagentToolset({ agent })`).
    */
   simulated<Config extends Partial<SubagentConfig>>(config: Config): Config;
 }
 
-/** An app, or a function that creates one. The function is called for each process, like a program that starts. */
+/** An app, or a function that creates one. The function is called for each process, as each process starts anew. */
 export type SimulatedAppLike = SimulatedApp | ((context: AppContext) => SimulatedApp);
 
 export type AnySession = TextSession | VoiceSession;

@@ -45,7 +45,7 @@ export const FAULT_POINTS = {
   'worker.dies': "an engine's worker dies, up to 4 s after a step started as a job",
 } as const satisfies Readonly<Record<string, string>>;
 
-/** A place in a simulation at which a fault can fire, such as `crash.afterAppend`. */
+/** A place in a simulation where a fault can fire, such as `crash.afterAppend`. */
 export type FaultPoint = keyof typeof FAULT_POINTS;
 
 /** The names of all fault points of a simulation. */
@@ -75,7 +75,7 @@ export const strikeSchema = z.strictObject({
   occurrence: z.number().int().min(1),
 });
 
-/** Most runs contain a crash, a lost connection or a barge-in, but few contain everything. */
+/** Most runs contain a crash, a lost connection or a barge-in, but few contain all of these. */
 export const defaultFaults: FaultPlan = {
   'crash.beforeAppend': { probability: 0.012, most: 2 },
   'crash.afterAppend': { probability: 0.012, most: 2 },

@@ -1,5 +1,5 @@
-// The log of a run, in order: the actions on the session, the events and parts that it showed, and the entries of the
-// journal. The promises are checked against this log.
+// The log of a run in chronological order: the actions on the session, the events and parts that it showed, and the
+// journal entries. The promises are checked against this log.
 
 import type { JournalEntry } from '../../../actors/ports/journal.ts';
 import type { TextPart } from '../../../actors/session/lead/text-output.ts';
@@ -18,12 +18,12 @@ import { seconds, stepInWords, type Script, type Step } from './script.ts';
 export type Happening =
   | { readonly kind: 'step'; readonly step: Step }
   | { readonly kind: 'fault'; readonly strike: Strike }
-  /** A process was started on the journal. */
+  /** A process was started from the journal. */
   | { readonly kind: 'started' }
   /** The session failed to start: `start` rejected. */
   | { readonly kind: 'notStarted'; readonly why: string }
   | { readonly kind: 'crashed' }
-  /** The session is idle and has no client. It leaves memory, and another process continues it. */
+  /** The session is idle and has no client, so it leaves memory. Another process continues it later. */
   | { readonly kind: 'slept' }
   | { readonly kind: 'event'; readonly event: SessionEvent }
   | { readonly kind: 'said'; readonly words: string; readonly how: 'speech' | 'typing' }
@@ -67,22 +67,22 @@ export interface RunRecord {
   readonly log: readonly LogEntry[];
   /** The tool runs. */
   readonly effects: readonly Effect[];
-  /** The audio that a voice client has really played, across all processes. */
+  /** The audio that a voice client has actually played, in all processes. */
   readonly plays: readonly Play[];
   /** Returns what the voice model said in an item. */
   wordsOf(itemId: string): string;
   /** The start of the run, in milliseconds since 1970. */
   readonly startedAt: number;
-  /** The state just before the session was closed. */
+  /** The state immediately before the session was closed. */
   readonly state: SessionState | null;
-  /** The work that was unfinished when time ran out, with a sentence for each item. */
+  /** The work that was unfinished when time ran out. Each item is a sentence. */
   readonly unfinished: readonly string[];
   /**
-   * The longest time, in milliseconds, during which a delivery was due and the session could have delivered it but did
-   * not: a client was listening, the connection was active, and both sides were silent.
+   * The longest time, in milliseconds, for which a delivery was due but the session did not deliver it, although a
+   * client was listening, the connection was active, and both sides were silent.
    */
   readonly longestSilenceMs: number;
-  /** The timers of the session that remained after it was closed. */
+  /** The number of timers that the session left behind when it was closed. */
   readonly timersLeft: number;
   /** The number of appends to the journal. */
   readonly appends: number;
@@ -184,7 +184,7 @@ function brief(value: object): string {
 
 /** One run of a tool. */
 export interface Effect {
-  /** The idempotency key. It is the same for every attempt at a call. */
+  /** The idempotency key. Each attempt at the same call has the same key. */
   readonly key: string;
   /** The tool's name. */
   readonly tool: string;
@@ -192,7 +192,7 @@ export interface Effect {
   readonly input: unknown;
   /** The id of the tool call. */
   readonly callId: string;
-  /** The subagent that called the tool, or null if the tool belongs to the lead agent. */
+  /** The subagent that called the tool, or null if the lead agent called it. */
   readonly subagentId: string | null;
   /** The number of the process that ran it, starting at 1. */
   readonly process: number;
@@ -201,6 +201,6 @@ export interface Effect {
   readonly isIdempotent: boolean;
   /** Whether the tool needs approval. */
   readonly needsApproval: boolean;
-  /** `begun`: the tool has not returned, and it never will if its process is dead. */
+  /** `begun`: the tool has not returned yet. It never will if its process is dead. */
   status: 'begun' | 'returned' | 'threw';
 }

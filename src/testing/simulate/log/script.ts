@@ -1,4 +1,5 @@
-// The steps of a run as plain data: times and actions. A script can be printed, stored as JSON, shrunk and replayed.
+// The steps of a run as plain data: each step is an action and its time. A script can be printed, stored as JSON,
+// shrunk and replayed.
 //
 // Owns:     the shape of a script, and its description as text.
 // Does not: generate a script (`generate-script`) or play it (`player`).
@@ -15,7 +16,7 @@ const words = z.string().min(1);
 const calls = z.array(z.string());
 
 const stepSchema = z.discriminatedUnion('do', [
-  /** The user speaks or types a text. `calls`: the tools of the lead agent that the model then calls. */
+  /** The user speaks or types a text. `calls`: the lead agent's tools that the model then calls. */
   z.strictObject({ at, do: z.literal('say'), words, calls }),
   /** The user types, even in a voice session. */
   z.strictObject({ at, do: z.literal('type'), words, calls }),
@@ -26,7 +27,7 @@ const stepSchema = z.discriminatedUnion('do', [
     text: words,
     priority: z.enum(['normal', 'high', 'urgent']),
   }),
-  /** The user cancels one of the running subagents. `nth` counts from 0 and wraps around. */
+  /** The user cancels one of the running subagents. `nth` selects one of them: it counts from 0 and wraps around. */
   z.strictObject({ at, do: z.literal('cancel'), nth }),
   /** The user dismisses one of the pending deliveries. */
   z.strictObject({ at, do: z.literal('dismiss'), nth }),
@@ -47,14 +48,14 @@ const stepSchema = z.discriminatedUnion('do', [
   z.strictObject({ at, do: z.literal('drop') }),
 ]);
 
-/** One action at a time. */
+/** One action and its time. */
 export type Step = Readonly<z.infer<typeof stepSchema>>;
 
 /** A run that can be replayed: the same seed, steps and fired faults produce the same log. */
 export interface Script {
   /** The run's seed. */
   readonly seed: number;
-  /** The kind of session in which the run takes place. */
+  /** The kind of session that the run uses. */
   readonly session: 'text' | 'voice';
   /** The user's steps, in order. */
   readonly steps: readonly Step[];
@@ -70,7 +71,7 @@ const scriptSchema = z.object({
 });
 
 /**
- * Parses a script from JSON in the form that a failure prints.
+ * Parses a script from the JSON that a failure prints.
  * @throws {ConfigurationError} `INVALID_SCRIPT`; the message states what was expected
  */
 export function parseScript(json: string): Script {

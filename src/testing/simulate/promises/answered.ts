@@ -1,5 +1,5 @@
-// P10: each utterance of the user is sent to one place. The lead agent answers its utterances within a time limit: with
-// speech, a sound, a call, or a report that there is no answer.
+// P10: each of the user's utterances is sent to one place. The lead agent answers the utterances that it receives
+// within a time limit: with speech, a sound, a call, or a report that there is no answer.
 //
 // Owns:     what counts as an answer, and which utterances need none.
 // Does not: judge whether the answer is the right one (P3).
@@ -9,12 +9,12 @@ import { upToClosing, type LogEntry, type RunRecord } from '../log/log.ts';
 import type { Broken } from './broken.ts';
 
 /**
- * The time limit for an answer, in milliseconds. It is longer than two attempts of a silent model until its timeout,
- * and longer than a hanging tool of the lead agent.
+ * The time limit for an answer, in milliseconds. It is longer than two attempts of a model that stays silent until its
+ * timeout, and longer than the lead agent's tools can hang.
  */
 const ANSWERED_WITHIN_MS = 120_000;
 
-/** A run continues for this additional time, so that its log shows a late answer. */
+/** A run continues for this additional time, so that its log contains a late answer. */
 const SLACK_MS = 3000;
 
 export function* answered({ log }: RunRecord): Iterable<Broken> {
@@ -61,20 +61,20 @@ function* inTime(log: readonly LogEntry[]): Iterable<Broken> {
   }
 }
 
-/** Follows the log and tracks the utterance that is still waiting for an answer. */
+/** Follows the log, and remembers the utterance that has not been answered yet. */
 export class AnswerWatch {
   #waiting: { readonly utteranceId: string; readonly since: number } | null = null;
   #isThere = true;
   /** Whether the user has heard or seen anything since they last spoke. */
   #hasSign = false;
 
-  /** Returns the utterance that is waiting for an answer that is not late yet, or null if there is none. */
+  /** Returns the utterance that is waiting for an answer, or null if none is waiting or the answer is already late. */
   waiting(now: number): string | null {
     const { utteranceId, since = 0 } = this.#waiting ?? {};
     return now - since <= ANSWERED_WITHIN_MS + SLACK_MS ? (utteranceId ?? null) : null;
   }
 
-  /** Returns the utterance whose answer is late, but only once; null if there is none. */
+  /** Returns the utterance whose answer is late, or null if there is none. Returns each utterance only once. */
   late(now: number): string | null {
     const { utteranceId = null, since = now } = this.#waiting ?? {};
     if (now - since <= ANSWERED_WITHIN_MS) return null;
@@ -91,13 +91,13 @@ export class AnswerWatch {
       this.#waiting = null;
     if (entry.kind !== 'event' || entry.event.type !== 'utterance.routed') return;
     const { utteranceId, to } = entry.event;
-    // A model that responds without a request may have replied before the user's transcript is known.
+    // A model that responds on its own may have replied before the user's transcript is known.
     if (to === 'lead' && this.#isThere && !this.#hasSign)
       this.#waiting = { utteranceId, since: entry.at };
   }
 }
 
-/** Returns whether the user sees or hears a reaction of the lead agent. */
+/** Returns whether this entry shows the user a reaction of the lead agent. */
 function isSign(entry: LogEntry): boolean {
   if (entry.kind !== 'event') return entry.kind === 'part';
   const { event } = entry;
@@ -110,7 +110,7 @@ function speaksOn(entry: LogEntry): boolean {
   return entry.kind === 'said' && entry.words !== '';
 }
 
-/** Returns whether the conversation continues with another agent, connection or process. */
+/** Returns whether another agent, connection or process continues the conversation from here. */
 function beginsAnew(entry: LogEntry): boolean {
   if (entry.kind === 'crashed' || entry.kind === 'slept') return true;
   return (

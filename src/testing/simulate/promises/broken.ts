@@ -2,9 +2,9 @@
 
 import type { RunRecord } from '../log/log.ts';
 
-/** A promise that has not been kept. */
+/** A promise that was broken. */
 export interface Broken {
-  /** `P1` to `P10`; `LIVE`, if some work never ended; or the name of a promise of the app. */
+  /** `P1` to `P10`, `LIVE` if some work never ended, or the name of one of the app's own promises. */
   readonly promise: string;
   /** A sentence. */
   readonly what: string;

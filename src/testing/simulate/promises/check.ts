@@ -44,8 +44,8 @@ export function brokenPromises(
 }
 
 /**
- * P9: a crash loses nothing. State that was shown before a crash exists afterwards, either unchanged or advanced. The
- * journal has no gaps, and each process continues from it.
+ * P9: a crash loses nothing. State that was shown before a crash still exists after it. It is the same or has advanced.
+ * The journal has no gaps, and each process continues from it.
  */
 function* keeping(record: RunRecord): Iterable<Broken> {
   yield* noGaps(record.log);
@@ -97,12 +97,12 @@ function* nothingForgotten({ log, state, app }: RunRecord): Iterable<Broken> {
     yield { promise: 'P9', what: `${what} was there before a crash, and is not known after it` };
 }
 
-/** Returns whether the user said this. A text without an addressee is shown as empty. */
+/** Returns whether the user said this item. A text that is not addressed to the assistant is shown as empty. */
 function isSaid({ role, text, final }: TranscriptItem): boolean {
   return role === 'user' && final && text !== '';
 }
 
-/** Returns the questions that were shown and whose end was not shown. */
+/** Returns the questions that were shown, except those that were also shown as ended. */
 function stillOpen(log: readonly LogEntry[]): ReadonlySet<string> {
   const open = new Set<string>();
   for (const { event } of eventsOf(log, 'question.changed')) {
@@ -113,7 +113,7 @@ function stillOpen(log: readonly LogEntry[]): ReadonlySet<string> {
   return open;
 }
 
-/** Returns the deliveries that were shown as due and that are not settled in the events and entries. */
+/** Returns the deliveries that were shown as due, except those that later events or entries settle. */
 function stillDue(log: readonly LogEntry[]): ReadonlyMap<string, string> {
   const due = new Map<string, string>();
   const underWay = new Set<string>();
@@ -141,13 +141,13 @@ function stillDue(log: readonly LogEntry[]): ReadonlyMap<string, string> {
 export const KNOWN = 'KNOWN_ALREADY';
 
 /**
- * The time within which a due delivery must be spoken or shown, in milliseconds. It is longer than the time for which
- * the session listens to a television, a tool of the lead agent runs, or a response is awaited.
+ * A due delivery must be spoken or shown within this time, in milliseconds. It is longer than the session can listen to
+ * a television, run a tool of the lead agent, or wait for a response.
  */
 const TOLD_WITHIN_MS = 120_000;
 
 /**
- * Errors that cannot be explained by a fault. One of them is a prompt that a provider refuses: scripted models apply
+ * Errors that no fault can explain. One of them is the refusal of a prompt by a provider, because scripted models apply
  * `providerRules`.
  */
 const UNEXPECTED: ReadonlySet<string> = new Set([
@@ -158,9 +158,9 @@ const UNEXPECTED: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * A due delivery is spoken or shown while a client is listening and both sides are silent. Within a time limit after
- * the last fault, every subagent and every question has ended, every result has been heard, shown or dismissed, and
- * every fault has been reported under its name.
+ * A due delivery is spoken or shown if a client is listening and both sides are silent. Within a time limit after the
+ * last fault, every subagent and every question has ended, and every result has been heard, shown or dismissed. Errors
+ * that no fault explains are not reported.
  */
 function* liveness({ log, unfinished, longestSilenceMs }: RunRecord): Iterable<Broken> {
   for (const what of unfinished) yield { promise: 'LIVE', what: `at the end ${what}` };
@@ -182,19 +182,19 @@ function* liveness({ log, unfinished, longestSilenceMs }: RunRecord): Iterable<B
     };
 }
 
-/** Events that report that something happened, rather than a state. */
+/** Events that report that something happened. All other events show a state. */
 const HAPPENED: ReadonlySet<SessionEvent['type']> = new Set([
   'tool.called',
   'tool.answered',
   'subagent.delegated',
 ]);
 
-/** The entries of a process that continues a session. */
+/** The entries with which a process continues a session. */
 const CONTINUATIONS: ReadonlySet<string> = new Set(['session.recovered', 'session.woken']);
 
 /**
- * Filters the log of a recovered session: states that it shows again before it reports its recovery are not new. Only
- * the last state of an object counts, and a repeated event is not a repeated delivery.
+ * Filters the log of a recovered session, because the states that it shows before it reports its recovery are not new.
+ * Of these states, only the last one of each object counts, and a repeated event does not count as a repeated delivery.
  */
 function asShown(log: readonly LogEntry[]): readonly LogEntry[] {
   const shown: LogEntry[] = [];
@@ -232,7 +232,7 @@ function lastStates(log: readonly LogEntry[]): readonly LogEntry[] {
       entry.kind !== 'event' ||
       (!HAPPENED.has(entry.event.type) && last.get(subjectOf(entry.event)) === entry),
   );
-  // Ended objects come first, because they end before others are shown.
+  // Objects that have ended come first, because they ended before the others appeared.
   return [...shown.filter(isOver), ...shown.filter((entry) => !isOver(entry))];
 }
 

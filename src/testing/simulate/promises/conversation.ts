@@ -15,10 +15,10 @@ import type { Play } from '../../conformance/loudspeaker.ts';
 import { TICK_MS } from '../../conformance/client.ts';
 
 const PUT: ReadonlySet<string> = new Set(['presenting', 'open', 'parked']);
-/** The user's speech, texts and clicks. */
+/** Something that the user said, typed or clicked. */
 interface Tried {
   readonly words: string;
-  /** The arguments of the approval's call, either as they were shown at that time or as the user changed them. */
+  /** The arguments of the call that needs approval, as they were shown at that time or as the user changed them. */
   readonly input: unknown;
 }
 
@@ -27,13 +27,13 @@ interface Asked {
   /** The answers that the user gave while the question was shown. */
   readonly tried: Tried[];
   accepted: number;
-  /** Whether the question is, or has been, a lasting approval. */
+  /** Whether the question is a lasting approval, or has been one. */
   hasLasted: boolean;
 }
 
 /**
  * P2: at most one question at a time receives the user's utterances, in the order in which the questions were asked.
- * P3: the user gave the answer to that question while it was shown, and the subagent that asked receives it unchanged.
+ * P3: the user gave the answer while the question was shown, and the subagent that asked receives it unchanged.
  */
 export function* questions({ log }: RunRecord): Iterable<Broken> {
   const book = new Map<string, Asked>();
@@ -75,12 +75,12 @@ function* answered({ view, tried: all }: Asked): Iterable<Broken> {
       promise: 'P3',
       what: `the ${kind} ${requestId} was answered with ${JSON.stringify(answer)}; the user had said to it only: ${all.map((one) => JSON.stringify(one)).join(', ') || 'nothing'}`,
     };
-  // Only a model can interpret this as a yes, and it counts only once the action has been read back.
+  // Only a model can interpret this answer as a yes, and the yes counts only after the action has been read back.
   if (plain(answer ?? '') === 'sim' && view.putAgain === undefined)
     yield { promise: 'P3', what: `${requestId} was approved by a yes that was not read back` };
 }
 
-/** The arguments that an approval concerns, or that were approved. */
+/** The arguments that need approval or have been approved. */
 const inputOf = (view: QuestionView): unknown => (view.changed ?? view.action)?.input;
 
 function means({ words, input }: Tried, view: QuestionView): boolean {
@@ -95,10 +95,10 @@ function means({ words, input }: Tried, view: QuestionView): boolean {
   return said === plain(answer) || (option !== undefined && said.includes(plain(answer)));
 }
 
-/** Records an entry that may contain an answer. */
+/** Records the answer that this entry may contain. */
 function* tried(book: Map<string, Asked>, entry: LogEntry): Iterable<Broken> {
   if (entry.kind === 'said') {
-    // Spoken input settles later, so it counts for every question that was shown until then.
+    // The transcript arrives later, so the input counts for every question that is shown at this time.
     for (const asked of book.values())
       if (!OVER.has(asked.view.state))
         asked.tried.push({ words: entry.words, input: inputOf(asked.view) });
@@ -134,7 +134,7 @@ function inWords(
   return label ?? answer.text ?? '';
 }
 
-/** Checks that the ledger of the subagent that asked contains the answer that was given. */
+/** Checks that the ledger of the subagent that asked contains the answer that the user gave. */
 function* reachTheirAskers(
   book: ReadonlyMap<string, Asked>,
   log: readonly LogEntry[],
@@ -170,15 +170,15 @@ function stateOf(book: ReadonlyMap<string, Asked>, requestId: string): string {
   return book.get(requestId)?.view.state ?? 'queued';
 }
 
-/** A client counts in frames, and a session counts an item as heard from 90 % on. */
+/** A client counts whole frames, and a session treats an item as heard from 90 % on. */
 const HEARD_FRACTION = 0.89;
-/** The reasons for a drop that the app or the user causes. */
+/** A delivery may be dropped for these reasons, which come from the app or the user. */
 const MAY_DROP: ReadonlySet<string> = new Set(['expired', 'withdrawn', 'superseded', 'cancelled']);
 
 /**
  * P4: heard. A delivery that counts as heard was played or shown to the end. It is not repeated, and it is not dropped
- * without a reason. A delivery that was played or shown in full is not repeated, even without an acknowledgement, and
- * delays no other.
+ * without a reason. A delivery that was played or shown in full is not repeated, even if it was not acknowledged, and
+ * it does not delay other deliveries.
  */
 export function* deliveries(record: RunRecord): Iterable<Broken> {
   const broken = (what: string): Broken => ({ promise: 'P4', what });
@@ -208,7 +208,7 @@ export function* deliveries(record: RunRecord): Iterable<Broken> {
 }
 
 /**
- * Text sessions: checks that a delivery is shown only once per client and process. A client that leaves, or a process
+ * Text sessions: checks that each client and process shows a delivery only once. A client that leaves, or a process
  * that dies, may have shown nothing.
  */
 export function* deliveredOnce({ log }: RunRecord): Iterable<Broken> {
@@ -227,7 +227,7 @@ export function* deliveredOnce({ log }: RunRecord): Iterable<Broken> {
   }
 }
 
-/** The delay that a slow journal, or a repeated call of a failing model, can explain. */
+/** A slow journal, or repeated calls of a failing model, can explain a delay of this length. */
 const HELD_UP_MS = 120_000;
 
 /** Text sessions: checks that a pending delivery is shown soon while a client is attached and both sides are silent. */
@@ -269,7 +269,7 @@ export function* heldUp({ log, script }: RunRecord): Iterable<Broken> {
 
 /** Checks a delivery in a voice session. */
 function* playedTo(record: RunRecord, delivery: DeliveryView, at: number): Iterable<Broken> {
-  // The check is impossible if the text on the screen differs from the spoken text.
+  // A delivery cannot be checked if the text on the screen differs from the spoken text.
   const wasAsked = record.log.some(
     (entry) => entry.kind === 'asked' && entry.instructions.includes(delivery.text),
   );
@@ -284,7 +284,7 @@ function* playedTo(record: RunRecord, delivery: DeliveryView, at: number): Itera
   const since = (ms: number): number => ms - record.startedAt;
   if (!telling.some(({ firstAt }) => since(firstAt) <= at))
     yield { promise: 'P4', what: `${name} counts as heard, but was not played to its end` };
-  // Speech that the session has not requested is not checked.
+  // Only speech that the session has requested is checked.
   const isAskedAgain = record.log.some(
     (entry) =>
       entry.kind === 'asked' && entry.at > at && entry.instructions.includes(delivery.text),
@@ -292,7 +292,7 @@ function* playedTo(record: RunRecord, delivery: DeliveryView, at: number): Itera
   if (isAskedAgain) yield { promise: 'P4', what: `${name} was told again after it had been heard` };
 }
 
-/** Joins the item that continues after a false interruption to the item that was interrupted. */
+/** Joins an item that was interrupted by mistake with the item that continues it. */
 function tellings({
   plays,
 }: RunRecord): readonly Pick<Play, 'itemId' | 'sentMs' | 'playedMs' | 'firstAt'>[] {
@@ -333,10 +333,10 @@ function nameOf({ kind, deliveryId, text, label }: DeliveryView): string {
   return `the ${kind} ${deliveryId} (${JSON.stringify(text || label)})`;
 }
 
-/** Audio that was played in this tick and the next was already on its way when the user spoke. */
+/** Audio that plays in this tick or the next one was already on its way when the user spoke. */
 const AT_ONCE_MS = 2 * TICK_MS;
 
-/** P5: a barge-in stops speech immediately and stops nothing else: no subagent is cancelled without a reason. */
+/** P5: a barge-in immediately stops speech, and nothing else: no subagent is cancelled without a reason. */
 export function* interruptions(record: RunRecord): Iterable<Broken> {
   yield* speechStops(record);
   yield* workContinues(record);
@@ -344,8 +344,8 @@ export function* interruptions(record: RunRecord): Iterable<Broken> {
 
 function* speechStops({ log, plays, startedAt, wordsOf }: RunRecord): Iterable<Broken> {
   const changes = eventsOf(log, 'floor.changed');
-  // Speech that continues without being resumed is lowered until the transcript is known. The floor changes later while
-  // its entry is being written to the journal.
+  // Speech that continues although it has not been resumed is played at a lower volume until the transcript is known.
+  // The floor changes only after its entry has been written to the journal.
   const stops = log.filter(
     (entry) =>
       entry.kind === 'event' &&
@@ -360,7 +360,7 @@ function* speechStops({ log, plays, startedAt, wordsOf }: RunRecord): Iterable<B
   const full = plays.filter((play) => !isLowered(play));
   for (const [index, { at, event }] of changes.entries()) {
     if (event.floor !== 'user') continue;
-    // Compares the order instead of the time: with slow transcripts, a "mm-hm" takes the floor and returns it
+    // Compares the order instead of the time. With slow transcripts, a "mm-hm" takes the floor and returns it
     // immediately.
     const until = changes.slice(index + 1).find((next) => next.event.floor !== 'user');
     const endsAt = until?.at ?? Infinity;
@@ -378,7 +378,7 @@ function* speechStops({ log, plays, startedAt, wordsOf }: RunRecord): Iterable<B
 const STOPPED = 'The user stopped it';
 
 function* workContinues({ log, app }: RunRecord): Iterable<Broken> {
-  // A duplicate may be replaced.
+  // A duplicate request may replace a running subagent.
   const mayEnd = new Set(
     Object.values(app.subagentConfigs ?? {}).flatMap(({ onBargeIn, onHung, duplicates, name }) =>
       onBargeIn === 'cancel' || onHung === 'cancel' || duplicates === 'replace' ? [name] : [],
@@ -398,18 +398,18 @@ function* workContinues({ log, app }: RunRecord): Iterable<Broken> {
     seen.add(id);
     // One call of `running_task` stops only one task.
     if (outcome?.error?.message.includes(STOPPED) && (stopped += 1) <= stops.size) continue;
-    // A child is cancelled together with its parent or by its parent.
+    // A child is cancelled by its parent or together with it.
     if (parentId !== null || hasCancelled || mayEnd.has(name)) continue;
     yield { promise: 'P5', what: `${id} was cancelled by nobody: ${outcome?.error?.message}` };
   }
 }
 
-/** Less than the time during which the runtime treats an utterance as the rest of a request. */
+/** Shorter than the time for which the runtime treats another utterance as part of the same request. */
 const ONE_REQUEST_MS = 8000;
 
 /**
  * P6: a request that is spoken in several pieces starts one task, and that task receives each piece once. P4: the
- * result of a detached call is a delivery and not a second answer to the call.
+ * result of a detached call is delivered to the user, and the call does not get a second answer.
  */
 export function* requests({ log, app }: RunRecord): Iterable<Broken> {
   const begun: { readonly at: number; readonly spawned: SpawnedEvent }[] = [];
@@ -432,7 +432,7 @@ export function* requests({ log, app }: RunRecord): Iterable<Broken> {
     const { unit, actor, event } = entry.entry;
     const callId = actor.replace(/^call:/, '');
     const { output } = propertiesOf(event);
-    // When a wait for subagents is detached, it returns nothing.
+    // A wait for subagents returns nothing after it has been detached.
     if (event.type === 'call.executed' && detached.delete(callId) && output !== null)
       if (!delivered.has(callId))
         yield {

@@ -23,7 +23,7 @@ import { tellingOf, type CheckedEvent } from '../../../actors/services/service-e
 
 const ENDED: ReadonlySet<unknown> = new Set(['completed', 'failed', 'cancelled']);
 
-/** P1: one ending. A subagent that was accepted ends exactly once, and its outcome contains its work. */
+/** P1: one ending. A subagent that was accepted ends exactly once, and its outcome lists the work that it did. */
 export function* endings({ log, effects }: RunRecord): Iterable<Broken> {
   const broken = (what: string): Broken => ({ promise: 'P1', what });
   const ended = new Map<string, { readonly state: string; readonly outcome: string }>();
@@ -31,10 +31,10 @@ export function* endings({ log, effects }: RunRecord): Iterable<Broken> {
   const ledgers = new Map<string, ReadonlyMap<string, string>>();
   for (const { event } of eventsOf(log, 'subagent.changed')) {
     const { id, state, outcome } = event.subagent;
-    // The activity of a cancelled subagent is collected and reported when it ends, but it is not kept.
+    // A cancelled subagent's activity is reported when it ends, but it is not stored.
     const told = JSON.stringify({ ...outcome, diagnostics: null });
     const before = ended.get(id);
-    // The subagent has not been accepted yet, because its first entry is about to be written.
+    // A subagent that is `spawning` has not been accepted yet, because its first entry has not been written.
     if (state !== 'spawning') seen.add(id);
     if (before && before.state !== state)
       yield broken(`${id} was ${before.state}, and then ${state}`);
@@ -60,7 +60,7 @@ export function* endings({ log, effects }: RunRecord): Iterable<Broken> {
   }
 }
 
-/** An orphaned child is killed after 5 s, and the journal may be slow. */
+/** An orphaned child is killed after 5 s. The rest is for a slow journal. */
 const OUTLIVES_MS = 6000;
 const PREFIX = 'subagent__';
 
@@ -97,7 +97,7 @@ export function* families({ log }: RunRecord): Iterable<Broken> {
   }
 }
 
-/** Returns the last state of each subagent that was shown. */
+/** Returns the last shown state of each subagent. */
 function peopleIn(log: readonly LogEntry[]): ReadonlyMap<string, Person> {
   const people = new Map<string, Person>();
   for (const { at, event } of eventsOf(log, 'subagent.changed')) {
@@ -108,12 +108,12 @@ function peopleIn(log: readonly LogEntry[]): ReadonlyMap<string, Person> {
   return people;
 }
 
-/** Returns the children in a session, from their first entries in the journal. */
+/** Finds the child subagents by their first entries in the journal. */
 function childrenIn(log: readonly LogEntry[]): readonly Child[] {
   return log.flatMap((entry) => {
     if (entry.kind !== 'kept' || entry.entry.event.type !== SPAWNED) return [];
     const { parentId, callId, task, worksFor } = entry.entry.event as SpawnedEvent;
-    // Only the program receives the results of its subagents.
+    // These results go only to the program, and not to a parent.
     if (parentId === null || worksFor === 'program') return [];
     return [{ id: entry.entry.unit, parentId, callId, toolName: task.toolName }];
   });
@@ -138,7 +138,7 @@ function* noChildOutlives(
   }
 }
 
-/** Returns the time between two moments in the life of a process. */
+/** Returns how long a process was alive between two moments. */
 function upMs(log: readonly LogEntry[], from: number, to: number): number {
   let ms = 0;
   let isUp = true;
@@ -152,7 +152,7 @@ function upMs(log: readonly LogEntry[], from: number, to: number): number {
   return ms;
 }
 
-/** Checks that one call starts one child. The app's own tools may start any number. */
+/** Checks that one call starts one child. The app's own tools may start any number of children. */
 function* oneForEachCall(children: readonly Child[]): Iterable<Broken> {
   const seen = new Map<string, string>();
   for (const { id, parentId, callId, toolName } of children) {
@@ -165,7 +165,7 @@ function* oneForEachCall(children: readonly Child[]): Iterable<Broken> {
   }
 }
 
-/** Checks that the result of the call is the child's result, or states that there is none. */
+/** Checks that the call returned the child's result, or stated that there is none. */
 function* waitedFor(
   parent: SubagentView,
   { callId, toolName, output }: LedgerEntry,
@@ -191,7 +191,7 @@ function* waitedFor(
     yield broken(`${view.id} came to ${JSON.stringify(view.outcome?.output)}`);
 }
 
-/** Checks that the parent sees the real outcome of a child that has ended. */
+/** Checks that the parent sees the actual outcome of each child that has ended. */
 function* lookedAt(
   parent: SubagentView,
   { toolName, output }: LedgerEntry,
@@ -258,8 +258,8 @@ function isSame(one: unknown, other: unknown): boolean {
 }
 
 /**
- * P6: nothing twice. One call has one idempotency key and one answer. A tool runs once per key unless it declares that
- * it may run again.
+ * P6: nothing twice. Each call has one idempotency key and one answer. A tool runs once per key, unless it is declared
+ * as idempotent.
  */
 export function* nothingTwice({ log, effects }: RunRecord): Iterable<Broken> {
   const runs = new Map<string, number>();
@@ -279,7 +279,7 @@ export function* nothingTwice({ log, effects }: RunRecord): Iterable<Broken> {
       yield { promise: 'P6', what: `the call ${callId} of ${subagentId} ran ${tool} twice` };
     calls.add(call);
   }
-  // A process cannot know the last events of the process before it, so it repeats them.
+  // A process repeats the last events of the previous process, because it cannot know them.
   for (const number of new Set(log.map(({ process }) => process)))
     for (const what of noneTwice(
       log.flatMap((entry) => (entry.kind === 'event' && entry.process === number ? entry : [])),
@@ -288,8 +288,8 @@ export function* nothingTwice({ log, effects }: RunRecord): Iterable<Broken> {
 }
 
 /**
- * P7: bounded. The numbers of working, living and total subagents, and the steps of each subagent, never exceed the
- * limits. A closed session leaves no timers behind.
+ * P7: bounded. The numbers of working, living and total subagents never exceed the limits, and neither do the steps of
+ * a subagent. A closed session leaves no timers behind.
  */
 export function* bounded(record: RunRecord): Iterable<Broken> {
   yield* counted(record);
@@ -299,7 +299,7 @@ export function* bounded(record: RunRecord): Iterable<Broken> {
     yield { promise: 'P7', what: `${timersLeft} timers are left of a session that is closed` };
 }
 
-/** Counts after all events with the same time, because a subagent may pass through several states at once. */
+/** Counts after all events with the same time, because a subagent may pass through several states in one moment. */
 function* counted({ log, app }: RunRecord): Iterable<Broken> {
   const limits = sessionLimits(app.limits);
   const states = new Map<string, string>();
@@ -309,7 +309,7 @@ function* counted({ log, app }: RunRecord): Iterable<Broken> {
       const { id, state } = entry.event.subagent;
       states.set(id, state);
     }
-    // The crash happened before the first entry of the subagent.
+    // The process crashed before it had written the subagent's first entry.
     if (entry.kind === 'crashed')
       for (const [id, state] of states) if (state === 'spawning') states.delete(id);
     if (entry.at === log[index + 1]?.at) continue;
@@ -333,7 +333,7 @@ function* steps({ log, app }: RunRecord): Iterable<Broken> {
   for (const entry of log) {
     if (entry.kind !== 'event' || entry.event.type !== 'subagent.changed') continue;
     const { id, step, maxSteps, depth } = entry.event.subagent;
-    // After a budget is exhausted, one more call delivers the work that has been done.
+    // After a budget has been used up, one more call is allowed, in which the model reports its work so far.
     const isBounded = step <= maxSteps + 1 && depth <= maxDepth;
     if (isBounded || told.has(id)) continue;
     told.add(id);
@@ -341,7 +341,7 @@ function* steps({ log, app }: RunRecord): Iterable<Broken> {
   }
 }
 
-/** Tools that the runtime adds and that grant no authority. */
+/** The runtime adds these tools, and they do not grant any authority. */
 const RUNTIMES_OWN: ReadonlySet<string> = new Set([
   'ask_user',
   'not_for_me',
@@ -350,8 +350,8 @@ const RUNTIMES_OWN: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * P8: least authority. A subagent is offered, and runs, only the tools in its configuration. A call that needs consent
- * runs only after the user has consented to exactly that call.
+ * P8: least authority. A subagent is offered only the tools in its configuration, and runs no others. A call that needs
+ * consent runs only after the user has consented to exactly that call.
  */
 export function* authority(record: RunRecord): Iterable<Broken> {
   yield* ownTools(record);
@@ -450,8 +450,8 @@ function* consent({ app, log, effects }: RunRecord): Iterable<Broken> {
 }
 
 /**
- * Returns the calls to which the user said yes, either in the answer or before the read-back. If a `consentModel`
- * misinterprets the utterance after a read-back, that utterance becomes the answer.
+ * Returns the calls that the user approved, either with the answer or with a yes before the read-back. If a
+ * `consentModel` misinterprets the utterance that follows a read-back, that utterance becomes the answer.
  */
 function consentsIn(log: RunRecord['log']) {
   const given: { readonly at: number; readonly subagentId: string; readonly key: string }[] = [];
@@ -478,17 +478,17 @@ function consentsIn(log: RunRecord['log']) {
   return given;
 }
 
-/** The time within which an approved call must start, because its tool and the journal may be slow. */
+/** An approved call must start within this time. The tool and the journal may be slow. */
 const RUNS_WITHIN_MS = 12_000;
 
-/** A lasting approval, with the times at which it was granted and revoked. */
+/** A lasting approval, with the times at which the user granted and revoked it. */
 interface Lasting {
   readonly question: QuestionView;
   readonly at: number;
   until: number;
 }
 
-/** Returns the lasting approvals. P3: each of them was granted by a button, or by a plain yes to its read-back. */
+/** Returns the lasting approvals. P3: each was granted by a button, or by a plain yes after it was read back. */
 function* lastingIn(log: RunRecord['log']): Generator<Broken, readonly Lasting[]> {
   const found = new Map<string, Lasting>();
   const proposed = new Set<string>();
@@ -585,7 +585,7 @@ function* tells(
     yield broken(`it found ${JSON.stringify(text)}, and told ${JSON.stringify(delivery.text)}`);
 }
 
-/** Checks the programs: their scopes record the results that they have received. */
+/** Checks that each program has received each result once, which its scope in the journal records. */
 function* resultsHad(kept: readonly JournalEntry[]): Iterable<Broken> {
   const had = new Map<string, number>();
   for (const { scope, event } of kept)
@@ -598,8 +598,7 @@ function* resultsHad(kept: readonly JournalEntry[]): Iterable<Broken> {
     const { scope, unit } = entry;
     const spawned = spawnedIn(entry);
     if (!spawned || spawned.worksFor !== 'program' || spawned.parentId !== null) continue;
-    // A run with an id keeps its result permanently (RUN-SUBAGENT-KR-1), and every repetition of the run returns it
-    // again.
+    // A run with an id keeps its result permanently (RUN-SUBAGENT-KR-1), so a repeated run returns it again.
     const isKeptRun = spawned.idempotencyKey === scope;
     if (!programs.has(scope) || isKeptRun) continue;
     const times = had.get(`${scope}/${unit}`) ?? 0;

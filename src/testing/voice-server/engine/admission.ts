@@ -1,5 +1,5 @@
-// Decides who may connect, and with which protocol. The decision depends on the path, on the key (in every place where
-// a protocol's clients send it) and on ephemeral tokens.
+// Decides who may connect, and with which protocol. The decision depends on the path, on the key (which may be in any
+// place where the protocol's clients send it) and on ephemeral tokens.
 
 import { presentedKey } from '../../../adapters/local-voice/access.ts';
 import type { VoiceWire } from './control.ts';
@@ -7,11 +7,11 @@ import type { TokenIssuer } from './token-issuer.ts';
 
 /** The response to an upgrade. */
 export type Admission =
-  /** `preset`: the configuration that an ephemeral token has fixed for the session. */
+  /** `preset`: the session configuration that an ephemeral token prescribes. */
   | { readonly type: 'welcome'; readonly wire: VoiceWire; readonly preset: unknown }
-  /** Refused before the socket is open. */
+  /** The client is refused before the socket opens. */
   | { readonly type: 'refused'; readonly status: number; readonly message: string }
-  /** The socket opens, an event may be sent, and then the socket closes. */
+  /** The socket opens, the server may send an event, and then it closes the socket. */
   | {
       readonly type: 'expelled';
       readonly event: object | null;
@@ -46,7 +46,7 @@ export function keyOf(url: URL, headers: Headers): string | null {
   return token ?? presentedKey(headers);
 }
 
-/** @param expected The right key; null accepts any non-empty key */
+/** @param expected The correct key; null accepts any non-empty key */
 export function admit(
   url: URL,
   headers: Headers,
@@ -101,7 +101,7 @@ const missingModel: Admission = {
   reason: 'invalid_request_error.missing_model',
 };
 
-/** Rejects a client without a valid key in the way that each real server does. */
+/** Rejects a client without a valid key, in the same way as the real server of its protocol. */
 function unauthorized(wire: VoiceWire, key: string | null): Admission {
   const type = 'invalid_request_error';
   switch (wire) {

@@ -1,9 +1,9 @@
-// The interface with which a test controls the fake voice server. The names are the same for all three protocols, so
-// one test (or conformance suite) can run on each of them.
+// The interface through which a test controls the fake voice server. All three protocols use the same names, so one
+// test (or conformance suite) can run on each of them.
 //
 // A server has connections. A connection is a `FakeVoiceModel` between the user and the client (an adapter or an
-// official SDK). The model follows a script of steps. The test provides it (`model.answers`), or `respond` computes it
-// for each turn. All times are those of the server's `environment`.
+// official SDK). The model follows a script of steps. The test supplies the script (`model.answers`), or `respond`
+// computes it for each turn. The `environment` of the server determines all times.
 
 import type { Environment } from '../../../actors/ports/environment.ts';
 import type { WebSocketFactory } from '../../../adapters/socket/web-socket.ts';
@@ -14,15 +14,15 @@ export type VoiceWire = 'openai-realtime' | 'openai-live' | 'gemini-live';
 
 /** One action of the model. The steps of a script run one after another. */
 export type VoiceStep =
-  /** Speaks: sends a transcript in pieces, and PCM16 audio of `durationMs`, or of 60 ms per character. */
+  /** Speaks: sends a transcript in pieces, and PCM16 audio for `durationMs` (by default 60 ms per character). */
   | { readonly say: string; readonly durationMs?: number }
   /**
    * Calls a tool by name. `arguments` is an object, or text as the model writes it. Gemini's protocol cannot represent
    * a text that is not a JSON object, so the turn then ends with `MALFORMED_FUNCTION_CALL`. OpenAI Live has no named
-   * calls. A call is a delegation there, like `delegate`.
+   * calls. There, a call becomes a delegation, like `delegate`.
    */
   | { readonly call: string; readonly arguments?: unknown; readonly callId?: string }
-  /** Reports that an action is needed. This is for OpenAI Live only and has no effect in the other protocols. */
+  /** Reports that an action is needed. Only OpenAI Live has such reports; other protocols ignore the step. */
   | { readonly delegate: true; readonly delegationId?: string }
   /** Pauses for this time, in milliseconds. */
   | { readonly waitMs: number }
@@ -35,7 +35,7 @@ export type VoiceStep =
 export type VoiceCause =
   /** The user spoke. Empty if the transcript is unknown. */
   | { readonly type: 'utterance'; readonly text: string }
-  /** A tool result has arrived, or text for a delegation whose id is then in `callId`. */
+  /** A tool result has arrived, or a text for the delegation with the id `callId`. */
   | {
       readonly type: 'result';
       readonly callId: string;
@@ -49,7 +49,7 @@ export type VoiceCause =
       readonly role: 'system' | 'user' | 'assistant';
       readonly text: string;
     }
-  /** A response was requested in an empty conversation, or the test requested a turn. */
+  /** A response was requested although the conversation was empty, or the test requested a turn. */
   | { readonly type: 'nothing' };
 
 /** A model turn. */
@@ -63,24 +63,24 @@ export interface VoiceTurn {
 }
 
 /**
- * Computes the model's steps for a turn. An empty script is a silent turn. `null` is a turn that never responds and
- * never ends (a silent model). It is called when the turn starts.
+ * Computes the model's steps for a turn. An empty script is a silent turn. With `null`, the model never responds and
+ * the turn never ends (a silent model). It is called when the turn starts.
  */
 export type VoiceResponder = (turn: VoiceTurn) => readonly VoiceStep[] | null;
 
 /** When the user's transcript arrives. */
 export type TranscriptTiming =
-  /** Piece by piece, with the last piece when the user has finished. Realtime sends all pieces right after the end. */
+  /** Piece by piece; the last one arrives when the user has finished. Realtime sends all pieces right after the end. */
   | 'prompt'
-  /** All pieces before the user has finished. On Realtime, this is the same as `prompt`. */
+  /** All pieces arrive before the user has finished. On Realtime, this is the same as `prompt`. */
   | 'early'
   /** Like `prompt`, but the last piece is repeated. */
   | 'duplicated'
-  /** Never: the text of the utterance stays unknown. */
+  /** The transcript never arrives, so the text of the utterance stays unknown. */
   | 'none'
-  /** The server reports that transcription failed; the same as `none` in a protocol without such a report. */
+  /** The server reports that transcription failed. In a protocol without such a report, this is the same as `none`. */
   | 'failed'
-  /** The delay after the user has finished, in milliseconds, whatever else happens. */
+  /** The transcript arrives this long after the user has finished, in milliseconds. */
   | { readonly lateMs: number };
 
 /** How long the user speaks, and when the transcript arrives. */
@@ -95,7 +95,7 @@ export interface UserSpeech {
 export interface FakeUser {
   /** Whether the user is speaking. */
   readonly isSpeaking: boolean;
-  /** The server hears the user starting to speak. This has no effect if the user is already speaking. */
+  /** The server hears that the user starts to speak. This has no effect if the user is already speaking. */
   begins(): void;
   /** The user has finished; `text` is what the user said. Also starts the speech if `begins` has not been called. */
   ends(text: string, speech?: Pick<UserSpeech, 'transcript'>): void;
@@ -103,7 +103,7 @@ export interface FakeUser {
   says(text: string, speech?: UserSpeech): Promise<void>;
 }
 
-/** A frame from the client, as it was received. */
+/** A frame as it was received from the client. */
 export interface ReceivedFrame {
   /** The type of the event. In Gemini's protocol, this is the name of the only field, such as `toolResponse`. */
   readonly type: string;
@@ -150,7 +150,7 @@ export type FakeItem =
       readonly id: string;
       readonly callId: string;
       readonly output: unknown;
-      /** How the client schedules the spoken reaction, if the protocol has such a field. */
+      /** When the client wants the model to speak about the result, if the protocol has a field for this. */
       readonly scheduling: string | null;
     }
   | { readonly kind: 'image'; readonly id: string; readonly mediaType: string };
@@ -163,7 +163,7 @@ export interface FakeReply {
   readonly cause: VoiceCause;
   /** How the reply ended, or `in_progress`. */
   readonly status: 'in_progress' | 'completed' | 'cancelled' | 'failed';
-  /** What the model has said so far. */
+  /** The text that the model has spoken so far. */
   readonly text: string;
   /** The duration of the audio that has been sent so far, in milliseconds. */
   readonly audioMs: number;
@@ -171,13 +171,13 @@ export interface FakeReply {
   readonly ended: Promise<void>;
 }
 
-/** A connection from the model's point of view. */
+/** A connection, as the model sees it. */
 export interface FakeVoiceModel {
   /** The connection's protocol. */
   readonly wire: VoiceWire;
   /** The number of the connection; 1 for the first connection of the server. */
   readonly number: number;
-  /** The requested URL. Contains the key if the client sent it here instead of in `headers`. */
+  /** The requested URL. It contains the key if the client sent the key in the URL instead of in `headers`. */
   readonly url: URL;
   /** The headers of the upgrade request. */
   readonly headers: Readonly<Record<string, string>>;
@@ -192,13 +192,13 @@ export interface FakeVoiceModel {
   readonly faults: FakeFaults;
 
   /**
-   * Makes the model take a turn with this script, either now or after the current turn.
+   * Makes the model take a turn with this script, either immediately or after the current turn.
    * @throws {ConfigurationError} `NOT_CONFIGURED` if the client has not configured the session yet
    */
   answers(...steps: VoiceStep[]): FakeReply;
   /**
-   * The next turn that the model starts uses this script and not `respond`. If this is called several times, the
-   * scripts queue up: first in, first out.
+   * The next turn that the model starts uses this script instead of `respond`. If this is called several times, the
+   * scripts are used in the order of the calls.
    */
   willAnswer(...steps: VoiceStep[]): void;
   /** All turns, in order. */
@@ -210,9 +210,11 @@ export interface FakeVoiceModel {
   readonly received: readonly ReceivedFrame[];
   /** The duration of the audio that the client has sent, in milliseconds. */
   readonly heardMs: number;
-  /** Returns the next frame of this type, past or future. Each frame is returned only once per type. */
+  /**
+   * Returns the next frame of this type, whether or not it has arrived yet. Never returns a frame twice.
+   */
   next(type: string): Promise<ReceivedFrame>;
-  /** The events that the server has sent, parsed and in order, without those that a fault has made malformed. */
+  /** The events that the server has sent, parsed and in order, except those that a fault has made malformed. */
   readonly sent: readonly Readonly<Record<string, unknown>>[];
 
   /** The instructions that are currently in effect. They are empty until the client has configured the session. */
@@ -234,7 +236,7 @@ export interface VoiceServerOptions {
   /** The key that clients must send. @defaultValue any non-empty key */
   readonly apiKey?: string;
   /**
-   * How fast the model's audio is generated, as a multiple of the playback speed. `Infinity`: as fast as the event loop
+   * How fast the model generates audio, as a multiple of the playback speed. `Infinity`: as fast as the event loop
    * allows. @defaultValue 4, or 1 with the Live protocol, whose model hears and speaks in real time
    */
   readonly speed?: number;
@@ -248,7 +250,7 @@ export interface VoiceServerOptions {
   readonly voiceActivity?: boolean;
   /** Whether `sent` and `received` are recorded. A benchmark turns this off. @defaultValue true */
   readonly keepFrames?: boolean;
-  /** Called for each connection before its first frame, so that scripts and faults can be set from the start. */
+  /** Called for each connection before its first frame, so that the test can set scripts and faults from the start. */
   readonly onConnection?: (model: FakeVoiceModel) => void;
 }
 
@@ -260,7 +262,7 @@ export interface VoiceServerAddress {
   readonly baseUrl: string;
   /** The base URL for sockets. */
   readonly urls: Readonly<Record<VoiceWire, string>>;
-  /** The certificate to trust, in PEM format; null without TLS. */
+  /** The certificate that clients must trust, in PEM format; null without TLS. */
   readonly ca: string | null;
 }
 
@@ -274,7 +276,7 @@ export interface ListenOptions {
 
 /** The fake server: one responder, and any number of connections with any of the protocols. */
 export interface VoiceServer {
-  /** Creates sockets in memory, for an adapter's `webSocket` option, without network or real time. */
+  /** Creates in-memory sockets for an adapter's `webSocket` option, which use neither the network nor real time. */
   readonly webSocket: WebSocketFactory;
   /**
    * Also listens on 127.0.0.1, for clients that open real sockets. This may be called several times.

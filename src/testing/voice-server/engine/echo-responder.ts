@@ -1,4 +1,4 @@
-// The default responder of the fake voice server.
+// The responder that the fake voice server uses by default.
 
 import { z } from 'zod';
 import { check } from '../../../values/checks.ts';
@@ -14,8 +14,8 @@ const turnSchema = z.looseObject({
 });
 
 /**
- * The default responder of a server. It repeats what the user said, reads results and messages aloud, and never calls a
- * tool.
+ * The responder that a server uses by default. It repeats what the user said, reads results and messages aloud, and
+ * never calls a tool.
  * @throws {ConfigurationError} `INVALID_ARGUMENT` if the value is not a turn
  */
 export const echoResponder: VoiceResponder = (turn) => {

@@ -1,5 +1,6 @@
 // The fake server's engine for one protocol and one client. It handles the client's frames, keeps the model's memory
-// and sends the events that the real server would send. It has no socket. Its time and ids come from the environment.
+// and sends the events that the real server would send. It does not use a socket. Its time and ids come from the
+// environment.
 
 import type { Environment } from '../../../actors/ports/environment.ts';
 import type {
@@ -16,7 +17,7 @@ import type { ReplyRecord } from './reply-record.ts';
 export interface EngineFaults {
   /** No turn starts. */
   silence: boolean;
-  /** How many of the next `response.create` events are refused, and with which error code. */
+  /** How many more `response.create` events are refused, and the error code for this. */
   refuseResponses: { times: number; code: string };
   /** The error code for the next `session.update`, or null to accept it. */
   refuseConfiguration: string | null;
@@ -32,7 +33,7 @@ export interface EnginePorts {
   readonly faults: EngineFaults;
   /** Gemini: whether the server reports where speech starts and ends. */
   readonly voiceActivity: boolean;
-  /** The configuration that an ephemeral token has fixed for this connection. */
+  /** The configuration that an ephemeral token prescribes for this connection. */
   readonly preset: unknown;
   /** Returns the steps of the turn that is starting, or null if the turn never responds and never ends. */
   nextTurn(cause: VoiceCause, instructions: string | null): readonly VoiceStep[] | null;
@@ -42,7 +43,7 @@ export interface EnginePorts {
   close(code: number, reason: string): void;
   /** Records a well-formed frame from the client. */
   received(frame: Omit<ReceivedFrame, 'at'>): void;
-  /** The client's first configuration has been accepted. */
+  /** Called when the client's first configuration has been accepted. */
   configured(): void;
 }
 
@@ -51,11 +52,11 @@ export interface VoiceEngine {
   open(): void;
   /** Handles a frame from the client. Never throws. */
   receive(text: string): void;
-  /** Handles the end of the connection: sends nothing more and stops its timers. */
+  /** Handles the end of the connection: stops sending events and stops its timers. */
   end(): void;
 
   userBegins(): void;
-  /** Handles a piece of the user's speech when the server hears it. */
+  /** Handles a piece of the user's speech at the time when the server hears it. */
   userSays(words: string): void;
   /** Handles the end of an utterance. `text`: the whole utterance; `rest`: what `userSays` has not received. */
   userEnds(text: string, rest: string, transcript: TranscriptTiming): void;
@@ -69,7 +70,7 @@ export interface VoiceEngine {
   readonly items: readonly FakeItem[];
   readonly openCalls: readonly { readonly callId: string; readonly name: string }[];
 
-  /** Reports the end of the session in the way that this protocol does, and closes. */
+  /** Reports the end of the session as this protocol does, and closes the connection. */
   expire(): void;
   /** Returns an event whose type the protocol does not know. */
   unknownEvent(type: string): object;

@@ -1,4 +1,4 @@
-// Queues frames by type and returns each one once: past frames immediately, others when they arrive.
+// Queues frames by type and returns each one once: past frames immediately, later ones when they arrive.
 
 interface Typed {
   readonly type: string;

@@ -1,5 +1,5 @@
-// One connection with any protocol. It is a test's `FakeVoiceModel`, between the protocol's engine and a host's socket.
-// It has its own user (when they speak, and when the server hears it) and its own faults.
+// One connection with any protocol. It is the `FakeVoiceModel` of a test, and connects the protocol's engine to the
+// socket of a host. It has its own user (when the user speaks, and when the server hears it) and its own faults.
 
 import { ConfigurationError } from '../../../values/errors.ts';
 import type {
@@ -35,7 +35,7 @@ export interface ConnectionSettings {
   readonly forget: () => void;
 }
 
-/** A connection, with the side of its socket that the host uses. */
+/** A connection, and the side of its socket that the host uses. */
 export interface FakeConnection extends FakeVoiceModel, FrameTaker {
   /** Handles the opening of the socket. */
   open(): void;
@@ -179,7 +179,7 @@ interface Utterance {
   readonly cancels: (() => void)[];
 }
 
-/** The user of a connection. `stop` ends the current utterance without an event for the server. */
+/** The user of a connection. `stop` ends the current utterance without sending an event to the server. */
 function scriptedUser(scheduler: Scheduler, engine: VoiceEngine): FakeUser & { stop(): void } {
   let utterance: Utterance | null = null;
 
@@ -237,7 +237,7 @@ function scriptedUser(scheduler: Scheduler, engine: VoiceEngine): FakeUser & { s
   };
 }
 
-/** Returns when the pieces of an utterance are heard while the user speaks. The last piece is left for the end. */
+/** Returns the times at which the server hears the pieces of an utterance. The last piece is heard at the end. */
 function arrivals(
   text: string,
   durationMs: number,

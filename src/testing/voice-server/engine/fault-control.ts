@@ -1,12 +1,12 @@
-// The network and model faults that a test can cause on one connection. A fault affects only its own connection. A
-// fault that the protocol cannot show is refused with a ConfigurationError `NOT_ON_THIS_WIRE`, so that no test passes
-// without the fault.
+// The network and model faults that a test can cause on one connection. A fault affects only its own connection. If the
+// protocol cannot represent a fault, a ConfigurationError `NOT_ON_THIS_WIRE` is thrown, so that no test passes without
+// its fault.
 
-/** When a fault happens. If it is absent, the fault happens immediately. */
+/** When a fault happens. If the moment is absent, the fault happens immediately. */
 export type FaultMoment =
   /** The delay from now, in milliseconds. */
   | { readonly afterMs: number }
-  /** Right after the server has sent this number of further frames. */
+  /** Right after the server has sent this number of additional frames. */
   | { readonly afterFrames: number };
 
 /** The faults that a test can cause in a fake voice server. */
@@ -22,12 +22,12 @@ export interface FakeFaults {
   expire(moment?: FaultMoment): void;
   /** Gemini only: announces the end of the connection and closes it after `timeLeftMs`. */
   goAway(timeLeftMs: number): void;
-  /** Gemini only: later handles cannot be resumed, and handles that are already known are refused with 1007. */
+  /** Gemini only: the server refuses earlier handles with 1007, and later handles are not resumable. */
   forgetHandles(): void;
-  /** Live only: a stored session can no longer be forked. */
+  /** Live only: stored sessions can no longer be forked. */
   forgetSessions(): void;
 
-  /** The model never responds. No turn starts while this fault is on, and pending turns stay unanswered. */
+  /** The model never responds. While this fault is on, no turn starts and pending turns stay unanswered. */
   silence(on?: boolean): void;
   /** Realtime only: refuses the next `times` `response.create` events. @defaultValue once, code `server_error` */
   refuseResponses(times?: number, code?: string): void;
@@ -41,7 +41,7 @@ export interface FakeFaults {
   /** Gemini only: the model cancels these calls. @defaultValue all open calls */
   cancelCalls(callIds?: readonly string[]): void;
 
-  /** Delays the server's frames by this time and preserves their order. */
+  /** Delays each of the server's frames by this time and preserves their order. */
   delayFrames(ms: number): void;
   /** Holds the server's frames and sends them all when the fault is turned off. */
   stall(on?: boolean): void;

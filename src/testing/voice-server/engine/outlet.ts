@@ -16,14 +16,14 @@ export interface Link {
   close(code: number, reason: string): void;
   /** Closes the socket without a close frame. */
   terminate(): void;
-  /** Holds the frames that the client sends. */
+  /** Holds back the frames that the client sends. */
   hold(on: boolean): void;
 }
 
 /** Receives the frames that the client sends. */
 export interface FrameTaker {
   receive(text: string): void;
-  /** Handles the loss of the client with this close code. */
+  /** Called when the client is gone, with this close code. */
   lost(code: number): void;
 }
 
@@ -89,7 +89,7 @@ export function outletOf(environment: Environment, link: Link) {
         end();
         link.close(code, reason.slice(0, MAX_REASON_LENGTH));
       }),
-    /** Closes the socket immediately and loses the frames in transit. */
+    /** Closes the socket immediately, so that the frames in transit are lost. */
     terminate(): void {
       if (isOver) return;
       end();

@@ -1,4 +1,4 @@
-// One turn of the model from a test's point of view, during and after its generation.
+// One turn of the model, as a test sees it during and after its generation.
 
 import type { FakeReply, VoiceCause } from './control.ts';
 
@@ -19,7 +19,7 @@ export class ReplyRecord implements FakeReply {
     });
   }
 
-  /** Only the first end of a turn counts. */
+  /** A turn can end only once; later calls have no effect. */
   end(status: Exclude<FakeReply['status'], 'in_progress'>): void {
     if (this.status !== 'in_progress') return;
     this.status = status;

@@ -55,7 +55,7 @@ const tokenRequest = z.strictObject({
   fieldMask: z.string().nullish(),
 });
 
-/** Handles a request that is not an upgrade. Never throws. */
+/** Handles a request to one of the endpoints. Never throws. */
 export function answerRequest(request: RestRequest, parts: RestParts): RestAnswer {
   const { method, url } = request;
   const isSecrets = url.pathname === '/v1/realtime/client_secrets';

@@ -1,4 +1,4 @@
-// The states that a later connection can resume, by the name that the client has received.
+// The states that a later connection can resume, by the name that the client received for each of them.
 
 export interface ResumeStore<State> {
   save(name: string, state: State): void;

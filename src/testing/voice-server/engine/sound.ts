@@ -24,7 +24,7 @@ export function tone(fromMs: number, durationMs: number, sampleRateHz: number): 
   return samples;
 }
 
-/** A stretch of speech: its audio and the words that start in it. */
+/** A piece of speech: its audio and the words that start in it. */
 export interface SpeechPiece {
   readonly words: string;
   readonly startMs: number;

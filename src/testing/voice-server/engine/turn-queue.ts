@@ -5,8 +5,8 @@
 // TURN-QUEUE-2. A delayed turn starts when every holder that delays it has released it.
 // TURN-QUEUE-3. A turn without a response (a silent model) does not delay the next one.
 // TURN-RUN-1. After `cancel`, no further step follows, and `ended` has been called exactly once.
-// TURN-RUN-2. Steps run one after another in the environment's time. No step runs before `begin` returns. The engine of
-// the protocol defines what a step means.
+// TURN-RUN-2. Steps run one after another in the environment's time. No step runs before `begin` returns. The
+// protocol's engine defines what a step does.
 
 import type { CallStep } from './call-step.ts';
 import type { VoiceCause, VoiceStep } from './control.ts';
@@ -16,7 +16,7 @@ import type { SpeechPiece } from './sound.ts';
 import type { Scheduler } from '../../../actors/ports/environment.ts';
 import { piecesOf } from './sound.ts';
 
-/** What the steps of a turn mean in the protocol. */
+/** How the protocol carries out the steps of a turn. */
 export interface TurnWords {
   readonly speed: number;
   piece(piece: SpeechPiece, reply: ReplyRecord): void;
@@ -34,7 +34,7 @@ export type TurnHolder = 'user' | 'call' | 'fixture';
 
 interface Waiting {
   readonly reply: ReplyRecord;
-  /** The script; null: `respond` computes it when the turn starts. */
+  /** The script; null: If null, `respond` computes the steps when the turn starts. */
   readonly steps: readonly VoiceStep[] | null;
 }
 
@@ -124,8 +124,8 @@ export function turnQueue(ports: EnginePorts, words: TurnWords) {
     },
     cancel,
     /**
-     * Like `cancel`. @returns the cause of the turn if the turn has said nothing yet: the model has read the message
-     * and may still speak about it
+     * Like `cancel`. @returns the turn's cause if it is a message about which the model has not said anything yet, so
+     * that the model can still speak about it
      */
     postpone(): VoiceCause | null {
       const running = current;
@@ -144,7 +144,7 @@ export function turnQueue(ports: EnginePorts, words: TurnWords) {
 
 type TurnRun = ReturnType<typeof turnRun>;
 
-/** Runs the steps of a turn. `over` is called when the steps are done or one of them has failed. */
+/** Runs the steps of a turn. `over` is called after the last step or after a step has failed. */
 function turnRun(
   scheduler: Scheduler,
   words: TurnWords,
@@ -199,7 +199,7 @@ function turnRun(
     over(status);
   }
 
-  /** Runs no further step. */
+  /** Prevents further steps. */
   function abandon(): void {
     isOver = true;
     cancelPause();

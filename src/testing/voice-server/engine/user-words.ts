@@ -1,4 +1,4 @@
-// Sends the last words of an utterance in protocols that send them piece by piece.
+// Sends the last words of an utterance in a protocol that sends words piece by piece.
 
 import type { TranscriptTiming } from './control.ts';
 import type { Timers } from './timers.ts';

@@ -1,8 +1,7 @@
-// The fake of the Gemini Live server. The model responds to speech and results without a request. Turns have no names.
-// An invalid message ends the connection with 1007.
+// The fake of the Gemini Live server. The model responds to speech and results without a request. Its turns have no
+// ids. An invalid message ends the connection with 1007.
 //
-// Owns:     the client's messages and their consequences, calls and their scheduling, the model's speech, and
-//           resumption.
+// Owns:     the handling of the client's messages, calls and their scheduling, the model's speech, and resumption.
 // Does not: define the schemas (`client-messages.ts`) or the memory (`gemini-memory.ts`).
 //
 // GEMINI-MODEL-TURNS-1. A normal turn ends with generationComplete, followed by turnComplete at the time when its audio
@@ -48,7 +47,7 @@ export function geminiEngine(ports: EnginePorts, handles: ResumeStore<GeminiMemo
   let heardMs = 0;
   let awaitsHistory = false;
   let messagesRead = 0;
-  /** What the user has said while the client itself reports the speech. */
+  /** The user's words, in a session whose client reports when the user speaks. */
   let spoken = '';
   const send = (message: ServerMessage): void => ports.send(message);
   const timers = timersOf(ports.environment.scheduler);
@@ -108,7 +107,7 @@ export function geminiEngine(ports: EnginePorts, handles: ResumeStore<GeminiMemo
 
   function start(given: Setup): void {
     if (live !== null) throw new InvalidMessage(INVALID);
-    // An ephemeral token fixes what the program that issued it has chosen.
+    // The configuration in an ephemeral token, which its issuer has chosen, takes precedence.
     const setup = ports.preset === undefined ? given : overlay(given, ports.preset);
     const handle = setup.sessionResumption?.handle;
     const memory = handle === undefined ? null : handles.find(handle);
@@ -350,11 +349,11 @@ interface ModelTurnsPorts {
   session(): GeminiSession | null;
   send(message: ServerMessage): void;
   call(step: CallStep): void;
-  /** Called after the end of a turn has been sent. */
+  /** Called after the events that end a turn have been sent. */
   ended(): void;
 }
 
-/** The model's speech in each turn, and how a turn ends in the protocol. */
+/** The model's speech in each turn, and the events with which a turn ends. */
 function modelTurns(engine: EnginePorts, ports: ModelTurnsPorts) {
   /** When the playback of the current turn started. */
   let playingSince: number | null = null;
@@ -365,9 +364,9 @@ function modelTurns(engine: EnginePorts, ports: ModelTurnsPorts) {
     speed: engine.speed ?? DEFAULT_SPEED,
     piece: (piece, reply) => speak(piece, reply),
     call: (step) => ports.call(step),
-    // This protocol calls tools by name.
+    // This protocol calls tools by name and has no delegations.
     delegate: () => {},
-    // The end of the turn reports it.
+    // The event that ends the turn reports the failure.
     fail: () => {
       failure = 'RESPONSE_REJECTED';
     },
@@ -432,7 +431,7 @@ function modelTurns(engine: EnginePorts, ports: ModelTurnsPorts) {
 
   return {
     queue,
-    /** Handles a call that cannot be parsed. The turn ends with that reason. */
+    /** Called when a call cannot be parsed. The turn then ends with this reason. */
     callIsMalformed(): void {
       failure = 'MALFORMED_FUNCTION_CALL';
     },

@@ -54,7 +54,7 @@ export class GeminiSession {
     return { items: [...this.items], openCalls: [...this.openCalls.values()] };
   }
 
-  /** The calls for whose results the model waits before it continues. */
+  /** The calls whose results the model needs before it continues. */
   get blockingCalls(): readonly GeminiCall[] {
     return [...this.openCalls.values()].filter(({ behavior }) => behavior === 'BLOCKING');
   }
@@ -108,7 +108,7 @@ export class GeminiSession {
     this.items.push({ kind: 'image', id: this.#newId(), mediaType });
   }
 
-  /** Adds the turns that the client has sent. @returns the cause of a turn that results from the newest one */
+  /** Adds the turns that the client has sent. @returns the cause of the turn that the newest of them starts */
   add(turns: readonly Content[]): VoiceCause {
     let cause: VoiceCause = { type: 'nothing' };
     for (const { role = 'user', parts = [] } of turns) {
@@ -123,7 +123,7 @@ export class GeminiSession {
           const { id: callId = this.#newId(), name, args = {} } = functionCall;
           const recalled = { callId, name, behavior: this.behaviorOf(name) };
           this.call(recalled, args);
-          // The model does not wait for a past call.
+          // The model does not wait for the result of a past call.
           this.openCalls.delete(callId);
         }
         if (functionResponse !== undefined) {
@@ -137,7 +137,7 @@ export class GeminiSession {
   }
 }
 
-/** Google's own samples put the scheduling inside the response. */
+/** Google's own samples put the scheduling into the response. */
 export function schedulingIn(response: Readonly<Record<string, unknown>>): string | null {
   const { scheduling } = response;
   return typeof scheduling === 'string' ? scheduling : null;
@@ -155,7 +155,7 @@ export interface ModelTraits {
   /** The behaviour of a function that does not declare one. */
   readonly defaultBehavior: Behavior;
   readonly behaviors: readonly Behavior[];
-  /** Whether the model reports in `interactionStatus` that it is really idle. */
+  /** Whether the model reports in `interactionStatus` whether it is idle or still has work. */
   readonly reportsStatus: boolean;
   /** Whether the server accepts `clientContent` after the conversation has started. */
   readonly takesLateContent: boolean;
@@ -185,7 +185,7 @@ const live38: ModelTraits = {
 
 const thinking38: ModelTraits = { ...live38, behaviors: ['NON_BLOCKING'], mustThink: true };
 
-/** @param model with or without the prefix `models/` */
+/** @param model The name, with or without the prefix `models/`. */
 export function traitsOf(model: string): ModelTraits {
   if (model.includes('extended-thinking')) return thinking38;
   if (model.includes('3.1')) return flash31;

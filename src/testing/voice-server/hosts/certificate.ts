@@ -1,6 +1,5 @@
 // A self-signed certificate for 127.0.0.1 and localhost, created at run time. Clients that require TLS must trust it
-// explicitly. Node.js creates the keys and signatures. This module writes the few bytes of structure around them (X.509
-// in DER).
+// explicitly. Node.js creates the keys and signatures. This module writes the surrounding X.509 structure (DER).
 
 import { generateKeyPairSync, sign } from 'node:crypto';
 
@@ -68,7 +67,7 @@ const oid = (name: keyof typeof oids): Buffer => tagged(0x06, Buffer.from(oids[n
 function integer(value: number): Buffer {
   const hex = value.toString(16);
   const bytes = Buffer.from(hex.length % 2 === 0 ? hex : `0${hex}`, 'hex');
-  // If the first bit were one, the number would be negative.
+  // If the first bit were 1, the number would be negative.
   const isPositive = ((bytes[0] ?? 0) & 0x80) === 0;
   return tagged(0x02, isPositive ? bytes : Buffer.concat([Buffer.from([0]), bytes]));
 }

@@ -18,7 +18,7 @@ const MAX_FRAME_BYTES = 15 * 1024 * 1024;
 /** The maximum size of a token request. */
 const MAX_BODY_BYTES = 1024 * 1024;
 const BODY_TIMEOUT_MS = 10_000;
-/** The longest time for which a test may leave a client without an answer. */
+/** A test may leave a client without an answer for at most this time. */
 const UNANSWERED_MS = 600_000;
 const MAX_CONNECTIONS = 10_000;
 const LOOPBACK = '127.0.0.1';

@@ -1,9 +1,9 @@
-// The two ends of a socket without a network. Each end receives the other's frames in the next microtask, in order.
-// Only a fault makes time pass.
+// The two ends of a socket that uses no network. Each end receives the other's frames in the next microtask, in order.
+// Time passes only because of a fault.
 //
 // SOCKET-PAIR-1. The client receives nothing before its `open` event or its refusal.
-// SOCKET-PAIR-2. `close` is the last event that the client receives, and it is emitted once. The server is then
-//     notified of the loss.
+// SOCKET-PAIR-2. `close` is the last event that the client receives, and it is emitted once. The server is notified of
+//     it afterwards.
 
 import { Readable } from 'node:stream';
 import type { WebSocketLike } from '../../../adapters/socket/web-socket.ts';
@@ -11,7 +11,7 @@ import type { FrameTaker, Link } from '../engine/outlet.ts';
 
 export interface SocketPair {
   readonly client: WebSocketLike;
-  /** The server's end of the socket, for its connection. */
+  /** The socket's end that the server uses. */
   readonly link: Link;
   /** Opens the client's socket and passes the client's frames to `taker`. Then calls `opened`. */
   accept(taker: FrameTaker, opened: () => void): void;
@@ -28,7 +28,7 @@ export function createSocketPair(): SocketPair {
   const listeners = new Map<EventName, Listener[]>();
   let taker: FrameTaker | null = null;
   let isOver = false;
-  /** Frames from the client that are waiting because the network is slow. */
+  /** Frames from the client that are held back by a slow network. */
   let held: (() => void)[] | null = null;
   let heldBytes = 0;
 

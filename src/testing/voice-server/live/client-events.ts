@@ -1,5 +1,5 @@
-// The events that a client sends in the Live protocol, each with its schema. As with the real server, unknown fields
-// are refused. Only client delegation is supported.
+// The events that a client sends in the Live protocol, with a schema for each event. Unknown fields are refused, as by
+// the real server. Only client delegation is supported.
 
 import { z } from 'zod';
 import { propertiesOf } from '../../../values/json.ts';
@@ -11,7 +11,9 @@ const MAX_INPUT_ITEMS = 128;
 const MAX_APPEND_TOKENS = 500;
 const MAX_INSTRUCTION_TOKENS = 16_384;
 const MAX_INPUT_TOKENS = 8_192;
-/** The average for English text. It is used instead of the real server's tokenizer. */
+/**
+ * The average for English text, because the fake does not have the real server's tokenizer.
+ */
 const CHARACTERS_PER_TOKEN = 4;
 
 /** Estimates the number of tokens. */
@@ -50,7 +52,7 @@ const initialItem = z.discriminatedUnion('role', [
 const withinTokens = (limit: number): z.ZodString =>
   z.string().refine((text) => tokensOf(text) <= limit, `limited to ${limit} tokens`);
 
-/** The session of a new connection. */
+/** The session that a new connection creates. */
 export const newSession = z.strictObject({
   model: z.string().min(1),
   instructions: withinTokens(MAX_INSTRUCTION_TOKENS).nullish(),
@@ -97,7 +99,7 @@ const clientEventSchemas = {
   'session.start': z.strictObject({
     ...eventFields,
     type: z.literal('session.start'),
-    // Checked later, either as a new session or as a fork.
+    // Checked later, because a new session and a fork allow different fields.
     session: z.record(z.string(), z.unknown()),
   }),
   'session.update': z.strictObject({

@@ -2,7 +2,7 @@
 // when to speak. The protocol has no turns and no responses, a delegation contains no task, and no event reports that
 // audio was heard.
 //
-// Owns:     the session (configuration, timeline and memory, nearly all of which are fixed at its start), its audio
+// Owns:     the session (its configuration, timeline and memory, most of which is fixed at the start), its audio
 //           formats, delegations and their acknowledgements, and the choice of the next turn.
 // Does not: define the schemas (`client-events.ts`) or run the script of a turn (`turn-queue.ts`).
 
@@ -35,7 +35,7 @@ type WithoutId<Event> = Event extends { event_id: string } ? Omit<Event, 'event_
 
 const FORK_PATH = /\/sessions\/([^/]+)\/fork\/?$/;
 const ACKNOWLEDGEMENT = 'One moment.';
-/** The time from the answer to the user until the model speaks the message that it has postponed. */
+/** The model speaks a postponed message this long after the user has finished. */
 const POSTPONED_MS = 2000;
 const MAX_FIXTURE_MS = 30_000;
 const FIXTURE_RATE_HZ = 24_000;
@@ -47,14 +47,14 @@ export function liveEngine(ports: EnginePorts, stored: ResumeStore<LiveMemory>):
   let heardMs = 0;
   let isMuted = false;
   let isPlayingFixture = false;
-  /** The position on the timeline up to which the track contains speech. */
+  /** The track contains speech up to this position on the timeline. */
   let soundsUntilMs = 0;
   /**
    * The messages that the model had read, but not spoken about, when the user started to speak. It speaks about them
-   * after it has answered.
+   * after it has answered the user.
    */
   const unspoken: VoiceCause[] = [];
-  /** When the current utterance started on the timeline. */
+  /** The position on the timeline at which the current utterance started. */
   let spokenFromMs = 0;
   const usage = (): { seconds: number } => ({ seconds: Math.round(nowMs() / 1000) });
   const delegations = delegationsOf(ports.environment.scheduler);
@@ -307,7 +307,7 @@ export function liveEngine(ports: EnginePorts, stored: ResumeStore<LiveMemory>):
     userBegins() {
       if (isMuted || live === null) return;
       spokenFromMs = nowMs();
-      // The model notices the user and falls silent without a report to the client.
+      // The model notices the user and falls silent, but the protocol has no event for this.
       turns.hold('user');
       const postponed = turns.postpone();
       if (postponed) unspoken.push(postponed);
@@ -317,7 +317,7 @@ export function liveEngine(ports: EnginePorts, stored: ResumeStore<LiveMemory>):
       if (isMuted || live === null) return;
       remember('user', text, 'speech');
       bringLastWords(rest, transcript, timers, (words) => userSays(words));
-      // The model answers the user before it speaks about messages that it has read in the meantime.
+      // The model first answers the user, and then speaks about messages that it has read in the meantime.
       turns.addFirst({ type: 'utterance', text });
       turns.release('user');
       const causes = unspoken.splice(0);
@@ -371,14 +371,14 @@ function delegationsOf(scheduler: Scheduler) {
       all.find((delegation) => delegation.callId === callId),
     add: (callId: string, name: string): void => void all.push({ callId, name, isAnswered: false }),
     acknowledge: acknowledgements.later,
-    /** Cancels the pending acknowledgement because text was appended. */
+    /** Cancels the pending acknowledgement, because the client has appended a text. */
     stopAcknowledging: acknowledgements.stop,
   };
 }
 
 const TELEPHONE_RATE_HZ = 8_000;
 
-/** Silence in both G.711 encodings. */
+/** This byte is silence in both G.711 encodings. */
 const TELEPHONE_SILENCE = 0xff;
 
 /** Returns the duration of audio from the client, in milliseconds. @throws {Refusal} */

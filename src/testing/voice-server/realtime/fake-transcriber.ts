@@ -1,5 +1,5 @@
-// The fake's input audio buffer. It only counts and stores audio. The test decides where speech starts and ends, and
-// what is said.
+// The input audio buffer of the fake. It only counts and stores audio. The test decides where speech starts and ends,
+// and what is said.
 
 import {
   checkCommitted,
@@ -13,7 +13,7 @@ import { ProviderError } from '../../../values/errors.ts';
 import type { TranscriptTiming } from '../engine/control.ts';
 import type { Timers } from '../engine/timers.ts';
 
-/** The duration of the silence that is kept. */
+/** This much silence before an utterance is kept. */
 const PREFIX_MS = 1_000;
 
 /** The text of an utterance, and when it becomes known. */
@@ -31,7 +31,7 @@ export function fakeTranscriber(
   const buffer = new SoundBuffer(INPUT_SAMPLE_RATE_HZ);
   let listens = false;
   let openItem: string | null = null;
-  /** Speech without turn detection. It belongs to the next commit. */
+  /** Speech in a session without turn detection. It belongs to the next commit. */
   let unheard = nothingSaid;
 
   function utterance({ text, words }: Spoken, startMs: number, endMs: number): Utterance {
@@ -105,7 +105,7 @@ export function transcriptOf(
       const failed = Promise.reject(
         new ProviderError('audio_unintelligible', 'The audio could not be transcribed.'),
       );
-      // If the client wants transcripts, the session handles the rejection. Otherwise, the rejection is not a failure.
+      // If the client wants transcripts, the session handles the error. Otherwise, the error does not matter.
       failed.catch(() => {});
       return failed;
     }

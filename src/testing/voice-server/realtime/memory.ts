@@ -1,12 +1,12 @@
-// The memory of a Realtime session from a test's point of view, and the cause of its current turn.
+// The memory of a Realtime session as a test sees it, and the cause of its current turn.
 
 import type { ConversationItem, Remembered } from '../../../adapters/local-voice/conversation.ts';
 import type { InputItem } from '../../../adapters/local-voice/client-events.ts';
 import type { FakeItem, VoiceCause } from '../engine/control.ts';
 
-/** Facts about items that are not in the protocol. */
+/** Facts about items that the protocol does not contain. */
 export interface ItemNotes {
-  /** What the user said, by item. */
+  /** The user's words, by item. */
   readonly spoken: ReadonlyMap<string, string>;
   /** The items that the model has generated. */
   readonly generated: ReadonlySet<string>;

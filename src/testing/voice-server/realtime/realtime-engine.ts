@@ -1,6 +1,6 @@
 // The fake of the OpenAI Realtime server (GA). The local voice server (`RealtimeSession`) implements sessions, items
-// and responses, with refusals that were captured from the real server. This module adds its own transcriber, script
-// and faults.
+// and responses, with refusals that were captured from the real server. This module adds the transcriber, the script
+// and the faults.
 //
 // Every event is typed against the official union at the place where it is created (`wire-events.ts`).
 
@@ -35,10 +35,10 @@ interface OwnTurn {
   readonly steps: readonly VoiceStep[];
 }
 
-/** Who requested a response, and its cause. */
+/** The request for a response, and the response's cause. */
 interface Asking {
   readonly own: OwnTurn | null;
-  /** If null, the cause is the newest item. */
+  /** If null, the newest item is the cause. */
   readonly cause: VoiceCause | null;
   readonly instructions: string | null;
 }
@@ -50,7 +50,7 @@ export function realtimeEngine(ports: EnginePorts): VoiceEngine {
   const duplicatedTranscripts = new Set<string>();
   const ownTurns: OwnTurn[] = [];
   let transcriber: FakeTranscriber | null = null;
-  /** Who requests the next response; `noRequester` if the end of an utterance starts it. */
+  /** The request for the next response, or `noRequester` if the end of an utterance starts it. */
   let asking: Asking = noRequester;
   let lastCommitted: string | null = null;
   let isConfigured = false;
@@ -134,7 +134,7 @@ export function realtimeEngine(ports: EnginePorts): VoiceEngine {
       isConfigured = true;
       ports.configured();
     } else if (event.type === 'response.done') {
-      // The session releases the response before it reports its end.
+      // The session can accept another response before it reports the end of this one.
       takeOwnTurn();
     } else if (
       event.type === 'conversation.item.input_audio_transcription.completed' &&
@@ -249,11 +249,11 @@ type Delta = EventOf<
 interface Watched {
   readonly reply: ReplyRecord;
   readonly isOutOfBand: boolean;
-  /** The last delta of each kind. */
+  /** The last delta of each type. */
   readonly deltas: Map<string, Delta>;
 }
 
-/** Records the responses of a session for the test, and applies the faults that repeat a part of them. */
+/** Records the responses of a session for the test, and applies the faults that send a part of them again. */
 function responseWatch(ports: EnginePorts, say: (event: ServerEventBody) => void) {
   const responses = new Map<string, Watched>();
   /** The items that the model has generated. */
@@ -272,7 +272,7 @@ function responseWatch(ports: EnginePorts, say: (event: ServerEventBody) => void
 
   return {
     generated,
-    /** Returns whether a response writes to the conversation. */
+    /** Returns whether a response that belongs to the conversation is in progress. */
     get isBusy(): boolean {
       return [...responses.values()].some(({ isOutOfBand }) => !isOutOfBand);
     },
@@ -330,15 +330,15 @@ function responseWatch(ports: EnginePorts, say: (event: ServerEventBody) => void
 
 const SAMPLE_RATE_HZ = 24_000;
 const CHARACTERS_PER_TOKEN = 4;
-/** A model that writes streams about twenty words per second. */
+/** When the model writes, it streams about twenty words per second. */
 const WRITTEN_WORD_MS = 50;
 
-/** A script as the language model and voice of a session: text and calls for its responses, a tone for its speech. */
+/** A script that acts as a session's language model and voice: it supplies text and calls, and a tone as speech. */
 function scriptModel(
   scheduler: Scheduler,
   takeTurn: () => readonly VoiceStep[] | null,
 ): TextModel & { readonly voice: SpeechEngine } {
-  /** How long the sentences take to speak in steps with an explicit duration. */
+  /** The duration of sentences in steps that specify a duration. */
   const chosenMs = new Map<string, number>();
   /** The voice: a tone that is as long as the spoken text. It does not transcribe, because `fakeTranscriber` does. */
   const voice: SpeechEngine = {
@@ -361,7 +361,7 @@ function scriptModel(
     }
   }
 
-  /** Writes word by word, like a real model. */
+  /** Streams the text word by word, like a real model. */
   async function* write(text: string, signal: AbortSignal): AsyncGenerator<TextModelPart> {
     for (const word of text.match(/(?:^\s+)?\S+\s*/g) ?? [text]) {
       if (signal.aborted) return;

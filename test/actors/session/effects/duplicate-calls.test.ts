@@ -28,7 +28,7 @@ function talk(duplicates?: SubagentConfig['duplicates'], pending?: null, more: T
 }
 
 describe('users row 8: a second call for the same work', () => {
-  test('join (default): starts no second subagent, and delivers one result', async () => {
+  test('join (default): does not start a second subagent, and delivers one result', async () => {
     const { start, type, states, outputs, waiting, environment, said, state, close } = talk();
     await start();
     await type('use report {"a":1,"b":2}');
@@ -76,7 +76,7 @@ describe('users row 8: a second call for the same work', () => {
     expect(state().subagents[0]?.outcome?.error?.message).toContain('asked for anew');
   });
 
-  test('replace: replaces nothing if the new call is refused', async () => {
+  test('replace: keeps the first call if the new call is refused', async () => {
     const { start, type, states, outputs } = talk('replace', undefined, {
       limits: { maxLivePerSession: 1 },
     });
@@ -104,7 +104,7 @@ describe('users row 8: a second call for the same work', () => {
   });
 
   test(
-    'gets an answer at once if its call stays open, while the first call still delivers the result',
+    'gets an immediate answer if its call stays open, while the first call still delivers the result',
     { tags: ['BW26'] },
     async () => {
       const { start, type, states, outputs, waiting, environment, said } = talk('join', null);

@@ -8,7 +8,7 @@ describe('spoken progress', { tags: ['B48', 'RW14'] }, () => {
   test('`off`: never plays', () =>
     expect(new ProgressPace().allows('a', 'off', 50, 0)).toBe(false));
 
-  test('`milestones`: plays once each at a quarter, half and three quarters', () => {
+  test('`milestones`: plays exactly three times: at a quarter, half and three quarters', () => {
     const pace = new ProgressPace();
     const said = [10, 24, 25, 40, 30, 60, 62, 80, 99, 100].filter((percent, index) =>
       pace.allows('a', 'milestones', percent, index * PROGRESS_PACE_MS),

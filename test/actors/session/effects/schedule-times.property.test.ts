@@ -82,7 +82,7 @@ describe('a daily time', () => {
   });
 });
 
-test('keeps the phase of an interval', () => {
+test('returns times that are a whole number of intervals after the first time', () => {
   fc.assert(
     fc.property(
       moments,

@@ -45,7 +45,7 @@ describe('in a text session', () => {
   );
 
   test(
-    'records the raw result with `turn`, followed by the result as a user turn with its reply',
+    'records the raw result with `turn`, then a user turn with the result, then the reply',
     { tags: ['R32', 'R33'] },
     async () => {
       const histories: unknown[][] = [];
@@ -85,7 +85,7 @@ describe('in a text session', () => {
   });
 
   test(
-    'TEXT-LEAD-6: does not restart finished work when replying to its result',
+    'TEXT-LEAD-6: does not restart finished work when the lead agent replies to its result',
     { tags: ['RW12'] },
     async () => {
       let tries = 0;
@@ -135,7 +135,7 @@ describe('in a text session', () => {
 });
 
 test(
-  'presents a question to the lead model as a question, and before results',
+  'presents a question to the lead model as a question, and before any results',
   { tags: ['B48'] },
   async () => {
     const { start, use, pause, asked, state } = voiceTalk({
@@ -259,7 +259,7 @@ describe('spoken progress', { tags: ['B39', 'B48', 'R30'] }, () => {
     ).toThrow(/`speakProgress`.*"off"\|"milestones"\|"all", got "loud"/));
 });
 
-describe('consolidation by voice', { tags: ['R34'] }, () => {
+describe('consolidation in a voice session', { tags: ['R34'] }, () => {
   const found = (name: string) => ({ script: () => say(`${name} is found`) });
 
   test('stays off by default, so that results arrive one by one, each in its own pause', async () => {
@@ -276,7 +276,7 @@ describe('consolidation by voice', { tags: ['R34'] }, () => {
     expect(asked()).toContain('hotel is found');
   });
 
-  test('P4: delivers all results at once when enabled, and repeats all of them after a barge-in', async () => {
+  test('P4: delivers all results together when enabled, and repeats all of them after a barge-in', async () => {
     const { start, use, pause, asked, speak, play, model, state, environment } = voiceTalk({
       consolidation: 'batch',
       subagents: { flight: found('flight'), hotel: found('hotel') },

@@ -57,7 +57,7 @@ describe('idle', () => {
     await session.idle();
   });
 
-  test('resolves even if the last entry written is a snapshot, whatever the delay', async () => {
+  test('resolves even if the last entry is a snapshot, regardless of the delay', async () => {
     for (let turns = 1; turns <= 8; turns += 1) {
       const environment = simulatedEnvironment();
       const memory = memoryJournal();
@@ -120,7 +120,7 @@ describe('idle', () => {
     expect(idle.isSettled).toBe(true);
   });
 
-  test('does not wait for the user, since a presented question counts as idle', async () => {
+  test('does not wait for the user, because a session with a presented question counts as idle', async () => {
     const { start, type, session, environment, question } = textTalk({
       subagents: {
         ride: {

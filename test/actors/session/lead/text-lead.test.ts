@@ -89,7 +89,7 @@ describe('TEXT-RESPONSE-1: puts a reply at its start time', () => {
     ]);
   });
 
-  test('puts a message that the user sends during a reply after that reply', async () => {
+  test('places a message after the reply during which the user sent it', async () => {
     const { type, go, read } = await talk();
     await type('One.');
     await go((answer) => answer.text('First'));
@@ -104,7 +104,7 @@ describe('TEXT-RESPONSE-1: puts a reply at its start time', () => {
   });
 });
 
-describe('words that arrive before the first word of a reply', () => {
+describe('messages that arrive before the first word of a reply', () => {
   test('follow the reply, and are answered next', async () => {
     const { type, go, read, answers, said } = await talk();
     await type('One.');
@@ -150,7 +150,7 @@ describe('words that arrive before the first word of a reply', () => {
 });
 
 describe('a reply', () => {
-  it('ends without more text if its text came before a tool call', async () => {
+  it('ends without adding text if its text came before a tool call', async () => {
     const { type, go, answers, errors, parts, said } = await talk([inline('note', () => 'noted')]);
     await type('Note it.');
     await go((answer) => answer.text('I have noted it.'));
@@ -272,7 +272,7 @@ describe('TEXT-LEAD-4: resumes an answer that an urgent notice interrupted', () 
   });
 });
 
-test('does not count a delivery as one of the rounds of an answer', async () => {
+test('does not count a delivery as a round of the answer', async () => {
   const { type, go, session, environment, answers } = await talk([inline('look', () => 'seen')], {
     others: [{ name: 'next', instructions: 'Go on.', greeting: 'Greet.' }],
   });
@@ -290,7 +290,7 @@ test('does not count a delivery as one of the rounds of an answer', async () => 
   expect(answers.at(-1)?.asked.toolChoice).toEqual({ type: 'auto' });
 });
 
-test('attributes a call that arrives after a handover to the agent that made it', async () => {
+test('attributes a late call to the agent that made it, even after a handover', async () => {
   const { type, go, session, environment, answers, read } = await talk(
     [inline('look', () => 'seen by the first')],
     { others: [{ name: 'next', instructions: 'Go on.' }] },

@@ -18,7 +18,7 @@ const told = (deliveryId: string): TextPart => ({
 });
 
 describe('TEXT-OUTPUT-1: readers', () => {
-  test('receive every piece written since they started to read, in order, each at its own pace', async () => {
+  test('receive every piece written since they started reading, in order and at their own pace', async () => {
     const output = new TextOutput();
     output.push(piece('before'));
     const first = output.read().parts;
@@ -44,7 +44,7 @@ describe('TEXT-OUTPUT-1: readers', () => {
     expect(await parts.next()).toEqual({ done: true, value: undefined });
   });
 
-  test('receive nothing if they start after the end', async () => {
+  test('do not receive anything if they start after the end', async () => {
     const output = new TextOutput();
     output.complete();
     expect(await output.read().parts.next()).toEqual({ done: true, value: undefined });
@@ -241,7 +241,7 @@ describe('TEXT-OUTPUT-5: a card', () => {
     expect(seen).toEqual(['d1', 'd2']);
   });
 
-  test('reaches no reader when it is no longer due', async () => {
+  test('does not reach a reader when it is no longer due', async () => {
     const output = new TextOutput();
     card(output, [], () => false);
     const { parts, end } = output.read();

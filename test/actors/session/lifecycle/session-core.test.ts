@@ -210,7 +210,7 @@ describe('SESSION-RECORDS-1: deletion of ended records (P7)', () => {
   });
 });
 
-test('SESSION-UNIT-4 OUTBOX-6: frees only one place for a call that is refused and cancelled at once', async () => {
+test('SESSION-UNIT-4 OUTBOX-6: frees only one place for a call that is both refused and cancelled', async () => {
   const journal = gatedJournal();
   const { core, call, events, environment } = await coreTalk(
     {
@@ -319,7 +319,7 @@ describe('an offer', () => {
     expect(state().deliveries[0]).toMatchObject({ state: 'dismissed' });
   });
 
-  test('repeats under a new generation if no response arrives, up to a limit', async () => {
+  test('repeats under a new generation a limited number of times if no response arrives', async () => {
     const { core, lead, environment, state } = await coreTalk();
     core.notifyBackground('A notice');
     await environment.advance(1000);
@@ -412,7 +412,7 @@ describe('COMMIT-UNIT-2: an event that cannot be handled', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('throws once for each record of a conversation, without stopping the session', async () => {
+  test('throws only once for each record of a conversation, without stopping the session', async () => {
     let number = 0;
     for (let isOver = false; !isOver && number < 60;) {
       number += 1;

@@ -366,7 +366,7 @@ describe('close', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('SUBAGENT-TREE-4: stops waiting for a tool or dispose that never settles after the grace period', async () => {
+  test('SUBAGENT-TREE-4: stops waiting for a hanging tool or dispose after the grace period', async () => {
     const config = { ...hanging.config, dispose: never };
     const { session, start, type, environment, state, errors } = textTalk({
       subagents: { work: { ...hanging, config } },

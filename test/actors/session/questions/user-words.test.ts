@@ -70,7 +70,7 @@ test('USER-WORDS-7: accepts any utterance as the answer to a free-text question'
   expect(readUtterance(name, 'why do you ask?', { typed: false })).toEqual(toLead);
 });
 
-test('P3: accepts only a clear yes or no as the answer to an approval, however often it is repeated', () => {
+test('P3: accepts only a clear yes or no as the answer to an approval, even after unclear replies', () => {
   const unclear = { ...approval, timesUnclear: 5, askedAgain: true };
   expect(readUtterance(approval, 'well I guess so', { typed: true })).toEqual({ to: 'again' });
   // The question has already been asked again once, so only the buttons and the lead agent remain.
@@ -139,7 +139,7 @@ test('USER-WORDS-3: reads back a yes, but not a no, when several approvals are o
   });
 });
 
-test('passes an unrelated utterance to the lead agent, and postpones the question on request', () => {
+test('passes an unrelated utterance to the lead agent, and postpones the question if asked to', () => {
   expect(readUtterance(rides, 'what time is it?', { typed: false })).toEqual(toLead);
   expect(readUtterance(rides, 'hang on a second', { typed: false })).toEqual({
     to: 'hold',

@@ -42,7 +42,7 @@ describe("results of one request's calls", { tags: ['R34'] }, () => {
     );
   });
 
-  test('BATCH-4: arrive immediately, in the wording for one result, if there is only one', async () => {
+  test('BATCH-4: arrive immediately and in singular wording if there is only one', async () => {
     const { start, type, finish, told, prompts } = siblingTalk(['flight']);
     await start();
     await type('use flight');
@@ -95,7 +95,7 @@ describe("results of one request's calls", { tags: ['R34'] }, () => {
     expect(told()[0]?.deliveryIds).toHaveLength(2);
   });
 
-  test('P2: do not wait for a call that asks the user, whose result is delivered later', async () => {
+  test('P2: do not wait for a call that asks the user; its result comes later', async () => {
     const { start, type, finish, told, question } = siblingTalk(['flight'], {
       subagents: {
         ride: {
@@ -115,7 +115,7 @@ describe("results of one request's calls", { tags: ['R34'] }, () => {
   });
 });
 
-describe('the ceiling', { tags: ['R34', 'R41'] }, () => {
+describe('the time limit for waiting', { tags: ['R34', 'R41'] }, () => {
   test(
     'delivers the available results after 300 s, and a late result separately',
     { tags: ['R41'] },
@@ -260,7 +260,7 @@ describe('P4: consolidated results are not lost', () => {
   });
 
   test.each(['shown', 'dismiss'] as const)(
-    '%s: omit a part that has already been seen and whose call is over',
+    '%s: omit a part that has already been seen and whose call has ended',
     async (how) => {
       const { start, type, finish, told, session, environment, release, deliveries } = busy();
       await start();
@@ -281,7 +281,7 @@ describe('P4: consolidated results are not lost', () => {
     },
   );
 
-  test('free the place of a result that was seen while it was waiting for a sibling', async () => {
+  test('free the place of a result that was seen before its siblings were ready', async () => {
     const { start, type, finish, told, session, environment } = siblingTalk(
       ['flight', 'hotel', 'car'],
       { limits: { maxDeliveries: 2 } },

@@ -30,7 +30,7 @@ test('combines all changes of one event loop turn into one new state', async () 
   expect(states()).toBe(1);
 });
 
-test('emits no event for an update that changes nothing', () => {
+test('does not emit an event for an update without changes', () => {
   const { projection, events } = projected();
   projection.emit({ type: 'connection.changed', state: 'active' });
   projection.emit({ type: 'connection.changed', state: 'active' });

@@ -18,7 +18,7 @@ const result = (more: Partial<ToldResult> = {}): ToldResult => ({
   ...more,
 });
 
-describe('results as turns of the user', () => {
+describe('results as user turns', () => {
   const { one, together, progress, role } = resultWords.turn;
 
   test("phrase progress as the subagent's report", { tags: ['R30'] }, () =>
@@ -49,7 +49,7 @@ describe('results as turns of the user', () => {
   );
 });
 
-describe('results as notices of the runtime', () => {
+describe('results as runtime notices', () => {
   const { one, together, role } = resultWords.notice;
 
   test('phrase a success', { tags: ['B16'] }, () => {

@@ -75,7 +75,7 @@ describe('report_progress', { tags: ['M8'] }, () => {
 });
 
 test(
-  'assigns request_input and complete_task roles that the runtime settles',
+  'marks request_input and complete_task as tools that the runtime settles',
   { tags: ['M9', 'M10'] },
   () => {
     expect(Object.entries(tools).map(([name, tool]) => [name, roleOf(tool)])).toEqual([

@@ -82,7 +82,7 @@ describe('leadTools', () => {
   });
 
   test(
-    'accepts the parent toolset, in which only the waits may take long',
+    'accepts the parent toolset, in which only the wait tools may run long',
     { tags: ['M1'] },
     async () => {
       const service = fakeService();

@@ -11,7 +11,7 @@ const outcome: Outcome = {
   toolLedger: [],
 };
 
-describe('the notes for a parent’s model with a result', { tags: ['R27', 'R32'] }, () => {
+describe('the notes that a parent’s model gets with a result', { tags: ['R27', 'R32'] }, () => {
   test('stay empty if there is nothing to report', () => {
     expect(outcomeNotes(null)).toEqual({});
     expect(outcomeNotes(outcome)).toEqual({});

@@ -288,7 +288,7 @@ describe('check_subagent', () => {
     }
   });
 
-  test('reports a subagent that waits for the user as running, without a question to the parent', async () => {
+  test('reports a subagent that is waiting for the user as running, and shows the parent no question', async () => {
     const { service, call, spawn } = parent();
     await spawn();
     service.set('sub_1', { state: 'waiting_for_input', step: 1 });
@@ -390,7 +390,7 @@ describe('send_to_subagent', () => {
   });
 
   test(
-    'returns a message id with which a later check shows the receipt',
+    'returns a message id that a later check uses to show the receipt',
     { tags: ['H16', 'M4'] },
     async () => {
       const { service, call, spawn } = parent();

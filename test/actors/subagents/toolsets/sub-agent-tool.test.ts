@@ -88,7 +88,7 @@ describe('one call of the tool', { tags: ['H4', 'H5'] }, () => {
   });
 
   test(
-    'returns an error to the model for an unknown input, and spawns no subagent',
+    'returns an error to the model for an unknown input, without spawning a subagent',
     { tags: ['R6'] },
     async () => {
       const { service, made } = summarize();
@@ -247,7 +247,7 @@ test(
 );
 
 test(
-  'references to children include a status for cancelled and for waiting children',
+  'shows in references whether a child is cancelled or waiting',
   { tags: ['H11', 'HW7'] },
   () => {
     const service = fakeService();

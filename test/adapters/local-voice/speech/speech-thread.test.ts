@@ -22,7 +22,7 @@ function fragileThread(): SpeechThread {
 }
 
 describe('a speech thread', () => {
-  test('SPEECH-THREAD-1, SPEECH-THREAD-2: rejects calls when it dies, and restarts at the next call', async () => {
+  test('SPEECH-THREAD-1, SPEECH-THREAD-2: rejects calls when it dies, and restarts on the next call', async () => {
     const thread = fragileThread();
     await thread.start();
     expect(await thread.call('transcribe', speech)).toBe('call 1');

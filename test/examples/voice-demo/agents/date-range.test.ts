@@ -51,7 +51,7 @@ test.each([
 });
 
 test.each(['a report for May', 'sales in june', 'the past 3 days', 'queue two'])(
-  'resolves every period that it finds in %j',
+  'resolves every period found in %j',
   (sentence) => {
     expect(parseDateRange(findDateRange(sentence) ?? '', now)).not.toBeNull();
   },

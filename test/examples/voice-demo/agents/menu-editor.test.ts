@@ -73,7 +73,7 @@ test('adds a dish to the menu once, after the user has approved exactly that cha
   expect(asked).toHaveLength(1);
 });
 
-test('does not change the menu if the user says no', async () => {
+test('leaves the menu unchanged if the user says no', async () => {
   const { open, menu, told, question } = setUp();
   const session = await open();
   await session.sendText('Please put some soup on the menu.');
@@ -83,7 +83,7 @@ test('does not change the menu if the user says no', async () => {
   expect(menu()).toBe(null);
 });
 
-test('continues its session in the next process, where it asks again before any change', async () => {
+test('continues its session in the next process, and asks again before it changes anything', async () => {
   const { open, menu, told, question } = setUp();
   const first = await open();
   await first.sendText('Put soup on the menu.');
@@ -100,7 +100,7 @@ test('continues its session in the next process, where it asks again before any 
   expect(menu()).toBe('Soup\n');
 });
 
-test('keeps its folder as long as the conversation and then removes the folder', () => {
+test('keeps its folder for as long as the conversation exists, and then removes it', () => {
   const kept = mkdtempSync(join(tmpdir(), 'offstage-demo-test-'));
   onTestFinished(() => rmSync(kept, { recursive: true }));
   expect(temporaryFolder(kept).path).toBe(temporaryFolder(kept).path);

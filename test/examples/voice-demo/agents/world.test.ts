@@ -47,14 +47,14 @@ describe('sales', () => {
 });
 
 describe('refunds', () => {
-  test('return a payment once', () => {
+  test('return a payment only once', () => {
     const world = createWorld();
     expect(world.refund('no. 1042', 640)).toMatchObject({ orderId: '1042', status: 'refunded' });
     expect(world.order('1041')?.status).toBe('delivered');
     expect(() => world.refund('1042', 640)).toThrow('Order 1042 was refunded before.');
   });
 
-  test('return a part, but not more than was paid', () => {
+  test('return part of a payment, but not more than was paid', () => {
     expect(createWorld().refund('1042', 100)).toMatchObject({ dollars: 100 });
     expect(() => createWorld().refund('1042', 641)).toThrow('Only $640 were paid for it.');
   });

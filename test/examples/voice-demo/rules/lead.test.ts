@@ -125,7 +125,7 @@ describe('requests', () => {
     ]);
   });
 
-  test('makes two calls at once when one sentence contains two requests', async () => {
+  test('makes two calls in the same reply when one sentence contains two requests', async () => {
     const talk = new Talk();
     const { calls } = await talk.user('Book a ride to the airport and a table for two');
     expect(calls).toEqual([
@@ -138,20 +138,20 @@ describe('requests', () => {
     expect(said.text).toBe('Working on ride. Working on table.');
   });
 
-  test('handles one request and asks for the details of the other', async () => {
+  test('handles the complete request and asks for the details that the other one lacks', async () => {
     const { text, calls } = await new Talk().user('Book a ride and make a report for last week');
     expect(text).toBe('Where would you like to go?');
     expect(calls).toEqual([{ toolName: 'generate_report', input: { dateRange: 'last week' } }]);
   });
 
-  test('joins a request that was split into two utterances', async () => {
+  test('combines two utterances into one request', async () => {
     const talk = new Talk().say('user', 'Book me a ride');
     expect((await talk.user('to the airport')).calls).toEqual([
       { toolName: 'book_ride', input: { destination: 'the airport' } },
     ]);
   });
 
-  test('says what it cannot do and what it can', async () => {
+  test('says what it cannot do and what it can do', async () => {
     const { text, calls } = await new Talk().user('What is the weather like?');
     expect(calls).toEqual([]);
     expect(text).toMatch(/can't check the weather.*I can book you a ride/);
@@ -164,7 +164,7 @@ describe('requests', () => {
     expect(new Set(sentences).size).toBe(sentences.length);
   });
 
-  test('answers agreement briefly unless it comes with a request', async () => {
+  test('answers an agreement briefly unless it comes with a request', async () => {
     expect((await new Talk().user('No. Okay. No.')).text.split('. ')).toHaveLength(1);
     const { text, calls } = await new Talk().user('No, okay, a table for two.');
     expect(text).toBe('');
@@ -267,7 +267,7 @@ describe('inline tools', () => {
     ]);
   });
 
-  test('passes on the original message after asking "Which one?"', async () => {
+  test('passes on the original message after the user has answered "Which one?"', async () => {
     const talk = new Talk();
     await talk.user('also include last month');
     await talk
@@ -282,7 +282,7 @@ describe('inline tools', () => {
     ]);
   });
 
-  test("calls again with the only task's name if the user named none", async () => {
+  test('calls again with the name of the only task if the user named none', async () => {
     const talk = new Talk();
     await talk.user('cancel');
     const { calls } = await talk
@@ -348,7 +348,7 @@ describe('notices', () => {
     ]);
   });
 
-  test('delivers several notices at once, with the news first and the question last', async () => {
+  test('delivers several notices in one reply, starting with the news and ending with the question', async () => {
     const { text } = await new Talk()
       .note(questionPrompt('ride_booker', 'Which ride?', options))
       .note(noticePrompt('SUBAGENT UPDATE', 'The report is half done'))
@@ -359,7 +359,7 @@ describe('notices', () => {
     );
   });
 
-  test('answers the user first and delivers news when the runtime requests it', async () => {
+  test('answers the user first and delivers news only when the runtime requests it', async () => {
     const talk = new Talk();
     const { text } = await talk
       .note(noticePrompt('SUBAGENT UPDATE', 'Half way.'))
@@ -395,7 +395,7 @@ describe('notices', () => {
     expect((await talk.respond()).text).toMatch(/^Hello!/);
   });
 
-  test('repeats an unheard result when asked to speak again and nothing is new', async () => {
+  test('repeats a result that was not heard when asked to speak again without anything new', async () => {
     const talk = new Talk().note(completedNote('book_ride', 'Your ride is booked.'));
     await talk.respond();
     expect((await talk.respond()).text).toContain('Your ride is booked.');
@@ -417,7 +417,7 @@ describe('notices', () => {
     expect([text, toolCalls]).toEqual(['Half way.', []]);
   });
 
-  test('says exactly the requested text even if a question is due', async () => {
+  test('says exactly the requested text, even if a question is waiting', async () => {
     const asked = noteWriter()(
       questionPrompt('ride_booker', 'Which ride?', [{ id: 'economy', label: 'Economy' }]),
     );
@@ -441,7 +441,7 @@ describe('notices', () => {
     expect((await talk.user('thank you')).text).toBe("You're welcome.");
   });
 
-  test('delivers a late result without calling the tool again', async () => {
+  test('delivers a late result without a second call of the tool', async () => {
     const call = (toolCallId: string, value: string): ModelMessage[] => [
       {
         role: 'assistant',
@@ -496,7 +496,7 @@ describe('as a model', () => {
     expect(await result.finishReason).toBe('tool-calls');
   });
 
-  test('stops at once if aborted before the first word', async () => {
+  test('stops immediately if aborted before the first word', async () => {
     const abort = new AbortController();
     const answer = generateText({
       model: ruleModel({ environment: hastyEnvironment(), thinkingMs: 50 }),

@@ -85,7 +85,7 @@ describe('choice of the model', () => {
     await expect(choose(variables)).rejects.toMatchObject({ code: 'MISSING_MODEL' });
   });
 
-  test('reports an invalid base URL without printing it', async () => {
+  test('reports that the base URL is invalid, without printing it', async () => {
     const variables = { OPENAI_BASE_URL: 'user:secret', OPENAI_MODEL: 'm' };
     await expect(choose(variables)).rejects.toMatchObject({
       code: 'INVALID_URL',

@@ -92,7 +92,7 @@ describe('utterances', () => {
   });
 });
 
-describe('contain two requests at once', () => {
+describe('contain both of two requests in one sentence', () => {
   test.each<[string, ...Request[]]>([
     [
       'book a ride to the airport and a sales report for last week',
@@ -196,7 +196,7 @@ describe('contain the detail that was asked for', () => {
     expect(understand(utterance, slot)).toEqual(requests);
   });
 
-  test('contain only a well-known place if no question was asked', () => {
+  test('contain only a well-known place if nothing was asked', () => {
     expect(understand('grandmother')).toEqual([unknown]);
     expect(understand('to the airport, please')).toEqual([ride('the airport')]);
   });

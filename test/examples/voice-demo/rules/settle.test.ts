@@ -99,7 +99,7 @@ test('says that a button has already settled the question', () => {
   expect(saySettled(refused, 'premium')).toBe('That is settled already.');
 });
 
-test('corrects the answer given just before', () => {
+test('corrects the answer that was given last', () => {
   const asked = { type: 'asked', open: [], answered: [ride] } as const;
   expect(settle('sorry, I meant premium', asked)?.call.input).toMatchObject({
     action: 'correct',

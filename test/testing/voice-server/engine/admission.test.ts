@@ -16,7 +16,7 @@ const live = 'wss://api.test/v1/live/sessions';
 const gemini =
   'wss://google.test//ws/google.ai.generativelanguage.v1.GenerativeService.BidiGenerateContent';
 
-test('accepts the right key in every place where it can be sent', async () => {
+test('accepts the right key in every place in which it can be sent', async () => {
   const { dial, pass, server } = stage({ apiKey: 'right' });
   dial('openai-realtime', realtime, { Authorization: 'Bearer right' });
   dial('openai-realtime', realtime, {
@@ -89,7 +89,7 @@ test('opens sessions with an OpenAI client secret and starts them with its confi
   expect((await server.nextConnection()).instructions).toBe('Be kind.');
 });
 
-test('creates secrets for a client that has the key and sends a valid request', async () => {
+test('creates a secret for a client that has the key and sends a valid request', async () => {
   const { address } = await listening();
   const create = (apiKey: string, body: object): Promise<unknown> =>
     new OpenAI({

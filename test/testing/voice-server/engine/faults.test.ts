@@ -17,7 +17,7 @@ describe.each(wires)('the faults of %s', (wire) => {
       (event) => event['type'] === soundOf[wire] || event['serverContent']?.modelTurn !== undefined,
     ).length;
 
-  test('drop: ends the connection without a close frame, at once or later', async () => {
+  test('drop: ends the connection without a close frame, immediately or later', async () => {
     const { call, pass } = stage();
     const now = await call(wire);
     now.model.faults.drop();
@@ -55,7 +55,7 @@ describe.each(wires)('the faults of %s', (wire) => {
     },
   );
 
-  test('expire: ends a connection at its maximum age with the code of the wire', async () => {
+  test("expire: ends a connection at its maximum age with the wire's own code", async () => {
     const { call, pass } = stage({ maxConnectionMs: 10_000 });
     const { client, model } = await call(wire);
     await pass(10_000);
@@ -69,7 +69,7 @@ describe.each(wires)('the faults of %s', (wire) => {
     expect(await model.closed).toBe(codes[wire]);
   });
 
-  test('silence: does not answer the user until it is over', async () => {
+  test('silence: does not answer the user until the silence is over', async () => {
     const { call, pass } = stage();
     const { client, model } = await call(wire);
     model.faults.silence();
@@ -107,7 +107,7 @@ describe.each(wires)('the faults of %s', (wire) => {
     expect(numbers()).toEqual(['n1', 'n2', 'n3']);
   });
 
-  test('malformed: sends frames that are not JSON or not an event', async () => {
+  test('malformed: sends frames that are not JSON or not events', async () => {
     const { call, pass } = stage();
     const { client, model } = await call(wire);
     model.faults.malformed();
@@ -117,7 +117,7 @@ describe.each(wires)('the faults of %s', (wire) => {
     expect(client.events.at(-1)).toEqual({ type: 7 });
   });
 
-  test('deltasAfterCancel: sends a trailing piece after an interruption', async () => {
+  test('deltasAfterCancel: sends one more piece after an interruption', async () => {
     const { call, pass } = stage();
     const { client, model } = await call(wire);
     model.faults.deltasAfterCancel();
@@ -224,7 +224,7 @@ test('refuses a fault that the wire cannot produce', async () => {
   expect(() => model.faults.refuseResponses()).toThrow(refusal);
 });
 
-test('delays what the client sends over a slow uplink and loses nothing', async () => {
+test("delays the client's frames on a slow uplink without losing any", async () => {
   const { call, pass, server } = stage();
   const { model } = await call('openai-realtime');
   const socket = server.webSocket('wss://api.test/v1/realtime?model=m', {
