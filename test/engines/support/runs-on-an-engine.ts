@@ -96,7 +96,10 @@ export function runsOnAnEngine(
       },
     });
     const played = cases.filter(({ skipped }) => skipped === null);
-    test.each(played)('$name', ({ run }) => run());
+    // On Temporal's test server, about one run in ten stops for good when two steps are cancelled and one of them has just
+    // ended: the server never starts the next step.
+    const retry = sharesWork === false ? 2 : 0;
+    test.each(played)('$name', { retry }, ({ run }) => run());
 
     test.each(Array.from({ length: SEEDS }, (_, at) => at + 1))(
       'seed %i: ten runs that ask, with a subagent each, while program, workers and server are killed',
