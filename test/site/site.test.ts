@@ -105,7 +105,7 @@ test('finds a guide and a public name by keyboard without a request to another s
 
 test("shows a name's signature, description and errors with their causes", async () => {
   const { page } = await opened('/reference/offstage-doctor/');
-  await page.getByText('Examines the machine, and each of these adapters.').waitFor();
+  await page.getByText('Examines the machine and each of these adapters.').waitFor();
   await page.getByText('examine(machine: Machine, names: readonly string[])').waitFor();
   await page.getByRole('link', { name: 'INVALID_OPTION' }).click();
   await page.waitForURL('**/reference/errors/#invalid_option');
