@@ -51,7 +51,7 @@ function shop(ledger: Ledger, keyOf: (key: string) => string): SimulatedApp {
   };
 }
 
-/** What the shop promises: the provider has charged once for each call of the tool. */
+/** The shop's promise: the provider has charged once for each call of the tool. */
 function chargedOnce(ledger: Ledger): PromiseCheck {
   return function* (record) {
     const calls = new Set(record.effects.map(({ key }) => key));

@@ -5,7 +5,7 @@ export interface Suggestion {
   readonly title: string;
   readonly hint: string;
   readonly say?: string;
-  /** What the user can say next while the work runs or asks. */
+  /** Suggestions for what the user can say next, while the work runs or asks. */
   readonly next?: readonly string[];
   readonly press?: string;
 }

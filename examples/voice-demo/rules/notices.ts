@@ -53,7 +53,7 @@ export type Notice =
   /** The user was talking to a subagent. */
   | { readonly type: 'overheard'; readonly words: string }
   | { readonly type: 'cancelled'; readonly toolName: string }
-  /** What the lead agent said to a subagent. */
+  /** The text that the lead agent passed to a subagent. */
   | { readonly type: 'told'; readonly message: string }
   /** For the lead agent's information only. */
   | { readonly type: 'background'; readonly text: string; readonly running?: readonly string[] };

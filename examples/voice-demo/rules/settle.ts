@@ -259,7 +259,7 @@ function bestIn(plain: string, options: readonly SpokenOption[]): SpokenOption |
 }
 
 /**
- * What the lead agent says after the tool's result. `quote`: the user's words for which the call was made.
+ * Returns the lead agent's reply to the tool's result. `quote`: the user's words for which the call was made.
  */
 export function saySettled(output: unknown, quote = ''): string {
   const { status, reason, tell, explain } = asRecord(output);

@@ -117,7 +117,7 @@ function spoken(task: unknown): string {
   return known === name ? `“${name}”` : known;
 }
 
-/** What the lead agent says after the tool's answers. */
+/** Returns the lead agent's reply to the tool's results. */
 export function sayTasks(all: readonly ToolResultEntry[], entries: readonly Entry[]): string {
   // An unclear call was followed by others.
   const results = all.filter(

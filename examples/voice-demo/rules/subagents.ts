@@ -15,7 +15,7 @@ interface Task {
   results(toolName: string): readonly ToolResultEntry[];
   /** The arguments of the call that returned this result. */
   inputOf(result: ToolResultEntry): Readonly<Record<string, unknown>>;
-  /** What the user has added or changed since then, oldest first. */
+  /** The user's additions and changes since then, oldest first. */
   readonly told: readonly string[];
 }
 

@@ -25,7 +25,7 @@ const LEAD = 'You are the lead agent.';
 export interface CaseSubagent {
   readonly script: Script;
   readonly config?: Partial<SubagentConfig>;
-  /** What the lead model says immediately. @defaultValue nothing: the call stays open */
+  /** The text that the lead model says immediately. @defaultValue nothing: the call stays open */
   readonly pending?: string;
 }
 

@@ -53,7 +53,7 @@ export interface LinePorts {
   asked(instructions: string): void;
 }
 
-/** What the voice model said in each item, on all connections of all processes. */
+/** The voice model's text of each item, on all connections of all processes. */
 export type ItemWords = Map<string, string>;
 
 /** Returns the transport that one process uses. */

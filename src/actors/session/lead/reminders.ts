@@ -24,7 +24,7 @@ import type { Host } from '../../runtime/host.ts';
 import type { SessionRecords } from '../state/session-records.ts';
 import type { SessionUnit } from '../unit/session-unit.ts';
 import { defineTool } from './lead-tools.ts';
-import { fittingIn, wordsIn } from './work.ts';
+import { chosenIn, wordsIn } from './work.ts';
 
 type Times = Partial<Pick<ScheduleRecord, 'everyMs' | 'cron'>> & { readonly at?: number | string };
 
@@ -127,7 +127,7 @@ async function remind(
   }
   const { requestId } = session.records.calls.get(callId) ?? {};
   if (requestId === null) return { status: 'refused', next: NOT_ASKED };
-  return action === 'set' ? set(session, args, callId) : cancel(session, reminder ?? '');
+  return action === 'set' ? set(session, args, callId) : cancel(session, reminder);
 }
 
 async function set(session: RemindedSession, args: Args, callId: string): Promise<object> {
@@ -157,15 +157,12 @@ async function set(session: RemindedSession, args: Args, callId: string): Promis
   }
 }
 
-async function cancel(session: RemindedSession, named: string): Promise<object> {
+async function cancel(session: RemindedSession, named: Args['reminder']): Promise<object> {
   const all = remindersOf(session);
   if (all.length === 0) return { status: 'nothing_set', next: NONE };
-  const [only, ...others] = all;
-  const { fits, isClear } = fittingIn(all, named || (others.length === 0 && only?.name) || '');
-  const [reminder, another] = fits;
-  if (!reminder || !isClear) {
-    const why = another || named === '' ? 'several' : reminder ? 'one' : 'none';
-    const reminders = (reminder ? fits : all).map(({ name }) => name);
+  const { task: reminder, fits, why } = chosenIn(all, named, all);
+  if (!reminder) {
+    const reminders = (fits.length > 0 ? fits : all).map(({ name }) => name);
     return { status: 'unclear', reminders, next: UNCLEAR[why] };
   }
   // Two reminders may have the same text and be due in the same minute.
@@ -224,7 +221,9 @@ function localAt(at: string, now: number, timeZone: string): string | null {
   if (minutes === undefined) return null;
   const time = `${hours.padStart(2, '0')}:${minutes}`;
   if (date !== undefined) return `${date}T${time}`;
-  const [today = '', clock = ''] = localClock(now, timeZone).split(' ');
+  // Sweden writes "2026-12-24 18:00".
+  const style = { timeZone, dateStyle: 'short', timeStyle: 'short' } as const;
+  const [today = '', clock = ''] = new Intl.DateTimeFormat('sv-SE', style).format(now).split(' ');
   const midnight = new Date(`${today}T00:00Z`);
   const isPast = time <= clock;
   const day = named?.toLowerCase() ?? '';
@@ -233,12 +232,6 @@ function localAt(at: string, now: number, timeZone: string): string | null {
   if (named !== undefined && !['today', 'tomorrow', ...DAYS].includes(day)) return null;
   const then = new Date(midnight.getTime() + days * DAY_MS);
   return `${then.toISOString().slice(0, 10)}T${time}`;
-}
-
-/** Returns a local date and time: `2026-11-30 09:00`. */
-function localClock(at: number, timeZone: string): string {
-  const style = { timeZone, dateStyle: 'short', timeStyle: 'short' } as const;
-  return new Intl.DateTimeFormat('sv-SE', style).format(at);
 }
 
 /** Returns a time in readable form: `Monday 30 November 2026 at 09:00`. */

@@ -317,8 +317,7 @@ export const mayGoOn = (session: Pick<WorkSession, 'tree'>, call: Calling): bool
 export function begunBefore(session: TaskSession, call: Calling) {
   const { conversation, calls, utteranceId } = session.records;
   const { items } = conversation;
-  const forLead = wordsForLead(items);
-  const said = forLead.at(-1);
+  const said = wordsForLead(items).at(-1);
   if (!said) return null;
   const until = items.indexOf(said);
   const begun = extendedBy(session, call).findLast(({ admission: { callId, task } }) => {
@@ -393,14 +392,29 @@ const JOINING =
 const isTelling = (word: string): boolean =>
   word.length > 3 || /\p{N}/u.test(word) || word.search(UNSPACED) >= 0;
 
+type Named = Pick<Task, 'name' | 'words' | 'isCurrent'>;
+
+/**
+ * Returns the task that `named` means. If none is chosen, returns the tasks that it may mean, and why. `unnamed`: the
+ * tasks of which the only one is meant if `named` is empty.
+ */
+export function chosenIn<T extends Named>(
+  tasks: readonly T[],
+  named: string | null | undefined,
+  unnamed: readonly T[],
+) {
+  const [only, ...others] = unnamed;
+  const { fits, isClear } = fittingIn(tasks, named || (others.length === 0 && only?.name) || '');
+  const [task, another] = fits;
+  if (task && isClear) return { task };
+  return { fits, why: another || !named ? 'several' : task ? 'one' : 'none' } as const;
+}
+
 /**
  * Returns the tasks that contain every word of `named`, apart from words that occur in no task. `isClear`: exactly one
  * task is meant.
  */
-export function fittingIn<T extends Pick<Task, 'name' | 'words' | 'isCurrent'>>(
-  tasks: readonly T[],
-  named: string,
-) {
+function fittingIn<T extends Named>(tasks: readonly T[], named: string) {
   const exact = tasks.find(({ name }) => name === named.trim());
   if (exact) return { fits: [exact], isClear: true };
   const asked = wordsIn(clip(named, MAX_SHORT_CHARS)).filter((word) => !JOINING.test(word));
@@ -464,13 +478,10 @@ async function steer(
   const by = hears ? speakerOf(records) : (requester ?? undefined);
   const tasks = tasksOf(session);
   const running = tasks.filter(({ isLive }) => isLive);
-  const [only, ...others] = action === 'tell' ? running : [];
-  const { fits, isClear } = fittingIn(tasks, named || (others.length === 0 && only?.name) || '');
-  const [task, another] = fits;
-  if (!task || !isClear) {
-    const names = summed((task ? fits : running).map(({ name }) => name));
+  const { task, fits, why } = chosenIn(tasks, named, action === 'tell' ? running : []);
+  if (!task) {
+    const names = summed((fits.length > 0 ? fits : running).map(({ name }) => name));
     if (names.length === 0) return { status: 'nothing_runs', next: NOTHING_RUNS };
-    const why = another || !named ? 'several' : task ? 'one' : 'none';
     return { status: 'unclear', tasks: names, next: UNCLEAR[why] };
   }
   const vouched = by === undefined ? {} : { by };
