@@ -55,6 +55,8 @@ export interface Dialogue {
   readonly kind: Kind;
   readonly lines: readonly Line[];
   readonly background?: Background;
+  /** The position in the room's audio at which the dialogue begins, in milliseconds. @defaultValue 0 */
+  readonly roomFromMs?: number;
   /** The dialogue depends on speech that is being heard, so the text stage does not play it. */
   readonly isSpokenOnly?: true;
   /** All work that must have been done, in any order. */

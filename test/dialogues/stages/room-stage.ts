@@ -70,7 +70,7 @@ export async function roomStages(options: RoomStagesOptions = {}): Promise<RoomS
 async function roomStage(
   engine: SpeechEngine,
   { voice, delayMs }: Required<RoomStagesOptions>,
-  { background }: Dialogue,
+  { background, roomFromMs = 0 }: Dialogue,
 ): Promise<RoomStage> {
   const environment = simulatedEnvironment();
   const beganAt = environment.clock.now();
@@ -106,6 +106,7 @@ async function roomStage(
   session.audioOut.subscribe((frame) => loudspeaker.take(frame));
 
   const room = await roomSound(background);
+  const roomFrom = (ROOM_RATE_HZ * roomFromMs) / 1000;
   const echo = new Int16Array((ROOM_RATE_HZ * ECHO_DELAY_MS) / 1000);
   const echoGain = background === 'echo' ? 10 ** (ECHO_DB / 20) : 0;
   const sounds: Sound[] = [];
@@ -120,7 +121,7 @@ async function roomStage(
       const at = samplesHeard + index;
       heard[index] =
         (heard[index] ?? 0) +
-        (room?.[at % room.length] ?? 0) +
+        (room?.[(roomFrom + at) % room.length] ?? 0) +
         (echo[at % echo.length] ?? 0) * echoGain;
     }
     return Int16Array.from(heard, (sample) => Math.max(-32_768, Math.min(32_767, sample)));
