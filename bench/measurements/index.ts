@@ -11,6 +11,7 @@ import {
   frameLatenessPacedSmall,
   frameLatenessSmall,
 } from './frame-lateness.ts';
+import { desk } from './desk.ts';
 import { hibernation } from './hibernation.ts';
 import { inspected } from './inspected.ts';
 import { inspectorPage } from './inspector-page.ts';
@@ -40,6 +41,7 @@ export const measurements: Readonly<Record<string, Measurement>> = {
   run_on_sqlite_normal: runsOnSqliteNormal,
   recovery,
   hibernation,
+  desk,
   time_travel: timeTravel,
   inspected,
   inspector_page: inspectorPage,

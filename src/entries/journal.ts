@@ -3,6 +3,8 @@
 
 export { createSessionPool } from '../actors/pool/session-pool.ts';
 export type { SessionPool, SessionPoolOptions } from '../actors/pool/session-pool.ts';
+export type { DeskItem } from '../actors/pool/session-desk.ts';
+export type { Desk } from '../actors/ports/desk.ts';
 export type { Clock, Random } from '../actors/ports/environment.ts';
 export type {
   JournalEntry,

@@ -193,6 +193,16 @@ export interface QuestionView {
   readonly putAgain?: QuestionPut;
 }
 
+/** The states of a question that waits for its answer. */
+const WAITING: ReadonlySet<QuestionView['state']> = new Set([
+  'queued',
+  'presenting',
+  'open',
+  'parked',
+] as const);
+
+export const isWaiting = (state: QuestionView['state']): boolean => WAITING.has(state);
+
 export interface QuestionPut {
   /** The number of times that the question has been presented to the user. */
   readonly times: number;

@@ -36,6 +36,13 @@ import type { Runtime } from '../admission/runtime.ts';
 import { AT_ONCE, memoryWakeTimes, type WakeTimes } from '../ports/wake-times.ts';
 import type { QuestionView } from '../contracts/session-views.ts';
 import type { BaseSession } from '../session/view/base-session.ts';
+import {
+  readDesk,
+  sessionDesk,
+  type SessionDesk,
+  type DeskOptions,
+  type DeskPage,
+} from './session-desk.ts';
 import { WakeScheduler } from './wake-scheduler.ts';
 import { reporter } from '../../values/reporter.ts';
 
@@ -155,6 +162,16 @@ export interface SessionPool<S extends PooledSession> {
    * @throws {JournalError} the journal's error.
    */
   questions(query?: QuestionsQuery): Promise<QuestionsPage>;
+  /**
+   * Returns what waits in all sessions of the journal: open approvals and questions, deliveries that the user has not
+   * received, and subagents that have not ended. Sessions are included whether they are asleep, awake, or in another
+   * process. Reads an index and no entries, so the cost depends only on `limit`. While items are added and removed,
+   * following `next` returns no item twice, and omits none that stays. A session is in the index from the first time
+   * that a pool has loaded it.
+   * @throws {ConfigurationError} `INVALID_ARGUMENT`; `INVALID_OPTION` if the journal has no `desk`.
+   * @throws {JournalError} the journal's error.
+   */
+  desk(query?: DeskOptions): Promise<DeskPage>;
   /**
    * Wakes the sessions that an earlier process left awake, and those whose wake time has come; call it before all other
    * methods. After that, the pool searches at intervals (`lookMs`).
@@ -284,6 +301,10 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
     return { questions, unread, next: last ?? null };
   }
 
+  desk(query: DeskOptions = {}): Promise<DeskPage> {
+    return readDesk(this.#options.runtime.journal, query);
+  }
+
   async start(): Promise<void> {
     this.#checkOpen();
     await this.#wakeScheduler.look();
@@ -390,13 +411,17 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
     const entry = new PooledEntry(
       sessionId,
       session,
+      this.#deskOf(sessionId),
       () => this.#now,
+      () => void this.#writeDesk(entry),
       (hasEnded) => {
         if (this.#entries.get(sessionId) !== entry || entry.isLeaving) return;
         // If another process continues the session, that process stores the wake time.
         void this.#quietly(`the time of ${sessionId}`, () =>
           this.#leaves(entry, async () => {
-            if (hasEnded) await this.#times.set(sessionId, null);
+            if (!hasEnded) return;
+            await entry.desk?.write();
+            await this.#times.set(sessionId, null);
           }),
         );
       },
@@ -407,7 +432,10 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
       try {
         await session.start({ ifKnown });
         //   SESSION-POOL-4. Set only after the start, because until then another process may have the session.
-        await this.#times.set(sessionId, AT_ONCE);
+        const set = this.#times.set(sessionId, AT_ONCE);
+        entry.isStarted = true;
+        void this.#writeDesk(entry);
+        await set;
       } catch (error) {
         // Another attempt may start as soon as this entry is gone.
         await this.#quietly(`putting ${sessionId} away`, () =>
@@ -466,6 +494,8 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
     const { id, session } = entry;
     const dueAt = session.isIdle ? session.nextDueAt : AT_ONCE;
     try {
+      // SESSION-DESK-3
+      await entry.desk?.write();
       // SESSION-POOL-3
       await this.#times.set(id, dueAt);
     } catch (error) {
@@ -473,7 +503,8 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
       if (!this.#closed && !entry.isOver) throw error;
       this.#report(error, `the time of ${id}`);
     }
-    const isStill = session.isIdle && session.nextDueAt === dueAt;
+    const isStill =
+      session.isIdle && session.nextDueAt === dueAt && entry.desk?.isWritten() !== false;
     if (!isStill && !this.#closed) {
       // SESSION-POOL-2. An event arrived while the wake time was being stored.
       await this.#times.set(id, AT_ONCE);
@@ -482,7 +513,7 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
     }
     let isAsleep = false;
     try {
-      isAsleep = await session.hibernate();
+      isAsleep = (await session.hibernate()) && entry.desk?.isWritten() !== false;
       if (!isAsleep && dueAt !== AT_ONCE) await this.#times.set(id, AT_ONCE);
     } finally {
       if (this.#entries.get(id) === entry) this.#entries.delete(id);
@@ -490,6 +521,21 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
     if (isAsleep) {
       if (dueAt !== null) this.#wakeScheduler.knows(dueAt);
     } else if (!(await this.#look(id))) this.#wakeScheduler.missed(id);
+  }
+
+  #deskOf(sessionId: string): SessionDesk | null {
+    const { desk } = this.#options.runtime.journal;
+    return desk ? sessionDesk(desk, sessionId) : null;
+  }
+
+  async #writeDesk(entry: PooledEntry<S>): Promise<void> {
+    if (entry.isOver) return;
+    try {
+      await entry.desk?.write();
+    } catch (error) {
+      // If another process has the session, that process writes its rows.
+      if (!entry.isOver) this.#report(error, `the desk of ${entry.id}`);
+    }
   }
 
   #sweepLater(): void {
@@ -510,6 +556,8 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
     const since = this.#now - this.#options.idleMs;
     for (const entry of this.#entries.values())
       if (entry.mayLeave && entry.usedAt <= since) void this.#sendAway(entry);
+      // The previous write may have failed.
+      else if (entry.isStarted) void this.#writeDesk(entry);
     this.#makeRoom();
   }
 
@@ -546,6 +594,7 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
       if (!this.#entries.has(sessionId)) await journal.release?.(sessionId);
       // SESSION-POOL-5
       if (!NONE_THERE.has(codeOf(error))) throw error;
+      await journal.desk?.set(sessionId, []);
       await this.#times.set(sessionId, null);
     }
   }
@@ -571,10 +620,14 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
 class PooledEntry<S extends PooledSession> {
   readonly id: string;
   readonly session: S;
+  /** Null if the journal has no desk. */
+  readonly desk: SessionDesk | null;
   /** When the session was last used or last had an event, in milliseconds since 1970. */
   usedAt: number;
   /** Whether the session has ended or been suspended, for any reason. */
   isOver = false;
+  /** Whether this process runs the session, so that it may write the session's rows. */
+  isStarted = false;
   /** Settles when the session is usable, or its start has failed. */
   started: Promise<void> = Promise.resolve();
   readonly #now: () => number;
@@ -582,16 +635,28 @@ class PooledEntry<S extends PooledSession> {
   #leaving: Promise<void> | null = null;
 
   /**
+   * @param changed Called when a started session's rows have changed.
    * @param gone Called if the session ends or is suspended, but not by the pool; `hasEnded`: whether it has ended, so
    * that no process continues it.
    */
-  constructor(id: string, session: S, now: () => number, gone: (hasEnded: boolean) => void) {
+  constructor(
+    id: string,
+    session: S,
+    desk: SessionDesk | null,
+    now: () => number,
+    changed: () => void,
+    gone: (hasEnded: boolean) => void,
+  ) {
     this.id = id;
     this.session = session;
+    this.desk = desk;
     this.#now = now;
     this.usedAt = now();
-    session.events.subscribe(({ type }) => {
+    session.events.subscribe((event) => {
+      const { type } = event;
       this.usedAt = now();
+      desk?.take(event);
+      if (this.isStarted && desk?.isWritten() === false) changed();
       if (type !== 'session.ended' && type !== 'session.suspended') return;
       this.isOver = true;
       gone(type === 'session.ended');

@@ -2,6 +2,7 @@
 // event's effects. A process that starts with a journal folds a scope's entries in order and continues from there.
 
 import type { TraceContext } from '../../values/traceparent.ts';
+import type { Desk } from './desk.ts';
 import type { WakeTimes } from './wake-times.ts';
 
 /** An input, a completion, a deadline or a message that a commit unit has accepted. Plain JSON. */
@@ -125,7 +126,7 @@ export interface Journal {
   /** Returns all scopes that have stored entries, in the order of their first write. */
   scopes?(): readonly ScopeSummary[] | Promise<readonly ScopeSummary[]>;
   /**
-   * Deletes the entries of a scope and its wake time. An unknown scope is not an error.
+   * Deletes the entries of a scope, its wake time and its rows on the desk. An unknown scope is not an error.
    * @throws {CapacityError} `SCOPE_IN_USE`: another process is writing the scope.
    */
   forget?(scope: string): void | Promise<void>;
@@ -134,6 +135,8 @@ export interface Journal {
    * memory.
    */
   readonly wakeTimes?: WakeTimes;
+  /** The index of the things that wait in all sessions. If absent, `pool.desk` is refused. */
+  readonly desk?: Desk;
   /**
    * Returns the number of milliseconds by which the clock that this journal's processes share is ahead of this
    * process's clock. The times of entries, deadlines and wakes are times of the shared clock, because one process sets
@@ -170,6 +173,7 @@ export function passedOn(journal: Journal): Journal {
     scopes: journal.scopes?.bind(journal),
     forget: journal.forget?.bind(journal),
     wakeTimes: journal.wakeTimes,
+    desk: journal.desk,
     clockOffsetMs: journal.clockOffsetMs?.bind(journal),
     tracesModelCalls: journal.tracesModelCalls?.bind(journal),
     traceContextOf: journal.traceContextOf?.bind(journal),

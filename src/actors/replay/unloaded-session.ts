@@ -21,7 +21,7 @@ import { ConfigurationError } from '../../values/errors.ts';
 import { storable } from '../../values/storable.ts';
 import type { BudgetLimits } from '../contracts/config.ts';
 import { checkedBy, type VouchedFor } from '../contracts/identity.ts';
-import type { AnswerReceipt, QuestionView } from '../contracts/session-views.ts';
+import { isWaiting, type AnswerReceipt, type QuestionView } from '../contracts/session-views.ts';
 import { usageBelow } from '../contracts/usage.ts';
 import type { MessageMode, WaitingState } from '../../machines/index.ts';
 import type { Environment } from '../ports/environment.ts';
@@ -288,13 +288,6 @@ export class UnloadedSession {
   }
 }
 
-const WAITING: ReadonlySet<QuestionView['state']> = new Set([
-  'queued',
-  'presenting',
-  'open',
-  'parked',
-] as const);
-
 /**
  * Returns a session's questions that are waiting for an answer, according to its entries; none if the session has
  * ended, or if the entries do not belong to a session.
@@ -306,7 +299,7 @@ export function waitingQuestions(
 ): readonly QuestionView[] {
   if (entries.length === 0 || !canContinue(entries, sessionId)) return [];
   const [, { view }] = folded(entries);
-  return view.questions.filter(({ state }) => WAITING.has(state));
+  return view.questions.filter(({ state }) => isWaiting(state));
 }
 
 function folded(entries: readonly JournalEntry[]): [replay: Replay, last: ReplayStep] {

@@ -21,6 +21,7 @@ import {
   type JournalQuery,
   type ScopeSummary,
 } from '../ports/journal.ts';
+import { memoryDesk, type Desk } from '../ports/desk.ts';
 import { memoryWakeTimes, type WakeTimes } from '../ports/wake-times.ts';
 
 /** The options of `memoryJournal`. */
@@ -61,6 +62,7 @@ export interface MemoryJournal extends Journal {
   scopes(): readonly ScopeSummary[];
   forget(scope: string): void;
   readonly wakeTimes: WakeTimes;
+  readonly desk: Desk;
 }
 
 /** The state of a scope with kept entries. */
@@ -80,6 +82,7 @@ export function memoryJournal(options: MemoryJournalOptions = {}): MemoryJournal
   let entries: JournalEntry[] = [];
   let known = new Map<string, Known>();
   const wakeTimes = memoryWakeTimes();
+  const desk = memoryDesk();
 
   /** Records an entry. Returns whether the entry is new. */
   const note = (entry: JournalEntry): boolean => {
@@ -166,8 +169,10 @@ export function memoryJournal(options: MemoryJournalOptions = {}): MemoryJournal
       entries = entries.filter((entry) => entry.scope !== scope);
       known.delete(scope);
       void wakeTimes.set(scope, null);
+      void desk.set(scope, []);
     },
     wakeTimes,
+    desk,
   };
   made.add(journal);
   return journal;

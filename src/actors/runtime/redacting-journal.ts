@@ -70,6 +70,17 @@ export function redactingJournal(journal: Journal, options: RedactionOptions = {
   return {
     ...passedOn(journal),
     append: (entry) => journal.append(redacted(entry, redaction)),
+    desk: journal.desk && {
+      set: (scope, rows) =>
+        journal.desk?.set(
+          scope,
+          rows.map((row) => ({
+            ...row,
+            body: JSON.stringify(clean(JSON.parse(row.body), redaction, false)),
+          })),
+        ),
+      find: journal.desk.find.bind(journal.desk),
+    },
   };
 }
 

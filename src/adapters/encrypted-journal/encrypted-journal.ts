@@ -16,10 +16,14 @@
 //   ENCRYPTED-JOURNAL-4. Job texts are encrypted with separate keys, and each text is bound to its place. A text
 //       therefore cannot be mistaken for an entry or another text. A text from an earlier version is not bound to a
 //       place and can still be decrypted.
+//   ENCRYPTED-JOURNAL-5. On the desk, the content of a row is encrypted and bound to its place. An identity that may
+//       answer is replaced by its HMAC, so that the store can search for it but cannot read it. The store sees the
+//       kinds, ids and times of the rows.
 
 import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto';
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { z } from 'zod';
+import type { Desk, DeskRow } from '../../actors/ports/desk.ts';
 import { JournalError, journalCorrupt } from '../../actors/ports/journal-error.ts';
 import { journalSchema } from '../../actors/ports/journal-entry.ts';
 import { passedOn, type Journal, type JournalEntry } from '../../actors/ports/journal.ts';
@@ -124,6 +128,45 @@ export function encryptedJournal(journal: Journal, options: JournalEncryptionOpt
         const found = (await journal.readAfter?.(position)) ?? null;
         return found && opened(found);
       }),
+    desk: journal.desk && encryptedDesk(journal.desk, current, keys),
+  };
+}
+
+/** ENCRYPTED-JOURNAL-5 */
+function encryptedDesk(desk: Desk, current: Key, keys: ReadonlyMap<string, Key>): Desk {
+  const place = (scope: string, { id, since }: Pick<DeskRow, 'id' | 'since'>): Buffer =>
+    Buffer.from(JSON.stringify(['desk', scope, id, since]));
+  const hidden = (name: string, { nonce }: Key): string =>
+    createHmac('sha256', nonce).update(`desk, ${name}`).digest('base64');
+  return {
+    set: (scope, rows) =>
+      desk.set(
+        scope,
+        rows.map((row) => ({
+          ...row,
+          answerableBy: row.answerableBy?.map((name) => hidden(name, current)) ?? null,
+          body: `${current.fingerprint}.${encrypted(Buffer.from(row.body), current, place(scope, row))}`,
+        })),
+      ),
+    async find({ answerableBy, ...query }) {
+      const found = await desk.find({
+        ...query,
+        ...(answerableBy && {
+          answerableBy: answerableBy.flatMap((name) =>
+            [...keys.values()].map((key) => hidden(name, key)),
+          ),
+        }),
+      });
+      return found.map((row) => {
+        const { scope, id, body } = row;
+        const [fingerprint = '', data = ''] = body.split('.');
+        const name = `the row ${id} of ${scope} on the desk`;
+        return {
+          ...row,
+          body: openedData(name, fingerprint, data, place(scope, row), keys).toString(),
+        };
+      });
+    },
   };
 }
 
@@ -230,19 +273,37 @@ function notEncrypted(entry: JournalEntry, readsPlain: boolean): JournalError {
 
 /** @throws {JournalError} `JOURNAL_KEY_MISSING`, `JOURNAL_CORRUPT` */
 function openedEvent(entry: JournalEntry, keys: ReadonlyMap<string, Key>): JournalEntry['event'] {
-  const { key: fingerprint, data } = entry.event as Partial<Sealed>;
+  const { key, data } = entry.event as Partial<Sealed>;
   const name = nameOf(entry);
-  const key = keys.get(String(fingerprint));
+  const packed = openedData(name, String(key), String(data), placeOf(entry), keys);
+  try {
+    return JSON.parse(inflateRawSync(packed).toString()) as JournalEntry['event'];
+  } catch (error) {
+    throw changed(name, error);
+  }
+}
+
+const changed = (name: string, cause: unknown): JournalError =>
+  journalCorrupt('The encrypted journal', `${name} is not what was written`, cause);
+
+/** @throws {JournalError} `JOURNAL_KEY_MISSING`, `JOURNAL_CORRUPT` */
+function openedData(
+  name: string,
+  fingerprint: string,
+  data: string,
+  place: Buffer,
+  keys: ReadonlyMap<string, Key>,
+): Buffer {
+  const key = keys.get(fingerprint);
   if (!key)
     throw new JournalError(
       'JOURNAL_KEY_MISSING',
-      `${name} was encrypted with the key ${String(fingerprint)}: add it to \`earlierKeys\` of encryptedJournal`,
+      `${name} was encrypted with the key ${fingerprint}: add it to \`earlierKeys\` of encryptedJournal`,
       { retryable: false },
     );
   try {
-    const packed = decrypted(String(data), key, placeOf(entry));
-    return JSON.parse(inflateRawSync(packed).toString()) as JournalEntry['event'];
+    return decrypted(data, key, place);
   } catch (error) {
-    throw journalCorrupt('The encrypted journal', `${name} is not what was written`, error);
+    throw changed(name, error);
   }
 }

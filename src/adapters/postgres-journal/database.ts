@@ -16,9 +16,9 @@ import { CapacityError, ConfigurationError, messageOf } from '../../values/error
 
 /**
  * Version 1: without packed events and wake times. Version 2: with a lease and heartbeat per scope. Version 3: without
- * events that are packed with the second dictionary.
+ * events that are packed with the second dictionary. Version 4: without a desk.
  */
-export const LAYOUT_VERSION = 4;
+export const LAYOUT_VERSION = 5;
 /** The oldest layout with the current tables, which can be read without an upgrade. */
 const OLDEST_READABLE_LAYOUT = 3;
 /** An arbitrary number that identifies the advisory lock for creating the tables. */
@@ -83,6 +83,19 @@ const wakeTimesByNode = (schema: string): string => `
   alter table ${schema}.wake_times add column node bigint, add column release integer not null default 0;
   create index wake_times_asleep on ${schema}.wake_times (at, scope) where node is null;
   create index wake_times_awake on ${schema}.wake_times (node, scope) where node is not null;
+`;
+
+const desk = (schema: string): string => `
+  create table ${schema}.desk (
+    scope text collate "C" not null,
+    id text collate "C" not null,
+    who text collate "C" not null,
+    kind text collate "C" not null,
+    since double precision not null,
+    body text,
+    primary key (scope, id, who)
+  );
+  create index desk_in_order on ${schema}.desk (kind, who, since, scope, id);
 `;
 
 // Names are compared byte by byte, so that no index depends on the collation of the system. Tokens come from a
@@ -208,6 +221,7 @@ async function bringUpToDate(database: Database): Promise<number> {
     }
     if (version === 1) await client.query(from1(schema));
     if (version === 2) await client.query(from2(schema));
+    if (version === null || version < 5) await client.query(desk(schema));
     if (version !== null && version < LAYOUT_VERSION)
       await client.query(`update ${schema}.layout set version = ${LAYOUT_VERSION}`);
     return Math.max(version ?? 0, LAYOUT_VERSION);

@@ -9,10 +9,16 @@
 //   DELETIONS-1. Only the process that owns the scope can delete its entries. As for an append, the statement locks the
 //       lease and checks its token. Any other process is refused with `FENCED`.
 //   DELETIONS-2. If forgetting a scope is interrupted, the first entries of the scope remain.
+//   POSTGRES-JOURNAL-DESK-1. Only the process that holds the lease of a scope replaces its rows: the statement locks the
+//       lease and checks its token, as for an append. A process also removes the rows of a scope that no other node has
+//       claimed, because an ended session has already released its lease.
+//   POSTGRES-JOURNAL-DESK-2. The rows that are set in one turn or during a write share one statement. The latest rows of
+//       a scope are written.
+//   POSTGRES-JOURNAL-DESK-3. A row that has not changed is not written.
 
 import type { Pool, PoolClient, PoolConfig } from 'pg';
 import { z } from 'zod';
-import type { Environment } from '../../actors/ports/environment.ts';
+import type { Environment, Scheduler } from '../../actors/ports/environment.ts';
 import { JournalError } from '../../actors/ports/journal-error.ts';
 import type {
   Journal,
@@ -21,9 +27,17 @@ import type {
   JournalQuery,
   ScopeSummary,
 } from '../../actors/ports/journal.ts';
+import type { Desk } from '../../actors/ports/desk.ts';
 import type { WakeTimes } from '../../actors/ports/wake-times.ts';
 import { ConfigurationError } from '../../values/errors.ts';
 import { checkUnshown } from '../../values/checks.ts';
+import {
+  checkDeskRows,
+  deskColumns,
+  deskQuery,
+  deskRowOf,
+  type DeskColumns,
+} from '../journal-rows/desk-rows.ts';
 import { rowOf, entryOf } from '../journal-rows/stored-rows.ts';
 import {
   checkLayout,
@@ -93,6 +107,8 @@ export interface PostgresJournal extends Journal {
   forget(scope: string): Promise<void>;
   /** The wake times of all processes. Any process may set one, even if another process owns the scope. */
   readonly wakeTimes: WakeTimes;
+  /** The rows of all processes' sessions. Only the process that owns a scope may set its rows. */
+  readonly desk: Desk;
   /**
    * Writes the pending entries, releases all scopes and closes the connections. Later calls reject with
    * `JOURNAL_CLOSED`. Safe to call twice.
@@ -169,6 +185,7 @@ export async function postgresJournal(options: PostgresJournalOptions): Promise<
   }
   const queue = new AppendQueue(database, leases, environment.scheduler);
   const times = nodeWakeTimes(database, leases, environment.scheduler);
+  const desk = postgresDesk(database, leases, environment.scheduler);
   let closing: Promise<void> | null = null;
 
   const checkOpen = (): void => {
@@ -201,7 +218,8 @@ export async function postgresJournal(options: PostgresJournalOptions): Promise<
     },
     async release(scope) {
       checkOpen();
-      await leases.release(scope, queue.decided(), () => times.asleep(scope));
+      const decided = Promise.all([queue.decided(), desk.decided()]).then(() => {});
+      await leases.release(scope, decided, () => times.asleep(scope));
     },
     async scopes() {
       checkOpen();
@@ -235,6 +253,7 @@ export async function postgresJournal(options: PostgresJournalOptions): Promise<
       try {
         // The wake time is deleted first, so that no process wakes a partly deleted session.
         await times.set(scope, null);
+        await desk.set(scope, []);
         await forgetAll(database, scope);
       } finally {
         if (!isOurs) await leases.release(scope);
@@ -255,8 +274,18 @@ export async function postgresJournal(options: PostgresJournalOptions): Promise<
         return times.take(asked);
       },
     },
+    desk: {
+      async set(scope, rows) {
+        checkOpen();
+        await desk.set(scope, rows);
+      },
+      async find(asked) {
+        checkOpen();
+        return desk.find(asked);
+      },
+    },
     close() {
-      closing ??= Promise.all([queue.decided(), times.decided()])
+      closing ??= Promise.all([queue.decided(), times.decided(), desk.decided()])
         .then(() => leases.close())
         .then(() => pool.end());
       return closing;
@@ -397,3 +426,98 @@ async function forgetAll(database: Database, scope: string): Promise<void> {
   do ({ rowCount: deleted } = await queried(database, forget(database.schema), [scope]));
   while (deleted === ROWS_AT_A_TIME);
 }
+
+/** Parameters: scopes, tokens, the emptied scopes, this node; then the columns of the rows. */
+const writeDesk = (schema: string): string => `
+  with held as materialized (
+    select l.scope from ${schema}.leases l
+    join unnest($1::text[], $2::bigint[]) as mine (scope, token)
+      on l.scope = mine.scope and l.token = mine.token
+    order by l.scope for share of l
+  ), ours as materialized (
+    select scope from held
+    union
+    select emptied.scope from unnest($3::text[]) as emptied (scope)
+    where not exists (
+      select 1 from ${schema}.leases l where l.scope = emptied.scope and l.node is distinct from $4::bigint)
+  ), said as materialized (
+    select * from unnest($5::text[], $6::text[], $7::text[], $8::text[], $9::float8[], $10::text[])
+      as said (scope, id, who, kind, since, body)
+    where scope in (select scope from ours)
+  ), gone as materialized (
+    delete from ${schema}.desk d using ours where d.scope = ours.scope and not exists (
+      select 1 from said s where s.scope = d.scope and s.id = d.id and s.who = d.who)
+  ), kept as materialized (
+    insert into ${schema}.desk as d (scope, id, who, kind, since, body)
+    select scope, id, who, kind, since, body from said
+    on conflict (scope, id, who) do update
+      set kind = excluded.kind, since = excluded.since, body = excluded.body
+      where (d.kind, d.since, d.body) is distinct from (excluded.kind, excluded.since, excluded.body)
+  )
+  select scope from ours`;
+
+interface PostgresDesk extends Desk {
+  /** Resolves when all earlier rows have been written or refused. */
+  decided(): Promise<void>;
+}
+
+export function postgresDesk(
+  database: Database,
+  leases: Leases,
+  scheduler: Scheduler,
+): PostgresDesk {
+  let waiting = new Map<string, readonly DeskColumns[]>();
+  /** The pending write, which resolves with the scopes whose rows it has replaced; null if there is none. */
+  let next: Promise<ReadonlySet<string>> | null = null;
+  let latest: Promise<unknown> = Promise.resolve();
+
+  /** POSTGRES-JOURNAL-DESK-2 */
+  async function writeAfter(before: Promise<unknown>): Promise<ReadonlySet<string>> {
+    await Promise.allSettled([
+      before,
+      new Promise<void>((resolve) => scheduler.schedule(resolve, 0)),
+    ]);
+    const said = [...waiting];
+    waiting = new Map();
+    next = null;
+    const claims = said.flatMap(([scope]) => {
+      const token = leases.tokenOf(scope);
+      return token === undefined ? [] : [{ scope, token }];
+    });
+    const rows = said.flatMap(([scope, columns]) => columns.map((one) => [scope, ...one] as const));
+    const { rows: written } = await queried<{ scope: string }>(
+      database,
+      writeDesk(database.schema),
+      [
+        claims.map(({ scope }) => scope),
+        claims.map(({ token }) => token),
+        said.filter(([, columns]) => columns.length === 0).map(([scope]) => scope),
+        await leases.node(),
+        ...[0, 1, 2, 3, 4, 5].map((at) => rows.map((row) => row[at])),
+      ],
+    );
+    return new Set(written.map(({ scope }) => scope));
+  }
+
+  return {
+    /** @throws {JournalError} `FENCED`; `INVALID_ENTRY` for rows that cannot be stored. */
+    async set(scope, rows) {
+      checkDeskRows(scope, rows);
+      waiting.set(scope, deskColumns(rows));
+      next ??= latest = writeAfter(latest);
+      if (!(await next).has(scope)) throw fenced(database, scope);
+    },
+    async find(query) {
+      const { text, values } = deskQuery(query, `${database.schema}.desk`, placeholder);
+      return (await queried<Record<string, unknown>>(database, text, values)).rows.map(deskRowOf);
+    },
+    async decided() {
+      await Promise.allSettled([latest]);
+    },
+  };
+}
+
+const CASTS = ['', '::float8', '::text', '::text', '::int'];
+
+/** Exported for a test that checks the plan of a query. */
+export const placeholder = (number: number): string => `$${number}${CASTS[number] ?? '::text'}`;

@@ -314,9 +314,9 @@ function resultCode(error: unknown): number {
 
 /**
  * Stored in `pragma user_version`. Version 1: without scopes. Version 2: without packed events and wake
- * times. Version 3: without events that are packed with the second dictionary.
+ * times. Version 3: without events that are packed with the second dictionary. Version 4: without a desk.
  */
-export const LAYOUT_VERSION = 4;
+export const LAYOUT_VERSION = 5;
 /** The oldest layout with the current tables, which can be read without an upgrade. */
 export const OLDEST_READABLE_LAYOUT = 3;
 
@@ -344,6 +344,19 @@ const WAKE_TIMES = `
   create index wake_times_in_order on wake_times (at, scope);
 `;
 
+const DESK = `
+  create table desk (
+    scope text not null,
+    id text not null,
+    who text not null,
+    kind text not null,
+    since real not null,
+    body text,
+    primary key (scope, id, who)
+  ) strict, without rowid;
+  create index desk_in_order on desk (kind, who, since, scope, id);
+`;
+
 export const INSERT = `insert into entries
   (scope, unit, seq, at, actor, definition_version, event, checksum, packed) values (?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
@@ -357,6 +370,7 @@ function bringUpToDate(database: DatabaseSync, version: number, path: string): v
     if (version === 1) takeOverFrom1(database, path);
   }
   if (version < 3) database.exec(WAKE_TIMES);
+  if (version < 5) database.exec(DESK);
   database.exec(`pragma user_version = ${LAYOUT_VERSION}`);
 }
 

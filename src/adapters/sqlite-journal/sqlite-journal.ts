@@ -29,9 +29,11 @@ import type {
   JournalQuery,
   ScopeSummary,
 } from '../../actors/ports/journal.ts';
+import type { Desk } from '../../actors/ports/desk.ts';
 import type { WakeTime, WakeTimes } from '../../actors/ports/wake-times.ts';
 import { check } from '../../values/checks.ts';
 import { ConfigurationError } from '../../values/errors.ts';
+import { checkDeskRows, deskColumns, deskQuery, deskRowOf } from '../journal-rows/desk-rows.ts';
 import {
   rowOf,
   type Row,
@@ -122,7 +124,7 @@ export function sqliteJournal(options: SqliteJournalOptions): SqliteJournal {
     batch: new AppendBatch(database, path, options.environment.scheduler),
     reader: new JournalReader(database, path),
     trim: database.prepare(TRIM),
-    forget: [FORGET, REMOVE].map((statement) => database.prepare(statement)),
+    forget: [FORGET, REMOVE, CLEAR].map((statement) => database.prepare(statement)),
   }));
   const checkOpen = (): void => checkIsOpen(database, path);
   /** Runs `work` after all earlier appends. */
@@ -177,6 +179,7 @@ export function sqliteJournal(options: SqliteJournalOptions): SqliteJournal {
         database.exec('pragma wal_checkpoint(truncate)');
       }),
     wakeTimes: preparing(database, path, () => wakeTimesIn(database, batch, checkOpen, after)),
+    desk: preparing(database, path, () => deskIn(database, batch, checkOpen, after)),
     close() {
       if (!database.isOpen) return;
       batch.flush();
@@ -319,6 +322,40 @@ function wakeTimesIn(
     },
     earliest: ({ after: last = BEFORE_ALL, limit }) =>
       after(() => earliest.all(last.at, last.scope, limit).map(wakeTimeOf)),
+  };
+}
+
+const CLEAR = 'delete from desk where scope = ?';
+
+/** The rows share a transaction with the appends of the same turn. `after`: runs work after all earlier writes. */
+function deskIn(
+  database: DatabaseSync,
+  batch: AppendBatch,
+  checkOpen: () => void,
+  after: <T>(work: () => T) => T,
+): Desk {
+  const clear = database.prepare(CLEAR);
+  const insert = database.prepare(
+    'insert or replace into desk (scope, id, who, kind, since, body) values (?, ?, ?, ?, ?, ?)',
+  );
+  return {
+    async set(scope, rows) {
+      checkOpen();
+      checkDeskRows(scope, rows);
+      await batch.add(() => {
+        clear.run(scope);
+        for (const columns of deskColumns(rows)) insert.run(scope, ...columns);
+        return null;
+      });
+    },
+    find: (query) =>
+      after(() => {
+        const { text, values } = deskQuery(query, 'desk', (number) => `?${number}`);
+        return database
+          .prepare(text)
+          .all(...values)
+          .map(deskRowOf);
+      }),
   };
 }
 

@@ -8,6 +8,7 @@ import { claimScenes, crashScenes } from './takeover-cases.ts';
 import { followingScenes, scopeScenes } from './reader-cases.ts';
 import { keepingScenes } from './keeping-cases.ts';
 import { trimmingScenes } from './trimming-cases.ts';
+import { deskScenes } from './desk-cases.ts';
 import { wakeTimeScenes } from './wake-time-cases.ts';
 import type { JournalConformanceSetup, JournalFeature, JournalStage } from './stage.ts';
 
@@ -19,6 +20,7 @@ const scenes = [
   ...crashScenes,
   ...claimScenes,
   ...wakeTimeScenes,
+  ...deskScenes,
 ];
 
 /**
@@ -49,7 +51,7 @@ export function journalConformance(setup: JournalConformanceSetup): readonly Con
 const setupSchema = z.strictObject({
   name: z.string(),
   offers: z.array(
-    z.enum(['scopes', 'readAfter', 'trim', 'forget', 'claim', 'reopen', 'wakeTimes']),
+    z.enum(['scopes', 'readAfter', 'trim', 'forget', 'claim', 'reopen', 'wakeTimes', 'desk']),
   ),
   open: aFunction,
 } satisfies ChecksOf<JournalConformanceSetup>);
@@ -77,6 +79,7 @@ const methods: Readonly<Record<JournalFeature, (stage: JournalStage) => readonly
   claim: ({ journal, another, expire }) => [journal.claim, journal.release, another, expire],
   reopen: ({ reopen }) => [reopen],
   wakeTimes: ({ journal }) => [journal.wakeTimes],
+  desk: ({ journal }) => [journal.desk],
 };
 
 function checkOffers({ name, offers }: JournalConformanceSetup, stage: JournalStage): void {

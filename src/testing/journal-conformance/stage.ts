@@ -5,7 +5,7 @@ import type { Journal } from '../../actors/ports/journal.ts';
 /**
  * A journal's capabilities beyond `append` and `read`.
  * - `scopes`, `trim`, `forget`: the journal has these methods.
- * - `wakeTimes`: the journal has this property.
+ * - `wakeTimes`, `desk`: the journal has this property.
  * - `claim`: the journal has `claim` and `release`, and its stages have `another` and `expire`.
  * - `reopen`: the journal's stages have `reopen`.
  */
@@ -16,7 +16,8 @@ export type JournalFeature =
   | 'forget'
   | 'claim'
   | 'reopen'
-  | 'wakeTimes';
+  | 'wakeTimes'
+  | 'desk';
 
 /** A new store for one case, with a process that writes to it. */
 export interface JournalStage {

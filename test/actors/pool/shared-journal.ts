@@ -78,6 +78,15 @@ export class SharedJournal {
         alive(() => {
           if (this.#claims.get(scope)?.holder === process) this.#claims.delete(scope);
         }),
+      scopes: () => alive(() => store.scopes()),
+      desk: {
+        set: (scope, rows) =>
+          alive(() => {
+            if (rows.length > 0 || this.#claims.has(scope)) checkOurs(scope);
+            return store.desk.set(scope, rows);
+          }),
+        find: (query) => alive(() => store.desk.find(query)),
+      },
       wakeTimes: {
         set: (scope, at) =>
           alive(() => {

@@ -197,3 +197,15 @@ test.each<[string, unknown]>([
     expect.objectContaining({ code: 'INVALID_OPTION', message: expect.stringContaining(what) }),
   );
 });
+
+test('removes secrets from the rows of the desk', async () => {
+  const store = memoryJournal();
+  const journal = redactingJournal(store, { values: [KEY] });
+  const body = JSON.stringify({ title: `Send ${KEY}?`, more: 0 });
+  const row = { id: 'q1', kind: 'approval', since: 1, answerableBy: ['ann'], body };
+  await journal.desk?.set('scope', [row]);
+  const found = { scope: 'scope', id: 'q1', since: 1, body: body.replace(KEY, '[redacted]') };
+  const query = { kinds: ['approval'], answerableBy: ['ann'], limit: 9 };
+  expect(await store.desk.find(query)).toEqual([found]);
+  expect(await journal.desk?.find(query)).toEqual([found]);
+});

@@ -31,7 +31,7 @@ function newFolder(): string {
 
 runJournalConformance({
   name: 'encryptedJournal on sqliteJournal',
-  offers: ['scopes', 'readAfter', 'trim', 'forget', 'reopen', 'wakeTimes'],
+  offers: ['scopes', 'readAfter', 'trim', 'forget', 'reopen', 'wakeTimes', 'desk'],
   open() {
     const folder = mkdtempSync(join(tmpdir(), 'offstage-encrypted-'));
     const opened: { close(): void }[] = [];
@@ -87,6 +87,35 @@ test('restores a session whose text does not appear in the file', async () => {
   expect(transcript.map(({ text }) => text)).toContain(WORD);
   await Promise.all([session.suspend(), environment.advance(1000)]);
   file.close();
+});
+
+test('ENCRYPTED-JOURNAL-5: the store of a desk contains neither texts nor identities', async () => {
+  const store = memoryJournal();
+  const row = { id: 'q1', kind: 'approval', since: 1, answerableBy: ['ann'], body: WORD };
+  await encryptedJournal(store, { key }).desk?.set('a', [row]);
+  const other = Buffer.alloc(32, 9).toString('base64');
+  const rotated = encryptedJournal(store, { key: other, earlierKeys: [key] });
+  await rotated.desk?.set('b', [{ ...row, since: 2 }]);
+  const find = { kinds: ['approval'], limit: 9 };
+  const stored = await store.desk.find(find);
+  expect(JSON.stringify(stored)).not.toContain(WORD);
+  expect(await store.desk.find({ ...find, answerableBy: ['ann'] })).toEqual([]);
+  const opened = await rotated.desk?.find({ ...find, answerableBy: ['ann'] });
+  expect(opened?.map(({ scope, body }) => [scope, body])).toEqual([
+    ['a', WORD],
+    ['b', WORD],
+  ]);
+  expect(await rotated.desk?.find({ ...find, answerableBy: ['Ann'] })).toEqual([]);
+  await expect(async () => encryptedJournal(store, { key }).desk?.find(find)).rejects.toMatchObject(
+    {
+      code: 'JOURNAL_KEY_MISSING',
+    },
+  );
+  // A row that the store has moved to another session is refused.
+  await store.desk.set('c', [{ ...row, body: stored[0]?.body ?? '' }]);
+  await expect(async () => rotated.desk?.find(find)).rejects.toMatchObject({
+    code: 'JOURNAL_CORRUPT',
+  });
 });
 
 test('ENCRYPTED-JOURNAL-1: accepts a repeated entry, and refuses a changed entry', async () => {

@@ -8,7 +8,7 @@ const leaseMs = 600_000;
 
 runJournalConformance({
   name: 'postgresJournal',
-  offers: ['scopes', 'readAfter', 'trim', 'forget', 'claim', 'reopen', 'wakeTimes'],
+  offers: ['scopes', 'readAfter', 'trim', 'forget', 'claim', 'reopen', 'wakeTimes', 'desk'],
   async open() {
     const schema = newSchema();
     const another = () => open({ schema, leaseMs });

@@ -4,6 +4,8 @@
 import { describe, expect, test } from 'vitest';
 import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
 import { heartbeat } from '../../../src/adapters/postgres-journal/node-leases.ts';
+import { deskQuery } from '../../../src/adapters/journal-rows/desk-rows.ts';
+import { placeholder } from '../../../src/adapters/postgres-journal/postgres-journal.ts';
 import { take, unattended } from '../../../src/adapters/postgres-journal/node-wake-times.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
 import { sleepersOn } from './sleepers.ts';
@@ -26,6 +28,49 @@ async function costOf(statement: string, values: readonly string[]): Promise<Pla
   if (!row) throw new Error('Expected a plan');
   return row['QUERY PLAN'][0].Plan;
 }
+
+describe('the cost of a page of the desk', () => {
+  test.each([
+    ['all identities', undefined],
+    ['an identity', ['user_7']],
+  ])(
+    'includes two ranges of the index and fewer than 500 pages, with 100,000 sessions, for %s',
+    async (_whose, answerableBy) => {
+      const schema = newSchema();
+      await open({ schema });
+      await ask(`
+      insert into ${schema}.desk (scope, id, who, kind, since, body)
+        select 'ses_' || i, 'approval q', 'listed', 'approval', ${NOW} + i % 1000, '{}' from generate_series(1, 100000) i;
+      insert into ${schema}.desk (scope, id, who, kind, since)
+        select 'ses_' || i, 'approval q', '=user_' || i % 1000, 'approval', ${NOW} + i % 1000
+        from generate_series(1, 100000) i`);
+      await ask(`analyze ${schema}.desk`);
+      const { text, values } = deskQuery(
+        {
+          kinds: ['approval'],
+          ...(answerableBy && { answerableBy }),
+          limit: 50,
+          after: { since: NOW, scope: 'ses_9', id: '' },
+        },
+        `${schema}.desk`,
+        placeholder,
+      );
+      const quoted = values.map((value) =>
+        typeof value === 'string' ? `'${value}'` : String(value),
+      );
+      const literal = text.replaceAll(/\$(\d+)/g, (_, at) => quoted[Number(at) - 1] ?? 'null');
+      const rows = await ask<{ 'QUERY PLAN': readonly [{ readonly Plan: Plan }] }>(
+        `explain (analyze, buffers, format json) ${literal}`,
+      );
+      const plan = rows[0]?.['QUERY PLAN'][0].Plan;
+      const said = JSON.stringify(plan);
+      expect(said.match(/"Index Name":"desk_in_order"/g)).toHaveLength(2);
+      expect(said).not.toContain('Seq Scan');
+      expect(plan && buffers(plan)).toBeLessThan(500);
+      expect(plan).toMatchObject({ 'Actual Rows': 50 });
+    },
+  );
+});
 
 const buffers = (plan: Plan): number => plan['Shared Hit Blocks'] + plan['Shared Read Blocks'];
 

@@ -647,7 +647,7 @@ describe('opening', () => {
     expect(await journals[2]?.wakeTimes.earliest({ limit: 9 })).toEqual([
       { scope: 'scope', at: 5 },
     ]);
-    expect(await ask(`select version from ${schema}.layout`)).toEqual([{ version: 4 }]);
+    expect(await ask(`select version from ${schema}.layout`)).toEqual([{ version: 5 }]);
   });
 
   test('refuses a user without the right to upgrade, and changes nothing', async () => {

@@ -53,7 +53,7 @@ export async function expireLeases(schema: string): Promise<void> {
 /** Changes the tables to those of an earlier version, with their content. */
 export async function downgrade(schema: string, version: 1 | 2): Promise<void> {
   await ask(`
-    drop table ${schema}.nodes;
+    drop table ${schema}.nodes, ${schema}.desk;
     alter table ${schema}.leases drop column node, alter holder set not null, alter expires_at set not null;
     alter table ${schema}.entries drop column release;
     drop index ${schema}.wake_times_asleep, ${schema}.wake_times_awake;

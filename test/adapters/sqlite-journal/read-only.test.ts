@@ -184,7 +184,7 @@ describe('a file that cannot be opened read-only', () => {
       expect.objectContaining({
         code: 'JOURNAL_TOO_OLD',
         message: expect.stringMatching(
-          new RegExp(`layout ${layout}; this one reads 3 to 4.*once without \`readOnly\``),
+          new RegExp(`layout ${layout}; this one reads 3 to 5.*once without \`readOnly\``),
         ) as string,
       }) as Error,
     );

@@ -18,6 +18,7 @@ import type { JournalEntry } from '../../../src/actors/ports/journal.ts';
 import { inOrder, type WakeTime } from '../../../src/actors/ports/wake-times.ts';
 import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
 import { sqliteJournal, type SqliteJournal } from '../../../src/adapters/sqlite-journal/index.ts';
+import { deskQuery } from '../../../src/adapters/journal-rows/desk-rows.ts';
 import { EARLIEST } from '../../../src/adapters/sqlite-journal/sqlite-journal.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
 
@@ -205,7 +206,7 @@ describe('scopes', () => {
       journal.close();
     }
     const file = new DatabaseSync(path);
-    expect(file.prepare('pragma user_version').get()).toEqual({ user_version: 4 });
+    expect(file.prepare('pragma user_version').get()).toEqual({ user_version: 5 });
     expect(file.prepare('pragma auto_vacuum').get()).toEqual({ auto_vacuum: 2 });
     file.close();
   });
@@ -430,6 +431,58 @@ describe('wake times', () => {
     ]);
   });
 
+  test('find 10,000 rows of the desk page by page, each once, with the index', async () => {
+    const journal = open();
+    await Promise.all(
+      Array.from({ length: 1000 }, async (_, session) =>
+        journal.desk?.set(
+          `ses_${session}`,
+          Array.from({ length: 10 }, (_each, number) => ({
+            id: `q${number}`,
+            kind: 'approval',
+            since: (session * 7 + number * 31) % 101,
+            answerableBy: number === 0 ? ['ann', `user_${session}`] : null,
+            body: `${number}`,
+          })),
+        ),
+      ),
+    );
+    const found: string[] = [];
+    let after: { scope: string; id: string; since: number } | undefined;
+    for (;;) {
+      const kinds = ['approval', 'question'];
+      const page = (await journal.desk?.find({ kinds, limit: 999, ...(after && { after }) })) ?? [];
+      if (page.length === 0) break;
+      for (const { scope, id, since } of page) {
+        found.push(`${String(since).padStart(3, '0')} ${scope} ${id}`);
+        after = { scope, id, since };
+      }
+    }
+    expect([found.length, new Set(found).size]).toEqual([10_000, 10_000]);
+    expect(found).toEqual(found.toSorted((one, other) => (one < other ? -1 : 1)));
+    const kinds = ['approval'];
+    const own = {
+      kinds,
+      answerableBy: ['user_7'],
+      limit: 3,
+      after: { since: 200, scope: '', id: '' },
+    };
+    expect(await journal.desk?.find(own)).toEqual([]);
+    journal.close();
+    const file = new DatabaseSync(path);
+    const { text, values } = deskQuery(own, 'desk', (number) => `?${number}`);
+    const plan = file.prepare(`explain query plan ${text}`).all(...values);
+    file.close();
+    const details = plan
+      .map(({ detail }) => String(detail))
+      .filter((detail) => detail.includes('desk'));
+    // One range for the rows that any identity may answer, and one for the rows of this identity.
+    const range =
+      'SEARCH desk USING COVERING INDEX desk_in_order (kind=? AND who=? AND (since,scope,id)>(?,?,?))';
+    expect(details.filter((detail) => detail === range)).toHaveLength(2);
+    expect(details.filter((detail) => detail.startsWith('SCAN'))).toEqual([]);
+  });
+
   test.each([
     ['half \ud83d of a character', 1],
     ['the character \0', null],
@@ -508,7 +561,7 @@ describe('a file that cannot be used', () => {
   test('SQLITE-JOURNAL-DATABASE-2: a newer layout is refused', async () => {
     await write(1);
     const file = new DatabaseSync(path);
-    expect(file.prepare('pragma user_version').get()).toEqual({ user_version: 4 });
+    expect(file.prepare('pragma user_version').get()).toEqual({ user_version: 5 });
     file.exec('pragma user_version = 99');
     file.close();
     expect(() => open()).toThrow(

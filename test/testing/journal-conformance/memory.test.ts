@@ -6,12 +6,12 @@ const whole = () => memoryJournal({ keep: Infinity });
 
 runJournalConformance({
   name: 'memoryJournal',
-  offers: ['scopes', 'readAfter', 'trim', 'forget', 'wakeTimes'],
+  offers: ['scopes', 'readAfter', 'trim', 'forget', 'wakeTimes', 'desk'],
   open: () => ({ journal: whole() }),
 });
 
 runJournalConformance({
   name: 'redactingJournal, where there is no secret',
-  offers: ['scopes', 'readAfter', 'trim', 'forget', 'wakeTimes'],
+  offers: ['scopes', 'readAfter', 'trim', 'forget', 'wakeTimes', 'desk'],
   open: () => ({ journal: redactingJournal(whole(), { values: ['a-key-of-somebody'] }) }),
 });

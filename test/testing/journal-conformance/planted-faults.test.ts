@@ -8,6 +8,7 @@ import {
   type JournalPosition,
   type WakeTimes,
 } from '../../../src/entries/journal.ts';
+import { memoryDesk, type DeskRow } from '../../../src/actors/ports/desk.ts';
 import { type Journal } from '../../../src/index.ts';
 import { journalConformance } from '../../../src/testing/index.ts';
 import { runJournalConformance } from './support/run-journal-conformance.ts';
@@ -657,6 +658,94 @@ const faults: readonly (Spoiled & { readonly found: string })[] = [
       };
     },
     found: 'whoever looks for those that nobody sees to finds all but those that a process writes',
+  },
+  {
+    name: 'a desk that any process may write',
+    spoil: (_, store) => ({ desk: store.desk }),
+    found: 'the rows of a scope are seen by every process, and set by its writer alone',
+  },
+  {
+    name: 'a desk whose pages leave out rows of the same time',
+    spoil: ({ desk = memoryDesk() }) => ({
+      desk: {
+        ...desk,
+        find: async ({ after, limit, ...query }) =>
+          (await desk.find({ ...query, limit: Infinity }))
+            .filter(({ since }) => after === undefined || since > after.since)
+            .slice(0, limit),
+      },
+    }),
+    found: 'more rows than fit into one page of anything',
+  },
+  {
+    name: 'a desk whose pages end where the row of the last page was removed',
+    spoil: ({ desk = memoryDesk() }) => ({
+      desk: {
+        ...desk,
+        find: async ({ after, limit, ...query }) => {
+          const all = await desk.find({ ...query, limit: Infinity });
+          const from = all.findIndex(({ scope, id }) => scope === after?.scope && id === after.id);
+          return after && from === -1 ? [] : all.slice(from + 1, from + 1 + limit);
+        },
+      },
+    }),
+    found: 'rows that are added and removed between two pages hide no other row and repeat none',
+  },
+  {
+    name: 'a desk that compares identities without their case',
+    spoil: ({ desk = memoryDesk() }) => ({
+      desk: {
+        find: ({ answerableBy, ...query }) =>
+          desk.find({
+            ...query,
+            ...(answerableBy && {
+              answerableBy: answerableBy.flatMap((name) => [name, name.toLowerCase()]),
+            }),
+          }),
+        set: desk.set,
+      },
+    }),
+    found: 'a row is found by each identity that may answer it, and by no similar one',
+  },
+  {
+    name: 'a desk that adds rows to those of before',
+    spoil: ({ desk = memoryDesk() }) => {
+      const rows = new Map<string, DeskRow>();
+      return {
+        desk: {
+          ...desk,
+          set: async (scope, given) => {
+            for (const row of given) rows.set(`${scope} ${row.id}`, row);
+            const all = [...rows].filter(([name]) => name.startsWith(`${scope} `));
+            await desk.set(
+              scope,
+              all.map(([, row]) => row),
+            );
+          },
+        },
+      };
+    },
+    found: 'the latest rows of a scope replace its earlier ones',
+  },
+  {
+    name: 'a desk that each process keeps for itself',
+    spoil: () => ({ desk: memoryDesk() }),
+    found: 'rows that were set are there after a crash',
+  },
+  {
+    name: 'a desk that keeps the rows of a forgotten scope',
+    spoil: ({ forget }, store) => ({
+      forget: async (scope) => {
+        const rows = await store.desk?.find({ kinds: ['question'], limit: 9 });
+        await forget?.(scope);
+        const kept = rows?.filter((row) => row.scope === scope) ?? [];
+        await store.desk?.set(
+          scope,
+          kept.map((row) => ({ ...row, kind: 'question', answerableBy: null })),
+        );
+      },
+    }),
+    found: 'a scope that is forgotten takes its rows along',
   },
   {
     name: 'wake times that each process keeps for itself',

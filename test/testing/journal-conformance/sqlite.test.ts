@@ -8,7 +8,7 @@ import { runJournalConformance } from './support/run-journal-conformance.ts';
 for (const synchronous of ['full', 'normal'] as const)
   runJournalConformance({
     name: `sqliteJournal, ${synchronous}`,
-    offers: ['scopes', 'readAfter', 'trim', 'forget', 'reopen', 'wakeTimes'],
+    offers: ['scopes', 'readAfter', 'trim', 'forget', 'reopen', 'wakeTimes', 'desk'],
     open() {
       const folder = mkdtempSync(join(tmpdir(), 'offstage-journal-'));
       const opened: SqliteJournal[] = [];

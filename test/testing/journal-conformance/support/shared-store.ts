@@ -20,7 +20,7 @@ export interface Spoiled {
 export function sharedStore(spoiled: Spoiled): JournalConformanceSetup {
   return {
     name: spoiled.name,
-    offers: ['scopes', 'readAfter', 'trim', 'forget', 'claim', 'reopen', 'wakeTimes'],
+    offers: ['scopes', 'readAfter', 'trim', 'forget', 'claim', 'reopen', 'wakeTimes', 'desk'],
     open() {
       const store: Journal = memoryJournal({ keep: Infinity });
       const owners = new Map<string, Journal>();
@@ -60,6 +60,13 @@ export function sharedStore(spoiled: Spoiled): JournalConformanceSetup {
             await store.forget?.(scope);
           },
           wakeTimes: store.wakeTimes,
+          desk: {
+            async set(scope, rows) {
+              if (rows.length > 0 || owners.has(scope)) checkOurs(scope);
+              await store.desk?.set(scope, rows);
+            },
+            find: (query) => store.desk?.find(query) ?? [],
+          },
         };
         return Object.assign(journal, spoiled.spoil?.({ ...journal }, store));
       };
