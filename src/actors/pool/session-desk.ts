@@ -1,4 +1,4 @@
-// What waits in a session, as rows of the journal's desk.
+// Writes what waits in a session to the journal's desk, and reads the pages of the desk.
 //
 // Owns:     the rows of the sessions that this process has in memory, and the order of their writes.
 // Does not: decide anything about the session: the rows follow from its events.

@@ -18,7 +18,7 @@ import { JournalError, journalConflict } from '../../actors/ports/journal-error.
 import { messageOf } from '../../values/errors.ts';
 import type { Row } from '../journal-rows/stored-rows.ts';
 import { explained, isAboutData, queried, type Database } from './database.ts';
-import { fenced, type Leases, type Token } from './node-leases.ts';
+import { fenced, heldScopes, type Leases, type Token } from './node-leases.ts';
 
 interface Waiting {
   readonly row: Row;
@@ -38,12 +38,7 @@ const MOST_ROWS = 1000;
 const MOST_CHARACTERS = 4_000_000;
 
 const write = (schema: string): string => `
-  with held as materialized (
-    select l.scope from ${schema}.leases l
-    join unnest($1::text[], $2::bigint[]) as mine (scope, token)
-      on l.scope = mine.scope and l.token = mine.token
-    order by l.scope for share of l
-  ), kept as (
+  with ${heldScopes(schema)}, kept as (
     insert into ${schema}.entries
       (scope, unit, seq, at, actor, definition_version, event, checksum, packed, release)
     select e.scope, e.unit, e.seq, e.at, e.actor, e.version, e.event, e.checksum, e.packed, $12::int

@@ -36,6 +36,17 @@ const LEAST_OFFSET_MS = 100;
 /** The number of heartbeats within the lifetime of a node, two of which may be lost. */
 const BEATS = 3;
 
+/**
+ * The scopes ($1) whose leases still have these tokens ($2), as the first part of a statement that writes their rows.
+ * It locks the leases, so that a process that takes one over waits for the statement.
+ */
+export const heldScopes = (schema: string): string => `held as materialized (
+    select l.scope from ${schema}.leases l
+    join unnest($1::text[], $2::bigint[]) as mine (scope, token)
+      on l.scope = mine.scope and l.token = mine.token
+    order by l.scope for share of l
+  )`;
+
 /** Returns the error for a process that does not own the scope. */
 export function fenced({ name }: Database, scope: string): JournalError {
   return new JournalError(

@@ -49,7 +49,7 @@ import {
   type Database,
 } from './database.ts';
 import { AppendQueue } from './leased-appends.ts';
-import { Leases, fenced } from './node-leases.ts';
+import { Leases, fenced, heldScopes } from './node-leases.ts';
 import { nodeWakeTimes } from './node-wake-times.ts';
 
 /** The options of `postgresJournal`. */
@@ -429,12 +429,7 @@ async function forgetAll(database: Database, scope: string): Promise<void> {
 
 /** Parameters: scopes, tokens, the emptied scopes, this node; then the columns of the rows. */
 const writeDesk = (schema: string): string => `
-  with held as materialized (
-    select l.scope from ${schema}.leases l
-    join unnest($1::text[], $2::bigint[]) as mine (scope, token)
-      on l.scope = mine.scope and l.token = mine.token
-    order by l.scope for share of l
-  ), ours as materialized (
+  with ${heldScopes(schema)}, ours as materialized (
     select scope from held
     union
     select emptied.scope from unnest($3::text[]) as emptied (scope)
