@@ -17,12 +17,15 @@ export interface DeskRow {
 /** A row that was found. */
 export type FoundDeskRow = Pick<DeskRow, 'id' | 'since' | 'body'> & { readonly scope: string };
 
+/** The rows that `find` selects, and how many it returns. */
 export interface DeskQuery {
+  /** Selects the rows of these kinds. */
   readonly kinds: readonly string[];
   /** Selects the rows that at least one of these identities may answer. @defaultValue all rows */
   readonly answerableBy?: readonly string[];
   /** @defaultValue from the row that has been waiting longest */
   readonly after?: Omit<FoundDeskRow, 'body'>;
+  /** The largest number of rows that `find` returns, at least 1. */
   readonly limit: number;
 }
 
