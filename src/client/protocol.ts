@@ -372,7 +372,7 @@ function readFrame<Frame extends { readonly type: string }>(
   const type = objectOf(value)?.['type'] as Frame['type'];
   if (typeof type !== 'string' || !Object.hasOwn(shapes, type))
     return `expected an object with one of the types ${Object.keys(shapes).join(', ')}`;
-  const fields = fieldsOf(value, { type: isAnything, ...(shapes[type] as Shape) });
+  const fields = fieldsOf(value, { type: isAnything, ...shapes[type] });
   return typeof fields === 'string' ? `${type}: ${fields}` : (fields as unknown as Frame);
 }
 

@@ -3,7 +3,7 @@
 // Does not: return a text that starts with `Error:`. A program receives `{ error: { code, message } }`. The model
 //           receives it as an error, so that no description or id can be mistaken for one.
 
-import { tool, zodSchema, type Schema, type Tool } from 'ai';
+import { tool, zodSchema, type Schema } from 'ai';
 import { z } from 'zod';
 import { anObject, check, type ChecksOf } from '../values/checks.ts';
 import { clip } from '../values/clip.ts';
@@ -217,7 +217,7 @@ function spoken<Input>(definition: {
   readonly inputSchema: Schema<Input>;
   readonly execute: (input: Input, call: CallOptions) => Promise<Said>;
 }) {
-  return marked(tool(definition as Tool<Input, Said>), {
+  return marked(tool(definition), {
     ...AT_ITS_SESSION,
     toModelOutput,
     idempotent: true,

@@ -150,7 +150,7 @@ export function createWorkingMemoryToolset(
       {
         ...AT_ITS_SESSION,
         [READS_MEMORY]: true as const,
-        effects: [] as string[],
+        effects: [],
         idempotent: true,
       },
     ),
@@ -181,7 +181,7 @@ export function createWorkingMemoryToolset(
           return { entries, total: answer.total, leftOut: answer.total - entries.length };
         },
       }),
-      { ...AT_ITS_SESSION, effects: [] as string[], idempotent: true },
+      { ...AT_ITS_SESSION, effects: [], idempotent: true },
     ),
     search_working_memory: Object.assign(
       tool({
@@ -199,7 +199,7 @@ export function createWorkingMemoryToolset(
           return { matches: fit, total: answer.total, leftOut: answer.total - fit.length };
         },
       }),
-      { ...AT_ITS_SESSION, effects: [] as string[], idempotent: true },
+      { ...AT_ITS_SESSION, effects: [], idempotent: true },
     ),
   };
 }

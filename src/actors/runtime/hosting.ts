@@ -201,7 +201,7 @@ export class Population<M extends AnyStateMachine = AnyStateMachine> {
 
   #keep(id: string, [snapshot, effects]: Step<SnapshotFrom<M>>): void {
     for (const effect of effects) this.#unit.post(this.#address(id), effect);
-    this.#members.set(id, id === ONLY ? snapshot : plain(snapshot as AnyMachineSnapshot));
+    this.#members.set(id, id === ONLY ? snapshot : plain(snapshot));
   }
 
   #address(id: string): string {

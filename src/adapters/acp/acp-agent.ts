@@ -136,12 +136,7 @@ class Agent implements AcpAgent {
       .onNotification(methods.agent.session.cancel, async ({ params: { sessionId } }) => {
         (await this.#sessions.get(sessionId))?.cancel();
       })
-      .connect(
-        ndJsonStream(
-          Writable.toWeb(output) as WritableStream<Uint8Array>,
-          Readable.toWeb(input) as ReadableStream<Uint8Array>,
-        ),
-      );
+      .connect(ndJsonStream(Writable.toWeb(output), Readable.toWeb(input)));
     this.closed = this.#connection.closed.then(() => this.#leaveAll());
   }
 

@@ -139,7 +139,7 @@ export class AcpSession implements RelaySession {
       )
       .connect(
         ndJsonStream(
-          Writable.toWeb(agent.stdin) as WritableStream<Uint8Array>,
+          Writable.toWeb(agent.stdin),
           lines(agent.stdout, (error) => start.report(error)),
         ),
       );

@@ -94,7 +94,7 @@ export class PureActor {
   #begin(): Move {
     const { start, input } = this.#definition;
     if (start !== undefined) {
-      const snapshot: AnyMachineSnapshot = this.#machine.resolveState(start as AnyMachineSnapshot);
+      const snapshot: AnyMachineSnapshot = this.#machine.resolveState(start);
       const running = snapshot._nodes.flatMap((node) => node.invoke.map(({ id }) => id));
       return {
         outcome: 'taken',

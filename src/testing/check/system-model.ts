@@ -221,7 +221,7 @@ export class SystemModel {
       kind,
       from,
       outcome,
-      effects: effects as Step['effects'],
+      effects,
       sent,
     };
     const { ghost } = this.#system;

@@ -24,7 +24,7 @@ async function expectAfter(
     Array.isArray(found),
     () => `expected ${asked} to find entries, it returned ${JSON.stringify(found)}`,
   );
-  expectSame(found as readonly JournalEntry[], expected, asked);
+  expectSame(found, expected, asked);
 }
 
 async function expectUnknown(journal: Journal, last: JournalEntry): Promise<void> {
