@@ -318,11 +318,11 @@ const rows: readonly Row[] = [
     limit: 458,
     goal: 250,
   },
-  { what: 'lines of code', value: linesOf(texts.keys()), limit: 118_110, goal: 85_000 },
+  { what: 'lines of code', value: linesOf(texts.keys()), limit: 118069, goal: 85_000 },
   {
     what: 'lines of code without adapters, testing and cli',
     value: linesOf(core),
-    limit: 71_089,
+    limit: 71052,
   },
   {
     what: "files that `import 'offstage'` loads",

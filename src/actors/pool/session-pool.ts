@@ -105,32 +105,6 @@ function checkedPool<S extends PooledSession>(
   };
 }
 
-/** Selects questions from the sessions of a pool. */
-export interface QuestionsQuery {
-  /** The kind of question. @defaultValue both */
-  readonly kind?: QuestionView['kind'];
-  /** The `next` value of the previous page. @defaultValue from the first session */
-  readonly after?: string;
-  /** The maximum number of sessions on a page, at most 10,000. @defaultValue 100 */
-  readonly sessions?: number;
-}
-
-/** A page of questions that are waiting for an answer. */
-export interface QuestionsPage {
-  /** The questions by session, in order of session ids, and within a session in the order in which they were asked. */
-  readonly questions: readonly (QuestionView & { readonly sessionId: string })[];
-  /** The sessions whose entries could not be read, each with the error. */
-  readonly unread: readonly { readonly sessionId: string; readonly error: unknown }[];
-  /** The value of `after` for the next page; null on the last page. */
-  readonly next: string | null;
-}
-
-const querySchema = z.strictObject({
-  kind: z.enum(['question', 'approval']).optional(),
-  after: z.string().max(200).optional(),
-  sessions: z.int().min(1).max(10_000).optional(),
-} satisfies ChecksOf<QuestionsQuery>);
-
 /** The members of a session that a pool uses; `TextSession` and `VoiceSession` implement them. */
 export type PooledSession = Pick<
   BaseSession,
@@ -154,14 +128,14 @@ export interface SessionPool<S extends PooledSession> {
    */
   use<T>(sessionId: string, use: (session: S, draining: AbortSignal) => T | Promise<T>): Promise<T>;
   /**
-   * Returns the questions and approvals that are waiting for an answer in all sessions of the journal, whether a
-   * session is asleep, awake, or in another process. Reads the entries of one session at a time and does not wake the
-   * sessions. A page may be empty and still have a `next`. The result contains all data about each question; the app
-   * decides who may see it.
-   * @throws {ConfigurationError} `INVALID_ARGUMENT`; `INVALID_OPTION` if the journal cannot list its scopes.
+   * Returns the questions and approvals of a session that are waiting for an answer, in the order in which they were
+   * asked, with the calls that approvals cover. The session may be asleep, awake, or in another process: this reads its
+   * entries and does not wake it. Empty if the session has ended or does not exist. The result contains all data about
+   * each question; the app decides who may see it.
+   * @throws {ConfigurationError} `INVALID_ARGUMENT`
    * @throws {JournalError} the journal's error.
    */
-  questions(query?: QuestionsQuery): Promise<QuestionsPage>;
+  questions(sessionId: string): Promise<readonly QuestionView[]>;
   /**
    * Returns what waits in all sessions of the journal: open approvals and questions, deliveries that the user has not
    * received, and subagents that have not ended. Sessions are included whether they are asleep, awake, or in another
@@ -268,37 +242,14 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
     }
   }
 
-  async questions(query: QuestionsQuery = {}): Promise<QuestionsPage> {
-    check('questions(query)', querySchema, query, 'INVALID_ARGUMENT');
-    const { kind, after = '', sessions = 100 } = query;
-    const { journal, environment } = this.#options.runtime;
-    if (!journal.scopes)
-      throw new ConfigurationError(
-        'INVALID_OPTION',
-        'questions(query): expected a journal that lists its scopes (`scopes`)',
-      );
+  async questions(sessionId: string): Promise<readonly QuestionView[]> {
+    check('questions(sessionId)', sessionName, sessionId, 'INVALID_ARGUMENT');
     // Loaded lazily, because only this query needs the replay.
     const { waitingQuestions } = await import('../replay/unloaded-session.ts');
-    const later = (await journal.scopes())
-      .map(({ scope }) => scope)
-      .filter((scope) => scope > after)
-      .toSorted((one, other) => (one < other ? -1 : 1));
-    const questions: QuestionsPage['questions'][number][] = [];
-    const unread: QuestionsPage['unread'][number][] = [];
-    for (const sessionId of later.slice(0, sessions)) {
-      try {
-        const waiting = waitingQuestions(await journal.read({ scope: sessionId }), sessionId);
-        for (const question of waiting)
-          if (kind === undefined || question.kind === kind)
-            questions.push({ ...question, sessionId });
-      } catch (error) {
-        unread.push({ sessionId, error });
-      }
-      // Reading a long session takes a while, so other tasks run in between.
-      await new Promise<void>((resolve) => environment.scheduler.yieldThen(resolve));
-    }
-    const last = later.length > sessions ? later[sessions - 1] : undefined;
-    return { questions, unread, next: last ?? null };
+    return waitingQuestions(
+      await this.#options.runtime.journal.read({ scope: sessionId }),
+      sessionId,
+    );
   }
 
   desk(query: DeskOptions = {}): Promise<DeskPage> {

@@ -268,14 +268,18 @@ async function afterKill(at: number, isWritten: boolean) {
   await second.pool.start();
   await environment.advance(1000);
   const { items } = await second.pool.desk({ kind: 'question' });
-  const { questions } = await second.pool.questions();
+  const asked = await Promise.all(
+    ['a', 'b'].map(async (id) =>
+      (await second.pool.questions(id)).map((it) => ({ ...it, sessionId: id })),
+    ),
+  );
   const name = ({ sessionId, id }: { sessionId: string; id: string }): string =>
     `${sessionId} ${id}`;
   return {
     isKilled,
     errors: second.errors,
     onDesk: items.map(name),
-    inEntries: questions.map(({ sessionId, requestId: id }) => name({ sessionId, id })),
+    inEntries: asked.flat().map(({ sessionId, requestId: id }) => name({ sessionId, id })),
   };
 }
 

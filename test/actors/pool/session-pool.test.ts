@@ -142,38 +142,28 @@ describe('a session of a pool', () => {
     expect(pool.awakeCount).toBe(0);
   });
 
-  test('appears in the list of open questions without waking up, unless it is closed', async () => {
+  test('shows its open questions without waking up, until it is closed', async () => {
     const world = worldOf();
     const { pool, type, idle, opened } = poolOf(world);
-    for (const id of ['c', 'a', 'd', 'b', 'e']) await type(id, id === 'd' ? 'hello' : 'use paint');
+    for (const id of ['asleep', 'awake', 'idle', 'closed'])
+      await type(id, id === 'idle' ? 'hello' : 'use paint');
     await idle();
-    await pool.use('e', (session) => session.close());
+    await pool.use('closed', (session) => session.close());
     await world.environment.advance(10);
-    expect(pool.awakeCount).toBe(0);
-    // A use also finds a session that is awake.
-    await pool.use('c', () => undefined);
+    await pool.use('awake', () => undefined);
     expect(pool.awakeCount).toBe(1);
     const wakes = opened.length;
-    const found = async (query?: Parameters<typeof pool.questions>[0]) => {
-      const asking = pool.questions(query);
-      await world.environment.advance(0);
-      const { questions, unread, next } = await asking;
-      expect(unread).toEqual([]);
-      return [questions.map(({ sessionId, question }) => `${sessionId}: ${question}`), next];
-    };
-    const all = ['a: Which colour?', 'b: Which colour?', 'c: Which colour?'];
-    expect(await found()).toEqual([all, null]);
-    expect(await found({ kind: 'question' })).toEqual([all, null]);
-    expect(await found({ kind: 'approval' })).toEqual([[], null]);
-    expect(await found({ sessions: 2 })).toEqual([all.slice(0, 2), 'b']);
-    expect(await found({ sessions: 2, after: 'b' })).toEqual([all.slice(2), 'd']);
-    expect(await found({ sessions: 2, after: 'd' })).toEqual([[], null]);
+    const found = async (id: string) => (await pool.questions(id)).map(({ question }) => question);
+    expect(await found('asleep')).toEqual(['Which colour?']);
+    expect(await found('awake')).toEqual(['Which colour?']);
+    for (const id of ['idle', 'closed', 'unknown']) expect(await found(id)).toEqual([]);
     expect(opened).toHaveLength(wakes);
   });
 
-  test('appears as unreadable in the list of open questions if its entries cannot be read', async () => {
+  test('reports the error of its journal to a caller that asks for its open questions', async () => {
     const world = worldOf();
     const { journal } = world;
+    let isBroken = false;
     const { pool, type, idle } = poolOf(world, {
       journal: {
         ...journal,
@@ -183,18 +173,15 @@ describe('a session of a pool', () => {
         },
       },
     });
-    let isBroken = false;
     for (const id of ['a', 'b']) await type(id, 'use paint');
     await idle();
     isBroken = true;
-    const asking = pool.questions();
-    await world.environment.advance(0);
-    const { questions, unread } = await asking;
-    expect(questions.map(({ sessionId }) => sessionId)).toEqual(['b']);
-    expect(unread).toEqual([{ sessionId: 'a', error: new Error('the disk is broken') }]);
-    await expect(pool.questions({ sessions: 0 })).rejects.toMatchObject({
-      code: 'INVALID_ARGUMENT',
-    });
+    await expect(pool.questions('a')).rejects.toThrow('the disk is broken');
+    expect(await pool.questions('b')).toHaveLength(1);
+    for (const id of ['', 'a'.repeat(1e6), 7])
+      await expect(pool.questions(id as string)).rejects.toMatchObject({
+        code: 'INVALID_ARGUMENT',
+      });
   });
 
   test('SESSION-POOL-2: stays awake while a caller is using it', async () => {
