@@ -2,7 +2,8 @@
 // configured.
 //
 //   waiting ─due─▶ taken: claiming ─claimed─▶ sending ─sent, failed─▶ waiting (for the next step) | spent
-//      └───────────────┴──── heard, read, withdrawn ─────▶ over ◀───────────────────────────────────┘
+//      ├───────────────┴──── read ──────────────────────────────────▶ spent
+//      └──────────────────── heard, withdrawn ────▶ over ◀──────────────┘
 //
 // Owns:     the current step, its time, and the receipts that the channels have reported.
 // Does not: know the channels, steps and calendars (the events contain the next step), send, or speak.
@@ -12,11 +13,12 @@
 //       does not speak the delivery. The claim is released when the channel has finished sending.
 //   REACH-2. Steps are sent one at a time, each only when it is due.
 //   REACH-3. A delivery is no longer sent after the user has heard or read it, or after it was withdrawn. A question is
-//       still sent after the user has heard it, because it is waiting for an answer.
+//       still sent after the user has heard it, because it is waiting for an answer, but not after it was read.
 //   REACH-4. In every state, the machine is waiting for a time, the outbox or a channel, has no further step, or is
 //       over.
 //   REACH-5. The receipt of a step only advances (`failed`, `sent`, `delivered`, `read`), and a step has a receipt only
 //       if it was sent. A delivery that the user has read counts as heard.
+//   REACH-6. The plan of a question ends with the question, so that a question that is asked again is not planned again.
 
 import { and, assign, not, setup, type SnapshotFrom } from 'xstate';
 import {
@@ -131,7 +133,7 @@ const read = { type: 'read', params: ofDelivery } as const;
 const always = {
   'reach.over': '#reach.over',
   'reach.reported': [
-    { guard: and(['rises', 'isRead']), target: '#reach.over', actions: ['raise', read] },
+    { guard: and(['rises', 'isRead']), target: '#reach.spent', actions: ['raise', read] },
     { guard: 'rises', actions: 'raise' },
   ],
 } as const;
@@ -250,7 +252,7 @@ export const reachMachine = setup({
             'reach.ended': [
               {
                 guard: and(['isAttempt', 'isRead']),
-                target: '#reach.over',
+                target: '#reach.spent',
                 actions: ['note', read],
               },
               {
@@ -263,14 +265,14 @@ export const reachMachine = setup({
             // The user read the delivery before the channel responded.
             'reach.reported': {
               guard: and(['isOfCurrent', 'isRead']),
-              target: '#reach.over',
+              target: '#reach.spent',
               actions: ['note', read],
             },
           },
         },
       },
     },
-    /** No further step is left. The user may still read a message that has been sent. */
+    /** No further step is left, or the user has read the delivery, and a question is waiting for its answer. */
     spent: {
       on: { ...always, 'reach.heard': { guard: not('isQuestion'), target: 'over' } },
     },

@@ -27,6 +27,8 @@ describe.each(['result', 'question'] as const)('every state of a %s and its plan
   test('REACH-5: never downgrades a receipt, and counts a read delivery as heard', () =>
     holds(report, 'REACH-5'));
 
+  test('REACH-6: keeps a plan until its delivery is over', () => holds(report, 'REACH-6'));
+
   test('OUTBOX-13: holds back only the delivery that a channel has claimed', () =>
     holds(report, 'OUTBOX-13'));
 

@@ -4,6 +4,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import { ConfigurationError, ProviderError, type TextSessionOptions } from '../../src/index.ts';
 import { whyWaiting } from '../../src/entries/machines.ts';
+import { codeOf } from '../../src/values/errors.ts';
 import { replaySession } from '../../src/entries/replay.ts';
 import { afterQuiet } from '../../src/actors/session/effects/reach.ts';
 import { simulatedEnvironment } from '../../src/testing/index.ts';
@@ -233,6 +234,8 @@ describe('a channel that fails', () => {
       'failed',
       'sent',
     ]);
+    const codes = talk.errors.map(({ error }) => codeOf(error));
+    expect(codes).toEqual(['CHANNEL_FAILED', 'CHANNEL_FAILED', 'CHANNEL_FAILED']);
   });
 
   test('lets a user who returns during the attempt hear the delivery once, after the attempt', async () => {
@@ -265,6 +268,31 @@ describe('results and questions', () => {
       [expect.stringContaining('The report is ready')],
       [expect.stringContaining('The report is ready')],
     ]);
+  });
+
+  test('leaves a delivered result delivered when the next process starts', async () => {
+    const of = world({ snapshots: { afterEntries: 1 } });
+    const options: TalkOptions = {
+      subagents: { report },
+      reach: { channels: { mail: fakeChannel() }, steps: [BOTH[0]!] },
+    };
+    const first = textLife(of, options);
+    first.session.attach();
+    await first.session.start();
+    await first.session.sendText('use report');
+    await of.environment.advance(MINUTE);
+    const [delivery] = first.state().deliveries;
+    expect(delivery).toMatchObject({ kind: 'result', state: 'pending' });
+    first.session.shown(delivery!.deliveryId);
+    await of.environment.advance(MINUTE);
+    expect(first.state().deliveries).toMatchObject([{ state: 'delivered' }]);
+    first.kill();
+
+    const next = textLife(of, options);
+    await next.start();
+    await of.environment.advance(HOUR);
+    expect(next.state().deliveries.filter(({ state }) => state === 'pending')).toEqual([]);
+    await next.close();
   });
 
   test('sends the results of one request in one message', async () => {
@@ -316,6 +344,33 @@ describe('results and questions', () => {
     expect(talk.sms.sent.filter(({ kind }) => kind === 'question')).toEqual([]);
   });
 
+  test('sends a question that was read in a channel no more, even after it was asked again', async () => {
+    const mail = fakeChannel({ answers: ['read'] });
+    const talk = await left({ mail }, { subagents: { shop } });
+    const detach = talk.session.attach();
+    await talk.session.sendText('use shop');
+    detach();
+    await talk.environment.advance(6 * MINUTE);
+    const [asked] = talk.state().questions;
+    expect(talk.way(asked!.requestId)).toMatchObject({ sent: [{ by: 'mail', receipt: 'read' }] });
+    for (const _visit of ['first', 'second']) {
+      const leaves = talk.session.attach();
+      await talk.environment.advance(10 * MINUTE);
+      leaves();
+      await talk.environment.advance(DAY);
+    }
+    expect(talk.state().questions).toMatchObject([{ state: 'parked' }]);
+    expect([talk.mail.sent.length, talk.sms.sent.length]).toEqual([1, 0]);
+    // The plan ends with its question.
+    talk.session.attach();
+    await talk.environment.settle();
+    expect(talk.way(asked!.requestId)).toMatchObject({ state: 'spent' });
+    const answered = talk.session.answer(asked!.requestId, { approved: true });
+    await talk.environment.settle();
+    expect(await answered).toMatchObject({ accepted: true });
+    expect(talk.way(asked!.requestId)).toMatchObject({ state: 'over' });
+  });
+
   test('sends a question that the user has heard but not answered', async () => {
     const talk = await left({}, { subagents: { shop } });
     await talk.comes();
@@ -364,10 +419,13 @@ describe('a voice session', () => {
     // The notice is being spoken when the step is due.
     expect(talk.asked()).toContain('Your parcel is here');
     expect(mail.sent).toEqual([]);
+    expect(talk.state().deliveries).toMatchObject([{ reach: { state: 'waiting' } }]);
     leave();
     await talk.environment.advance(1000);
     expect(mail.sent).toHaveLength(1);
-    expect(talk.state().deliveries).toMatchObject([{ state: 'pending' }]);
+    expect(talk.state().deliveries).toMatchObject([
+      { state: 'pending', reach: { state: 'spent' } },
+    ]);
     await talk.close();
   });
 });

@@ -102,6 +102,21 @@ export const reachFaults: readonly ReachFault[] = [
     property: 'REACH-5: what was read counts as heard',
   },
   {
+    fault: 'the plan of a question ends when the question is read',
+    kind: 'question',
+    faulty: way((chart) => {
+      const reported = stateOf(chart, 'waiting').on['reach.reported'] as { target: unknown }[];
+      reported[0] = { ...reported[0]!, target: '#reach.over' };
+    }),
+    property: 'REACH-6: a way ends only with its delivery',
+  },
+  {
+    fault: 'a question that was read is sent by its next step',
+    kind: 'question',
+    faulty: { 'reach:d': provide(reachMachine, 'guards', { isRead: () => false }) },
+    property: 'REACH-3: what was read is not sent any more',
+  },
+  {
     fault: 'the process dies before a step is sent, and the next one does not send it',
     faulty: way((chart) => {
       stateOf(chart, 'taken', 'sending').entry = ['begin'];

@@ -1,5 +1,5 @@
 // A delivery's plan for the channels together with the outbox that contains the delivery, wired as at run time (REACH-1
-// to REACH-5, OUTBOX-13).
+// to REACH-6, OUTBOX-13).
 //
 // The clock stands still, because only the order of events matters: a deadline may fire at any moment. The policy has
 // two steps, and the first one may be repeated once.
@@ -169,6 +169,8 @@ export function checkReach(
         !world.actors['reach:d'].matches({ taken: 'claiming' }) || isSaying(world),
       'REACH-3: what was heard, read or withdrawn is not sent any more': ({ actors, ghost }) =>
         !ghost.isOver || actors['reach:d'].status === 'done',
+      'REACH-6: a way ends only with its delivery': ({ actors, ghost }) =>
+        actors['reach:d'].status !== 'done' || ghost.isOver,
       'REACH-4: waits for a time, for a channel, or for the outbox': ({ actors }) => {
         const way = actors['reach:d'];
         const waits = way.matches('waiting')
@@ -194,6 +196,10 @@ export function checkReach(
         (event.type === 'deadline.reach' &&
           event['dueAt'] === before.actors['reach:d'].context.dueAt &&
           event['until'] === undefined),
+      'REACH-3: what was read is not sent any more': (before, _step, after) =>
+        isTaken(before) ||
+        !isTaken(after) ||
+        before.actors['reach:d'].context.sent.every(({ receipt }) => receipt !== 'read'),
       'REACH-2: a step is sent by the answer of the step before': (before, { event }, after) =>
         before.actors['reach:d'].context.step === after.actors['reach:d'].context.step ||
         event.type === 'reach.ended',

@@ -20,6 +20,7 @@ import {
   ConfigurationError,
   isA,
   messageOf,
+  OffstageError,
   ProviderError,
   TimeoutError,
 } from '../../../values/errors.ts';
@@ -182,7 +183,7 @@ export function reachOf(
         ? stepFrom(id, step + 1, (ms) => (failure ? 0 : since + ms))
         : { step, by, afterMs, dueAt: afterQuiet(options, clock.now() + pauseMs, zone) };
     const error = failure && clip(messageOf(failure.error), MAX_ERROR_CHARS);
-    if (failure) host.report(failure.error, `channel ${by}, ${keyOf(id, step)}`);
+    if (failure) host.report(reported(failure.error, by), `channel ${by}, ${keyOf(id, step)}`);
     session.receive(`reach:${id}`, {
       type: 'reach.ended',
       attempt,
@@ -267,8 +268,10 @@ export function reachOf(
     },
     resume() {
       for (const id of unit.ways.ids) {
-        this.changed(id);
         const way = stateOf(id);
+        // The delivery of a finished plan has ended, and is no longer shown.
+        if (way?.status === 'done') unit.ways.forget(id);
+        else deliveries.showAgain(id);
         if (!way?.matches({ taken: 'sending' }) || sending.has(id)) continue;
         const { by } = way.context;
         const error = new TimeoutError(`The process ended while ${by} was sending`);
@@ -296,10 +299,18 @@ export function reachOf(
       const way = stateOf(deliveryId) ?? stateOf(unit.batchOf(deliveryId) ?? '');
       if (!way) return undefined;
       const { by, dueAt, sent } = way.context;
-      const state = typeof way.value === 'object' ? 'sending' : way.value;
+      // A step that is due waits while the delivery is being told.
+      const due = way.matches({ taken: 'sending' }) ? 'sending' : 'waiting';
+      const state = typeof way.value === 'object' ? due : way.value;
       return { state, by, dueAt: state === 'waiting' ? dueAt : null, sent };
     },
   };
+}
+
+/** Returns the error itself or, if the channel threw an error of its own, an error with a code. */
+function reported(cause: unknown, by: string): unknown {
+  if (isA(cause, OffstageError)) return cause;
+  return new ProviderError('CHANNEL_FAILED', `Channel "${by}": ${messageOf(cause)}`, { cause });
 }
 
 /** Returns the delivery and the step that a key identifies. */
